@@ -1,0 +1,205 @@
+"""What the agent's rooms say to each other: pods, containers, probes, statuses. Frozen, standard library only, no JSON.
+
+Names are those of the Kubernetes API (core/v1) in snake case. Times are seconds since the epoch (float, UTC); None = not set.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+
+
+class Result(Enum):
+    """Outcome of a probe, as pkg/kubelet/prober/results: the numbers are those kubelet exports to Prometheus."""
+
+    UNKNOWN = -1
+    SUCCESS = 0
+    FAILURE = 1
+
+
+class ProbeType(StrEnum):
+    READINESS = "Readiness"
+    LIVENESS = "Liveness"
+    STARTUP = "Startup"
+
+
+class RestartPolicy(StrEnum):
+    ALWAYS = "Always"
+    ON_FAILURE = "OnFailure"
+    NEVER = "Never"
+
+
+class PodPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecAction:
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpGetAction:
+    """`port` is a number or the name of a port of the same container; empty `host` means the pod's address."""
+
+    port: int | str
+    path: str = "/"
+    host: str = ""
+    scheme: str = "HTTP"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TcpSocketAction:
+    port: int | str
+    host: str = ""
+
+
+ProbeAction = ExecAction | HttpGetAction | TcpSocketAction
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """core/v1 Probe after defaulting (pkg/apis/core/v1/defaults.go). `action` is None when the spec names no handler we know."""
+
+    action: ProbeAction | None
+    initial_delay_s: int = 0
+    timeout_s: int = 1
+    period_s: int = 10
+    success_threshold: int = 1
+    failure_threshold: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPort:
+    container_port: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRule:
+    """One restartPolicyRules entry. `operator` is In or NotIn, None when the rule has no exitCodes."""
+
+    action: str
+    operator: str | None = None
+    exit_codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """A literal value, or the downward-API field path it is taken from (`field_path` wins where set)."""
+
+    name: str
+    value: str = ""
+    field_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    name: str
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    working_dir: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    readiness_probe: Probe | None = None
+    liveness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    restart_policy: RestartPolicy | None = None  # None: the pod's
+    restart_rules: tuple[RestartRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerWaiting:
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRunning:
+    started_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerTerminated:
+    exit_code: int
+    reason: str = ""
+    message: str = ""
+    signal: int = 0
+    started_at: float | None = None
+    finished_at: float | None = None
+    container_id: str = ""
+
+
+ContainerState = ContainerWaiting | ContainerRunning | ContainerTerminated
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """`container_id` has the form type://id, empty before the first start. `state` None is the API's empty state."""
+
+    name: str
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    container_id: str = ""
+    image: str = ""
+    image_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    status: str  # True, False, Unknown
+    reason: str = ""
+    message: str = ""
+    last_transition_time: float | None = None
+    last_probe_time: float | None = None
+    observed_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PodStatus:
+    """Statuses are None (not known at all) or a tuple (known, perhaps empty): kubelet tells the two apart."""
+
+    phase: PodPhase | str = PodPhase.PENDING
+    conditions: tuple[Condition, ...] = ()
+    reason: str = ""
+    message: str = ""
+    host_ip: str = ""
+    pod_ip: str = ""
+    start_time: float | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+    qos_class: str = ""
+    observed_generation: int = 0
+    # Fields of the API object we do not model, kept so that a merge never loses them: JSON key -> raw JSON bytes.
+    extra: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    uid: str
+    name: str
+    namespace: str
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    restart_policy: RestartPolicy | str = RestartPolicy.ALWAYS
+    readiness_gates: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    deletion_timestamp: float | None = None
+    deletion_grace_period_s: int | None = None
+    termination_grace_period_s: int = 30
+    host_network: bool = False
+    service_account: str = ""
+    generation: int = 0
+    static: bool = False
+    status: PodStatus = field(default_factory=PodStatus)
