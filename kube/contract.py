@@ -1,7 +1,8 @@
-"""The words that agent, extender and playbooks share: condition types, labels, annotations, reasons. No imports, no code.
+"""The words agent, extender and playbooks share: condition types, labels, annotations, reasons. No imports, no code.
 
-The rule they serve: a gate reads the pod condition `Ready` (and `readygate.dev/NodeHealthy` where present) and explains itself
-with `ContainersReady`; the n/m column of kubectl is never read, because a dead kubelet leaves ContainersReady True.
+The rule they serve: a gate reads the pod condition `Ready` (and `readygate.dev/NodeHealthy` where present) and explains
+itself with `ContainersReady`; the n/m column of kubectl is never read, because a dead kubelet leaves ContainersReady
+True.
 """
 
 # Pod conditions the kubelet owns. Outside the agent's `kubelet` mode nobody of ours writes them.
@@ -30,15 +31,16 @@ REASON_CHECK_UNKNOWN = "CheckUnknown"
 REASON_STARTING = "Starting"
 REASON_TERMINATING = "Terminating"
 
-# What kube-scheduler shows behind "0/N nodes are available:". Constant for ever: no names, digits, times or percent signs,
-# because kube-scheduler counts equal texts and retries a pod without pause when its text changes (at most six in all).
+# What kube-scheduler shows behind "0/N nodes are available:". Constant for ever: no names, digits, times or percent
+# signs, because kube-scheduler counts equal texts and retries a pod without pause when its text changes (at most six).
 CLOSED_NODE_LOST = "node(s) lost: the kubelet no longer reports"
 CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
 CLOSED_UNHEALTHY = "node(s) reported unhealthy by the readygate agent"
 CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
 CLOSED_UNKNOWN = "node(s) whose health is unknown"
 
-# Written by the extender on a Node after a release, always with a new value: the event that makes kube-scheduler look again.
+# Written by the extender on a Node after a release, always with a new value: the event that makes kube-scheduler look
+# again.
 ANNOTATION_KICK = "readygate.dev/kick"
 
 # How the health DaemonSet that we deploy is found.

@@ -1,0 +1,52 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv/bin
+STAY ?= 1
+export PYTHONUNBUFFERED := 1
+export PYTHON
+
+.PHONY: help venv demo test test-fast lint format test-plane test-hosts bench image lock clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: ## the virtual environment from the lock file
+	@scripts/venv
+
+demo: venv ## watch the real kube-scheduler obey the health pods; no root needed (STAY=0: play and end)
+	@$(VENV)/python -m tests.demo --stay $(STAY)
+
+test: venv ## everything: lint, all four rings, the demo; sets up this machine (root on Debian or Ubuntu)
+	@$(VENV)/python -m tests.run all
+
+test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), at most 60 s
+	@$(VENV)/python -m tests.run fast
+
+test-plane: venv ## ring 2: the real control plane on loopback (no root)
+	@$(VENV)/python -m tests.run plane
+
+test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
+	@$(VENV)/python -m tests.run hosts
+
+lint: venv ## ruff, mypy --strict, import contracts, playbook lint
+	@$(VENV)/python -m tests.run lint
+
+format: venv ## let ruff format the code
+	@$(VENV)/ruff format . && $(VENV)/ruff check --fix .
+
+bench: venv ## measure and print a table, save build/bench.json
+	@$(VENV)/python -m tests.bench
+
+image: venv ## the container image as an archive under build/
+	@$(VENV)/python -m tests.testbed.images
+
+lock: venv ## renew requirements.lock from pyproject.toml
+	@$(VENV)/python -m pip install --quiet 'uv>=0.9,<1'
+	@$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra dev pyproject.toml --output-file requirements.lock
+
+clean: ## end what the testbed runs here, remove what was built
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tests.testbed down; fi
+	@rm -rf build dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
