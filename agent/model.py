@@ -1,7 +1,7 @@
 """What the agent's rooms say to each other: pods, containers, probes, statuses. Frozen, standard library, no JSON.
 
-Names are those of the Kubernetes API (core/v1) in snake case. Times are seconds since the epoch (float, UTC); None = not
-set.
+Names are those of the Kubernetes API (core/v1) in snake case. Times are seconds since the epoch
+(float, UTC); None = not set.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ ProbeAction = ExecAction | HttpGetAction | TcpSocketAction
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """core/v1 Probe after defaulting (pkg/apis/core/v1/defaults.go). `action` None: the spec names no handler we know."""
+    """core/v1 Probe after defaulting (pkg/apis/core/v1/defaults.go). `action` None: no handler that we know."""
 
     action: ProbeAction | None
     initial_delay_s: int = 0
