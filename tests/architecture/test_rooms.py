@@ -1,0 +1,82 @@
+"""The rules of the house that a linter of imports does not know: pure rooms, late imports, sizes, words."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kube import contract
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("kube", "agent", "extender", "cli")
+PRODUCT = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+PURE_ROOMS = [
+    "agent/model.py",
+    "agent/prober/decide.py",
+    "agent/status/conditions.py",
+    "agent/status/merge.py",
+    "agent/status/phase.py",
+    "agent/status/patch.py",
+    "extender/filtering.py",
+    "extender/verdict.py",
+    "extender/exemption.py",
+    "kube/watching.py",
+]
+IMPURE = {"threading", "time", "logging", "flask", "urllib3", "kubernetes", "socket", "subprocess", "os", "random"}
+
+
+def imports(path: Path) -> set[str]:
+    """Full names of the modules that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def imported_by(name: str) -> list[str]:
+    return [
+        str(path.relative_to(ROOT))
+        for path in PRODUCT
+        if any(module == name or module.startswith(f"{name}.") for module in imports(path))
+    ]
+
+
+@pytest.mark.parametrize("room", PURE_ROOMS)
+def test_a_pure_room_knows_no_clock_no_lock_no_socket_and_no_log(room: str) -> None:
+    assert {name for name in imports(ROOT / room) if name.split(".")[0] in IMPURE} == set()
+
+
+def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:
+    assert imported_by("kubernetes") == ["kube/kubeconfig.py"]
+
+
+def test_flask_stays_in_the_extender() -> None:
+    assert {path.split("/")[0] for path in imported_by("flask")} == {"extender"}
+
+
+def test_the_contract_holds_words_only() -> None:
+    assert imports(ROOT / "kube/contract.py") == set()
+
+
+def test_no_file_is_two_rooms() -> None:
+    tracked = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    lengths = {name: len((ROOT / name).read_text().splitlines()) for name in tracked.stdout.split()}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+CLOSED_REASONS = [value for name, value in vars(contract).items() if name.startswith("CLOSED_")]
+
+
+def test_there_are_at_most_six_reasons_and_no_two_are_equal() -> None:
+    assert len(set(CLOSED_REASONS)) == len(CLOSED_REASONS)
+    assert len(CLOSED_REASONS) <= 6
+
+
+@pytest.mark.parametrize("reason", CLOSED_REASONS)
+def test_a_reason_has_nothing_that_could_change_or_break_an_event(reason: str) -> None:
+    assert re.findall(r"[%\d]", reason) == []
