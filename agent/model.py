@@ -91,11 +91,15 @@ class RestartRule:
 
 @dataclass(frozen=True, slots=True)
 class EnvVar:
-    """A literal value, or the downward-API field path it is taken from (`field_path` wins where set)."""
+    """A literal value, or the downward-API field path it is taken from (`field_path` wins where set).
+
+    `unsupported` names a source that only a real kubelet can read, for example secretKeyRef.
+    """
 
     name: str
     value: str = ""
     field_path: str = ""
+    unsupported: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,6 @@
+"""Pod status as the kubelet keeps it.
+
+Reading order: `restarts` (who may restart), `conditions` and `phase` (states in, words out), `generate` (runtime and
+old status in, whole status out), `termination` and `merge` (what may be changed), `patch` (what is sent): all pure.
+`manager` is the only one with a thread: versions, doorbell, batch.
+"""

@@ -1,0 +1,107 @@
+"""What the agent asks of a container runtime, and what a runtime knows of a pod. Depends on the model only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from agent.model import Container, Pod
+
+
+class ContainerPhase(Enum):
+    """pkg/kubelet/container ContainerState."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    EXITED = "exited"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeContainer:
+    """One instance of a container. `id` has the form type://id; times are seconds since the epoch."""
+
+    id: str
+    name: str
+    phase: ContainerPhase
+    created_at: float
+    started_at: float | None = None
+    finished_at: float | None = None
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    restart_count: int = 0
+    image: str = ""
+    image_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """`ip` None means that the sandbox reports no network at all."""
+
+    ready: bool
+    ip: str | None
+    host_network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePod:
+    """What the runtime knows of one pod. `sandboxes` newest first; `containers` in any order, dead ones included."""
+
+    uid: str
+    sandboxes: tuple[Sandbox, ...] = ()
+    containers: tuple[RuntimeContainer, ...] = ()
+
+    @property
+    def ip(self) -> str:
+        return (self.sandboxes[0].ip or "") if self.sandboxes else ""
+
+    def newest(self, name: str) -> RuntimeContainer | None:
+        """The newest instance of the container of that name."""
+        named = [container for container in self.containers if container.name == name]
+        return max(named, key=lambda container: container.created_at, default=None)
+
+    @property
+    def running(self) -> tuple[RuntimeContainer, ...]:
+        return tuple(c for c in self.containers if c.phase in (ContainerPhase.RUNNING, ContainerPhase.CREATED))
+
+
+class StartError(Exception):
+    """A container could not be started. `reason` is the word shown in its Waiting state, str() the message."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ContainerRuntime(Protocol):
+    """No call waits for a container to end; ends are told through the callback given at construction."""
+
+    def pod(self, uid: str) -> RuntimePod:
+        """What is known of the pod; an empty RuntimePod if it is not known."""
+        ...
+
+    def known_pods(self) -> frozenset[str]:
+        """UIDs of every pod that has a sandbox."""
+        ...
+
+    def prepare_pod(self, pod: Pod) -> str:
+        """Makes the pod's sandbox if there is none; returns the pod's address. Raises StartError."""
+        ...
+
+    def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
+        """Starts a new instance and returns its id. Raises StartError."""
+        ...
+
+    def stop_container(self, container_id: str, grace_s: float) -> None:
+        """Asks the instance to end, and ends it by force after `grace_s`. Repeatable: the nearest deadline counts."""
+        ...
+
+    def remove_pod(self, uid: str) -> None:
+        """Forgets a pod whose containers have all ended, with its sandbox and files."""
+        ...
+
+    def environment(self, container_id: str) -> Mapping[str, str] | None:
+        """The environment the instance runs with; None if it is not known."""
+        ...

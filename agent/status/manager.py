@@ -1,0 +1,299 @@
+"""Keeps the newest status of every pod and writes it to the API server.
+
+Mirrors pkg/kubelet/status/status_manager.go of v1.36.3.
+
+Guarantees:
+ 1. Everything said of a pod gets a version, higher than any before; only the newest is written, older ones never.
+ 2. A status equal to the kept one (`merge.equal_for_kubelet`) makes no version and no request, unless it is forced.
+ 3. A container that is over for good does not come back: such an update is dropped whole.
+ 4. Start time never changes; transition times change with the status of their condition only.
+ 5. All requests are made by one thread, one pod after another; callers never wait for the network, nor does the lock.
+ 6. An update rings a bell that remembers one ring. An update during a batch rings it again, so none waits for the tick.
+ 7. A failed write is tried again with the next ring of any pod, at the latest after `SYNC_PERIOD_S`.
+ 8. What somebody else wrote into fields or conditions we own is put right within `SYNC_PERIOD_S`; the rest is kept.
+ 9. A pod that was created anew under the same name is never written: the UID is in every patch and every delete.
+10. No terminal phase is written while containers could run, and no pod in a terminal phase is Ready.
+11. A pod object is deleted (grace 0) only after its termination was finished here and its own phase is terminal.
+
+Not modelled: mirror pods, resize conditions, the metric of terminated containers.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from agent import wire
+from agent.model import ContainerStatus, Pod, PodStatus
+from agent.status import conditions, merge, patch, termination
+from agent.wire_pod import write_status
+from kube import paths
+from kube.client import STRATEGIC_MERGE_PATCH
+from kube.errors import CredentialsInvalid, KubeError, NotFound
+
+log = logging.getLogger(__name__)
+
+SYNC_PERIOD_S = 10.0
+STUCK_AFTER_S = 60.0  # a batch longer than this is not progress: each request has its deadline
+
+
+class PodClient(Protocol):
+    """The part of kube.client.Client that is used."""
+
+    def get(self, path: str) -> bytes: ...
+    def patch(self, path: str, body: bytes, *, content_type: str) -> bytes: ...
+    def delete(self, path: str, body: bytes = b"") -> bytes: ...
+
+
+class PodLookup(Protocol):
+    """The newest pods as the API server told them."""
+
+    def pod_by_uid(self, uid: str) -> Pod | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedStatus:
+    """`finished` is set by terminate_pod and never taken back."""
+
+    status: PodStatus
+    version: int
+    name: str
+    namespace: str
+    finished: bool
+
+
+class StatusManager:
+    """See the guarantees above. `could_run` says whether containers of a pod may still run; it must not block."""
+
+    name = "status manager"
+
+    def __init__(
+        self,
+        client: PodClient,
+        pods: PodLookup,
+        could_run: Callable[[str], bool],
+        *,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._could_run = could_run
+        self._now = now
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._statuses: dict[str, VersionedStatus] = {}
+        self._api_versions: dict[str, int] = {}  # used by the thread that syncs only
+        self._bell = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._last_turn = monotonic()
+
+    # --- life ---
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="status-manager", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Writes what is not yet written, as far as that takes less than a second, and ends."""
+        self._stopping.set()
+        self._bell.set()
+        if self._thread is not None:
+            self._thread.join(timeout=1.0)
+
+    def healthy(self, now: float) -> bool:
+        alive = self._thread is not None and self._thread.is_alive()
+        return alive and now - self._last_turn < SYNC_PERIOD_S + STUCK_AFTER_S
+
+    def _run(self) -> None:
+        next_tick = self._monotonic() + SYNC_PERIOD_S
+        while True:
+            self._bell.wait(max(0.0, next_tick - self._monotonic()))
+            self._bell.clear()
+            stopping = self._stopping.is_set()
+            self._last_turn = self._monotonic()
+            due = self._last_turn >= next_tick
+            if due:
+                next_tick = self._last_turn + SYNC_PERIOD_S
+            try:
+                self.sync_batch(everything=due)
+            except Exception:
+                log.exception("status batch failed")
+            if stopping:
+                return
+
+    # --- what others say ---
+
+    def pod_status(self, uid: str) -> PodStatus | None:
+        """The newest status of the pod, whether written or not."""
+        with self._lock:
+            kept = self._statuses.get(uid)
+            return None if kept is None else kept.status
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> bool:
+        """Keeps a freshly generated status. True if it makes a new version. Forced while the pod is being deleted."""
+        status = replace(status, observed_generation=pod.generation)
+        with self._lock:
+            return self._update(pod, status, force=pod.deletion_timestamp is not None, finished=False)
+
+    def set_container_readiness(self, uid: str, container_id: str, ready: bool) -> None:
+        """The fast path of a readiness result: changes the container and the conditions made of it, nothing else."""
+        pod = self._pods.pod_by_uid(uid)
+        if pod is None:
+            return
+        with self._lock:
+            kept = self._statuses.get(uid)
+            found = None if kept is None else _find(kept.status, container_id)
+            if kept is None or found is None or found.ready == ready:
+                return
+            status = _with_container(kept.status, replace(found, ready=ready))
+            everything = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+            for condition in (
+                conditions.ready_condition(pod, kept.status, status.conditions, everything, status.phase),
+                conditions.containers_ready_condition(pod, kept.status, everything, status.phase),
+            ):
+                status = replace(status, conditions=conditions.replace_or_append(status.conditions, condition))
+            self._update(pod, status, force=False, finished=False)
+
+    def set_container_startup(self, uid: str, container_id: str, started: bool) -> None:
+        """The fast path of a startup result. Conditions are not made anew, as upstream."""
+        pod = self._pods.pod_by_uid(uid)
+        if pod is None:
+            return
+        with self._lock:
+            kept = self._statuses.get(uid)
+            found = None if kept is None else _find(kept.status, container_id)
+            if kept is None or found is None or found.started is started:
+                return
+            status = _with_container(kept.status, replace(found, started=started))
+            self._update(pod, status, force=False, finished=False)
+
+    def terminate_pod(self, pod: Pod) -> None:
+        """Nothing of the pod runs or will run: all containers end, the phase becomes terminal, deletion may follow."""
+        with self._lock:
+            kept = self._statuses.get(pod.uid)
+            status = termination.terminated_status(pod, pod.status if kept is None else kept.status)
+            self._update(pod, status, force=True, finished=True)
+
+    def remove_orphaned(self, uids: frozenset[str]) -> None:
+        """Forgets every pod that is not in `uids`."""
+        with self._lock:
+            for uid in self._statuses.keys() - uids:
+                del self._statuses[uid]
+
+    def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> bool:
+        kept = self._statuses.get(pod.uid)
+        old = pod.status if kept is None else kept.status
+        if kept is not None and kept.finished and not pod.static:
+            finished = True
+        error = merge.illegal_transition(old, status, pod)
+        if error:
+            log.error("status update dropped", extra={"pod": _key(pod), "cause": error})
+            return False
+        status = merge.settled(pod, old, status, self._now())
+        if kept is not None and not force and merge.equal_for_kubelet(kept.status, status):
+            return False
+        self._statuses[pod.uid] = VersionedStatus(
+            status=status,
+            version=1 if kept is None else kept.version + 1,
+            name=pod.name,
+            namespace=pod.namespace,
+            finished=finished,
+        )
+        self._bell.set()
+        return True
+
+    # --- towards the API server ---
+
+    def sync_batch(self, *, everything: bool) -> int:
+        """Writes what is not yet written; with `everything` also what differs in the API or waits for deletion.
+
+        Returns the number of pods tried. Called by the manager's own thread (and by tests).
+        """
+        with self._lock:
+            kept = dict(self._statuses)
+        if everything:
+            for uid in self._api_versions.keys() - kept.keys():
+                del self._api_versions[uid]
+        due = []
+        for uid, status in kept.items():
+            if self._api_versions.get(uid, 0) < status.version:
+                due.append(uid)
+            elif everything:
+                pod = self._pods.pod_by_uid(uid)
+                if pod is None:
+                    continue
+                if merge.can_be_deleted(pod, finished=status.finished):
+                    due.append(uid)
+                elif not merge.equal_for_kubelet(merge.normalized(pod, pod.status), status.status):
+                    del self._api_versions[uid]
+                    due.append(uid)
+        for uid in due:
+            self._sync_pod(uid, kept[uid])
+        return len(due)
+
+    def _sync_pod(self, uid: str, kept: VersionedStatus) -> None:
+        facts = {"pod": f"{kept.namespace}/{kept.name}", "uid": uid}
+        try:
+            pod = self._write(uid, kept)
+            if pod is not None and merge.can_be_deleted(pod, finished=kept.finished):
+                options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+                self._client.delete(paths.pod(pod.namespace, pod.name), msgspec.json.encode(options))
+                log.info("pod removed from the API server", extra=facts)
+                self._forget(uid)
+        except NotFound:
+            # Gone: remove_orphaned will forget it.
+            log.debug("pod is gone from the API server", extra=facts)
+        except (KubeError, CredentialsInvalid) as e:
+            log.warning("pod status not written", extra={**facts, "cause": str(e)})
+        except msgspec.DecodeError as e:
+            log.warning("pod not understood", extra={**facts, "cause": str(e)})
+
+    def _write(self, uid: str, kept: VersionedStatus) -> Pod | None:
+        """The pod as it stands after the write; None when it is another one by now."""
+        pod = wire.parse_pod(self._client.get(paths.pod(kept.namespace, kept.name)))
+        if pod.uid and pod.uid != uid:
+            log.info("pod was created anew", extra={"pod": _key(pod), "uid": uid, "new_uid": pod.uid})
+            self._forget(uid)
+            return None
+        merged = merge.merged(pod, pod.status, kept.status, could_run=self._could_run(uid), now_s=self._now())
+        body = patch.status_patch(uid, write_status(pod.status), write_status(merged))
+        if body is not None:
+            reply = self._client.patch(
+                paths.pod_status(pod.namespace, pod.name), body, content_type=STRATEGIC_MERGE_PATCH
+            )
+            pod = wire.parse_pod(reply)
+        self._api_versions[uid] = kept.version
+        return pod
+
+    def _forget(self, uid: str) -> None:
+        with self._lock:
+            self._statuses.pop(uid, None)
+
+
+def _key(pod: Pod) -> str:
+    return f"{pod.namespace}/{pod.name}"
+
+
+def _find(status: PodStatus, container_id: str) -> ContainerStatus | None:
+    """By id, app containers first."""
+    everything = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    return next((s for s in everything if s.container_id == container_id), None)
+
+
+def _with_container(status: PodStatus, changed: ContainerStatus) -> PodStatus:
+    def put(statuses: Sequence[ContainerStatus] | None) -> tuple[ContainerStatus, ...] | None:
+        if statuses is None:
+            return None
+        return tuple(changed if s.container_id == changed.container_id else s for s in statuses)
+
+    return replace(
+        status,
+        container_statuses=put(status.container_statuses),
+        init_container_statuses=put(status.init_container_statuses),
+    )

@@ -1,0 +1,247 @@
+"""What may change in a pod status, and what the API server is told. Pure: time is an argument.
+
+Mirrors the pure half of pkg/kubelet/status/status_manager.go of v1.36.3: normalizeStatus, isPodStatusByKubeletEqual,
+checkContainerStateTransition, updateLastTransitionTime, mergePodStatus, canBeDeleted.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent.model import (
+    Condition,
+    Container,
+    ContainerRunning,
+    ContainerState,
+    ContainerStatus,
+    ContainerTerminated,
+    Pod,
+    PodStatus,
+    RestartPolicy,
+)
+from agent.status.conditions import (
+    find_condition,
+    is_owned,
+    is_shared,
+    is_terminal,
+    replace_or_append,
+    terminal_condition,
+)
+from agent.status.restarts import all_containers_could_restart, is_sidecar, should_restart
+from kube.contract import (
+    CONDITION_ALL_CONTAINERS_RESTARTING,
+    CONDITION_CONTAINERS_READY,
+    CONDITION_DISRUPTION_TARGET,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_READY_TO_START_CONTAINERS,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_READY,
+    STATUS_TRUE,
+)
+
+# All termination messages of a pod together (MaxPodTerminationMessageLogLength); each container gets an equal share.
+TERMINATION_MESSAGES_BYTES = 12 * 1024
+
+# The conditions whose transition time the manager keeps.
+TIMED_CONDITIONS = (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_READY,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_READY_TO_START_CONTAINERS,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_DISRUPTION_TARGET,
+    CONDITION_ALL_CONTAINERS_RESTARTING,
+)
+
+
+# --- normal form ---
+
+
+def normalized(pod: Pod, status: PodStatus) -> PodStatus:
+    """As the API server will return it: whole seconds, messages cut, app statuses by name, init ones in spec order."""
+    containers = len(pod.containers) + len(pod.init_containers)
+    limit_bytes = TERMINATION_MESSAGES_BYTES // containers if containers else TERMINATION_MESSAGES_BYTES
+    app, init = status.container_statuses, status.init_container_statuses
+    return replace(
+        status,
+        start_time=_whole(status.start_time),
+        conditions=tuple(
+            replace(c, last_probe_time=_whole(c.last_probe_time), last_transition_time=_whole(c.last_transition_time))
+            for c in status.conditions
+        ),
+        container_statuses=None
+        if app is None
+        else tuple(sorted((_normalized_container(s, limit_bytes) for s in app), key=lambda s: s.name)),
+        init_container_statuses=None
+        if init is None
+        else _in_spec_order(pod.init_containers, [_normalized_container(s, limit_bytes) for s in init]),
+    )
+
+
+def _in_spec_order(containers: Sequence[Container], statuses: list[ContainerStatus]) -> tuple[ContainerStatus, ...]:
+    """SortInitContainerStatuses: statuses of containers the spec does not name keep their places."""
+    at = 0
+    for container in containers:
+        for index in range(at, len(statuses)):
+            if statuses[index].name == container.name:
+                statuses[at], statuses[index] = statuses[index], statuses[at]
+                at += 1
+                break
+    return tuple(statuses)
+
+
+def _normalized_container(status: ContainerStatus, limit_bytes: int) -> ContainerStatus:
+    return replace(
+        status,
+        state=_normalized_state(status.state, limit_bytes),
+        last_state=_normalized_state(status.last_state, limit_bytes),
+    )
+
+
+def _normalized_state(state: ContainerState | None, limit_bytes: int) -> ContainerState | None:
+    match state:
+        case ContainerRunning():
+            return replace(state, started_at=_whole(state.started_at))
+        case ContainerTerminated():
+            message = state.message
+            if len(message.encode()) > limit_bytes:
+                # Upstream cuts bytes and may split a character; what is left of a split one is dropped here.
+                message = message.encode()[:limit_bytes].decode(errors="ignore")
+            return replace(
+                state, message=message, started_at=_whole(state.started_at), finished_at=_whole(state.finished_at)
+            )
+        case _:
+            return state
+
+
+def _whole(time_s: float | None) -> float | None:
+    return None if time_s is None else float(math.floor(time_s))
+
+
+# --- equality ---
+
+
+def equal_for_kubelet(old: PodStatus, new: PodStatus) -> bool:
+    """isPodStatusByKubeletEqual: both normalised; foreign conditions and fields we do not write are not compared.
+
+    Of owned and shared conditions status, reason and message count, both ways; times and observedGeneration do not.
+    """
+    return _owned_words(old) == _owned_words(new) and _comparable(old) == _comparable(new)
+
+
+def _owned_words(status: PodStatus) -> dict[str, tuple[str, str, str]]:
+    return {c.type: (c.status, c.reason, c.message) for c in status.conditions if is_owned(c.type) or is_shared(c.type)}
+
+
+def _comparable(status: PodStatus) -> PodStatus:
+    # Semantic equality: absent and empty lists are the same.
+    return replace(
+        status,
+        phase=str(status.phase),
+        conditions=(),
+        extra={},
+        container_statuses=status.container_statuses or (),
+        init_container_statuses=status.init_container_statuses or (),
+    )
+
+
+# --- transitions ---
+
+
+def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod) -> str:
+    """Why `new` must be dropped, or "": what is over for good must not come back (checkContainerStateTransition)."""
+    if pod.restart_policy == RestartPolicy.ALWAYS or all_containers_could_restart(pod):
+        return ""
+    app_containers = {container.name: container for container in pod.containers}
+    for status in old.container_statuses or ():
+        if not _over_for_good(status, app_containers.get(status.name), pod):
+            continue
+        if _revived(status.name, new.container_statuses):
+            return f"terminated container {status.name} attempted illegal transition to non-terminated state"
+    for index, status in enumerate(old.init_container_statuses or ()):
+        if index >= len(pod.init_containers) or pod.init_containers[index].name != status.name:
+            return f"found mismatch between pod spec and status, container: {status.name}"
+        container = pod.init_containers[index]
+        if is_sidecar(container) or not _over_for_good(status, container, pod):
+            continue
+        if _revived(status.name, new.init_container_statuses):
+            return f"terminated init container {status.name} attempted illegal transition to non-terminated state"
+    return ""
+
+
+def _over_for_good(status: ContainerStatus, container: Container | None, pod: Pod) -> bool:
+    if not isinstance(status.state, ContainerTerminated):
+        return False
+    exit_code = status.state.exit_code
+    if exit_code != 0 and pod.restart_policy == RestartPolicy.ON_FAILURE:
+        return False
+    return container is None or not should_restart(container, pod, exit_code)
+
+
+def _revived(name: str, statuses: Sequence[ContainerStatus] | None) -> bool:
+    return any(s.name == name and not isinstance(s.state, ContainerTerminated) for s in statuses or ())
+
+
+def with_transition_time(new: PodStatus, old: PodStatus, condition_type: str, now_s: float) -> PodStatus:
+    """The condition of that type in `new` keeps the old time while its status is the old one, else gets `now_s`."""
+    condition = find_condition(new.conditions, condition_type)
+    if condition is None:
+        return new
+    before = find_condition(old.conditions, condition_type)
+    same = before is not None and before.status == condition.status
+    changed = replace(condition, last_transition_time=before.last_transition_time if same and before else now_s)
+    return replace(new, conditions=replace_or_append(new.conditions, changed))
+
+
+def settled(pod: Pod, old: PodStatus, new: PodStatus, now_s: float) -> PodStatus:
+    """`new` as the manager keeps it: transition times, a start time that never changes, no older generation."""
+    for condition_type in TIMED_CONDITIONS:
+        new = with_transition_time(new, old, condition_type, now_s)
+    start_time = old.start_time if old.start_time is not None else new.start_time
+    generation = max(old.observed_generation, new.observed_generation)
+    new = replace(new, start_time=now_s if start_time is None else start_time, observed_generation=generation)
+    return normalized(pod, new)
+
+
+# --- towards the API server ---
+
+
+def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, now_s: float) -> PodStatus:
+    """mergePodStatus: what to write, given the API's `old` and the cached `new`.
+
+    Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
+    (`could_run`), and a pod in a terminal phase is never Ready.
+    """
+    conditions = tuple(c for c in old.conditions if not is_owned(c.type))
+    conditions += tuple(c for c in new.conditions if is_owned(c.type))
+    going_terminal = not is_terminal(old.phase) and is_terminal(new.phase)
+    if going_terminal and not could_run:
+        # The time is taken again: the condition waited for the containers to end.
+        target = find_condition(
+            with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, now_s).conditions, CONDITION_DISRUPTION_TARGET
+        )
+        if target is not None:
+            conditions = replace_or_append(conditions, target)
+    result = replace(new, conditions=conditions, extra=old.extra)
+    if going_terminal and could_run:
+        result = replace(result, phase=old.phase, reason=old.reason, message=old.message)
+    if is_terminal(result.phase) and any(
+        c.type in (CONDITION_READY, CONDITION_CONTAINERS_READY) and c.status == STATUS_TRUE for c in result.conditions
+    ):
+        # https://github.com/kubernetes/kubernetes/issues/108594
+        for condition_type in (CONDITION_CONTAINERS_READY, CONDITION_READY):
+            result = _updated(result, terminal_condition(condition_type, pod, old, result.phase), now_s)
+    return result
+
+
+def _updated(status: PodStatus, condition: Condition, now_s: float) -> PodStatus:
+    """UpdatePodCondition: the transition time is now if the status changed, else the old one."""
+    before = find_condition(status.conditions, condition.type)
+    same = before is not None and before.status == condition.status
+    condition = replace(condition, last_transition_time=before.last_transition_time if same and before else now_s)
+    return replace(status, conditions=replace_or_append(status.conditions, condition))
+
+
+def can_be_deleted(pod: Pod, *, finished: bool) -> bool:
+    """May the API object go? Its own phase (not the cached one) must be terminal, and termination be finished."""
+    return pod.deletion_timestamp is not None and is_terminal(pod.status.phase) and finished
