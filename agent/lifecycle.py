@@ -1,0 +1,63 @@
+"""How the agent's long-lived parts are started, watched and stopped: in order, and in reverse."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+log = logging.getLogger(__name__)
+
+
+class StartError(Exception):
+    """A service could not be started. The text is one line: cause and remedy."""
+
+
+class Service(Protocol):
+    """One long-lived part. Constructed without side effects; `stop()` may be called twice and joins within a second."""
+
+    name: str
+
+    def start(self) -> None:
+        """Makes threads and sockets. Raises StartError."""
+        ...
+
+    def stop(self) -> None: ...
+
+    def healthy(self, now: float) -> bool:
+        """Are its threads alive and do they progress? `now` is time.monotonic(). Never waits, never asks a network."""
+        ...
+
+
+def start_all(services: Sequence[Service]) -> None:
+    """Starts in order; when one fails, those already started are stopped and the error is raised again."""
+    started: list[Service] = []
+    for service in services:
+        try:
+            service.start()
+        except BaseException:
+            stop_all(started)
+            raise
+        started.append(service)
+
+
+def stop_all(services: Sequence[Service]) -> None:
+    """Stops in reverse order; one that fails to stop does not keep the others from stopping."""
+    for service in reversed(services):
+        try:
+            service.stop()
+        except Exception:
+            log.exception("service did not stop cleanly", extra={"service": service.name})
+
+
+def unhealthy(services: Sequence[Service], now: float) -> list[str]:
+    """Names of the services that do not progress."""
+    return [service.name for service in services if not service.healthy(now)]
+
+
+def run(services: Sequence[Service], stop: threading.Event) -> None:
+    """Starts everything, waits for `stop`, stops everything. Raises StartError."""
+    start_all(services)
+    try:
+        stop.wait()
+    finally:
+        stop_all(services)

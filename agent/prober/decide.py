@@ -1,0 +1,232 @@
+"""May we probe now, and what does a result change? Pure; the rows of kubelet's doProbe (pkg/kubelet/prober/worker.go).
+
+`before_probe` is what happens up to the probe itself, `after_probe` what its result changes. Both return the next state
+of the worker and the writes to the result cache, in order; the worker carries them out.
+"""
+
+from dataclasses import dataclass, replace
+
+from agent.model import (
+    Container,
+    ContainerRunning,
+    ContainerStatus,
+    ContainerTerminated,
+    Pod,
+    PodPhase,
+    PodStatus,
+    Probe,
+    ProbeType,
+    RestartPolicy,
+    Result,
+)
+from agent.status.restarts import ACTION_RESTART_ALL, is_sidecar, matching_rule, should_restart
+from kube import contract
+
+RESTART_GRACE_S = 10.0  # containers older than the manager by more than this survived a restart of the agent
+INITIAL = {ProbeType.READINESS: Result.FAILURE, ProbeType.LIVENESS: Result.SUCCESS, ProbeType.STARTUP: Result.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The feature gates of kubelet that the prober looks at, with the defaults of 1.36."""
+
+    change_container_status_on_kubelet_restart: bool = False
+    container_restart_rules: bool = True
+    restart_all_containers_on_container_exits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """Equal results in a row. It starts as zero Successes, so the very first Success makes the run 1, not 2."""
+
+    last: Result = Result.SUCCESS
+    run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """What a worker remembers between probes. `container_id` is empty before the first container was seen."""
+
+    container_id: str = ""
+    streak: Streak = Streak()
+    on_hold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    container_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    container_id: str
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`keep`: does the worker live on? `probe`: shall it probe now? `row`: the row of the table that decided."""
+
+    state: WorkerState
+    writes: tuple[Remove | Set, ...] = ()
+    keep: bool = True
+    probe: bool = False
+    row: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a worker probes. `pod` is the copy given to add_pod and is never refreshed, as in kubelet."""
+
+    pod: Pod
+    container: Container
+    type: ProbeType
+
+    @property
+    def probe(self) -> Probe | None:
+        match self.type:
+            case ProbeType.READINESS:
+                return self.container.readiness_probe
+            case ProbeType.LIVENESS:
+                return self.container.liveness_probe
+            case ProbeType.STARTUP:
+                return self.container.startup_probe
+
+    @property
+    def sidecar(self) -> bool:
+        return any(c.name == self.container.name for c in self.pod.init_containers) and is_sidecar(self.container)
+
+
+def parse_container_id(text: str) -> str:
+    """`type://id` as it is, or the empty string for anything else (kubecontainer.ParseContainerID)."""
+    bare = text.strip('"')
+    return bare if bare.count("://") == 1 and bare != "://" else ""
+
+
+def started_before_restart(started_at: float | None, manager_start: float) -> bool:
+    """Did this container run already when the agent was started? Times in seconds since the epoch."""
+    return started_at is not None and started_at < manager_start - RESTART_GRACE_S
+
+
+def find_container_status(status: PodStatus, name: str) -> ContainerStatus | None:
+    """The status of that name with a container id: app containers first, then init containers."""
+    for statuses in (status.container_statuses, status.init_container_statuses):
+        found = next((c for c in statuses or () if c.name == name), None)
+        if found is not None and found.container_id:
+            return found
+    return None
+
+
+def before_probe(
+    state: WorkerState,
+    target: Target,
+    status: PodStatus | None,
+    *,
+    now: float,
+    manager_start: float,
+    gates: Gates,
+) -> Step:
+    """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one."""
+    if status is None:
+        return Step(state, row="D1")
+    if status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
+        return Step(state, keep=False, row="D2")
+    container = find_container_status(status, target.container.name)
+    if container is None:
+        return Step(state, row="D3")
+    writes: tuple[Remove | Set, ...] = ()
+    if container.container_id != state.container_id:
+        state, writes = _adopt(state, target, container, manager_start, gates)
+    if state.on_hold:
+        return Step(state, writes, row="D5")
+    running = container.state
+    if not isinstance(running, ContainerRunning):
+        if state.container_id:
+            writes += (Set(state.container_id, Result.FAILURE),)
+        return Step(state, writes, keep=_stays(target, status, container, gates), row="D6")
+    if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
+        return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False, row="D7")
+    delay_s = 0 if target.probe is None else target.probe.initial_delay_s
+    if running.started_at is not None and int(now - running.started_at) < delay_s:
+        return Step(state, writes, row="D8")
+    if container.started and target.type is ProbeType.STARTUP:
+        return Step(state, writes, row="D9")
+    if not container.started and target.type is not ProbeType.STARTUP:
+        return Step(state, writes, row="D10")
+    return Step(state, writes, probe=True, row="D11")
+
+
+def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
+    """Rows D12 to D16, for a probe that gave a result. One that errored changes nothing at all (D11)."""
+    probe = target.probe or Probe(action=None)
+    streak, stable = next_state(
+        state.streak,
+        result,
+        success_threshold=probe.success_threshold,
+        failure_threshold=probe.failure_threshold,
+    )
+    state = replace(state, streak=streak)
+    if not stable:
+        return Step(state, row="D13")
+    write = Set(state.container_id, result)
+    if target.type is ProbeType.STARTUP or (target.type is ProbeType.LIVENESS and result is Result.FAILURE):
+        # The container will be restarted, or has started: no probe until there is a new one (#21751, #117153).
+        return Step(replace(state, on_hold=True, streak=replace(streak, run=0)), (write,), row="D15")
+    return Step(state, (write,), row="D14")
+
+
+def next_state(
+    streak: Streak, result: Result, *, success_threshold: int, failure_threshold: int
+) -> tuple[Streak, bool]:
+    """Counts one more result; True when the run has reached the threshold of its kind."""
+    streak = Streak(result, streak.run + 1) if result is streak.last else Streak(result, 1)
+    needed = {Result.FAILURE: failure_threshold, Result.SUCCESS: success_threshold}.get(result, 0)
+    return streak, streak.run >= needed
+
+
+def _adopt(
+    state: WorkerState, target: Target, container: ContainerStatus, manager_start: float, gates: Gates
+) -> tuple[WorkerState, tuple[Remove | Set, ...]]:
+    """Row D4: a new container id. Its first result depends on whether the container is older than the agent."""
+    writes: list[Remove | Set] = [Remove(state.container_id)] if state.container_id else []
+    container_id = parse_container_id(container.container_id)
+    initial = Set(container_id, INITIAL[target.type])
+    if gates.change_container_status_on_kubelet_restart:
+        writes.append(initial)
+    else:
+        started_at = container.state.started_at if isinstance(container.state, ContainerRunning) else None
+        if target.sidecar and target.type is ProbeType.STARTUP and container.started:
+            # Else the app containers behind this sidecar are not restarted after a restart of the agent (#136910).
+            writes.append(Set(container_id, Result.SUCCESS))
+        if not started_before_restart(started_at, manager_start):
+            writes.append(initial)
+    return replace(state, container_id=container_id, on_hold=False), tuple(writes)
+
+
+def _stays(target: Target, status: PodStatus, container: ContainerStatus, gates: Gates) -> bool:
+    """Row D6: does the worker of a container that does not run live on?"""
+    if not isinstance(container.state, ContainerTerminated):
+        return True
+    if not gates.container_restart_rules:
+        return target.pod.restart_policy != RestartPolicy.NEVER or target.sidecar
+    restart_all = gates.restart_all_containers_on_container_exits
+    return should_restart(target.container, target.pod, container.state.exit_code, restart_all=restart_all) or (
+        restart_all and _all_restart(target.pod, status)
+    )
+
+
+def _all_restart(pod: Pod, status: PodStatus) -> bool:
+    """ShouldAllContainersRestart, asked with the cached API status alone."""
+    if any(
+        c.type == contract.CONDITION_ALL_CONTAINERS_RESTARTING and c.status == contract.STATUS_TRUE
+        for c in status.conditions
+    ):
+        return True
+    states = {c.name: c.state for c in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}
+    for container in (*pod.init_containers, *pod.containers):
+        state = states.get(container.name)
+        if isinstance(state, ContainerTerminated):
+            rule = matching_rule(container, state.exit_code)
+            if rule is not None and rule.action == ACTION_RESTART_ALL:
+                return True
+    return False

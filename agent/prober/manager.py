@@ -1,0 +1,236 @@
+"""Owns the probe workers of all pods of a node, and folds their results into a pod's status (pkg/kubelet/prober).
+
+Guarantees: at most one worker per pod, container and probe type; no call waits for a probe or a network; the worker
+takes itself out of the table when it ends.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from agent.model import (
+    Container,
+    ContainerRunning,
+    ContainerStatus,
+    ContainerTerminated,
+    Pod,
+    PodStatus,
+    ProbeType,
+    Result,
+)
+from agent.prober.decide import Gates, Target, parse_container_id, started_before_restart
+from agent.prober.results import Results
+from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Surroundings, Worker
+from agent.status.restarts import is_sidecar
+from kube import contract
+
+ADD_ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
+WorkerKey = tuple[str, str, ProbeType]
+"""(pod uid, container name, probe type)"""
+
+
+class ProberManager:
+    """A Service. `probe` makes one probe, `get_pod_status` reads the status manager's cache (None: not known)."""
+
+    name = "prober"
+
+    def __init__(
+        self,
+        *,
+        get_pod_status: Callable[[str], PodStatus | None],
+        probe: ProbeFunction,
+        readiness: Results,
+        liveness: Results,
+        startup: Results,
+        gates: Gates | None = None,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+        start: float | None = None,
+    ) -> None:
+        self._gates = gates or Gates()
+        self._readiness = readiness
+        self._startup = startup
+        self._start = now() if start is None else start
+        self._lock = threading.Lock()
+        self._workers: dict[WorkerKey, Worker] = {}
+        self._totals: dict[tuple[str, str, str, str, str, str], int] = {}
+        self._shutdown = threading.Event()
+        self._around = Surroundings(
+            get_pod_status=get_pod_status,
+            probe=probe,
+            results={
+                ProbeType.READINESS: readiness,
+                ProbeType.LIVENESS: liveness,
+                ProbeType.STARTUP: startup,
+            },
+            start=self._start,
+            start_monotonic=monotonic() + (self._start - now()),
+            gates=self._gates,
+            now=now,
+            monotonic=monotonic,
+            chance=chance,
+            count=self._count,
+            shutdown=self._shutdown,
+        )
+
+    def start(self) -> None:
+        """Nothing to make: workers start with add_pod."""
+
+    def stop(self) -> None:
+        """Ends all workers; those in a probe that hangs are left behind as daemons after one second."""
+        self._shutdown.set()
+        with self._lock:
+            workers = list(self._workers.values())
+        for worker in workers:
+            worker.stop()
+        deadline = time.monotonic() + JOIN_LIMIT_S
+        for worker in workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+
+    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+        """Every worker in the table has a living thread."""
+        with self._lock:
+            return all(worker.alive() for worker in self._workers.values())
+
+    def add_pod(self, pod: Pod) -> None:
+        """Starts a worker for every probe of the pod's app containers and sidecars.
+
+        When one exists already the whole call ends there, as in 1.36 (#138930 mends it in a newer release).
+        """
+        with self._lock:
+            if self._shutdown.is_set():
+                return
+            for container in _probed(pod):
+                for probe_type in ADD_ORDER:
+                    target = Target(pod, container, probe_type)
+                    if target.probe is None:
+                        continue
+                    key = (pod.uid, container.name, probe_type)
+                    if key in self._workers:
+                        return
+                    worker = Worker(target, self._around, self._forget)
+                    self._workers[key] = worker
+                    worker.start()
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None:
+        """Called when the pod begins to terminate. App containers only; readiness goes on."""
+        names = {container.name for container in pod.containers}
+        self._stop(
+            lambda key: key[0] == pod.uid and key[1] in names and key[2] in (ProbeType.LIVENESS, ProbeType.STARTUP)
+        )
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Called when all containers are dead. May be repeated."""
+        names = {container.name for container in _probed(pod)}
+        self._stop(lambda key: key[0] == pod.uid and key[1] in names)
+
+    def cleanup_pods(self, desired: Collection[str]) -> None:
+        """Stops the workers of every pod whose uid is not in `desired`."""
+        self._stop(lambda key: key[0] not in desired)
+
+    def workers(self) -> frozenset[WorkerKey]:
+        with self._lock:
+            return frozenset(self._workers)
+
+    def totals(self) -> dict[tuple[str, str, str, str, str, str], int]:
+        """prober_probe_total: (probe_type, result, container, pod, namespace, pod_uid) -> count, of living workers."""
+        with self._lock:
+            return dict(self._totals)
+
+    def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """The status with `started` and `ready` of every container (3 rules: runs, started, ready). Triggers readiness
+        probes of containers that are started but not known to be ready."""
+        containers = status.container_statuses
+        if containers is not None:
+            containers = tuple(self._app_status(pod, container) for container in containers)
+        inits = status.init_container_statuses
+        if inits is not None:
+            inits = tuple(self._init_status(pod, index, container) for index, container in enumerate(inits))
+        return replace(status, container_statuses=containers, init_container_statuses=inits)
+
+    def _app_status(self, pod: Pod, container: ContainerStatus) -> ContainerStatus:
+        container = replace(container, started=self._is_started(pod, container))
+        if not container.started:
+            return container
+        spec = next((c for c in pod.containers if c.name == container.name), None)
+        return replace(container, ready=self._is_ready(pod, container, spec))
+
+    def _init_status(self, pod: Pod, index: int, container: ContainerStatus) -> ContainerStatus:
+        container = replace(container, started=self._is_started(pod, container))
+        spec = pod.init_containers[index] if index < len(pod.init_containers) else None
+        if spec is None or spec.name != container.name:
+            return container
+        if not is_sidecar(spec):
+            done = isinstance(container.state, ContainerTerminated) and container.state.exit_code == 0
+            return replace(container, ready=True) if done else container
+        if not container.started:
+            return container
+        return replace(container, ready=self._is_ready(pod, container, spec))
+
+    def _is_started(self, pod: Pod, container: ContainerStatus) -> bool:
+        if not isinstance(container.state, ContainerRunning):
+            return False
+        result = self._startup.get(parse_container_id(container.container_id))
+        if result is not None:
+            return result is Result.SUCCESS
+        if not self._gates.change_container_status_on_kubelet_restart and container.started:
+            return True
+        return self._worker(pod, container, ProbeType.STARTUP) is None
+
+    def _is_ready(self, pod: Pod, container: ContainerStatus, spec: Container | None) -> bool:
+        if not isinstance(container.state, ContainerRunning):
+            return False
+        result = self._readiness.get(parse_container_id(container.container_id))
+        if result is Result.SUCCESS:
+            return True
+        worker = self._worker(pod, container, ProbeType.READINESS)
+        if worker is not None:
+            worker.trigger()
+        ready = worker is None
+        restart_rule = not self._gates.change_container_status_on_kubelet_restart
+        if spec is None or not restart_rule or not started_before_restart(container.state.started_at, self._start):
+            return ready
+        # The container is older than this agent: what was ready stays ready until a probe says otherwise.
+        if result is None:
+            ready = True
+        if spec.readiness_probe is not None and not _pod_was_ready(pod):
+            ready = False
+        return ready
+
+    def _worker(self, pod: Pod, container: ContainerStatus, probe_type: ProbeType) -> Worker | None:
+        with self._lock:
+            return self._workers.get((pod.uid, container.name, probe_type))
+
+    def _stop(self, chosen: Callable[[WorkerKey], bool]) -> None:
+        with self._lock:
+            workers = [worker for key, worker in self._workers.items() if chosen(key)]
+        for worker in workers:
+            worker.stop()
+
+    def _forget(self, worker: Worker) -> None:
+        target = worker.target
+        key = (target.pod.uid, target.container.name, target.type)
+        with self._lock:
+            if self._workers.get(key) is worker:
+                del self._workers[key]
+            for labels in [k for k in self._totals if (k[5], k[2], k[0]) == key]:
+                del self._totals[labels]
+
+    def _count(self, target: Target, result: Result) -> None:
+        word = "successful" if result is Result.SUCCESS else "failed"
+        pod = target.pod
+        labels = (str(target.type), word, target.container.name, pod.name, pod.namespace, pod.uid)
+        with self._lock:
+            self._totals[labels] = self._totals.get(labels, 0) + 1
+
+
+def _probed(pod: Pod) -> tuple[Container, ...]:
+    """Containers that may have workers, in kubelet's order: app containers, then sidecars."""
+    return (*pod.containers, *(c for c in pod.init_containers if is_sidecar(c)))
+
+
+def _pod_was_ready(pod: Pod) -> bool:
+    return any(c.type == contract.CONDITION_READY and c.status == contract.STATUS_TRUE for c in pod.status.conditions)

@@ -1,0 +1,164 @@
+"""One loop for one pod, container and probe type (pkg/kubelet/prober/worker.go): thin; `decide` decides."""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.model import Container, Pod, PodStatus, ProbeType, Result
+from agent.prober.decide import Gates, Remove, Set, Step, Target, WorkerState, after_probe, before_probe
+from agent.prober.results import Results
+from agent.prober.ticker import Ticker
+
+log = logging.getLogger(__name__)
+
+JOIN_LIMIT_S = 1.0
+
+
+class ProbeErrored(Exception):  # noqa: N818 - the word of kubelet
+    """The probe could not be made; its result, whatever it was, is thrown away."""
+
+
+ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str], Result]
+"""(type, pod, cached status, container, container id) -> SUCCESS or FAILURE. Raises ProbeErrored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all workers of a manager share. `start` is seconds since the epoch, `start_monotonic` of `monotonic`."""
+
+    get_pod_status: Callable[[str], PodStatus | None]
+    probe: ProbeFunction
+    results: dict[ProbeType, Results]
+    start: float
+    start_monotonic: float
+    gates: Gates
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+    count: Callable[[Target, Result], None] = lambda _target, _result: None
+    shutdown: threading.Event = field(default_factory=threading.Event)
+
+
+class Worker:
+    """Probes until it is stopped or its container will never run again. `on_exit` is called at the end, in its thread."""
+
+    def __init__(self, target: Target, around: Surroundings, on_exit: Callable[["Worker"], None]) -> None:
+        self.target = target
+        self.state = WorkerState()
+        self._around = around
+        self._results = around.results[target.type]
+        self._on_exit = on_exit
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._triggered = False
+        self._thread = threading.Thread(
+            target=self._run, name=f"probe-{target.type.lower()}-{target.pod.name}-{target.container.name}", daemon=True
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks the worker to end after the probe it is in; never waits; may be called often."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify()
+
+    def trigger(self) -> bool:
+        """Asks for a probe at once. At most one such wish is kept: False when one is waiting already."""
+        with self._wake:
+            if self._triggered:
+                return False
+            self._triggered = True
+            self._wake.notify()
+            return True
+
+    def join(self, timeout_s: float) -> None:
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def do_probe(self) -> bool:
+        """Looks and probes once; False when the worker shall end. An exception counts as 'go on' (row D0)."""
+        try:
+            return self._do_probe()
+        except Exception:
+            log.exception("probe worker failed", extra=self._facts())
+            return True
+
+    def _do_probe(self) -> bool:
+        around, target = self._around, self.target
+        status = around.get_pod_status(target.pod.uid)
+        step = before_probe(
+            self.state, target, status, now=around.now(), manager_start=around.start, gates=around.gates
+        )
+        self._apply(step)
+        if not step.probe or status is None:
+            return step.keep
+        try:
+            result = around.probe(target.type, target.pod, status, target.container, self.state.container_id)
+        except ProbeErrored:
+            # kubelet drops the result when the probe could not run; counting it would flap the gate.
+            return True
+        around.count(target, result)
+        step = after_probe(self.state, target, result)
+        self._apply(step)
+        return step.keep
+
+    def _apply(self, step: Step) -> None:
+        self.state = step.state
+        for write in step.writes:
+            match write:
+                case Remove(container_id):
+                    self._results.remove(container_id)
+                case Set(container_id, result):
+                    self._results.set(container_id, result, self.target.pod.uid)
+
+    def _run(self) -> None:
+        around = self._around
+        period_s = float(max(1, self.target.probe.period_s)) if self.target.probe else 1.0
+        jitter_s = jitter(period_s, around.monotonic() - around.start_monotonic, around.chance())
+        try:
+            # A stop does not end this sleep: kubelet's worker makes its first probe and ends after it.
+            if jitter_s > 0 and around.shutdown.wait(jitter_s):
+                return
+            ticker = Ticker(period_s, around.monotonic())
+            while self.do_probe() and self._wait(ticker):
+                pass
+        finally:
+            if self.state.container_id:
+                self._results.remove(self.state.container_id)
+            self._on_exit(self)
+
+    def _wait(self, ticker: Ticker) -> bool:
+        """Waits for a tick or a trigger; False for a stop."""
+        monotonic = self._around.monotonic
+        with self._wake:
+            while not self._stopped:
+                if self._triggered:
+                    self._triggered = False
+                    ticker.reset(monotonic())
+                    return True
+                if ticker.take(monotonic()):
+                    return True
+                self._wake.wait(ticker.wait_s(monotonic()))
+            return False
+
+    def _facts(self) -> dict[str, str]:
+        pod = self.target.pod
+        return {
+            "probe_type": self.target.type,
+            "pod": pod.name,
+            "namespace": pod.namespace,
+            "container": self.target.container.name,
+        }
+
+
+def jitter(period_s: float, manager_age_s: float, chance: float) -> float:
+    """The pause before the first probe: a random part of the period while the manager is younger than a period."""
+    return chance * period_s if period_s > manager_age_s else 0.0
