@@ -1,0 +1,122 @@
+"""Who we are towards the API server, and where it is: the pod's own service account, or a kubeconfig.
+
+Token files are read again each minute by the monotonic clock (a wall clock set back would freeze an expired token),
+and at once after a 401.
+"""
+
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from kube.errors import CredentialsInvalid
+
+SERVICE_ACCOUNT_ROOT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+TOKEN_READ_EVERY_S = 60.0  # client-go's period; bound tokens live an hour and are replaced at 80 % of it
+
+
+class Credentials(Protocol):
+    def headers(self, now_s: float) -> Mapping[str, str]:
+        """Headers that authenticate one request. now_s: monotonic. Raises CredentialsInvalid."""
+        ...
+
+    def refresh(self) -> None:
+        """Forget what is remembered: the server has just answered 401. Raises CredentialsInvalid."""
+        ...
+
+
+@dataclass(frozen=True)
+class Connection:
+    """server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP. tls_server_name: if not the host's."""
+
+    server: str
+    ssl_context: ssl.SSLContext | None
+    credentials: Credentials
+    tls_server_name: str | None = None
+
+
+class Anonymous:
+    """No headers: plain HTTP in tests, or a client certificate that lives in the TLS context."""
+
+    def headers(self, now_s: float) -> Mapping[str, str]:  # noqa: ARG002
+        return {}
+
+    def refresh(self) -> None:
+        return None
+
+
+class TokenFile:
+    """A bearer token in a file that somebody else rotates.
+
+    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use; the server has the last word.
+    """
+
+    def __init__(self, path: Path, *, read: Callable[[Path], str] = Path.read_text) -> None:
+        self._path = path
+        self._read = read
+        self._remembered: tuple[float, Mapping[str, str]] | None = None
+        self._last: Mapping[str, str] = {}
+
+    def headers(self, now_s: float) -> Mapping[str, str]:
+        # One tuple, read once: threads may both read the file, none can see a half-written state.
+        remembered = self._remembered
+        if remembered is not None and now_s - remembered[0] < TOKEN_READ_EVERY_S:
+            return remembered[1]
+        try:
+            token = self._read(self._path).strip()
+        except (OSError, UnicodeDecodeError) as e:
+            if not self._last:
+                raise CredentialsInvalid(f"token file {self._path} cannot be read: {_cause(e)}") from e
+            return self._last
+        if not token:
+            if not self._last:
+                raise CredentialsInvalid(f"token file {self._path} is empty: wait for the kubelet or mount it")
+            return self._last
+        self._last = {"Authorization": f"Bearer {token}"}
+        self._remembered = (now_s, self._last)
+        return self._last
+
+    def refresh(self) -> None:
+        self._remembered = None
+
+
+def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = os.environ) -> Connection:
+    """The connection of a pod by its service account. Raises CredentialsInvalid if this is no pod, or has no token."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise CredentialsInvalid(
+            "not inside a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
+            "name a kubeconfig file (kubernetes.kubeconfig)"
+        )
+    credentials = TokenFile(root / "token")
+    if not (root / "token").is_file():
+        raise CredentialsInvalid(
+            f"no service account token at {root / 'token'}: set automountServiceAccountToken or name a kubeconfig file"
+        )
+    ca_file = root / "ca.crt"
+    try:
+        context = ssl.create_default_context(cafile=str(ca_file))
+    except OSError as e:
+        raise CredentialsInvalid(f"certificate authority {ca_file} cannot be used: {_cause(e)}") from e
+    bracketed = f"[{host}]" if ":" in host else host
+    return Connection(server=f"https://{bracketed}:{port}", ssl_context=context, credentials=credentials)
+
+
+def connect(kubeconfig: str | None, *, server: str | None = None) -> Connection:
+    """The connection by a kubeconfig file, or by the pod's service account for None; `server` overrides the address.
+
+    Raises CredentialsInvalid, whose text is one line with cause and remedy.
+    """
+    if kubeconfig is None:
+        connection = in_cluster()
+    else:
+        from kube import kubeconfig as by_kubeconfig  # late: the package behind it costs 20 MiB
+
+        connection = by_kubeconfig.load(kubeconfig)
+    return connection if server is None else replace(connection, server=server)
+
+
+def _cause(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

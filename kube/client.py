@@ -1,0 +1,329 @@
+"""One server, one pool: JSON bytes in and out, a total deadline on every call, one error type per cause.
+
+What is sent again: a GET on 429 and 5xx that carry `Retry-After`, on a refused connection, and once on a reset (the
+kept connection may have been closed while idle); a write only on 429 with `Retry-After` and on a refused connection,
+where the server has certainly done nothing. All of it inside the deadline of the call. A 401 reads the credentials
+again and asks once more. Redirects are not followed.
+"""
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from kube import errors
+from kube.auth import Connection
+from kube.errors import KubeError
+from kube.lines import LineSplitter, LineTooLong
+from kube.transport import Transport
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
+REFUSED_PAUSE_S = 0.25  # doubled with each attempt
+ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
+_NO_QUERY: Mapping[str, str] = MappingProxyType({})
+
+
+class _Status(msgspec.Struct):
+    """metav1.Status, as far as an error needs it."""
+
+    reason: str = ""
+    message: str = ""
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+
+
+class WatchStream:
+    """An open watch: iterate to get complete lines without the newline; a context manager.
+
+    The iteration ends when the server ends the stream or the connection breaks, and after close(). It raises
+    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB.
+    """
+
+    def __init__(self, connection: Any, response: urllib3.BaseHTTPResponse, path: str, silence_limit_s: float) -> None:  # noqa: ANN401
+        self._connection = connection
+        self._response = response
+        self._lifeline = connection.lifeline
+        self._reader = connection.reader
+        self._path = path
+        self._silence_limit_s = silence_limit_s
+        self._closed = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        splitter = LineSplitter()
+        self._reader.deadline = time.monotonic() + self._silence_limit_s
+        try:
+            while not self._closed.is_set():
+                block = self._response.read1(65536)
+                if not block:
+                    return
+                lines = splitter.feed(block)
+                if lines:
+                    self._reader.deadline = time.monotonic() + self._silence_limit_s
+                    yield from lines
+        except LineTooLong as e:
+            raise errors.MalformedReply(path=self._path, reason="LineTooLong", message=str(e)) from e
+        except (HTTPError, http.client.HTTPException, OSError, ValueError) as e:
+            if self._closed.is_set():
+                return
+            if isinstance(e, urllib3.exceptions.ReadTimeoutError | TimeoutError):
+                raise errors.DeadlineExceeded(
+                    path=self._path, reason="Silent", message=f"no line for {self._silence_limit_s:g} s"
+                ) from e
+            return  # cut: what was read stays true, and the watch goes on from there
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._response.close()
+        self._connection.close()
+        self._lifeline = None
+
+    def close(self) -> None:
+        """End the stream and unblock its reader, from any thread. May be called twice."""
+        self._closed.set()
+        lifeline = self._lifeline
+        if lifeline is not None:
+            lifeline.cut()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        self._let_go()
+
+
+class Client:
+    """Thread-safe. Connections are made when needed, so one may be built before a fork and used after it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str,
+        deadline_s: float = 10.0,
+        now: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
+        attempts: int = ATTEMPTS,
+    ) -> None:
+        """wait: sleeps so many seconds and tells whether to give up (the client is closed). Raises CredentialsInvalid
+        for an address that cannot be used; sends nothing."""
+        self._server = connection
+        self._credentials = connection.credentials
+        self._user_agent = user_agent
+        self._deadline_s = deadline_s
+        self._now = now
+        self._attempts = attempts
+        self._closing = threading.Event()
+        self._wait = wait if wait is not None else self._closing.wait
+        self._transport = Transport(connection, pool_size=8)
+
+    def branch(self, *, attempts: int = 1) -> "Client":
+        """The same server and identity with connections of its own, so that closing it disturbs nobody else."""
+        return Client(
+            self._server,
+            user_agent=self._user_agent,
+            deadline_s=self._deadline_s,
+            now=self._now,
+            attempts=attempts,
+        )
+
+    def get(self, path: str, *, query: Mapping[str, str] = _NO_QUERY, deadline_s: float | None = None) -> bytes:
+        """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls)."""
+        target = f"{path}?{urlencode(query)}" if query else path
+        return self._call("GET", target, b"", "", deadline_s)
+
+    def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
+        """POST to a collection (or a subresource). Returns what the server made of it."""
+        return self._call("POST", path, body, JSON, deadline_s)
+
+    def replace(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
+        """PUT a whole object."""
+        return self._call("PUT", path, body, JSON, deadline_s)
+
+    def patch(
+        self, path: str, body: bytes, *, content_type: str = MERGE_PATCH, deadline_s: float | None = None
+    ) -> bytes:
+        return self._call("PATCH", path, body, content_type, deadline_s)
+
+    def delete(self, path: str, body: bytes = b"", *, deadline_s: float | None = None) -> bytes:
+        """body: DeleteOptions, or nothing."""
+        return self._call("DELETE", path, body, JSON if body else "", deadline_s)
+
+    def watch(self, path: str, *, query: Mapping[str, str], silence_limit_s: float = 70.0) -> WatchStream:
+        """Open a watch (`watch=1` is added to the query). Opening takes at most the deadline of a call.
+
+        The API server sends a bookmark about once a minute, hence 70 s. Raises KubeError.
+        """
+        target = f"{path}?{urlencode({'watch': '1', **query})}"
+        try:
+            return self._open_watch(path, target, silence_limit_s)
+        except errors.Unauthorized:
+            self._credentials.refresh()
+            return self._open_watch(path, target, silence_limit_s)
+
+    def close(self) -> None:
+        """Unblock all calls and watches of this client; they end at once. May be called twice."""
+        self._closing.set()
+        self._transport.close()
+
+    def _open_watch(self, path: str, target: str, silence_limit_s: float) -> WatchStream:
+        connection = self._transport.own_connection(timeout_s=self._deadline_s)
+        try:
+            connection.request(
+                "GET",
+                self._transport.prefix + target,
+                headers=self._headers(""),
+                preload_content=False,
+                decode_content=False,
+            )
+            response = connection.getresponse()
+            if response.status == 200:
+                return WatchStream(connection, response, path, silence_limit_s)
+            body = response.read(ERROR_BODY_LIMIT_BYTES)
+            response.close()
+        except (HTTPError, http.client.HTTPException, OSError, ValueError) as e:
+            connection.close()
+            raise self._no_answer(path, e, self._deadline_s) from e
+        connection.close()
+        raise _refusal(path, response, body)
+
+    def _headers(self, content_type: str) -> dict[str, str]:
+        headers = {"Accept": JSON, "User-Agent": self._user_agent, **self._credentials.headers(self._now())}
+        if content_type:
+            headers["Content-Type"] = content_type
+        return headers
+
+    def _call(self, method: str, target: str, body: bytes, content_type: str, deadline_s: float | None) -> bytes:
+        limit_s = self._deadline_s if deadline_s is None else deadline_s
+        ends = self._now() + limit_s
+        path = target.partition("?")[0]
+        refreshed = reset = False
+        attempt = 1
+        while True:
+            left_s = ends - self._now()
+            if left_s <= 0:
+                raise errors.DeadlineExceeded(path=path, message=f"no answer within {limit_s:g} s")
+            try:
+                return self._exchange(method, path, target, body, content_type, left_s, limit_s)
+            except errors.Unauthorized:
+                if refreshed:
+                    raise
+                refreshed = True
+                self._credentials.refresh()
+                continue
+            except KubeError as e:
+                pause_s = self._pause_s(method, e, attempt, reset=reset)
+                if pause_s is None or attempt >= self._attempts or self._now() + pause_s >= ends:
+                    raise
+                reset = reset or _is_reset(e)
+                attempt += 1
+                if pause_s and self._wait(pause_s):
+                    raise
+
+    @staticmethod
+    def _pause_s(method: str, error: KubeError, attempt: int, *, reset: bool) -> float | None:
+        """Seconds until the same request may be sent again; None if it may not."""
+        if isinstance(error, errors.ConnectionRefused):
+            return REFUSED_PAUSE_S * float(2 ** (attempt - 1))
+        if isinstance(error, errors.TooManyRequests):
+            return error.retry_after_s
+        if method == "GET" and isinstance(error, errors.ServerError):
+            return error.retry_after_s
+        if method == "GET" and _is_reset(error) and not reset:
+            return 0.0
+        return None
+
+    def _exchange(
+        self, method: str, path: str, target: str, body: bytes, content_type: str, left_s: float, limit_s: float
+    ) -> bytes:
+        try:
+            response = self._transport.pool.urlopen(
+                method,
+                self._transport.prefix + target,
+                body=body or None,
+                headers=self._headers(content_type),
+                timeout=urllib3.Timeout(total=left_s),
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+            )
+            try:
+                if response.status < 300:
+                    return response.read()
+                answer = response.read(ERROR_BODY_LIMIT_BYTES)
+                if len(answer) == ERROR_BODY_LIMIT_BYTES:
+                    response.close()  # else it was read to its end, and the connection is back in the pool
+            except BaseException:
+                response.close()
+                raise
+        except (HTTPError, http.client.HTTPException, OSError, ValueError) as e:
+            raise self._no_answer(path, e, limit_s) from e
+        raise _refusal(path, response, answer)
+
+    def _no_answer(self, path: str, error: Exception, limit_s: float) -> KubeError:
+        if self._closing.is_set():
+            return errors.Unreachable(path=path, reason="Closed", message="the client was closed")
+        if isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError):
+            return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s")
+        causes = list(_causes(error))
+        if any(isinstance(c, ConnectionRefusedError) for c in causes):
+            message = f"nothing listens at {self._server.server}: is the API server running?"
+            return errors.ConnectionRefused(path=path, message=message)
+        if any(isinstance(c, ConnectionError | http.client.IncompleteRead | EOFError) for c in causes):
+            return errors.Unreachable(path=path, reason="Reset", message="the connection broke before the whole answer")
+        if isinstance(error, http.client.HTTPException | urllib3.exceptions.ProtocolError):
+            return errors.MalformedReply(path=path, message=f"this is not an HTTP server's answer: {error}")
+        if isinstance(error, urllib3.exceptions.SSLError):
+            message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
+            return errors.Unreachable(path=path, reason="TLS", message=message)
+        return errors.Unreachable(path=path, message=f"{self._server.server}: {error}")
+
+
+def _is_reset(error: KubeError) -> bool:
+    return isinstance(error, errors.Unreachable) and error.reason == "Reset"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from, and the errors urllib3 wraps as arguments."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        yield from (a for a in seen.args if isinstance(a, BaseException))
+        seen = seen.__cause__ or seen.__context__
+
+
+def _refusal(path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> KubeError:
+    try:
+        status = _STATUS.decode(body)
+    except msgspec.DecodeError:  # a proxy's page, a truncated body
+        status = _Status(message=body[:512].decode("utf-8", "replace"))
+    return errors.from_status(
+        path=path,
+        status=response.status,
+        reason=status.reason,
+        message=status.message,
+        retry_after_s=_seconds(response.headers.get("Retry-After")),
+    )
+
+
+def _seconds(text: str | None) -> float | None:
+    """`Retry-After` in its form of whole seconds, the only one the API server uses."""
+    return float(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -1,0 +1,211 @@
+"""A kubeconfig file becomes a Connection, through the package `kubernetes`: contexts, client certificates, tokens,
+token files, exec plugins, OIDC. The only module that imports that package, and itself imported only when a file is
+named.
+
+What the package does with proxies is left out: an address behind a proxy is refused with one line.
+"""
+
+import logging
+import math
+import os
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import urllib3
+import yaml
+from kubernetes.client import Configuration
+from kubernetes.config import ConfigException, kube_config
+
+from kube.auth import TOKEN_READ_EVERY_S, Connection
+from kube.errors import CredentialsInvalid, one_line
+
+EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
+EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
+RELOAD_PAUSE_S = 10.0  # a plugin that keeps giving expired tokens is not run for each request
+
+# What a broken file makes the package raise: it checks little, and the rest is yaml, base64 and attribute errors.
+_BROKEN = (ConfigException, OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError)
+
+
+def load(path: str | None = None, context: str | None = None) -> Connection:
+    """path: None for $KUBECONFIG, else ~/.kube/config; several with `:` between. context: None for the current one.
+
+    Raises CredentialsInvalid: one line, with the file, the cause and the remedy.
+    """
+    found = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    credentials = KubeconfigCredentials(found, context)
+    loaded = credentials.load()
+    host = str(loaded.host)
+    tls = credentials.ssl_context if host.startswith("https://") else None
+    server_name = getattr(loaded, "tls_server_name", None) or None
+    return Connection(server=host, ssl_context=tls, credentials=credentials, tls_server_name=server_name)
+
+
+class KubeconfigCredentials:
+    """A token of a user entry: read again when it expires, each minute if it comes from a file, at once after a 401.
+
+    Client certificates live in `ssl_context`; those of an exec plugin are put there again when it is run again, and
+    new connections use them.
+    """
+
+    def __init__(self, path: str, context: str | None) -> None:
+        self._path = path
+        self._context = context
+        self._reloading = threading.Lock()  # taken without waiting: who comes second goes on with what there is
+        self._configuration: Any = None
+        self._token_file = False
+        self._tried_s: float | None = None
+        self._expiry: datetime | None = None
+        self._certificate: tuple[str, str | None] | None = None
+        self.ssl_context: ssl.SSLContext | None = None
+
+    def headers(self, now_s: float) -> Mapping[str, str]:
+        if self._tried_s is None:
+            self._tried_s = now_s
+        elif now_s - self._tried_s >= self._reload_after_s():
+            self._tried_s = now_s
+            # What we have stays in use when this fails: the server has the last word, and its 401 tells the cause.
+            with suppress(CredentialsInvalid):
+                self.refresh()
+        token = self._configuration.api_key.get("BearerToken")
+        return {"Authorization": str(token)} if token else {}
+
+    def _reload_after_s(self) -> float:
+        """Seconds after the last load when the token should be loaded again."""
+        if self._expiry is not None and datetime.now(UTC) >= self._expiry - EXPIRY_LEEWAY:
+            return RELOAD_PAUSE_S
+        return TOKEN_READ_EVERY_S if self._token_file else math.inf
+
+    def refresh(self) -> None:
+        with self._one_at_a_time() as mine:
+            if mine:
+                self.load()
+
+    def load(self) -> Any:  # noqa: ANN401 - the package's Configuration, which has no types
+        """Read the file, run its plugin, load its certificates. Raises CredentialsInvalid."""
+        for part in self._path.split(os.pathsep):
+            if not Path(part).expanduser().is_file():
+                raise CredentialsInvalid(f"kubeconfig {part}: no such file; name an existing one")
+        configuration = self._guarded(self._read)
+        self._guarded(lambda: self._load_tls(configuration))
+        self._configuration = configuration
+        return configuration
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[bool]:
+        mine = self._reloading.acquire(blocking=False)
+        try:
+            yield mine
+        finally:
+            if mine:
+                self._reloading.release()
+
+    def _guarded(self, action: Any) -> Any:  # noqa: ANN401 - passes on whatever the package returns
+        """Run `action` for at most EXEC_LIMIT_S, away from its own error log."""
+        outcome: dict[str, Any] = {}
+
+        def run() -> None:
+            try:
+                with _heard() as complaints:
+                    outcome["value"] = action()
+            except (*_BROKEN, CredentialsInvalid) as e:
+                outcome["error"] = e
+            outcome["complaints"] = complaints
+
+        thread = threading.Thread(target=run, name="kubeconfig", daemon=True)
+        thread.start()
+        thread.join(EXEC_LIMIT_S)
+        if thread.is_alive():
+            raise CredentialsInvalid(
+                f"kubeconfig {self._path}: its exec plugin gave no answer within {EXEC_LIMIT_S:g} s; run it by hand"
+            )
+        error = outcome.get("error")
+        if isinstance(error, CredentialsInvalid):
+            raise error
+        if error is not None:
+            raise CredentialsInvalid(f"kubeconfig {self._path}: {_cause(error)}; correct the file") from error
+        if outcome["complaints"]:
+            raise CredentialsInvalid(
+                f"kubeconfig {self._path}: {one_line('; '.join(outcome['complaints']))}; run the exec plugin by hand"
+            )
+        return outcome["value"]
+
+    def _read(self) -> Any:  # noqa: ANN401
+        merged = kube_config.KubeConfigMerger(self._path).config  # type: ignore[no-untyped-call]
+        if merged is None:
+            raise CredentialsInvalid(f"kubeconfig {self._path}: the file is empty; name a kubeconfig")
+        loader = kube_config.KubeConfigLoader(  # type: ignore[no-untyped-call]
+            config_dict=merged, active_context=self._context, config_base_path=None
+        )
+        context = loader.current_context["context"]
+        cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
+        if "proxy-url" in cluster:
+            raise CredentialsInvalid(
+                f"kubeconfig {self._path}: proxy-url is not supported; use an address that is reached directly"
+            )
+        if not str(cluster.value.get("server", "")).startswith(("https://", "http://")):
+            raise CredentialsInvalid(
+                f"kubeconfig {self._path}: the cluster has no usable server; set it as https://host:port"
+            )
+        user = merged["users"].get_with_name(context["user"]) if "user" in context else None
+        self._token_file = user is not None and "tokenFile" in user["user"].value
+        configuration = Configuration()
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        self._expiry = getattr(loader, "expiry", None)
+        return configuration
+
+    def _load_tls(self, configuration: Any) -> None:  # noqa: ANN401
+        if not str(configuration.host).startswith("https://"):
+            return
+        if self.ssl_context is None:
+            context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+            if not configuration.verify_ssl:
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+            self.ssl_context = context
+        certificate = (configuration.cert_file, configuration.key_file)
+        if configuration.cert_file and certificate != self._certificate:
+            self.ssl_context.load_cert_chain(configuration.cert_file, configuration.key_file)
+            self._certificate = certificate
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """Collect what this thread logs as an error on the root logger: so the package reports a failed plugin.
+
+    Without a handler there, `logging.error` would also install one that writes to standard error.
+    """
+    told: list[str] = []
+    me = threading.get_ident()
+    root = logging.getLogger()
+
+    def take(record: logging.LogRecord) -> bool:
+        if record.thread != me or record.levelno < logging.ERROR:
+            return True
+        told.append(record.getMessage())
+        return False
+
+    silent = logging.NullHandler()
+    root.addHandler(silent)
+    root.addFilter(take)
+    try:
+        yield told
+    finally:
+        root.removeFilter(take)
+        root.removeHandler(silent)
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, ConfigException | urllib3.exceptions.HTTPError):
+        return one_line(error)
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return one_line(f"{error.strerror or error}{where}")
+    if isinstance(error, yaml.YAMLError):
+        return one_line(f"it is not YAML: {error}")
+    return one_line(f"it is not a kubeconfig: {type(error).__name__} {error}")

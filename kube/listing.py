@@ -1,0 +1,133 @@
+"""One kind of object at one path: lists it by pages, opens watches on it, decodes its items."""
+
+import operator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from kube import errors
+from kube.client import Client, WatchStream
+from kube.objects import ObjectMeta
+
+
+class HasMetadata(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+I = TypeVar("I")  # noqa: E741 - the type of an item
+
+
+class _List(msgspec.Struct, Generic[I]):
+    kind: str
+    metadata: _ListMeta
+    items: list[I] | None = None
+
+
+class _Event(msgspec.Struct, Generic[I]):
+    object: I
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """resource_version: of the whole list. more: token of the next page, "" at the end. skipped: items that could not
+    be decoded. kind: of the items."""
+
+    items: list[T]
+    resource_version: str
+    more: str
+    skipped: int
+    kind: str
+
+
+class ListerWatcher(Generic[T]):
+    """item_type: a msgspec Struct with `metadata: ObjectMeta`; it names the fields that are kept of an object.
+
+    Its connections are its own (`Client.branch`), and it sends nothing twice: the pace is the reflector's.
+    """
+
+    def __init__(
+        self, client: Client, path: str, item_type: type[T], *, label_selector: str = "", field_selector: str = ""
+    ) -> None:
+        self.path = path
+        self._client = client.branch()
+        self._item: msgspec.json.Decoder[T] = msgspec.json.Decoder(item_type)
+        # Indexed through `operator`, as the item type is a value here and no annotation.
+        self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_List, item_type))  # type: ignore[call-overload]
+        self._event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_Event, item_type))  # type: ignore[call-overload]
+        self._raw_list = msgspec.json.Decoder(_List[msgspec.Raw])
+        self._selectors = {}
+        if label_selector:
+            self._selectors["labelSelector"] = label_selector
+        if field_selector:
+            self._selectors["fieldSelector"] = field_selector
+
+    def page(self, *, limit: int | None, more: str = "") -> Page[T]:
+        """One page of a quorum list; limit None for all in one. Raises KubeError, CredentialsInvalid."""
+        query = dict(self._selectors)
+        if limit is not None:
+            query["limit"] = str(limit)
+        if more:
+            query["continue"] = more
+        return self._decode_page(self._client.get(self.path, query=query))
+
+    def watch(self, resource_version: str, *, timeout_s: int, silence_limit_s: float) -> WatchStream:
+        """timeout_s: after which the server ends the stream. Raises KubeError, CredentialsInvalid."""
+        query = {
+            **self._selectors,
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(timeout_s),
+        }
+        return self._client.watch(self.path, query=query, silence_limit_s=silence_limit_s)
+
+    def decode_event(self, line: bytes) -> T:
+        """The object of a watch line. Raises msgspec.DecodeError."""
+        item: T = self._event.decode(line).object
+        return item
+
+    def close(self) -> None:
+        """Unblock whoever lists or watches; final. May be called twice."""
+        self._client.close()
+
+    def _decode_page(self, body: bytes) -> Page[T]:
+        skipped = 0
+        try:
+            answer = self._list.decode(body)
+            items: list[T] = answer.items or []
+        except msgspec.ValidationError:
+            # Some item is not of its type. Which one shows only when they are taken one by one.
+            answer = self._decode_raw(body)
+            items = []
+            for raw in answer.items or []:
+                try:
+                    items.append(self._item.decode(raw))
+                except msgspec.DecodeError:
+                    skipped += 1
+        except msgspec.DecodeError as e:
+            raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e
+        if not answer.kind.endswith("List") or not answer.metadata.resource_version:
+            message = f"expected a list with a resourceVersion, got kind {answer.kind!r}"
+            raise errors.MalformedReply(path=self.path, message=message)
+        return Page(
+            items=items,
+            resource_version=answer.metadata.resource_version,
+            more=answer.metadata.continue_,
+            skipped=skipped,
+            kind=answer.kind.removesuffix("List"),
+        )
+
+    def _decode_raw(self, body: bytes) -> Any:  # noqa: ANN401 - _List[Raw], which msgspec builds at run time
+        try:
+            return self._raw_list.decode(body)
+        except msgspec.DecodeError as e:
+            raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e

@@ -1,0 +1,29 @@
+"""Partial views of Kubernetes objects that both halves read. Unknown fields are skipped while decoding.
+
+`gc=False` keeps thousands of cached objects out of the garbage collector's rounds; none of them can form a cycle.
+"""
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Timestamps stay the RFC 3339 text the server sent."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    deletion_timestamp: str | None = None
+    creation_timestamp: str | None = None
+    generation: int | None = None

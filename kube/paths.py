@@ -1,0 +1,88 @@
+"""Paths of the API server: the only place where they are spelled. Names are escaped, so none can leave its segment."""
+
+from urllib.parse import quote
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _core(namespace: str | None, resource: str) -> str:
+    if namespace is None:
+        return f"/api/v1/{resource}"
+    return f"/api/v1/namespaces/{_segment(namespace)}/{resource}"
+
+
+def _group(group_version: str, namespace: str | None, resource: str) -> str:
+    if namespace is None:
+        return f"/apis/{group_version}/{resource}"
+    return f"/apis/{group_version}/namespaces/{_segment(namespace)}/{resource}"
+
+
+def pods(namespace: str | None = None) -> str:
+    """All pods of a namespace, or of the cluster for None."""
+    return _core(namespace, "pods")
+
+
+def pod(namespace: str, name: str) -> str:
+    return f"{pods(namespace)}/{_segment(name)}"
+
+
+def pod_status(namespace: str, name: str) -> str:
+    return f"{pod(namespace, name)}/status"
+
+
+def pod_binding(namespace: str, name: str) -> str:
+    return f"{pod(namespace, name)}/binding"
+
+
+def nodes() -> str:
+    return _core(None, "nodes")
+
+
+def node(name: str) -> str:
+    return f"{nodes()}/{_segment(name)}"
+
+
+def node_status(name: str) -> str:
+    return f"{node(name)}/status"
+
+
+def events(namespace: str | None = None) -> str:
+    return _core(namespace, "events")
+
+
+def namespaces() -> str:
+    return _core(None, "namespaces")
+
+
+def namespace(name: str) -> str:
+    return f"{namespaces()}/{_segment(name)}"
+
+
+def config_map(namespace: str, name: str) -> str:
+    return f"{_core(namespace, 'configmaps')}/{_segment(name)}"
+
+
+def service_account_token(namespace: str, name: str) -> str:
+    return f"{_core(namespace, 'serviceaccounts')}/{_segment(name)}/token"
+
+
+def leases(namespace: str | None = None) -> str:
+    return _group("coordination.k8s.io/v1", namespace, "leases")
+
+
+def lease(namespace: str, name: str) -> str:
+    return f"{leases(namespace)}/{_segment(name)}"
+
+
+def daemon_sets(namespace: str | None = None) -> str:
+    return _group("apps/v1", namespace, "daemonsets")
+
+
+def daemon_set(namespace: str, name: str) -> str:
+    return f"{daemon_sets(namespace)}/{_segment(name)}"
+
+
+def version() -> str:
+    return "/version"

@@ -1,0 +1,218 @@
+"""urllib3 connections with what the API server needs and urllib3 lacks: a hard deadline over a whole exchange, dead
+peers noticed by the kernel, and a way to unblock every reader from another thread.
+
+urllib3's timeouts are per socket call, so a peer that sends a byte a second is never late; here each read gets only
+what is left of the deadline.
+"""
+
+import http.client
+import io
+import os
+import socket
+import ssl
+import threading
+import time
+import weakref
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+
+from kube.auth import Connection
+from kube.errors import CredentialsInvalid
+
+# Patroni's choice: a peer that vanished is noticed within 30 s, idle or with unacknowledged data. Keepalive is answered
+# by a load balancer whose back end is gone, so the silence limit of a watch is needed as well.
+SOCKET_OPTIONS: list[tuple[int, int, int]] = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 20),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000),  # milliseconds
+]
+_LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
+
+
+class Lifeline:
+    """A second descriptor of one socket: shutting it down wakes whoever connects, shakes hands or reads on the first.
+
+    It is the TCP socket also under TLS, and stays valid while the TLS layer replaces the first descriptor's owner.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = socket.socket(fileno=os.dup(sock.fileno()))
+
+    def cut(self) -> None:
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:  # never connected, or the peer was faster
+            return
+
+    def __del__(self) -> None:
+        self._sock.close()
+
+
+class Lifelines:
+    """The lifelines of all open sockets of one client. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[Lifeline] = weakref.WeakSet()
+        self._cut = False
+
+    def tie(self, sock: socket.socket) -> Lifeline:
+        """Raises ConnectionAbortedError once cut."""
+        with self._lock:
+            if self._cut:
+                raise ConnectionAbortedError("the client is closed")
+            lifeline = Lifeline(sock)
+            self._open.add(lifeline)
+        return lifeline
+
+    def cut(self) -> None:
+        with self._lock:
+            self._cut = True
+            lines = list(self._open)
+        for line in lines:
+            line.cut()
+
+
+class TimedReader(io.RawIOBase):
+    """The receiving side of a socket; every read ends at `deadline` (time.monotonic) with TimeoutError."""
+
+    def __init__(self, sock: socket.socket, deadline: float, lifeline: Lifeline | None) -> None:
+        self._sock = sock
+        self._raw = sock.makefile("rb", buffering=0)  # keeps the socket open until the answer is read
+        self._lifeline = lifeline
+        self.deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - a writable buffer has no name before 3.12
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+            self._lifeline = None
+        super().close()
+
+
+class _Timed(HTTPConnection):
+    """`timeout` of each phase (set by urllib3 from a total) is a deadline for that phase."""
+
+    def __init__(self, *args: Any, lifelines: Lifelines, **kwargs: Any) -> None:  # noqa: ANN401 - urllib3's own
+        super().__init__(*args, **kwargs)
+        self.lifelines = lifelines
+        self.lifeline: Lifeline | None = None
+        self.reader: TimedReader | None = None
+        self._connected_in_s = 0.0
+        self.response_class = self._timed_response  # type: ignore[assignment]
+
+    def _limit_s(self) -> float:
+        return float(self.timeout) if isinstance(self.timeout, int | float) else 60.0
+
+    def _new_conn(self) -> socket.socket:
+        began = time.monotonic()
+        try:
+            addresses = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+        except OSError as e:
+            raise NameResolutionError(self.host, self, e) from e  # type: ignore[arg-type]
+        failure: OSError = OSError("the name has no address")
+        for family, kind, protocol, _, address in addresses:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                for option in SOCKET_OPTIONS:
+                    sock.setsockopt(*option)
+                self.lifeline = self.lifelines.tie(sock)
+                sock.settimeout(max(began + self._limit_s() - time.monotonic(), _LEAST_TIMEOUT_S))
+                sock.connect(address)
+            except OSError as e:
+                sock.close()
+                self.lifeline = None
+                failure = e
+            else:
+                self._connected_in_s = time.monotonic() - began
+                return sock
+        if isinstance(failure, TimeoutError):
+            raise ConnectTimeoutError(self, "connecting took too long") from failure
+        raise NewConnectionError(self, str(failure)) from failure
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 - http.client's own
+        if self.sock is None:
+            self.connect()
+        self.sock.settimeout(max(self._limit_s() - self._connected_in_s, _LEAST_TIMEOUT_S))
+        super().send(data)
+
+    def _timed_response(self, sock: socket.socket, *, method: str | None = None) -> http.client.HTTPResponse:
+        self._connected_in_s = 0.0
+        response = http.client.HTTPResponse(sock, method=method)
+        response.fp.close()
+        self.reader = TimedReader(sock, time.monotonic() + self._limit_s(), self.lifeline)
+        response.fp = io.BufferedReader(self.reader, 65536)
+        return response
+
+    def close(self) -> None:
+        self.lifeline = None  # an answer that is still being read holds its own
+        self.reader = None
+        super().close()
+
+
+class _TimedTLS(_Timed, HTTPSConnection):
+    """The same over TLS."""
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Timed
+
+
+class _TLSPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TimedTLS
+
+    def _validate_conn(self, conn: Any) -> None:  # noqa: ANN401 - urllib3's own
+        # Without the warning on each request where the kubeconfig says insecure-skip-tls-verify: it was asked for.
+        if conn.is_closed:
+            conn.connect()
+
+
+class Transport:
+    """One server: a pool for calls, and connections of their own for watches."""
+
+    def __init__(self, connection: Connection, *, pool_size: int) -> None:
+        url = urlsplit(connection.server)
+        try:
+            port = url.port
+        except ValueError:
+            port = -1
+        if url.scheme not in ("http", "https") or not url.hostname or port == -1:
+            raise CredentialsInvalid(
+                f"the API server's address is {connection.server!r}: give it as https://host:port (server)"
+            )
+        self.prefix = url.path.rstrip("/")
+        self._lifelines = Lifelines()
+        self._kwargs: dict[str, Any] = {"host": url.hostname, "port": port, "lifelines": self._lifelines}
+        self._tls = url.scheme == "https"
+        if self._tls:
+            self._kwargs["ssl_context"] = connection.ssl_context or ssl.create_default_context()
+            if connection.tls_server_name:
+                self._kwargs["server_hostname"] = connection.tls_server_name
+        pool = _TLSPool if self._tls else _Pool
+        self.pool = pool(maxsize=pool_size, block=False, retries=False, **self._kwargs)
+
+    def own_connection(self, *, timeout_s: float) -> _Timed:
+        """A connection outside the pool; `timeout_s` bounds connecting and sending, and then the answer's head."""
+        kind = _TimedTLS if self._tls else _Timed
+        return kind(timeout=timeout_s, **self._kwargs)
+
+    def close(self) -> None:
+        """Unblock every reader, writer and connecting thread of this transport. May be called twice."""
+        self._lifelines.cut()
+        self.pool.close()

@@ -1,0 +1,206 @@
+"""Pure: what follows from a line of a watch, from an error, and from the end of a stream. Rules of client-go's
+`tools/cache/reflector.go` (1.36), with these choices of ours: every list is a quorum read, a resourceVersion never
+falls, and a deletion that cannot be read leads to a new list instead of being forgotten.
+
+The shell that acts on it is `kube.reflector`.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from kube import errors
+
+BACKOFF_FIRST_S = 0.8
+BACKOFF_FACTOR = 2.0
+BACKOFF_CAP_S = 30.0
+BACKOFF_RESET_S = 120.0
+RETRY_AFTER_CAP_S = 300.0  # a server that asks for an hour would leave us blind for an hour
+SHORT_WATCH_S = 1.0
+REWIND_LIMIT_S = 120.0  # older data than this is not used by anybody, so a server set back may then be believed
+
+
+class Next(enum.Enum):
+    """What the reflector does next."""
+
+    WATCH = "watch from the last resourceVersion at once"
+    WATCH_LATER = "back off, then watch from the last resourceVersion"
+    LIST_LATER = "back off, then list everything"
+
+
+class Operation(enum.Enum):
+    UPSERT = "upsert"
+    REMOVE = "remove"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Apply `operation` with the object of the line, then the watch has come to `resource_version`."""
+
+    operation: Operation
+    resource_version: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Not for us; go on, resourceVersion unchanged."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Leave the stream; `error` says why, `next_step` what then."""
+
+    error: errors.KubeError
+    next_step: Next
+
+
+class _HeadMeta(msgspec.Struct):
+    resourceVersion: str = ""  # noqa: N815 - the key's spelling
+
+
+class _Head(msgspec.Struct):
+    kind: str = ""
+    metadata: _HeadMeta | None = None
+
+
+class _EventHead(msgspec.Struct):
+    type: str
+    object: _Head
+
+
+class _Details(msgspec.Struct):
+    retryAfterSeconds: float | None = None  # noqa: N815 - the key's spelling
+
+
+class _Status(msgspec.Struct):
+    code: int = 500
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+class _ErrorEvent(msgspec.Struct):
+    object: _Status
+
+
+_HEAD = msgspec.json.Decoder(_EventHead)
+_ERROR = msgspec.json.Decoder(_ErrorEvent)
+_OPERATIONS = {"ADDED": Operation.UPSERT, "MODIFIED": Operation.UPSERT, "DELETED": Operation.REMOVE}
+
+
+def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip | Failure:
+    """What one line of a watch means. kind: of the items of the list; last: resourceVersion reached so far."""
+    try:
+        head = _HEAD.decode(line)
+    except msgspec.ValidationError:  # JSON, but no object with metadata of this shape
+        return _read_error(line, path) if _is_error(line) else Skip("malformed")
+    except msgspec.DecodeError as e:
+        # What it would have told is unknown, so only a list can tell the truth again (client-go: a decode error).
+        broken = errors.MalformedReply(path=path, reason="BrokenLine", message=str(e))
+        return Failure(broken, Next.LIST_LATER)
+    if head.type == "ERROR":
+        return _read_error(line, path)
+    if head.object.kind != kind:
+        return Skip("table" if head.object.kind == "Table" else "kind")
+    if head.object.metadata is None or not head.object.metadata.resourceVersion:
+        return Skip("metadata")
+    version = head.object.metadata.resourceVersion
+    if is_older(version, last):
+        return Skip("older")
+    operation = _OPERATIONS.get(head.type, Operation.NONE)
+    note = "" if operation is not Operation.NONE or head.type == "BOOKMARK" else "unknown_type"
+    return Change(operation, version, note)
+
+
+class _Type(msgspec.Struct):
+    type: str
+
+
+def _is_error(line: bytes) -> bool:
+    try:
+        return msgspec.json.decode(line, type=_Type).type == "ERROR"
+    except msgspec.DecodeError:
+        return False
+
+
+def _read_error(line: bytes, path: str) -> Failure:
+    try:
+        status = _ERROR.decode(line).object
+    except msgspec.DecodeError:
+        status = _Status(message="an ERROR event without a readable Status")
+    code = 410 if status.reason in ("Expired", "Gone") else status.code
+    retry_after_s = status.details.retryAfterSeconds if status.details is not None else None
+    error = errors.from_status(
+        path=path,
+        status=code if code >= 400 else 500,
+        reason=status.reason,
+        message=status.message,
+        retry_after_s=retry_after_s,
+    )
+    return Failure(error, after_error_event(error))
+
+
+def after_error_event(error: errors.KubeError) -> Next:
+    """After an ERROR event. 500 too: client-go's MaxInternalErrorRetryDuration is 0 unless set."""
+    return Next.WATCH_LATER if isinstance(error, errors.TooManyRequests) else Next.LIST_LATER
+
+
+def after_open_error(error: Exception) -> Next:
+    """After a watch could not be opened: a refused connection and 429 say nothing about what we hold."""
+    retriable = isinstance(error, errors.ConnectionRefused | errors.TooManyRequests)
+    return Next.WATCH_LATER if retriable else Next.LIST_LATER
+
+
+def after_stream_error(error: Exception) -> Next:
+    """After an open watch failed on our side: silence says nothing about what we hold, a broken line does."""
+    return Next.WATCH if isinstance(error, errors.DeadlineExceeded) else Next.LIST_LATER
+
+
+def after_end(*, lasted_s: float, events: int) -> Next:
+    """After a stream just ended (or was cut). client-go's VeryShortWatchError guards against a loop without a pause."""
+    return Next.LIST_LATER if lasted_s < SHORT_WATCH_S and events == 0 else Next.WATCH
+
+
+def is_older(version: str, last: str) -> bool:
+    """Whether `version` lies before `last` (KEP-5504: decimal numbers of any length; what is no such number is opaque
+    and never older)."""
+    if not (_comparable(version) and _comparable(last)):
+        return False
+    return (len(version), version) < (len(last), last)
+
+
+def _comparable(version: str) -> bool:
+    return version.isascii() and version.isdigit() and version[0] != "0"
+
+
+def believe_list(*, version: str, last: str, refused_since: float | None, now: float) -> bool:
+    """Whether a list may replace the store. One that goes back in time may not (a replica that lags behind), unless
+    for REWIND_LIMIT_S nothing better was to be had: then the cluster itself was set back to a backup."""
+    if not is_older(version, last):
+        return True
+    return refused_since is not None and now - refused_since >= REWIND_LIMIT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """client-go's delays: 0.8 s doubled to 30 s, each plus up to its own length at random; from the start again with
+    the first one that comes more than two minutes after the last start. last_start: monotonic seconds."""
+
+    last_start: float
+    next_s: float = BACKOFF_FIRST_S
+
+    def step(self, now: float, random: Callable[[], float], at_least_s: float | None = None) -> tuple[float, "Backoff"]:
+        """The seconds to wait now, and the state after. at_least_s: what the server asked for; random: 0..1."""
+        state = self
+        if now - self.last_start > BACKOFF_RESET_S:
+            state = Backoff(last_start=now)
+        delay_s = state.next_s * (1 + random())
+        if at_least_s is not None:
+            delay_s = max(delay_s, min(at_least_s, RETRY_AFTER_CAP_S))
+        return delay_s, replace(state, next_s=min(state.next_s * BACKOFF_FACTOR, BACKOFF_CAP_S))
