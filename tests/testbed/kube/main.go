@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,8 +24,6 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
-
-	"context"
 )
 
 var components = map[string]func(){
@@ -33,8 +32,8 @@ var components = map[string]func(){
 	"kube-scheduler":          func() { run(scheduler.NewSchedulerCommand()) },
 	"kube-proxy":              func() { run(kubeproxy.NewProxyCommand()) },
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
-	"kubeadm":                 func() { kubeadmRun() },
-	"kubectl":                 func() { kubectlRun() },
+	"kubeadm":                 kubeadmRun,
+	"kubectl":                 kubectlRun,
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 }
 
