@@ -8,7 +8,7 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 
-class StartError(Exception):
+class ServiceError(Exception):
     """A service could not be started. The text is one line: cause and remedy."""
 
 
@@ -18,7 +18,7 @@ class Service(Protocol):
     name: str
 
     def start(self) -> None:
-        """Makes threads and sockets. Raises StartError."""
+        """Makes threads and sockets. Raises ServiceError."""
         ...
 
     def stop(self) -> None: ...
@@ -55,7 +55,7 @@ def unhealthy(services: Sequence[Service], now: float) -> list[str]:
 
 
 def run(services: Sequence[Service], stop: threading.Event) -> None:
-    """Starts everything, waits for `stop`, stops everything. Raises StartError."""
+    """Starts everything, waits for `stop`, stops everything. Raises ServiceError."""
     start_all(services)
     try:
         stop.wait()

@@ -43,7 +43,7 @@ class Surroundings:
 
 
 class Worker:
-    """Probes until it is stopped or its container will never run again. `on_exit` is called at the end, in its thread."""
+    """Probes until it is stopped or its container will never run again. `on_exit` is called last, in its thread."""
 
     def __init__(self, target: Target, around: Surroundings, on_exit: Callable[["Worker"], None]) -> None:
         self.target = target
