@@ -1,0 +1,233 @@
+"""Runs a command with a deadline that holds: its own session, killed as a group, output capped, nothing left behind.
+
+What is promised: the call returns at the latest `KILL_WAIT_S` after the deadline, also when the command ignores
+SIGTERM, closes its output, leaves children behind that hold the pipes, or prints without end. What cannot be promised:
+a process in uninterruptible sleep (a dead NFS server) outlives SIGKILL; it is reported in ExecTimeout.leftover.
+"""
+
+import contextlib
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+OUTPUT_LIMIT_BYTES = 10 * 2**10  # kubelet reads as much of a probe's output
+KILL_WAIT_S = 1.0
+DRAIN_S = 0.1  # what a command wrote before it ended is in the pipe; its children may hold the pipe open for ever
+POLL_S = 0.05  # only where the kernel has no pidfd
+_READ_BYTES = 64 * 2**10
+
+_spawning = threading.Lock()
+_own: set[int] = set()
+
+
+class RuntimeUnavailable(Exception):  # noqa: N818 - a state of the runtime, not a mistake
+    """The command could not be run at all: no such file, no such container, no runtime."""
+
+
+class ExecTimeout(Exception):  # noqa: N818
+    """The command was killed at its deadline. `leftover` is its process where SIGKILL did not end it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        timeout_s: float,
+        *,
+        output: bytes = b"",
+        leftover: "subprocess.Popen[bytes] | None" = None,
+    ) -> None:
+        super().__init__(f'command timed out: "{" ".join(command)}" timed out after {go_duration(timeout_s)}')
+        self.command = tuple(command)
+        self.timeout_s = timeout_s
+        self.output = output
+        self.leftover = leftover
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """`exit_code` is negative for a command that a signal ended, as in subprocess."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(slots=True)
+class _Capture:
+    limit_bytes: int
+    kept: dict[IO[bytes], bytearray] = field(default_factory=dict)
+
+    def read(self, stream: IO[bytes]) -> bool:
+        """Reads what is there, keeps what fits; False at the end of the stream."""
+        try:
+            block = os.read(stream.fileno(), _READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        kept = self.kept[stream]
+        kept += block[: max(0, self.limit_bytes - len(kept))]
+        return bool(block)
+
+
+def go_duration(seconds: float) -> str:
+    """Seconds as Go prints a time.Duration of a second or more: 1s, 1m30s, 1.5s."""
+    whole, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(whole), 60)
+    text = f"{rest:.9f}".rstrip("0").rstrip(".") + "s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def run_command(
+    command: Sequence[str],
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
+) -> Completed:
+    """Runs `command` without a shell and without input; stdout and stderr are kept up to the limit each.
+
+    When the command ends, what it left in its process group is killed too. Raises ExecTimeout, and RuntimeUnavailable
+    when it could not be started.
+    """
+    deadline = time.monotonic() + timeout_s
+    process = _spawn(command, env, cwd)
+    capture = _Capture(output_limit_bytes)
+    try:
+        ended = _follow(process, capture, deadline)
+    finally:
+        _kill_group(process)
+    output = [bytes(capture.kept[stream]) for stream in (process.stdout, process.stderr) if stream]
+    leftover = not _reap(process)
+    if not leftover:
+        with _spawning:
+            _own.discard(process.pid)
+    if not ended:
+        raise ExecTimeout(command, timeout_s, output=b"".join(output), leftover=process if leftover else None)
+    return Completed(process.returncode, *output)
+
+
+def reap_orphans() -> int:
+    """Reaps ended processes that are ours only because we are process 1 and their parents died. Returns how many.
+
+    Only for a process that starts children through run_command alone: it would take others' exit codes from them.
+    """
+    reaped = 0
+    with _spawning:
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return reaped
+            if found is None or found.si_pid in _own:
+                return reaped
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(found.si_pid, os.WNOHANG)
+                reaped += 1
+
+
+def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> "subprocess.Popen[bytes]":
+    if not command:
+        raise RuntimeUnavailable("exec: the command is empty")
+    name = command[0]
+    try:
+        with _spawning:
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=None if env is None else dict(env),
+                cwd=cwd,
+                start_new_session=True,
+                bufsize=0,
+            )
+            _own.add(process.pid)
+    except FileNotFoundError as e:
+        where = "no such working directory" if cwd and e.filename == cwd else "executable file not found"
+        raise RuntimeUnavailable(f'exec: "{name}": {where}') from e
+    except (OSError, ValueError) as e:
+        text = e.strerror or str(e) if isinstance(e, OSError) else str(e)
+        raise RuntimeUnavailable(f'exec: "{name}": {text.lower()}') from e
+    return process
+
+
+def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: float) -> bool:
+    """Reads output until the command ends; False when the deadline came first."""
+    pidfd = _pidfd(process.pid)
+    try:
+        with selectors.DefaultSelector() as selector:
+            for stream in (process.stdout, process.stderr):
+                assert stream is not None  # noqa: S101 - both were asked for as pipes
+                os.set_blocking(stream.fileno(), False)
+                capture.kept[stream] = bytearray()
+                selector.register(stream, selectors.EVENT_READ, stream)
+            if pidfd is not None:
+                selector.register(pidfd, selectors.EVENT_READ, None)
+            drain_until: float | None = None
+            while True:
+                now = time.monotonic()
+                if drain_until is None and _has_ended(process.pid):
+                    drain_until = min(deadline, now + DRAIN_S)
+                    if pidfd is not None:
+                        selector.unregister(pidfd)
+                if drain_until is not None and (now >= drain_until or not selector.get_map()):
+                    return True
+                limit = deadline if drain_until is None else drain_until
+                if now >= limit:
+                    return drain_until is not None
+                pause_s = limit - now if pidfd is not None else min(POLL_S, limit - now)
+                for key, _ in selector.select(pause_s):
+                    if key.data is not None and not capture.read(key.data):
+                        selector.unregister(key.data)
+    finally:
+        if pidfd is not None:
+            os.close(pidfd)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def _has_ended(pid: int) -> bool:
+    """Looks without reaping: a pid that is still a zombie cannot be given to a stranger before its group is killed."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _reap(process: "subprocess.Popen[bytes]") -> bool:
+    """Takes the ended command and those of its group that became our children; False if the command is still there."""
+    try:
+        process.wait(KILL_WAIT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-process.pid, os.WNOHANG) == (0, 0):
+                time.sleep(0.005)
+        except OSError as e:
+            return e.errno == errno.ECHILD
+    return True
