@@ -281,12 +281,12 @@ class Client:
     def _no_answer(self, path: str, error: Exception, limit_s: float) -> KubeError:
         if self._closing.is_set():
             return errors.Unreachable(path=path, reason="Closed", message="the client was closed")
-        if isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError):
-            return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s")
         causes = list(_causes(error))
         if any(isinstance(c, ConnectionRefusedError) for c in causes):
             message = f"nothing listens at {self._server.server}: is the API server running?"
             return errors.ConnectionRefused(path=path, message=message)
+        if any(isinstance(c, TimeoutError) for c in causes):
+            return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s")
         if any(isinstance(c, ConnectionError | http.client.IncompleteRead | EOFError) for c in causes):
             return errors.Unreachable(path=path, reason="Reset", message="the connection broke before the whole answer")
         if isinstance(error, http.client.HTTPException | urllib3.exceptions.ProtocolError):
