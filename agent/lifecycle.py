@@ -8,7 +8,7 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 
-class ServiceError(Exception):
+class StartFailed(Exception):  # noqa: N818 - what happened, as the other words for it
     """A service could not be started. The text is one line: cause and remedy."""
 
 
@@ -18,7 +18,7 @@ class Service(Protocol):
     name: str
 
     def start(self) -> None:
-        """Makes threads and sockets. Raises ServiceError."""
+        """Makes threads and sockets. Raises StartFailed."""
         ...
 
     def stop(self) -> None: ...
@@ -55,7 +55,7 @@ def unhealthy(services: Sequence[Service], now: float) -> list[str]:
 
 
 def run(services: Sequence[Service], stop: threading.Event) -> None:
-    """Starts everything, waits for `stop`, stops everything. Raises ServiceError."""
+    """Starts everything, waits for `stop`, stops everything. Raises StartFailed."""
     start_all(services)
     try:
         stop.wait()

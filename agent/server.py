@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.lifecycle import Service, ServiceError, unhealthy
+from agent.lifecycle import Service, StartFailed, unhealthy
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +81,11 @@ class HealthServer:
         return self._server.server_address[1] if self._server else self._port
 
     def start(self) -> None:
-        """Raises ServiceError when the address cannot be had."""
+        """Raises StartFailed when the address cannot be had."""
         try:
             self._server = _Server(self._address, self._port, self._pages)
         except OSError as e:
-            raise ServiceError(f"cannot listen on {self._address}:{self._port}: {_cause(e)}") from e
+            raise StartFailed(f"cannot listen on {self._address}:{self._port}: {_cause(e)}") from e
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="server", daemon=True
         )

@@ -1,8 +1,8 @@
 """TCP connections with one deadline for everything: name, connect, TLS, each read and write. Mirrors pkg/probe/dialer.
 
 Python's socket timeouts count per call, so a peer that sends a byte a second is never too late; here every call gets
-only what is left. getaddrinfo has no timeout at all, so names are resolved in threads that may be left behind, a bounded
-number of them.
+only what is left. getaddrinfo has no timeout at all, so names are resolved in threads that may be left behind, a
+bounded number of them.
 """
 
 import contextlib

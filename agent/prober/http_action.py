@@ -79,7 +79,7 @@ def _ask(request: HttpRequest, deadline: Deadline) -> tuple[DeadlineSocket, http
             response.begin()
             if not 100 <= response.status < 200 or response.status == 101:
                 return connection, response
-            response.fp = None  # else its end would close the buffer that the next response is in
+            response.fp = None  # type: ignore[assignment] # else its end would close the buffer that the next response is in
         raise _ClientError("net/http: HTTP/1.x transport connection broken: too many 1xx informational responses")
     except Exception as e:
         if opened is not None:
