@@ -1,0 +1,58 @@
+"""`readygate-extender --config FILE`: the configuration is checked first, then the server runs in the foreground.
+
+Exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 anything else. Errors are one line.
+"""
+
+import argparse
+import functools
+import signal
+import sys
+from pathlib import Path
+
+EXIT_RUNTIME = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="readygate-extender",
+        description="Answers kube-scheduler which nodes may take a pod, by the health pods of the nodes.",
+        epilog="exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 run-time failure",
+    )
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML configuration")
+    parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
+    arguments = parser.parse_args(argv)
+    # Until gunicorn has its own handlers: a stop during the imports is a clean stop too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(EXIT_INTERRUPTED))
+    return _run(arguments.config, check_only=arguments.check)
+
+
+def _run(config: Path, *, check_only: bool) -> int:
+    from extender import logs, settings
+
+    try:
+        loaded = settings.load(config)
+    except settings.SettingsError as e:
+        return _complain(str(e), EXIT_USAGE)
+    if check_only:
+        print(f"{config}: ok")
+        return 0
+    logs.set_up(loaded.log.level)
+
+    from extender import server  # late: Flask and gunicorn take a third of a second, a bad file is told at once
+
+    try:
+        return server.serve(loaded, functools.partial(settings.load, config))
+    except server.StartError as e:
+        return _complain(str(e), EXIT_USAGE if e.usage else EXIT_RUNTIME)
+
+
+def _complain(text: str, code: int) -> int:
+    print(f"readygate-extender: {text}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Pure: is one node open for new pods, and if not, why. Knows no API object, no clock and no lock.
+
+The table, first match wins:
+
+    heartbeat too old                                   closed, node lost
+    a good health pod, node reports itself not Ready    closed, node not ready
+    a good health pod, node's Ready is Unknown          closed, node lost
+    a good health pod                                   open (in a roll-out the best pod speaks)
+    no usable health pod, never a good one              closed, no health pod
+    no usable health pod for less than the grace        the last verdict
+    no usable health pod                                closed, no health pod
+    gate condition False                                closed, unhealthy
+    gate condition neither True nor False               closed, unknown
+    Ready False, ContainersReady True                   closed, node lost
+    Ready Unknown                                       closed, unknown
+    else                                                closed, not ready
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kube import contract
+
+OPEN = ""
+# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready=True,
+# so no health pod shows it (kubernetes pkg/controller/nodelifecycle marks pods only when Ready becomes Unknown).
+CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
+
+REASONS = (
+    contract.CLOSED_NODE_LOST,
+    contract.CLOSED_NO_HEALTH_POD,
+    contract.CLOSED_UNHEALTHY,
+    contract.CLOSED_NOT_READY,
+    contract.CLOSED_UNKNOWN,
+    CLOSED_NODE_NOT_READY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthPod:
+    """What a verdict needs of one health pod. Conditions are "True", "False", "Unknown", or "" when absent.
+
+    created, ready_since: RFC 3339 text in UTC with whole seconds, as metav1.Time is written; compared as text.
+    node_uid: of the Node object this pod was first seen on, "" if none was known then.
+    """
+
+    name: str
+    uid: str
+    node: str
+    created: str
+    terminating: bool = False
+    finished: bool = False
+    ready: str = ""
+    ready_since: str = ""
+    containers_ready: str = ""
+    node_healthy: str = ""
+    message: str = ""
+    node_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent."""
+
+    name: str
+    uid: str
+    created: str
+    ready: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a node's next verdict needs of the past. Belongs to one Node object: a new uid starts anew."""
+
+    node_uid: str = ""
+    ever_good: bool = False
+    last: str = contract.CLOSED_NO_HEALTH_POD
+    missing_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """reason: OPEN, or one of REASONS. pod: `namespace/name` of the deciding health pod. evidence: text for people.
+
+    changes_at: monotonic seconds when the verdict must be made again although nothing happened; None if never.
+    """
+
+    reason: str
+    pod: str = ""
+    evidence: str = ""
+    changes_at: float | None = None
+
+
+def belongs(pod: HealthPod, node: NodeFacts) -> bool:
+    """Whether the pod ran on this Node object, not on an earlier one of the same name.
+
+    A pod that outlived its Node object counts again when it became Ready after the new one was made: then its kubelet
+    has probed it anew.
+    """
+    if pod.node_uid and pod.node_uid != node.uid:
+        return pod.ready_since > node.created
+    return pod.created >= node.created or pod.ready_since >= node.created
+
+
+def usable(pod: HealthPod, node: NodeFacts) -> bool:
+    return not pod.terminating and not pod.finished and pod.node == node.name and belongs(pod, node)
+
+
+def good(pod: HealthPod) -> bool:
+    """Ready, and our own condition, if present, agrees: Ready may lag the gate (kubernetes issues 86485, 122002)."""
+    return pod.ready == contract.STATUS_TRUE and pod.node_healthy in ("", contract.STATUS_TRUE)
+
+
+def judge(
+    node: NodeFacts,
+    pods: Sequence[HealthPod],
+    memory: Memory,
+    *,
+    heartbeat_lost: bool,
+    now: float,
+    missing_grace_s: float,
+) -> tuple[Verdict, Memory]:
+    """The verdict on one node by the table above, and what to remember for the next one. now: monotonic seconds."""
+    if memory.node_uid != node.uid:
+        memory = Memory(node_uid=node.uid)
+    candidates = [pod for pod in pods if usable(pod, node)]
+    by_pods, memory = _by_pods(candidates, memory, now, missing_grace_s)
+    if heartbeat_lost:
+        return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
+    if by_pods.reason == OPEN and node.ready == contract.STATUS_FALSE:
+        return replace(by_pods, reason=CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
+    if by_pods.reason == OPEN and node.ready == contract.STATUS_UNKNOWN:
+        return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
+    return by_pods, memory
+
+
+def _by_pods(
+    candidates: Sequence[HealthPod], memory: Memory, now: float, missing_grace_s: float
+) -> tuple[Verdict, Memory]:
+    if not candidates:
+        return _without_pod(memory, now, missing_grace_s)
+    for pod in candidates:
+        if good(pod):
+            return Verdict(OPEN, pod.name), Memory(memory.node_uid, ever_good=True, last=OPEN)
+    newest = max(candidates, key=lambda pod: (pod.created, pod.name))
+    reason = _why_not_good(newest)
+    return (
+        Verdict(reason, newest.name, newest.message),
+        Memory(memory.node_uid, ever_good=memory.ever_good, last=reason),
+    )
+
+
+def _without_pod(memory: Memory, now: float, missing_grace_s: float) -> tuple[Verdict, Memory]:
+    if not memory.ever_good:
+        return Verdict(contract.CLOSED_NO_HEALTH_POD), memory
+    since = now if memory.missing_since is None else memory.missing_since
+    memory = replace(memory, missing_since=since)
+    if now - since < missing_grace_s:
+        last = Verdict(memory.last, evidence="health pod missing, last verdict", changes_at=since + missing_grace_s)
+        return last, memory
+    return Verdict(contract.CLOSED_NO_HEALTH_POD, evidence="health pod missing"), memory
+
+
+def _why_not_good(pod: HealthPod) -> str:
+    if pod.node_healthy == contract.STATUS_FALSE:
+        return contract.CLOSED_UNHEALTHY
+    if pod.node_healthy not in ("", contract.STATUS_TRUE):
+        return contract.CLOSED_UNKNOWN
+    if pod.ready == contract.STATUS_FALSE and pod.containers_ready == contract.STATUS_TRUE:
+        # The node lifecycle controller turns Ready of a lost node's pods to False and leaves ContainersReady alone.
+        return contract.CLOSED_NODE_LOST
+    if pod.ready == contract.STATUS_UNKNOWN:
+        return contract.CLOSED_UNKNOWN
+    return contract.CLOSED_NOT_READY
