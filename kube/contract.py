@@ -38,6 +38,9 @@ CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
 CLOSED_UNHEALTHY = "node(s) reported unhealthy by the readygate agent"
 CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
 CLOSED_UNKNOWN = "node(s) whose health is unknown"
+# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready, so no
+# health pod shows it.
+CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
 
 # Written by the extender on a Node after a release, always with a new value: the event that makes kube-scheduler look
 # again.
