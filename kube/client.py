@@ -285,7 +285,7 @@ class Client:
         if any(isinstance(c, ConnectionRefusedError) for c in causes):
             message = f"nothing listens at {self._server.server}: is the API server running?"
             return errors.ConnectionRefused(path=path, message=message)
-        if any(isinstance(c, TimeoutError) for c in causes):
+        if any(isinstance(c, TimeoutError | urllib3.exceptions.ReadTimeoutError) for c in causes):
             return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s")
         if any(isinstance(c, ConnectionError | http.client.IncompleteRead | EOFError) for c in causes):
             return errors.Unreachable(path=path, reason="Reset", message="the connection broke before the whole answer")

@@ -5,6 +5,7 @@ import json
 import queue
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -285,6 +286,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def _client_gone(self) -> bool:
+        if isinstance(self.connection, ssl.SSLSocket):
+            return False  # it cannot be looked into without reading; the next write tells
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 

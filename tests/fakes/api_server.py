@@ -13,6 +13,7 @@ thread.
 
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterable
@@ -46,7 +47,8 @@ class _Fault:
 
 
 class FakeApiServer:
-    def __init__(self, *, first_version: int = 1000) -> None:
+    def __init__(self, *, first_version: int = 1000, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.requests: list[Request] = []
         self.tokens: set[str] | None = None  # bearer tokens that are let in; None for no check
         self.gone_as_event = True  # how a watch from a compacted version is refused: ERROR event, or HTTP 410
@@ -72,7 +74,7 @@ class FakeApiServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     def listen(self) -> None:
         """Accept connections, after refuse() at the same port as before."""
@@ -99,14 +101,14 @@ class FakeApiServer:
     def connection(self, credentials: Credentials | None = None) -> Connection:
         return Connection(server=self.url, ssl_context=None, credentials=credentials or Anonymous())
 
-    def write_kubeconfig(self, path: Path | str, *, user: Object | None = None) -> Path:
-        """user: the entry's content, e.g. {"token": "t"}."""
+    def write_kubeconfig(self, path: Path | str, *, user: Object | None = None, cluster: Object | None = None) -> Path:
+        """user, cluster: more of the entries' content, e.g. {"token": "t"}, {"certificate-authority": "/f"}."""
         path = Path(path)
         entry = {"name": "fake"}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{**entry, "cluster": {"server": self.url}}],
+            "clusters": [{**entry, "cluster": {"server": self.url, **(cluster or {})}}],
             "users": [{**entry, "user": user or {}}],
             "contexts": [{**entry, "context": {"cluster": "fake", "user": "fake"}}],
             "current-context": "fake",
@@ -338,8 +340,11 @@ class FakeApiServer:
                 self._connections.add(connection)
             threading.Thread(target=self._serve, args=(connection, address), name="fake-api", daemon=True).start()
 
-    def _serve(self, connection: socket.socket, address: tuple[str, int]) -> None:
+    def _serve(self, accepted: socket.socket, address: tuple[str, int]) -> None:
+        connection = accepted
         try:
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
             Handler(connection, address, self)
         except Cut as cut:
             if cut.reset:
@@ -348,5 +353,5 @@ class FakeApiServer:
             return
         finally:
             with self.changed:
-                self._connections.discard(connection)
+                self._connections.discard(accepted)
             connection.close()

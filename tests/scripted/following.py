@@ -1,0 +1,108 @@
+"""A reflector that follows the nodes of the fake API server, its back-off noted and cut short."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from kube import paths
+from kube.client import Client
+from kube.objects import ObjectMeta
+from kube.reflector import ListerWatcher, Reflector
+from tests.fakes.api_server import FakeApiServer, Request
+
+
+class Spec(msgspec.Struct, frozen=True, rename="camel"):
+    unschedulable: bool = False  # a test that says "yes" here makes an object that cannot be decoded
+
+
+class Node(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: Spec | None = None
+
+
+class Recorder:
+    """A store: resourceVersion by name, what was called, and the names it refuses."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, str] = {}
+        self.calls: list[tuple[str, object]] = []
+        self.refused: set[str] = set()
+
+    def replace(self, items: Sequence[Node]) -> None:
+        self.versions = {item.metadata.name: item.metadata.resource_version for item in items}
+        self.calls.append(("replace", sorted(self.versions)))
+
+    def upsert(self, item: Node) -> None:
+        if item.metadata.name in self.refused:
+            raise ValueError("not this one")
+        self.versions[item.metadata.name] = item.metadata.resource_version
+        self.calls.append(("upsert", item.metadata.name))
+
+    def remove(self, item: Node) -> None:
+        self.versions.pop(item.metadata.name, None)
+        self.calls.append(("remove", item.metadata.name))
+
+
+@dataclass
+class Following:
+    """pauses: seconds the back-off asked for, in order."""
+
+    api: FakeApiServer
+    reflector: Reflector[Node]
+    store: Recorder
+    pauses: list[float]
+    stop: threading.Event
+
+    def wait_version(self, version: int) -> None:
+        """Until the reflector has come to this resourceVersion."""
+        wait_until(lambda: self.reflector.resource_version == str(version), f"version {version}")
+
+    @property
+    def lists(self) -> list[Request]:
+        return [r for r in self.api.requests if not r.is_watch]
+
+    @property
+    def watches(self) -> list[Request]:
+        return [r for r in self.api.requests if r.is_watch]
+
+
+def wait_until(condition, what: str, timeout_s: float = 5.0) -> None:
+    patience = threading.Event()
+    for _ in range(int(timeout_s / 0.005)):
+        if condition():
+            return
+        patience.wait(0.005)
+    raise AssertionError(f"waited {timeout_s} s in vain for {what}")
+
+
+def node(name: str, **more) -> dict:
+    return {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name}, **more}
+
+
+@contextmanager
+def following(api: FakeApiServer, *, started: bool = True, pause_s: float = 0.01, **options) -> Iterator[Following]:
+    """Started, its first list taken over and its watch open (unless `started` is False). No jitter."""
+    stop = threading.Event()
+    pauses: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        return stop.wait(pause_s)
+
+    client = Client(api.connection(), user_agent="test", deadline_s=2.0)
+    store = Recorder()
+    lister_watcher = ListerWatcher(client, paths.nodes(), Node)
+    given = {"wait": wait, "random": lambda: 0.0, "stop": stop, **options}
+    reflector = Reflector(lister_watcher, store, name="nodes", **given)
+    try:
+        if started:
+            reflector.start()
+            assert reflector.wait_synced(5)
+            api.wait_watchers(1)
+        yield Following(api, reflector, store, pauses, stop)
+    finally:
+        reflector.stop()
+        client.close()

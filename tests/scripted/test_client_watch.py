@@ -1,0 +1,98 @@
+"""A watch of the client over a real socket."""
+
+import threading
+import time
+
+import pytest
+
+from kube import errors, paths
+from kube.auth import TokenFile
+from kube.client import Client
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.following import node
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(api):
+    client = Client(api.connection(), user_agent="t", deadline_s=0.5)
+    yield client
+    client.close()
+
+
+def test_lines_come_as_bytes_without_their_newline(api, client):
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        api.wait_watchers(1)
+        api.emit_bytes(None, b'{"a":')
+        api.emit_bytes(None, b"1}\n\n{}\n{")
+        api.end_watches()
+        assert list(stream) == [b'{"a":1}', b"{}"]
+
+
+@pytest.mark.parametrize("how", ["stream", "client"])
+def test_close_from_another_thread_ends_the_reading_at_once(api, client, how):
+    stream = client.watch(paths.nodes(), query={"resourceVersion": "1000"})
+    read: list[list[bytes]] = []
+    thread = threading.Thread(target=lambda: read.append(list(stream)))
+    thread.start()
+    api.wait_watchers(1)
+    began = time.monotonic()
+    (stream if how == "stream" else client).close()
+    stream.close()
+    thread.join(1)
+    assert (read, time.monotonic() - began < 0.5) == ([[]], True)
+
+
+def test_silence_is_told(api, client):
+    with client.watch(paths.nodes(), query={}, silence_limit_s=0.1) as stream, pytest.raises(errors.DeadlineExceeded):
+        list(stream)
+    api.wait_watchers(0)
+
+
+def test_bytes_without_a_newline_do_not_break_the_silence(api, client):
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.wait(0.02):
+            api.emit_bytes(None, b" ")
+
+    with client.watch(paths.nodes(), query={}, silence_limit_s=0.2) as stream:
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with pytest.raises(errors.DeadlineExceeded):
+            list(stream)
+        stop.set()
+        thread.join()
+
+
+def test_a_watch_that_is_not_answered_ends_at_the_deadline(api, client):
+    api.stall_next()
+    with pytest.raises(errors.DeadlineExceeded):
+        client.watch(paths.nodes(), query={})
+
+
+def test_a_watch_refused_for_its_token_is_opened_again_with_the_new_one(api, tmp_path):
+    (tmp_path / "token").write_text("old")
+    credentials = TokenFile(tmp_path / "token")
+    credentials.headers(time.monotonic())
+    (tmp_path / "token").write_text("new")
+    api.tokens = {"new"}
+    client = Client(api.connection(credentials), user_agent="t")
+    with client.watch(paths.nodes(), query={}):
+        pass
+    client.close()
+    assert [r.headers["Authorization"] for r in api.requests] == ["Bearer old", "Bearer new"]
+
+
+def test_nothing_stays_open_after_many_watches(api, client):
+    for _ in range(20):
+        with client.watch(paths.nodes(), query={"timeoutSeconds": "0.01"}) as stream:
+            list(stream)
+    api.wait(lambda: not api._connections, 2, "the connections to close")
+    api.put(node("n"))
+    assert api.watchers() == 0

@@ -1,0 +1,181 @@
+"""A reflector's thread and clock: silence, stopping, health, age, and what it costs a dead server."""
+
+import math
+import threading
+import time
+
+import pytest
+
+from kube import paths
+from kube.client import Client
+from kube.errors import ConnectionRefused
+from kube.listing import ListerWatcher
+from kube.reflector import Reflector
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.following import Node, Recorder, following, node, wait_until
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as server:
+        yield server
+
+
+def test_a_silent_watch_is_opened_again_at_the_last_version_without_a_list(api):
+    with following(api, silence_limit_s=0.2) as it:
+        api.wait_requests(2, lambda r: r.is_watch)
+        assert (len(it.lists), it.pauses, it.watches[1].query["resourceVersion"]) == (1, [], "1000")
+
+
+def test_any_line_keeps_a_watch_from_counting_as_silent(api):
+    with following(api, silence_limit_s=0.4) as it:
+        for _ in range(6):
+            time.sleep(0.1)
+            api.bookmark()
+        wait_until(lambda: it.reflector.counters["bookmarks"] == 6, "the last bookmark")
+        assert (len(it.watches), it.reflector.counters["bookmarks"]) == (1, 6)
+
+
+def quiet(_) -> None:
+    return
+
+
+def unanswered_watch(api) -> None:
+    api.stall_next(watch=True)
+    api.error_watches(429, "TooManyRequests")
+    api.wait_requests(2, lambda r: r.is_watch)
+
+
+def unanswered_list(api) -> None:
+    api.stall_next(watch=False)
+    api.error_watches(410, "Expired")
+    api.wait_requests(2, lambda r: not r.is_watch)
+
+
+@pytest.mark.parametrize("situation", [quiet, unanswered_watch, unanswered_list, FakeApiServer.refuse])
+def test_stop_takes_less_than_a_second_with(api, situation):
+    with following(api) as it:
+        situation(api)
+        began = time.monotonic()
+        it.reflector.stop()
+        it.reflector.stop()
+        alive = any(t.name == "reflector-nodes" and t.is_alive() for t in threading.enumerate())
+        assert (alive, time.monotonic() - began < 1.0) == (False, True)
+
+
+def test_stop_interrupts_the_back_off(api):
+    api.answer_next(500, times=100)
+    with following(api, started=False, pause_s=60) as it:
+        it.reflector.start()
+        wait_until(lambda: it.pauses, "the back-off")
+        it.reflector.stop()
+        assert not it.reflector.healthy(time.monotonic())
+
+
+def test_stop_before_start_and_twice_is_quiet(api):
+    with following(api, started=False) as it:
+        it.reflector.stop()
+        it.reflector.stop()
+        assert not it.reflector.synced
+
+
+def test_stopping_one_reflector_leaves_the_client_of_the_others_alone(api):
+    client = Client(api.connection(), user_agent="test")
+    reflector = Reflector(ListerWatcher(client, paths.nodes(), Node), Recorder(), name="nodes")
+    reflector.start()
+    assert reflector.wait_synced(5)
+    reflector.stop()
+    assert client.get(paths.nodes())
+    client.close()
+
+
+def test_age_counts_from_the_last_line_and_is_infinite_before_the_first(api):
+    clock = [100.0]
+    with following(api, started=False, now=lambda: clock[0]) as it:
+        before = it.reflector.age_s(100.0)
+        it.reflector.start()
+        it.reflector.wait_synced(5)
+        after_list = it.reflector.age_s(130.0)
+        api.wait_watchers(1)
+        clock[0] = 160.0
+        api.bookmark()
+        wait_until(lambda: it.reflector.counters["bookmarks"], "the bookmark")
+        assert (before, after_list, it.reflector.age_s(170.0)) == (math.inf, 30.0, 10.0)
+
+
+def test_it_is_healthy_while_the_server_is_away_and_not_when_its_store_hangs(api):
+    release = threading.Event()
+    clock = [100.0]
+    with following(api, now=lambda: clock[0]) as it:
+        api.refuse()
+        wait_until(lambda: len(it.pauses) > 2, "refused attempts")
+        away = it.reflector.healthy(clock[0])
+        it.store.upsert = lambda _: release.wait(5)
+        it.store.replace = lambda _: release.wait(5)
+        api.compact()
+        api.listen()
+        api.put(node("a"))
+        api.wait_watchers(1)
+        stuck_later = it.reflector.healthy(clock[0] + 1000)
+        release.set()
+        assert (away, stuck_later) == (True, False)
+
+
+def test_a_store_that_fails_on_a_list_is_given_the_next_one(api):
+    with following(api, started=False) as it:
+        good, it.store.replace = it.store.replace, None
+        it.reflector.start()
+        wait_until(lambda: it.reflector.counters.get("errors.TypeError"), "the failure")
+        it.store.replace = good
+        assert it.reflector.wait_synced(5)
+
+
+def test_a_line_of_two_mebibytes_arrives_and_one_past_the_cap_leads_to_a_list(api):
+    with following(api) as it:
+        api.put(node("big", text="x" * 2 * 2**20))
+        it.wait_version(1001)
+        big = dict(it.store.versions)
+        api.emit_bytes(None, b'{"type":"' + b"x" * 9 * 2**20)
+        wait_until(lambda: len(it.lists) == 2, "the list")
+        assert (big, it.reflector.counters["errors.LineTooLong"]) == ({"big": "1001"}, 1)
+
+
+def test_slices_of_one_byte_make_the_same_events(api):
+    line = b'{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"\xc3\xa9","resourceVersion":"2000"}}}\n'
+    with following(api) as it:
+        for i in range(len(line)):
+            api.emit_bytes(None, line[i : i + 1])
+        it.wait_version(2000)
+        assert it.store.versions == {"é": "2000"}
+
+
+class DeadServer:
+    """Counts attempts in virtual time; every one is refused."""
+
+    path = "/api/v1/nodes"
+
+    def __init__(self, now) -> None:
+        self.now = now
+        self.attempts: list[float] = []
+
+    def page(self, **_):
+        self.attempts.append(self.now())
+        raise ConnectionRefused(path=self.path)
+
+    def close(self) -> None:
+        return
+
+
+@pytest.mark.parametrize("random", [0.0, 0.5, 0.999])
+def test_a_dead_server_is_asked_at_most_once_in_four_seconds_after_the_first_minute(random):
+    time_s = [0.0]
+    dead = DeadServer(lambda: time_s[0])
+
+    def wait(seconds: float) -> bool:
+        time_s[0] += seconds
+        return time_s[0] > 600
+
+    reflector = Reflector(dead, Recorder(), name="dead", now=lambda: time_s[0], wait=wait, random=lambda: random)
+    reflector.start()
+    reflector._thread.join(5)
+    assert len([a for a in dead.attempts if a > 60]) / 540 <= 0.25
