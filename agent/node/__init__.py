@@ -1,0 +1,2 @@
+"""Mode `kubelet` only: what the node says of itself (`facts`, pure), registering and reporting it (`registration`), its
+heartbeat (`lease`)."""

@@ -1,0 +1,118 @@
+"""Mode `kubelet`: puts the rooms together. The agent is the kubelet of a node that has none.
+
+It registers the Node, renews its Lease, runs the pods bound to it as local processes, probes them and owns their whole
+status. When it stops it ends its containers and says so in the statuses; see `runtime.process` for what a crash leaves.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent.lifecycle import Service
+from agent.model import Result
+from agent.node import facts as node_facts
+from agent.node.facts import NodeFacts
+from agent.node.lease import LeaseKeeper
+from agent.node.registration import NodeReporter
+from agent.pods import Inbox, PodLoop
+from agent.prober.actions import Prober
+from agent.prober.execution import RuntimeUnavailable, run_command
+from agent.prober.manager import ProberManager
+from agent.prober.results import Results, Update
+from agent.runtime.process import ProcessRuntime
+from agent.settings import Settings
+from agent.source import PodSource, PodTable
+from agent.status.generate import Host
+from agent.status.manager import StatusManager
+from kube.auth import connect
+from kube.client import Client
+
+USER_AGENT = "readygate-agent/kubelet"
+
+
+def build(settings: Settings) -> list[Service]:
+    """The services of this mode, in the order of their start. No thread or socket is made here.
+
+    Raises kube.errors.CredentialsInvalid.
+    """
+    node = settings.kubelet
+    if node is None:
+        raise ValueError("settings without the section kubelet")
+    connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
+    client = Client(connection, user_agent=USER_AGENT)
+    inbox = Inbox()
+    table = PodTable(inbox.put)
+    runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_change=inbox.put)
+    source = PodSource(client, node.node_name, table)
+
+    statuses = StatusManager(client, table, could_run=lambda uid: loop.could_run(uid))
+
+    def on_readiness(update: Update) -> None:
+        statuses.set_container_readiness(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
+        inbox.put(update.pod_uid)
+
+    def on_startup(update: Update) -> None:
+        statuses.set_container_startup(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
+        inbox.put(update.pod_uid)
+
+    def on_liveness(update: Update) -> None:
+        if update.result is Result.FAILURE:
+            inbox.put(update.pod_uid)
+
+    readiness, startup, liveness = Results(on_readiness), Results(on_startup), Results(on_liveness)
+    prober = ProberManager(
+        get_pod_status=statuses.pod_status,
+        probe=Prober(_execute(runtime)).probe,
+        readiness=readiness,
+        liveness=liveness,
+        startup=startup,
+    )
+    loop = PodLoop(
+        inbox,
+        table,
+        runtime,
+        statuses,
+        prober,
+        liveness=liveness.get,
+        startup=startup.get,
+        source_synced=lambda: source.synced,
+        host=Host(ip=runtime.host_ip),
+        max_pods=node.max_pods,
+    )
+    facts = NodeFacts(
+        name=node.node_name,
+        address=runtime.host_ip,
+        capacity={"pods": str(node.max_pods), **node.capacity},
+        labels=node.labels,
+        machine=node_facts.machine(),
+    )
+    reporter = NodeReporter(
+        client,
+        facts,
+        lambda: node_errors(runtime, loop, time.monotonic()),
+        update_s=float(node.node_status_update_seconds),
+    )
+    lease = LeaseKeeper(client, node.node_name, duration_s=node.lease_duration_seconds)
+    return [statuses, runtime, prober, loop, source, reporter, lease]
+
+
+def node_errors(runtime: Service, loop: Service, now: float) -> list[str]:
+    """Why the node is not ready, in the words and the order of pkg/kubelet/runtime.go."""
+    errors = []
+    if not runtime.healthy(now):
+        errors.append("container runtime is down")
+    if not loop.healthy(now):
+        errors.append("PLEG is not healthy: the pod loop does not progress")
+    return errors
+
+
+def _execute(runtime: ProcessRuntime) -> Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]:
+    def execute(container_id: str, command: Sequence[str], timeout_s: float) -> tuple[int, bytes, bytes]:
+        """Runs an exec probe as the container would: with its environment. Raises RuntimeUnavailable, ExecTimeout."""
+        env = runtime.environment(container_id)
+        if env is None:
+            raise RuntimeUnavailable(f"container {container_id} does not run")
+        done = run_command(command, timeout_s=timeout_s, env=env, cwd="/")
+        return done.exit_code, done.stdout, done.stderr
+
+    return execute

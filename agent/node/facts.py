@@ -1,0 +1,190 @@
+"""The Node object and its status. Pure: the machine is read once by `machine`, time is an argument.
+
+Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without volumes and devices needs.
+"""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.wire_pod import format_time, parse_time
+
+Json = dict[str, Any]
+
+# Semantics of this kubelet, by this agent: components compare kubelet versions as semantic versions.
+KUBELET_VERSION = "v1.36.3-readygate"
+RUNTIME_VERSION = "readygate-process://1"
+
+LABEL_HOSTNAME = "kubernetes.io/hostname"
+LABEL_OS = "kubernetes.io/os"
+LABEL_ARCH = "kubernetes.io/arch"
+DEFAULT_LABELS = (LABEL_HOSTNAME, LABEL_OS, LABEL_ARCH)
+
+NEEDED_CAPACITY = ("cpu", "memory", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    architecture: str
+    kernel: str
+    os_image: str
+    machine_id: str
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What does not change while the agent runs. `capacity`: resource name -> quantity."""
+
+    name: str
+    address: str
+    capacity: Mapping[str, str]
+    labels: Mapping[str, str]
+    machine: Machine
+
+
+def machine(root: Path = Path("/")) -> Machine:
+    """Reads the machine; what cannot be read is empty."""
+    names = {"x86_64": "amd64", "aarch64": "arm64"}
+    return Machine(
+        architecture=names.get(platform.machine(), platform.machine()),
+        kernel=platform.release(),
+        os_image=_os_image(_text(root / "etc/os-release")),
+        machine_id=_text(root / "etc/machine-id").strip(),
+        boot_id=_text(root / "proc/sys/kernel/random/boot_id").strip(),
+    )
+
+
+def labels(facts: NodeFacts) -> dict[str, str]:
+    return {
+        **facts.labels,
+        LABEL_HOSTNAME: facts.name,
+        LABEL_OS: "linux",
+        LABEL_ARCH: facts.machine.architecture,
+    }
+
+
+def node_object(facts: NodeFacts, errors: Sequence[str], now_s: float) -> Json:
+    """The Node to create."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": facts.name, "labels": labels(facts)},
+        "status": node_status(facts, {}, errors, now_s),
+    }
+
+
+def missing_labels(facts: NodeFacts, node: Json) -> dict[str, str]:
+    """Labels that an existing Node lacks or has otherwise; empty values are never written."""
+    present = node.get("metadata", {}).get("labels") or {}
+    return {key: value for key, value in labels(facts).items() if value and present.get(key) != value}
+
+
+def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], now_s: float) -> Json:
+    """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
+    before = {condition["type"]: condition for condition in old.get("conditions") or []}
+    return {
+        "addresses": [
+            {"type": "InternalIP", "address": facts.address},
+            {"type": "Hostname", "address": facts.name},
+        ],
+        "capacity": dict(facts.capacity),
+        "allocatable": dict(facts.capacity),
+        "nodeInfo": {
+            "architecture": facts.machine.architecture,
+            "bootID": facts.machine.boot_id,
+            "containerRuntimeVersion": RUNTIME_VERSION,
+            "kernelVersion": facts.machine.kernel,
+            "kubeProxyVersion": "",
+            "kubeletVersion": KUBELET_VERSION,
+            "machineID": facts.machine.machine_id,
+            "operatingSystem": "linux",
+            "osImage": facts.machine.os_image,
+            "systemUUID": facts.machine.machine_id,
+        },
+        "conditions": [
+            _pressure(before, "MemoryPressure", "HasSufficientMemory", "has sufficient memory available", now_s),
+            _pressure(before, "DiskPressure", "HasNoDiskPressure", "has no disk pressure", now_s),
+            _pressure(before, "PIDPressure", "HasSufficientPID", "has sufficient PID available", now_s),
+            _ready(before, (*errors, *_missing_capacity(facts)), now_s),
+        ],
+    }
+
+
+def changed(old: Json, new: Json) -> bool:
+    """Do the statuses differ in what we report, heartbeat times and the order of conditions aside?"""
+    return any(_comparable(key, old.get(key)) != _comparable(key, value) for key, value in new.items())
+
+
+def ready_status(status: Json) -> str:
+    """The status of the Ready condition, "" if there is none."""
+    found = [c.get("status", "") for c in status.get("conditions") or [] if c.get("type") == "Ready"]
+    return found[0] if found else ""
+
+
+def _comparable(key: str, value: object) -> object:
+    if key != "conditions" or not isinstance(value, list):
+        # The server fills nodeInfo with fields of its own (swap); ours are what counts.
+        return _info(value) if key == "nodeInfo" else value
+    ours = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    words = ("type", "status", "reason", "message", "lastTransitionTime")
+    return sorted([condition.get(word, "") for word in words] for condition in value if condition.get("type") in ours)
+
+
+def _info(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {key: text for key, text in value.items() if text and key not in ("swap", "kubeProxyVersion")}
+
+
+def _pressure(before: Mapping[str, Json], kind: str, reason: str, message: str, now_s: float) -> Json:
+    """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
+    return _condition(before.get(kind), kind, "False", f"Kubelet{reason}", f"kubelet {message}", now_s)
+
+
+def _ready(before: Mapping[str, Json], errors: Sequence[str], now_s: float) -> Json:
+    if not errors:
+        return _condition(
+            before.get("Ready"), "Ready", "True", "KubeletReady", "kubelet is posting ready status", now_s
+        )
+    once = list(dict.fromkeys(errors))
+    message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
+    return _condition(before.get("Ready"), "Ready", "False", "KubeletNotReady", message, now_s)
+
+
+def _condition(before: Json | None, kind: str, status: str, reason: str, message: str, now_s: float) -> Json:
+    same = before is not None and before.get("status") == status
+    since = parse_time(before.get("lastTransitionTime")) if same and before is not None else None
+    if same and before is not None and kind != "Ready":
+        # Pressure setters write reason and message on a change of status only.
+        reason, message = before.get("reason", reason), before.get("message", message)
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": format_time(now_s),
+        "lastTransitionTime": format_time(now_s if since is None else since),
+    }
+
+
+def _missing_capacity(facts: NodeFacts) -> list[str]:
+    missing = [name for name in NEEDED_CAPACITY if name not in facts.capacity]
+    return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
+
+
+def _os_image(os_release: str) -> str:
+    for line in os_release.splitlines():
+        key, _, value = line.partition("=")
+        if key == "PRETTY_NAME":
+            return value.strip('"')
+    return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

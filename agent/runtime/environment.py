@@ -1,0 +1,107 @@
+"""What a container is started with: its environment and its command line. Pure.
+
+Mirrors makeEnvironmentVariables and podFieldSelectorRuntimeValue of pkg/kubelet/kubelet_pods.go, and
+third_party/forked/golang/expansion.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.model import Container, EnvVar, Pod
+from agent.runtime.base import StartError
+
+REASON_CONFIG = "CreateContainerConfigError"
+REASON_CREATE = "CreateContainerError"
+
+# Set for every container, whether the spec asks or not: a process has no network namespace of its own to listen in.
+ENV_POD_IP = "READYGATE_POD_IP"
+
+_SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
+_REFERENCE = re.compile(r"\$(\$|\([^)]*\)|)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the pod runs. `base_env`: what every container inherits, before anything of the spec."""
+
+    pod_ip: str
+    host_ip: str
+    base_env: Mapping[str, str]
+
+
+def environment(pod: Pod, container: Container, place: Place) -> dict[str, str]:
+    """Variables in spec order, each expanded with those before it. Raises StartError for a source we cannot read."""
+    env = dict(place.base_env)
+    env["HOSTNAME"] = pod.name
+    env[ENV_POD_IP] = place.pod_ip
+    named: dict[str, str] = {}
+    for variable in container.env:
+        named[variable.name] = _value(variable, pod, place, named)
+    return {**env, **named}
+
+
+def command_line(container: Container, env: Mapping[str, str], pause: Sequence[str]) -> list[str]:
+    """command + args with $(VAR) expanded; `pause` for a container that has neither.
+
+    Raises StartError for args without a command: the entrypoint of an image is not known.
+    """
+    if not container.command:
+        if container.args:
+            raise StartError(REASON_CREATE, "args without command: set command, the image's entrypoint is not known")
+        return list(pause)
+    return [expand(part, env) for part in (*container.command, *container.args)]
+
+
+def expand(text: str, env: Mapping[str, str]) -> str:
+    """$(NAME) -> its value, or unchanged if there is none; $$ -> $; any other $ stays."""
+
+    def replacement(match: re.Match[str]) -> str:
+        inner = match.group(1)
+        if inner == "$":
+            return "$"
+        if inner.startswith("("):
+            return env.get(inner[1:-1], match.group(0))
+        return "$"
+
+    return _REFERENCE.sub(replacement, text)
+
+
+def _value(variable: EnvVar, pod: Pod, place: Place, named: Mapping[str, str]) -> str:
+    if variable.unsupported:
+        raise StartError(
+            REASON_CONFIG,
+            f"env {variable.name}: {variable.unsupported} is not supported here; only values and fieldRef are",
+        )
+    if variable.field_path:
+        return _field(variable, pod, place)
+    return expand(variable.value, named)
+
+
+def _field(variable: EnvVar, pod: Pod, place: Place) -> str:
+    path = variable.field_path
+    simple = {
+        "metadata.name": pod.name,
+        "metadata.namespace": pod.namespace,
+        "metadata.uid": pod.uid,
+        "metadata.labels": _listed(pod.labels),
+        "metadata.annotations": _listed(pod.annotations),
+        "spec.nodeName": pod.node_name,
+        "spec.serviceAccountName": pod.service_account,
+        "status.podIP": place.pod_ip,
+        "status.podIPs": place.pod_ip,
+        "status.hostIP": place.host_ip,
+        "status.hostIPs": place.host_ip,
+    }
+    if path in simple:
+        return simple[path]
+    subscript = _SUBSCRIPT.match(path)
+    if subscript is not None:
+        source = pod.labels if subscript.group(1) == "labels" else pod.annotations
+        return source.get(subscript.group(2), "")
+    raise StartError(REASON_CONFIG, f"env {variable.name}: fieldPath {path} is not supported")
+
+
+def _listed(pairs: Mapping[str, str]) -> str:
+    """FormatMap of pkg/fieldpath: sorted lines key="value"."""
+    return "\n".join(f'{key}="{value}"' for key, value in sorted(pairs.items()))

@@ -1,0 +1,121 @@
+"""One container instance as the process runtime holds it: its record, and its process while it runs."""
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from agent.runtime.base import ContainerPhase, RuntimeContainer
+from agent.runtime.output import Output
+from agent.runtime.processes import boot_id, start_ticks
+from agent.runtime.records import InstanceRecord, SandboxRecord
+
+EXIT_CODE_NOT_STARTED = 128  # as containerd reports a container whose start failed
+
+
+@dataclass(slots=True)
+class Instance:
+    """`process`, `pidfd` and `output` belong to the runtime's thread; `process` is None once it has ended."""
+
+    uid: str
+    record: InstanceRecord
+    process: subprocess.Popen[bytes] | None = None
+    pidfd: int = -1
+    output: Output | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    kill_at: float | None = None
+
+
+@dataclass(slots=True)
+class SandboxState:
+    record: SandboxRecord
+    instances: list[Instance] = field(default_factory=list)
+
+
+def launch(instance: Instance, argv: list[str], working_dir: str, output: Output, writer: int, now_s: float) -> None:
+    """Makes the process in a session of its own; output goes to `writer`. Raises OSError: then there is no process."""
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.STDOUT,
+        env=dict(instance.env),
+        cwd=working_dir or "/",
+        start_new_session=True,
+    )
+    try:
+        instance.pidfd = os.pidfd_open(process.pid)
+    except OSError:
+        process.kill()
+        process.wait()
+        raise
+    instance.process, instance.output = process, output
+    instance.record = msgspec.structs.replace(
+        instance.record, started_at=now_s, pid=process.pid, start_ticks=start_ticks(process.pid) or 0, boot=boot_id()
+    )
+
+
+def not_started(record: InstanceRecord, message: str, now_s: float) -> InstanceRecord:
+    return msgspec.structs.replace(
+        record,
+        started_at=now_s,
+        finished_at=now_s,
+        exit_code=EXIT_CODE_NOT_STARTED,
+        reason="StartError",
+        message=message,
+    )
+
+
+def ended(record: InstanceRecord, returncode: int, now_s: float) -> InstanceRecord:
+    """`returncode` as subprocess gives it: minus the number of the signal that ended the process."""
+    exit_code = returncode if returncode >= 0 else 128 - returncode
+    reason = "Completed" if exit_code == 0 else "Error"
+    return msgspec.structs.replace(record, finished_at=now_s, exit_code=exit_code, reason=reason)
+
+
+def as_runtime_container(record: InstanceRecord) -> RuntimeContainer:
+    return RuntimeContainer(
+        id=record.id,
+        name=record.name,
+        phase=ContainerPhase.RUNNING if record.exit_code is None else ContainerPhase.EXITED,
+        created_at=record.created_at,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        exit_code=record.exit_code or 0,
+        reason=record.reason,
+        message=record.message,
+        restart_count=record.attempt,
+        image=record.image,
+    )
+
+
+def start_message(program: str, working_dir: str, error: OSError) -> str:
+    if working_dir and not Path(working_dir).is_dir():
+        return f"working directory {working_dir} does not exist"
+    if isinstance(error, FileNotFoundError):
+        return f'exec: "{program}": executable file not found'
+    return f'exec: "{program}": {error.strerror or error}'
+
+
+def with_pipe(make_output: Callable[[int], Output], use: Callable[[Output, int], None]) -> None:
+    """A pipe whose reading end becomes an Output and whose writing end is closed after `use`.
+
+    Raises what `use` raises, after everything is closed.
+    """
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    try:
+        try:
+            output = make_output(reader)
+        except OSError:
+            os.close(reader)
+            raise
+        try:
+            use(output, writer)
+        except OSError:
+            output.close()
+            raise
+    finally:
+        os.close(writer)

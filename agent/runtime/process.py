@@ -1,0 +1,367 @@
+"""Containers as local processes: for demos, tests and nodes without a container runtime. No isolation of any kind.
+
+A container is a process with a session of its own; images are not pulled (a container without a command runs a pause),
+volumes are not mounted, resources are not limited. Each pod has its own loopback address out of the node's block.
+
+The runtime lives as long as the agent. When the agent is stopped (SIGTERM) every container is ended, since nobody would
+be left to look after it. When the agent is killed its containers go on; the next one finds them by the state files (pid
+and start time, and the mark in their environment), ends exactly those and starts the containers anew.
+"""
+
+import contextlib
+import heapq
+import logging
+import os
+import selectors
+import shutil
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from agent.lifecycle import StartFailed
+from agent.model import Container, Pod
+from agent.runtime.addresses import Addresses, NoAddressError
+from agent.runtime.base import RuntimePod, Sandbox, StartError
+from agent.runtime.environment import Place, command_line, environment
+from agent.runtime.instances import (
+    Instance,
+    SandboxState,
+    as_runtime_container,
+    ended,
+    launch,
+    not_started,
+    start_message,
+    with_pipe,
+)
+from agent.runtime.output import LIMIT_BYTES, Output
+from agent.runtime.processes import ENV_CONTAINER_ID, boot_id, end_container, start_ticks
+from agent.runtime.records import KEPT_INSTANCES, InstanceRecord, Records, SandboxRecord
+
+log = logging.getLogger(__name__)
+
+ID_PREFIX = "process://"
+REASON_RUN = "RunContainerError"
+REASON_SANDBOX = "FailedCreatePodSandBox"
+EXIT_CODE_KILLED = 137
+TURN_S = 5.0  # the thread looks around at least this often
+INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
+
+
+class ProcessRuntime:
+    """`on_change(uid)` is called from the runtime's thread when a container of the pod has ended."""
+
+    name = "process runtime"
+
+    def __init__(
+        self,
+        root: Path,
+        pod_cidr: str,
+        *,
+        on_change: Callable[[str], None],
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        log_limit_bytes: int = LIMIT_BYTES,
+    ) -> None:
+        self._records = Records(root)
+        self._addresses = Addresses(pod_cidr)
+        self._on_change = on_change
+        self._now = now
+        self._monotonic = monotonic
+        self._log_limit_bytes = log_limit_bytes
+        self._lock = threading.Lock()
+        self._pods: dict[str, SandboxState] = {}
+        self._deadlines: list[tuple[float, str]] = []
+        self._new: deque[Instance] = deque()
+        self._selector: selectors.BaseSelector | None = None
+        self._wake_r, self._wake_w = -1, -1
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._ended = threading.Condition(self._lock)
+        self._last_turn = monotonic()
+        self._pause = _pause_command()
+
+    @property
+    def host_ip(self) -> str:
+        """The node's own address: the first of its block."""
+        return self._addresses.node
+
+    # --- life ---
+
+    def start(self) -> None:
+        """Ends what the last agent left behind. Raises StartFailed if the state folder is not usable."""
+        try:
+            self._records.prepare()
+            self._end_leftovers()
+        except OSError as e:
+            raise StartFailed(f"kubelet.rootDir is not usable: {e}; give a folder the agent may write") from e
+        self._selector = selectors.DefaultSelector()
+        self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._selector.register(self._wake_r, selectors.EVENT_READ, None)
+        self._thread = threading.Thread(target=self._run, name="process-runtime", daemon=True)
+        self._thread.start()
+
+    def end_all(self, grace_s: float, wait_s: float) -> bool:
+        """Ends every container, by force after `grace_s`; True if all had ended within `wait_s`."""
+        with self._lock:
+            running = [i.record.id for s in self._pods.values() for i in s.instances if i.process is not None]
+        for container_id in running:
+            self.stop_container(container_id, grace_s)
+        with self._ended:
+            return self._ended.wait_for(lambda: not self._any_running(), timeout=wait_s)
+
+    def stop(self) -> None:
+        """Ends every container (0.4 s of grace) and the thread."""
+        if self._thread is None or self._stopping.is_set():
+            return
+        self.end_all(grace_s=0.4, wait_s=0.8)
+        self._stopping.set()
+        self._wake()
+        self._thread.join(timeout=1.0)
+        for sandbox in self._pods.values():
+            for instance in sandbox.instances:
+                if instance.process is not None:
+                    end_container(instance.record.id, instance.process.pid)
+
+    def healthy(self, now: float) -> bool:
+        alive = self._thread is not None and self._thread.is_alive()
+        return alive and now - self._last_turn < 6 * TURN_S
+
+    # --- what the sync loop asks (see base.ContainerRuntime) ---
+
+    def pod(self, uid: str) -> RuntimePod:
+        with self._lock:
+            sandbox = self._pods.get(uid)
+            if sandbox is None:
+                return RuntimePod(uid)
+            record = sandbox.record
+            return RuntimePod(
+                uid,
+                sandboxes=(Sandbox(True, None if record.host_network else record.ip, record.host_network),),
+                containers=tuple(as_runtime_container(instance.record) for instance in sandbox.instances),
+            )
+
+    def known_pods(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._pods)
+
+    def prepare_pod(self, pod: Pod) -> str:
+        with self._lock:
+            sandbox = self._pods.get(pod.uid)
+            if sandbox is None:
+                try:
+                    ip = self.host_ip if pod.host_network else self._addresses.take(pod.uid, pod.status.pod_ip)
+                except NoAddressError as e:
+                    raise StartError(REASON_SANDBOX, str(e)) from e
+                sandbox = SandboxState(SandboxRecord(ip=ip, host_network=pod.host_network))
+                self._pods[pod.uid] = sandbox
+        self._save(partial(self._records.put_sandbox, pod.uid, sandbox.record))
+        return sandbox.record.ip
+
+    def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
+        ip = self.prepare_pod(pod)
+        bare_id = uuid.uuid4().hex
+        base_env = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        base_env[ENV_CONTAINER_ID] = bare_id
+        env = environment(pod, container, Place(ip, self.host_ip, base_env))
+        env[ENV_CONTAINER_ID] = bare_id
+        argv = command_line(container, env, self._pause)
+        record = InstanceRecord(
+            id=ID_PREFIX + bare_id,
+            name=container.name,
+            attempt=restart_count,
+            created_at=self._now(),
+            image=container.image,
+        )
+        instance = Instance(pod.uid, record, env=env)
+        path = self._records.log_path(pod.uid, container.name, restart_count)
+        try:
+            with_pipe(
+                lambda reader: Output(reader, path, self._log_limit_bytes),
+                lambda output, writer: launch(instance, argv, container.working_dir, output, writer, self._now()),
+            )
+        except OSError as e:
+            message = start_message(argv[0], container.working_dir, e)
+            instance.record = not_started(record, message, self._now())
+            self._keep(instance)
+            raise StartError(REASON_RUN, message) from e
+        self._keep(instance)
+        self._new.append(instance)
+        self._wake()
+        return record.id
+
+    def stop_container(self, container_id: str, grace_s: float) -> None:
+        deadline = self._monotonic() + max(0.0, grace_s)
+        with self._lock:
+            instance = self._find(container_id)
+            if instance is None or instance.process is None:
+                return
+            if instance.kill_at is not None and instance.kill_at <= deadline:
+                return
+            first = instance.kill_at is None
+            instance.kill_at = deadline
+            heapq.heappush(self._deadlines, (deadline, container_id))
+            if first and grace_s > 0 and instance.pidfd >= 0:
+                # To the first process only, as a runtime does to the first process of a container.
+                _send(instance.pidfd, signal.SIGTERM)
+        self._wake()
+
+    def remove_pod(self, uid: str) -> None:
+        with self._lock:
+            if self._pods.pop(uid, None) is None:
+                return
+            self._addresses.release(uid)
+        self._records.remove_pod(uid)
+
+    def environment(self, container_id: str) -> Mapping[str, str] | None:
+        with self._lock:
+            instance = self._find(container_id)
+            return None if instance is None or instance.process is None else instance.env
+
+    # --- processes ---
+
+    def _keep(self, instance: Instance) -> None:
+        """Remembers the instance, in memory and on disk, and forgets those that are too old."""
+        with self._lock:
+            sandbox = self._pods[instance.uid]
+            same = [i for i in sandbox.instances if i.record.name == instance.record.name]
+            old = same[: max(0, len(same) + 1 - KEPT_INSTANCES)]
+            sandbox.instances = [i for i in sandbox.instances if i not in old] + [instance]
+        self._save(partial(self._records.put_instance, instance.uid, instance.record))
+        for gone in old:
+            self._save(partial(self._records.remove_instance, gone.uid, gone.record))
+
+    def _run(self) -> None:
+        assert self._selector is not None  # noqa: S101 - start() made it
+        while not self._stopping.is_set():
+            self._last_turn = self._monotonic()
+            try:
+                self._turn(self._selector)
+            except Exception:
+                log.exception("process runtime turn failed")
+                self._stopping.wait(0.2)
+        self._selector.close()
+        os.close(self._wake_r)
+
+    def _turn(self, selector: selectors.BaseSelector) -> None:
+        for key, _ in selector.select(self._until_next_deadline_s()):
+            if key.data is None:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_r, 4096)
+            elif isinstance(key.data, Output):
+                if not key.data.pump():
+                    selector.unregister(key.data.fd)
+            else:
+                self._reap(key.data, selector)
+        while self._new:
+            instance = self._new.popleft()
+            if instance.output is not None:
+                selector.register(instance.output.fd, selectors.EVENT_READ, instance.output)
+            selector.register(instance.pidfd, selectors.EVENT_READ, instance)
+        self._kill_overdue()
+
+    def _until_next_deadline_s(self) -> float:
+        with self._lock:
+            nearest = self._deadlines[0][0] if self._deadlines else self._monotonic() + TURN_S
+        return min(TURN_S, max(0.0, nearest - self._monotonic()))
+
+    def _kill_overdue(self) -> None:
+        now = self._monotonic()
+        with self._lock:
+            while self._deadlines and self._deadlines[0][0] <= now:
+                instance = self._find(heapq.heappop(self._deadlines)[1])
+                if instance is not None and instance.pidfd >= 0:
+                    _send(instance.pidfd, signal.SIGKILL)
+
+    def _reap(self, instance: Instance, selector: selectors.BaseSelector) -> None:
+        process, output = instance.process, instance.output
+        if process is None:
+            return
+        # Whatever it started dies with it, as in a container. Before the wait: until then the pid is nobody else's.
+        end_container(instance.env[ENV_CONTAINER_ID], process.pid)
+        record = ended(instance.record, process.wait(), self._now())
+        selector.unregister(instance.pidfd)
+        if output is not None:
+            with contextlib.suppress(KeyError):
+                selector.unregister(output.fd)
+            output.pump()
+            output.close()
+        with self._ended:
+            pidfd, instance.pidfd = instance.pidfd, -1
+            instance.record = record
+            instance.process = None
+            instance.output = None
+            self._ended.notify_all()
+        os.close(pidfd)
+        self._save(partial(self._records.put_instance, instance.uid, record))
+        log.info(
+            "container ended", extra={"uid": instance.uid, "container": record.name, "exit_code": record.exit_code}
+        )
+        self._on_change(instance.uid)
+
+    def _end_leftovers(self) -> None:
+        """What a killed agent left: its processes are ended, its instances become ended ones."""
+        boot = boot_id()
+        for uid, sandbox_record, instances in self._records.load():
+            sandbox = SandboxState(sandbox_record)
+            if not sandbox_record.host_network:
+                self._addresses.take(uid, sandbox_record.ip)
+            for record in instances:
+                kept = record
+                if record.exit_code is None:
+                    same = record.boot == boot and start_ticks(record.pid) == record.start_ticks
+                    count = 0
+                    if record.boot == boot:
+                        count = end_container(record.id.removeprefix(ID_PREFIX), record.pid if same else None)
+                    log.info("leftover container ended", extra={"container": record.name, "processes": count})
+                    kept = msgspec.structs.replace(
+                        record,
+                        finished_at=self._now(),
+                        exit_code=EXIT_CODE_KILLED,
+                        reason="Error",
+                        message="the agent that ran it was killed",
+                    )
+                    self._records.put_instance(uid, kept)
+                sandbox.instances.append(Instance(uid, kept))
+            self._pods[uid] = sandbox
+
+    # --- small things ---
+
+    def _find(self, container_id: str) -> Instance | None:
+        for sandbox in self._pods.values():
+            for instance in sandbox.instances:
+                if instance.record.id == container_id:
+                    return instance
+        return None
+
+    def _any_running(self) -> bool:
+        return any(i.process is not None for s in self._pods.values() for i in s.instances)
+
+    def _wake(self) -> None:
+        if self._wake_w >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._wake_w, b"\0")
+
+    def _save(self, write: Callable[[], None]) -> None:
+        """A full disk does not stop containers; it costs the knowledge of them after a crash."""
+        try:
+            write()
+        except OSError as e:
+            log.error("container state not saved", extra={"cause": str(e)})
+
+
+def _send(pidfd: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, number)
+
+
+def _pause_command() -> list[str]:
+    sleep = shutil.which("sleep")
+    return [sleep, "infinity"] if sleep else [sys.executable, "-c", "import signal; signal.pause()"]

@@ -1,0 +1,68 @@
+"""Processes of this machine, by /proc: who is who, and how to end exactly those of one container."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC = Path("/proc")
+
+# Every process of a container inherits it, also one that made a session of its own.
+ENV_CONTAINER_ID = "READYGATE_CONTAINER_ID"
+
+
+def boot_id() -> str:
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def start_ticks(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; None if there is no such process (a zombie counts as none).
+
+    A pid together with this number is never used twice between two boots.
+    """
+    fields = _stat_fields(pid)
+    return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
+
+
+def end_container(container_id: str, leader: int | None = None) -> int:
+    """SIGKILL to every process with the container's mark, and to the group of `leader`; returns how many it met.
+
+    Repeats until none is left, so that a process that forks meanwhile does not get away.
+    """
+    ended: set[int] = set()
+    if leader is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+    for _ in range(20):
+        marked = [pid for pid in _marked(container_id) if start_ticks(pid) is not None]
+        if not marked:
+            break
+        for pid in marked:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        ended.update(marked)
+        time.sleep(0.005)
+    return len(ended)
+
+
+def _marked(container_id: str) -> Iterator[int]:
+    mark = f"{ENV_CONTAINER_ID}={container_id}".encode()
+    for entry in PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
+        except OSError:
+            continue  # gone meanwhile, or somebody else's
+
+
+def _stat_fields(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat after the command name (it may hold anything): [0] is the state, [19] the start time."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return None
+    return text[text.rindex(")") + 2 :].split()

@@ -1,0 +1,102 @@
+"""What the process runtime keeps on disk, so that a new agent knows what the last one left behind.
+
+ROOT/pods/UID/pod.json                     the sandbox: address, network mode
+ROOT/pods/UID/CONTAINER/ATTEMPT.json       one instance: pid, start time, boot, how it ended
+ROOT/pods/UID/CONTAINER/ATTEMPT.log        its output (and ATTEMPT.log.1, the part before)
+"""
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEPT_INSTANCES = 2  # the present one and the one before it, as the kubelet keeps
+
+
+class SandboxRecord(msgspec.Struct, frozen=True):
+    ip: str
+    host_network: bool
+
+
+class InstanceRecord(msgspec.Struct, frozen=True):
+    """`start_ticks` and `boot` tell whether `pid` is still the same process. `exit_code` None: has not ended."""
+
+    id: str
+    name: str
+    attempt: int
+    created_at: float
+    started_at: float | None = None
+    finished_at: float | None = None
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    image: str = ""
+    pid: int = 0
+    start_ticks: int = 0
+    boot: str = ""
+
+
+class Records:
+    """Files under `root`. Raises OSError where the disk does."""
+
+    def __init__(self, root: Path) -> None:
+        self._pods = root / "pods"
+
+    def prepare(self) -> None:
+        """Makes the folder. Raises OSError if it cannot be made or written."""
+        self._pods.mkdir(parents=True, exist_ok=True)
+        probe = self._pods / ".writable"
+        probe.write_bytes(b"")
+        probe.unlink()
+
+    def log_path(self, uid: str, name: str, attempt: int) -> Path:
+        return self._pods / uid / name / f"{attempt}.log"
+
+    def put_sandbox(self, uid: str, sandbox: SandboxRecord) -> None:
+        _write(self._pods / uid / "pod.json", msgspec.json.encode(sandbox))
+
+    def put_instance(self, uid: str, instance: InstanceRecord) -> None:
+        _write(self._pods / uid / instance.name / f"{instance.attempt}.json", msgspec.json.encode(instance))
+
+    def remove_instance(self, uid: str, instance: InstanceRecord) -> None:
+        folder = self._pods / uid / instance.name
+        for suffix in ("json", "log", "log.1"):
+            (folder / f"{instance.attempt}.{suffix}").unlink(missing_ok=True)
+
+    def remove_pod(self, uid: str) -> None:
+        shutil.rmtree(self._pods / uid, ignore_errors=True)
+
+    def load(self) -> Iterator[tuple[str, SandboxRecord, list[InstanceRecord]]]:
+        """Every pod on disk with its instances, oldest first. What cannot be read is logged and skipped."""
+        if not self._pods.is_dir():
+            return
+        for folder in sorted(self._pods.iterdir()):
+            sandbox = _read(folder / "pod.json", SandboxRecord)
+            if sandbox is None:
+                continue
+            instances = [_read(path, InstanceRecord) for path in folder.glob("*/*.json")]
+            known = [instance for instance in instances if instance is not None]
+            yield folder.name, sandbox, sorted(known, key=lambda instance: instance.created_at)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError) as e:
+        log.warning("state file not usable", extra={"path": str(path), "cause": str(e)})
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)
