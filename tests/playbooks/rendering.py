@@ -1,0 +1,41 @@
+"""Renders the templates of a role as Ansible does, with the role's own defaults and variables, in this process."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar, trust_as_template
+
+PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+ROLES = PLAYBOOKS / "roles"
+PARTS = ("defaults", "vars")
+Objects = dict[tuple[str, str, str], dict[str, Any]]
+
+init_plugin_loader([])  # without it the collection ansible.builtin is not known
+
+
+def render(role: str, given: dict[str, Any]) -> Any:
+    """A function from a trusted expression to its value, with `given` as the variables of an inventory."""
+    loader = DataLoader()
+    folder = ROLES / role
+    read = {part: loader.load_from_file(str(folder / part / "main.yml"), trusted_as_template=True) for part in PARTS}
+    variables = {**read["defaults"], **given, **read["vars"], "ansible_search_path": [str(folder)]}
+    templar = Templar(loader, variables=variables)
+    return lambda expression: templar.template(trust_as_template(f"{{{{ {expression} }}}}"))
+
+
+def objects(role: str, given: dict[str, Any]) -> Objects:
+    """What the role sends to the API server, by kind, namespace and name."""
+    text = render(role, given)("lookup('ansible.builtin.template', 'objects.yaml.j2')")
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
+    assert len(keyed) == len(documents)
+    return keyed
+
+
+def plain(value: Any) -> Any:
+    """Without Ansible's tags, as JSON would carry it."""
+    return json.loads(json.dumps(value))

@@ -1,0 +1,220 @@
+"""What the roles of agent and extender send to the API server: rights to the word, security, timing."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from agent import settings as agent_settings
+from extender import settings as extender_settings
+from kube import contract
+from tests.playbooks.rendering import PLAYBOOKS, ROLES, Objects, objects
+
+NS = contract.NAMESPACE
+AGENT = contract.NAME_AGENT
+EXTENDER = contract.NAME_EXTENDER
+POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u"}
+INVENTORIES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "fast": {"readygate_agent_profile": "fast", "readygate_image": "registry.example/readygate:1.2"},
+    "silent": {"readygate_agent_publish_condition": False, "readygate_extender_admission_policy": False},
+    "own checks": {
+        "readygate_kubernetes_server": "https://192.0.2.1:6443",
+        "readygate_agent_checks": [
+            {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "periodSeconds": 7, "severity": "warn"}
+        ],
+        "readygate_extender_configuration": {"gate": {"missingGraceSeconds": 60}, "log": {"level": "debug"}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, Objects]:
+    found = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}
+    return {
+        name: objects("readygate_agent", given) | objects("readygate_extender", given | found)
+        for name, given in INVENTORIES.items()
+    }
+
+
+def agent_configuration(sent: Objects) -> agent_settings.Settings:
+    return agent_settings.parse(sent["ConfigMap", NS, AGENT]["data"]["agent.yaml"].encode(), POD_ENVIRONMENT)
+
+
+def extender_configuration(sent: Objects) -> extender_settings.Settings:
+    return extender_settings.parse(sent["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"])
+
+
+def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
+    return sent["DaemonSet", NS, name]["spec"]["template"]["spec"]
+
+
+def test_rights_are_exactly_these(played):
+    objects = played["plain"]
+    rules = {key: o["rules"] for key, o in objects.items() if key[0] in ("Role", "ClusterRole")}
+    assert rules == {
+        ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
+        ("ClusterRole", "", EXTENDER): [
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
+        ],
+        ("Role", NS, EXTENDER): [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}],
+        ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list", "watch"]}
+        ],
+    }
+
+
+def test_every_binding_gives_a_role_to_the_account_of_the_same_name(played):
+    objects = played["plain"]
+    bindings = {key: o for key, o in objects.items() if key[0] in ("RoleBinding", "ClusterRoleBinding")}
+    assert len(bindings) == 4
+    for (kind, namespace, name), binding in bindings.items():
+        role = kind.removesuffix("Binding")
+        assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
+        assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
+        assert (role, namespace, name) in objects
+
+
+@pytest.mark.parametrize("name", [AGENT, EXTENDER])
+def test_pods_have_no_more_privileges_than_they_need(played, name):
+    spec = pod_spec(played["plain"], name)
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["securityContext"] == {
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert all(mount["readOnly"] for mount in container["volumeMounts"] if mount["mountPath"] != "/tmp")
+    assert "limits" in container["resources"]
+
+
+def test_both_run_on_nodes_that_are_tainted_and_before_everybody_else(played):
+    wanted = {AGENT: "system-node-critical", EXTENDER: "system-cluster-critical"}
+    for name, priority in wanted.items():
+        spec = pod_spec(played["plain"], name)
+        assert (priority, [{"operator": "Exists"}]) == (spec["priorityClassName"], spec["tolerations"])
+
+
+def test_the_extender_stands_beside_the_scheduler(played):
+    spec = pod_spec(played["plain"], EXTENDER)
+    probes = [spec["containers"][0][probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert spec["hostNetwork"]
+    assert spec["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
+    assert {("127.0.0.1", 9376)} == {(probe["host"], probe["port"]) for probe in probes}
+    assert [probe["path"] for probe in probes] == ["/livez", "/livez", "/readyz"]
+
+
+def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(played):
+    objects = played["plain"]
+    policy = objects["ValidatingAdmissionPolicy", "", f"{AGENT}-own-condition"]["spec"]
+    assert pod_spec(played["plain"], AGENT)["readinessGates"] == [{"conditionType": contract.CONDITION_NODE_HEALTHY}]
+    assert policy["failurePolicy"] == "Fail"
+    assert [f"request.userInfo.username == 'system:serviceaccount:{NS}:{AGENT}'"] == [
+        condition["expression"].strip() for condition in policy["matchConditions"]
+    ]
+    assert contract.CONDITION_NODE_HEALTHY in str(policy["variables"])
+    assert contract.ANNOTATION_KICK in str(objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick"]["spec"])
+
+
+def test_the_agents_configuration_is_one_it_accepts(played):
+    configuration = agent_configuration(played["plain"])
+    (check,) = configuration.checks
+    assert (configuration.mode, configuration.condition.publish, configuration.kubernetes.server) == ("pod", True, None)
+    assert (check.cni.conf_dir, check.cni.bin_dirs) == ("/host/etc/cni/net.d", ("/host/opt/cni/bin",))
+
+
+def test_the_extenders_configuration_is_one_it_accepts(played):
+    configuration = extender_configuration(played["plain"])
+    assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
+    assert extender_settings.Gate() == configuration.gate
+    assert extender_settings.Listen() == configuration.listen
+
+
+def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):
+    agent = agent_configuration(played["own checks"])
+    extender = extender_configuration(played["own checks"])
+    assert [(c.name, c.period_seconds, c.failure_threshold, c.severity) for c in agent.checks] == [
+        ("cni", 10, 3, "gate"),
+        ("dns", 7, 3, "warn"),
+    ]
+    assert (
+        extender.gate.missing_grace_seconds,
+        extender.log.level,
+        extender.gate.health_pods.daemon_set,
+    ) == (60, "debug", AGENT)
+    assert {"https://192.0.2.1:6443"} == {agent.kubernetes.server, extender.kubernetes.server}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "limit_s"),
+    [
+        pytest.param("plain", 35, id="default profile: closed within 35 s"),
+        pytest.param("fast", 8, id="fast profile: closed within 8 s"),
+    ],
+)
+def test_a_fault_closes_its_node_in_time_with_and_without_the_condition(played, scenario, limit_s):
+    (check,) = agent_configuration(played[scenario]).checks
+    probe = pod_spec(played[scenario], AGENT)["containers"][0]["readinessProbe"]
+    verdict_s = check.period_seconds * check.failure_threshold
+    publish_s = 1
+    carried_s = probe["periodSeconds"] * probe["failureThreshold"]
+    assert verdict_s + max(publish_s, carried_s) <= limit_s
+
+
+def test_the_moved_away_folder_is_seen_because_its_parent_is_mounted(played):
+    spec = pod_spec(played["plain"], AGENT)
+    mounts = {m["name"]: m["mountPath"] for m in spec["containers"][0]["volumeMounts"]}
+    folders = {v["hostPath"]["path"]: mounts[v["name"]] for v in spec["volumes"] if "hostPath" in v}
+    assert folders == {"/etc/cni": "/host/etc/cni", "/opt/cni/bin": "/host/opt/cni/bin"}
+
+
+def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
+    objects = played["silent"]
+    spec = pod_spec(played["silent"], AGENT)
+    assert {("ServiceAccount", NS, AGENT), ("ConfigMap", NS, AGENT), ("DaemonSet", NS, AGENT)} == {
+        key for key in objects if key[2].startswith(AGENT)
+    }
+    assert not spec["automountServiceAccountToken"]
+    assert "readinessGates" not in spec
+    assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
+
+
+def test_a_changed_configuration_rolls_the_pods(played):
+    def stamp(inventory: str) -> str:
+        template = played[inventory]["DaemonSet", NS, AGENT]["spec"]["template"]
+        return template["metadata"]["annotations"]["readygate.dev/configuration"]
+
+    assert len({"plain", "fast", "silent", "own checks"}) == len({stamp(name) for name in INVENTORIES})
+
+
+def test_the_image_is_the_one_of_the_inventory(played):
+    images = {pod_spec(played["fast"], name)["containers"][0]["image"] for name in (AGENT, EXTENDER)}
+    assert {"registry.example/readygate:1.2"} == images
+
+
+def test_the_words_of_the_roles_are_those_of_the_contract(played):
+    keys = set(played["plain"])
+    assert {("Namespace", "", NS), ("DaemonSet", NS, AGENT), ("DaemonSet", NS, EXTENDER)} <= keys
+    labels = played["plain"]["DaemonSet", NS, AGENT]["spec"]["template"]["metadata"]["labels"]
+    assert labels == {contract.LABEL_NAME: AGENT, contract.LABEL_PART_OF: contract.PART_OF}
+
+
+def test_the_sample_inventory_names_only_variables_that_exist():
+    text = (PLAYBOOKS / "inventory-sample.yml").read_text()
+    named = {w for w in text.replace(":", " ").split() if w.startswith("readygate_")}
+    known = {k for f in ROLES.glob("*/defaults/main.yml") for k in yaml.safe_load(f.read_text())}
+    assert named <= known | {"readygate_image", "readygate_kubernetes_server"}
+
+
+@pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender", "readygate_scheduler_config"])
+def test_every_default_has_a_place_in_the_argument_specification(role):
+    folder = ROLES / role
+    defaults = set(yaml.safe_load((folder / "defaults/main.yml").read_text()))
+    specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text())["argument_specs"]
+    assert {"main": defaults, "uninstall": defaults} == {name: set(spec["options"]) for name, spec in specs.items()}
