@@ -1,0 +1,48 @@
+"""python -m tests.bench: measures, prints a table, saves build/bench.json. Loopback only; bounded in count and time."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from tests.bench import cold_start, filter_latency, layers, scheduler_rate
+from tests.bench.arms import ROOT
+from tests.bench.figures import Figure, save, table
+from tests.bench.processes import MeasurementError
+from tests.testbed.binaries import BinariesMissing
+from tests.testbed.processes import ProcessFailed
+
+SUITES: dict[str, Callable[..., list[Figure]]] = {
+    "filter": filter_latency.measure,
+    "layers": layers.measure,
+    "cold-start": cold_start.measure,
+    "scheduler": scheduler_rate.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--only", action="append", choices=list(SUITES), help="one suite; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: for a look, not for the record")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+
+    def progress(text: str) -> None:
+        print(f"[{time.monotonic() - started:5.0f} s] {text}", flush=True)
+
+    figures: list[Figure] = []
+    failed = 0
+    for name in arguments.only or SUITES:
+        try:
+            figures += SUITES[name](progress, quick=arguments.quick)
+        except (MeasurementError, BinariesMissing, ProcessFailed) as e:
+            failed += 1
+            print(f"{name}: FAILED: {e}", file=sys.stderr, flush=True)
+    path = ROOT / "build" / "bench.json"
+    save(figures, path)
+    print(f"\n{table(figures)}\n\nsaved in {path.relative_to(ROOT)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

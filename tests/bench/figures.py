@@ -1,0 +1,91 @@
+"""What the benchmark measured: figures, the arithmetic over rounds, the table, the file."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row. unit: `ms`, `s`, `MiB`, `pods/s` or `ratio`; note: the other arm, spread, how it was taken."""
+
+    name: str
+    value: float
+    unit: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a figure should reach: at most, or at least."""
+
+    limit: float
+    at_least: bool = False
+
+    def met(self, value: float) -> bool:
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {self.limit:g}"
+
+
+TARGETS = {
+    "filter_812_p50_ms": Target(1.0),
+    "filter_812_busy_p99_ms": Target(2.0),
+    "filter_5000_p50_ratio_to_go": Target(0.7),
+    "filter_5000_p99_ratio_to_go": Target(0.7),
+    "cold_start_5000_s": Target(3.0),
+    "cold_start_5000_rss_mib": Target(128.0),
+    "scheduler_1000_ratio_to_go": Target(0.9, at_least=True),
+}
+
+
+def quantile(values: Sequence[float], fraction: float) -> float:
+    """The smallest value that at least `fraction` of all values do not exceed (nearest rank); values in any order."""
+    if not values or not 0 < fraction <= 1:
+        raise ValueError("a quantile needs values and a fraction in (0, 1]")
+    ordered = sorted(values)
+    rank = -int(-fraction * len(ordered) // 1)  # ceiling
+    return ordered[max(rank, 1) - 1]
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value, or the mean of the two middle ones."""
+    if not values:
+        raise ValueError("a median needs values")
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the ratios round by round: a slow minute of the machine hits both arms of its round alike."""
+    return median([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def spread(values: Iterable[float], digits: int = 2) -> str:
+    """`low..high` of the rounds."""
+    found = list(values)
+    return f"{min(found):.{digits}f}..{max(found):.{digits}f}"
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures as lines of text, each with its target where it has one."""
+    lines = [("figure", "value", "unit", "target", "note")]
+    for figure in figures:
+        target = TARGETS.get(figure.name)
+        wanted = "" if target is None else f"{target} {'met' if target.met(figure.value) else 'MISSED'}"
+        lines.append((figure.name, f"{figure.value:.3g}", figure.unit, wanted, figure.note))
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    return "\n".join(
+        f"{name:<{widths[0]}}  {value:>{widths[1]}} {unit:<{widths[2]}}  {wanted:<{widths[3]}}  {note}".rstrip()
+        for name, value, unit, wanted, note in lines
+    )
+
+
+def save(figures: Sequence[Figure], path: Path) -> None:
+    """Writes the list of `{name, value, unit, note}`; values with four significant digits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{**asdict(figure), "value": float(f"{figure.value:.4g}")} for figure in figures]
+    path.write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,0 +1,3 @@
+module readygate.dev/bench
+
+go 1.24

@@ -1,0 +1,96 @@
+"""Where the time of one filter call goes: the same call through ever more of the stack, and its parts by themselves."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bench import arms
+from tests.bench.figures import Figure, median
+from tests.bench.filter_latency import NODES, run_load
+from tests.bench.processes import Child, MeasurementError
+
+NAMES = (420, 812)
+PROFILE = arms.WORK / "profile.txt"
+COPIED = ("worker_class", "threads", "keepalive")
+
+
+def start_floor() -> arms.Arm:
+    """gunicorn as the extender configures it, serving a reader of bodies."""
+    port = arms.free_port()
+    ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "gunicorn.conf.py"))
+    path = arms.WORK / "floor.conf.py"
+    lines = [f"{name} = {ours[name]!r}" for name in COPIED if name in ours]
+    path.write_text("\n".join([*lines, "workers = 1", "control_socket_disable = True", "loglevel = 'warning'", ""]))
+    argv = [sys.executable, "-m", "gunicorn", "-c", path, "-b", f"127.0.0.1:{port}", "tests.bench.rungs:floor"]
+    return arms.Arm("floor", Child(argv, log=arms.WORK / "floor.log", cwd=arms.ROOT), f"http://127.0.0.1:{port}/filter")
+
+
+def in_process(binary: Path, api: arms.Api, configuration: Path, names: int) -> dict[str, Any]:
+    """The application's own time, taken in a process without a server."""
+    body = arms.WORK / f"body-{names}.json"
+    argv = [binary, "body", "-names", str(names), "-nodes", str(NODES)]
+    body.write_bytes(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
+    argv = [sys.executable, "-m", "tests.bench.in_process", str(api.service_account), configuration, body]
+    environ = {**os.environ, **arms.in_pod_environ(api)}
+    done = subprocess.run(argv, cwd=arms.ROOT, env=environ, capture_output=True, text=True, check=False, timeout=180)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise MeasurementError(f"in-process measurement: {lines[-1] if lines else f'code {done.returncode}'}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
+    """A breakdown per size of request; the profile of the application goes to build/bench/profile.txt."""
+    binary = arms.go_binary(progress)
+    stub = arms.Stub(binary, nodes=NODES)
+    figures: list[Figure] = []
+    with stub.child:
+        readygate = arms.start_readygate(stub.api)
+        with readygate.child:
+            arms.wait_synced(readygate)
+            floor = start_floor()
+            with floor.child:
+                floor.child.wait_until(lambda: _answers(floor), "floor", limit_s=20)
+                for names in NAMES:
+                    progress(f"layers: {names} names")
+                    rounds = [
+                        run_load(binary, [floor, readygate], names=names, requests=1000, same=False)
+                        for _ in range(2 if quick else 5)
+                    ]
+                    whole = median([one["readygate"].p50 for one in rounds])
+                    server = median([one["floor"].p50 for one in rounds])
+                    found = in_process(binary, stub.api, arms.WORK / "readygate.yaml", names)
+                    figures += _figures(names, whole, server, {k: us / 1000 for k, us in found["us"].items()})
+                    PROFILE.write_text(found["profile"])
+    progress(f"layers: profile of the application in {PROFILE.relative_to(arms.ROOT)}")
+    return figures
+
+
+def _answers(arm: arms.Arm) -> bool:
+    host, _, port = arm.url.removeprefix("http://").removesuffix("/filter").partition(":")
+    return arms.accepts(host, int(port))
+
+
+def _figures(names: int, whole: float, server: float, parts: dict[str, float]) -> list[Figure]:
+    """The ladder: each row is what that layer adds; `rest` is what the sum of the parts leaves unexplained."""
+    app = parts["app"] - parts["environ"]
+    split = parts["decode and split"] - parts["decode"]
+    frame = app - parts["decode"] - split - parts["encode"]
+    label = f"layer_{names}"
+    return [
+        Figure(f"{label}_whole_ms", whole, "ms", "p50 seen by the client"),
+        Figure(
+            f"{label}_server_ms", server, "ms", "client, sockets, gunicorn: an application that only reads the body"
+        ),
+        Figure(f"{label}_frame_ms", frame, "ms", "Flask and the view around the three parts below, in process"),
+        Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
+        Figure(f"{label}_split_ms", split, "ms", "one look-up per name"),
+        Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
+        Figure(f"{label}_rest_ms", whole - server - app, "ms", "the larger reply on its way; noise"),
+    ]

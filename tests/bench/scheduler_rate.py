@@ -1,0 +1,103 @@
+"""Pods a second of the real kube-scheduler at 1,000 nodes: without an extender, with the Go one, with readygate.
+
+The arms take turns within each round, so a slow minute of the machine hits all three; both extenders live all the time.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+
+from kube.auth import Connection, connect
+from tests.bench import arms, cluster
+from tests.bench.figures import Figure, median, median_ratio, spread
+from tests.testbed import scheduler_config
+from tests.testbed.plane import Plane
+
+NODES = 1000
+PODS = 2000
+ROUND_LIMIT_S = 180.0
+# Nothing else may touch the bare nodes and pods: the garbage collector would remove health pods without a DaemonSet.
+CONTROLLERS = "serviceaccount-controller"
+
+
+def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
+    """All figures of the real scheduler; a round of three arms takes about a minute on two cores."""
+    binary = arms.go_binary(progress)
+    progress("scheduler: starting the control plane")
+    with Plane("bench", controllers=CONTROLLERS, progress=progress) as plane:
+        plane.stop_scheduler()
+        connection = connect(str(plane.kubeconfig))
+        cluster.prepare(connection, NODES, progress)
+        api = service_account(plane.server, plane.kubeconfig_for_extender())
+        go = arms.start_go(binary, api, name="go")
+        with go.child:
+            readygate = arms.start_readygate(api)
+            with readygate.child:
+                for arm in (go, readygate):
+                    arms.wait_synced(arm)
+                running = {"none": None, "go": go, "readygate": readygate}
+                rates = _rounds(plane, connection, running, progress, rounds=2 if quick else 5)
+    return _figures(rates)
+
+
+def service_account(server: str, kubeconfig: Path) -> arms.Api:
+    """The identity of a kubeconfig as the files that a pod has."""
+    document = json.loads(kubeconfig.read_text())
+    folder = arms.WORK / "extender-account"
+    folder.mkdir(parents=True, exist_ok=True)
+    ca_file, token_file = folder / "ca.crt", folder / "token"
+    ca_file.write_bytes(b64decode(document["clusters"][0]["cluster"]["certificate-authority-data"]))
+    token_file.touch(mode=0o600)
+    token_file.write_text(document["users"][0]["user"]["token"])
+    return arms.Api(server, kubeconfig, folder, ca_file=ca_file, token_file=token_file)
+
+
+def _rounds(
+    plane: Plane,
+    connection: Connection,
+    running: dict[str, arms.Arm | None],
+    progress: Callable[[str], None],
+    *,
+    rounds: int,
+) -> dict[str, list[float]]:
+    """Pods a second by arm, one per round; each round begins with another arm."""
+    rates: dict[str, list[float]] = {name: [] for name in running}
+    configurations = {}
+    for name, arm in running.items():
+        # Not ignorable: an extender that fails must not look fast.
+        extenders = (
+            []
+            if arm is None
+            else [scheduler_config.extender(arm.url.removesuffix("/filter"), mode="enforce", timeout="5s")]
+        )
+        # The default of 50 calls/s would be all there is to measure.
+        configurations[name] = plane.scheduler_config(extenders, f"bench-{name}", queries_per_s=5000, burst=10000)
+    order = list(running)
+    for number in range(rounds):
+        for name in order[number % len(order) :] + order[: number % len(order)]:
+            cluster.create_pods(connection, PODS)
+            bindings = cluster.Bindings(connection)
+            try:
+                plane.start_scheduler(configurations[name])
+                times = bindings.wait(PODS, limit_s=ROUND_LIMIT_S)
+            finally:
+                bindings.stop()
+                plane.stop_scheduler()
+            rates[name].append(cluster.rate(times))
+            progress(f"scheduler: round {number + 1}, {name}: {rates[name][-1]:.0f} pods/s")
+            cluster.delete_pods(connection)
+    return rates
+
+
+def _figures(rates: dict[str, list[float]]) -> list[Figure]:
+    note = f"{PODS} pods a round, {len(rates['none'])} rounds"
+    figures = [
+        Figure(f"scheduler_1000_{name}_pods_s", median(found), "pods/s", f"{note}; {spread(found, 0)}")
+        for name, found in rates.items()
+    ]
+    for other in ("go", "none"):
+        ratios = [ours / theirs for ours, theirs in zip(rates["readygate"], rates[other], strict=True)]
+        value = median_ratio(rates["readygate"], rates[other])
+        figures.append(Figure(f"scheduler_1000_ratio_to_{other}", value, "ratio", f"rounds {spread(ratios)}"))
+    return figures
