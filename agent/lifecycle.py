@@ -1,8 +1,7 @@
 """How the agent's long-lived parts are started, watched and stopped: in order, and in reverse."""
 
 import logging
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 log = logging.getLogger(__name__)
@@ -54,10 +53,10 @@ def unhealthy(services: Sequence[Service], now: float) -> list[str]:
     return [service.name for service in services if not service.healthy(now)]
 
 
-def run(services: Sequence[Service], stop: threading.Event) -> None:
-    """Starts everything, waits for `stop`, stops everything. Raises StartFailed."""
+def run(services: Sequence[Service], wait: Callable[[], None]) -> None:
+    """Starts everything, calls `wait`, stops everything when it returns. Raises StartFailed."""
     start_all(services)
     try:
-        stop.wait()
+        wait()
     finally:
         stop_all(services)

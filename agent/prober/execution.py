@@ -20,6 +20,7 @@ from typing import IO
 OUTPUT_LIMIT_BYTES = 10 * 2**10  # kubelet reads as much of a probe's output
 KILL_WAIT_S = 1.0
 DRAIN_S = 0.1  # what a command wrote before it ended is in the pipe; its children may hold the pipe open for ever
+STEP_S = 0.005
 POLL_S = 0.05  # only where the kernel has no pidfd
 _READ_BYTES = 64 * 2**10
 
@@ -108,9 +109,6 @@ def run_command(
         _kill_group(process)
     output = [bytes(capture.kept[stream]) for stream in (process.stdout, process.stderr) if stream]
     leftover = not _reap(process)
-    if not leftover:
-        with _spawning:
-            _own.discard(process.pid)
     if not ended:
         raise ExecTimeout(command, timeout_s, output=b"".join(output), leftover=process if leftover else None)
     return Completed(process.returncode, *output)
@@ -133,6 +131,14 @@ def reap_orphans() -> int:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(found.si_pid, os.WNOHANG)
                 reaped += 1
+
+
+def kill_running() -> None:
+    """Kills the groups of all commands that run now: their callers see them ended by SIGKILL."""
+    with _spawning:
+        for pid in _own:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> "subprocess.Popen[bytes]":
@@ -219,15 +225,19 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
 
 def _reap(process: "subprocess.Popen[bytes]") -> bool:
     """Takes the ended command and those of its group that became our children; False if the command is still there."""
-    try:
-        process.wait(KILL_WAIT_S)
-    except subprocess.TimeoutExpired:
-        return False
+    deadline = time.monotonic() + KILL_WAIT_S
+    while not _has_ended(process.pid):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(STEP_S)
+    with _spawning:
+        process.wait()
+        _own.discard(process.pid)
     deadline = time.monotonic() + DRAIN_S
     while time.monotonic() < deadline:
         try:
             if os.waitpid(-process.pid, os.WNOHANG) == (0, 0):
-                time.sleep(0.005)
+                time.sleep(STEP_S)
         except OSError as e:
             return e.errno == errno.ECHILD
     return True
