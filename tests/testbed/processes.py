@@ -1,0 +1,211 @@
+"""Processes the testbed starts, and the ledger by which a later run can end exactly these and nothing else."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Names the run's folder in the environment of everything a run starts, so that also its grandchildren are found: a
+# killed agent leaves the processes of its pods behind, and nobody else knows of them.
+RUN_VARIABLE = "READYGATE_TESTBED_RUN"
+
+
+class ProcessError(Exception):
+    """A process of the testbed ended or never became ready; str names it, its last words and its log."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One process for ever: a pid alone is reused, with its start time (clock ticks since boot) it is not."""
+
+    pid: int
+    start_ticks: int
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> "Identity | None":
+        """None when there is no such process, or only its remains."""
+        fields = _stat_fields(pid)
+        if fields is None or fields[0] in "ZX":
+            return None
+        return cls(pid, int(fields[19]), _BOOT_ID.read_text().strip())
+
+    def alive(self) -> bool:
+        return Identity.of(self.pid) == self
+
+    def signal(self, number: int) -> None:
+        """To the process if it still is this one."""
+        if self.alive():
+            with contextlib.suppress(ProcessLookupError):  # it ended between the look and the signal
+                os.kill(self.pid, number)
+
+
+def _stat_fields(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat after the command name, which may itself hold spaces and brackets."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def end_all(identities: Sequence[Identity], *, grace_s: float = 5.0) -> None:
+    """SIGTERM to all, SIGKILL to those still there after `grace_s`."""
+    for identity in identities:
+        identity.signal(signal.SIGTERM)
+    if not _gone(identities, grace_s):
+        for identity in identities:
+            identity.signal(signal.SIGKILL)
+        _gone(identities, 5.0)
+
+
+def _gone(identities: Sequence[Identity], timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while any(identity.alive() for identity in identities):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def carrying(run: Path) -> list[Identity]:
+    """Living processes that carry `run` in RUN_VARIABLE, without this one."""
+    wanted = f"{RUN_VARIABLE}={run}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environ = (entry / "environ").read_bytes()
+        except OSError:  # gone meanwhile, or another user's
+            continue
+        if wanted in environ.split(b"\0") and (identity := Identity.of(int(entry.name))):
+            found.append(identity)
+    return found
+
+
+class Ledger:
+    """What a run started, kept on disk. `owner` None: the run outlives the process that began it."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self.owner: Identity | None = None
+        self.processes: dict[str, Identity] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> "Ledger":
+        """An empty ledger when the file is missing or was cut by a crash."""
+        ledger = cls(path)
+        try:
+            document = json.loads(path.read_text())
+            ledger.owner = Identity(**document["owner"]) if document["owner"] else None
+            ledger.processes = {name: Identity(**fields) for name, fields in document["processes"].items()}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            pass
+        return ledger
+
+    def write(self) -> None:
+        document = {
+            "owner": asdict(self.owner) if self.owner else None,
+            "processes": {name: asdict(identity) for name, identity in self.processes.items()},
+        }
+        part = self._path.with_suffix(".part")
+        part.write_text(json.dumps(document, indent=1))
+        part.replace(self._path)
+
+    def note(self, name: str, identity: Identity | None) -> None:
+        """`identity` None: it was ended."""
+        if identity:
+            self.processes[name] = identity
+        else:
+            self.processes.pop(name, None)
+        self.write()
+
+
+class Process:
+    """One child in a session of its own (Ctrl-C in the terminal reaches us, not it); its output goes to a log file."""
+
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        ledger: Ledger,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ):
+        self.name = name
+        self.log = log
+        self._argv = [str(word) for word in argv]
+        self._ledger = ledger
+        self._environ = {**os.environ, **(environ or {})}
+        self._cwd = cwd
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._popen.pid if self._popen else None
+
+    def start(self) -> None:
+        with self.log.open("ab") as output:
+            output.write(f"--- {' '.join(self._argv)}\n".encode())
+            output.flush()
+            self._popen = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self._environ,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+        self._ledger.note(self.name, Identity.of(self._popen.pid))
+
+    def running(self) -> bool:
+        return self._popen is not None and self._popen.poll() is None
+
+    def check(self) -> None:
+        """Raises ProcessError when it ended by itself."""
+        if self._popen is not None and self._popen.poll() is not None:
+            raise ProcessError(
+                f"{self.name} ended with code {self._popen.returncode}: {self._last_words()} ({self.log})"
+            )
+
+    def wait_ready(self, ready: Callable[[], bool], *, timeout_s: float) -> None:
+        """Polls `ready` until it says True. Raises ProcessError."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            self.check()
+            if time.monotonic() >= deadline:
+                raise ProcessError(
+                    f"{self.name} is not ready after {timeout_s:.0f} s: {self._last_words()} ({self.log})"
+                )
+            time.sleep(0.05)
+
+    def stop(self, *, grace_s: float = 10.0) -> int | None:
+        """SIGTERM, SIGKILL after `grace_s`; 0 kills at once. Returns the exit code. May be called twice."""
+        if self._popen is None:
+            return None
+        if self._popen.poll() is None:
+            self._popen.send_signal(signal.SIGTERM if grace_s else signal.SIGKILL)
+            try:
+                self._popen.wait(grace_s or 10.0)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait()
+        self._ledger.note(self.name, None)
+        return self._popen.returncode
+
+    def kill(self) -> None:
+        """As a crash would: no word of farewell."""
+        self.stop(grace_s=0)
+
+    def _last_words(self) -> str:
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        return " / ".join(lines[-2:])[-500:]

@@ -1,0 +1,106 @@
+"""The folder of one run of the testbed, and the end of what crashed runs left."""
+
+import itertools
+import os
+import shutil
+import signal
+import stat
+import tempfile
+import time
+from collections.abc import Container, Iterable
+from pathlib import Path
+
+from tests.testbed.processes import RUN_VARIABLE, Identity, Ledger, Process, carrying, end_all
+
+# Logs outlive the run: they are what a person reads after a failure.
+LOGS = Path(__file__).resolve().parents[2] / "build" / "logs"
+_LEDGER = "processes.json"
+_count = itertools.count(1)
+
+
+def runs_folder() -> Path:
+    """`$READYGATE_TESTBED_DIR`, else a folder of this user under the folder for temporary files. Mode 0700."""
+    named = os.environ.get("READYGATE_TESTBED_DIR")
+    folder = Path(named) / "planes" if named else Path(tempfile.gettempdir()) / f"readygate-testbed-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+        raise RuntimeError(f"{folder} is not a folder of this user: remove it or set READYGATE_TESTBED_DIR")
+    return folder
+
+
+def end_crashed_runs() -> list[str]:
+    """Ends what is left of runs whose owner is gone, and removes their folders. Returns their names."""
+    ended = []
+    for folder in sorted(runs_folder().iterdir()):
+        # A folder without a ledger is just being made by another run.
+        if not (folder / _LEDGER).exists():
+            continue
+        owner = Ledger.read(folder / _LEDGER).owner
+        if owner and not owner.alive():
+            Run.end(folder)
+            ended.append(folder.name)
+    return ended
+
+
+class Run:
+    """Folder, logs and ledger of one run. A run that is `lasting` stays when the process that began it ends."""
+
+    def __init__(self, name: str, *, lasting: bool = False):
+        self.name = name
+        self.folder = runs_folder() / (name if lasting else f"{name}-{os.getpid()}-{next(_count)}")
+        self.logs = LOGS / name
+        self.ledger = Ledger.read(self.folder / _LEDGER)
+        self._lasting = lasting
+
+    def begin(self) -> None:
+        """A fresh folder; ends what an earlier run of that folder and crashed runs left."""
+        end_crashed_runs()
+        Run.end(self.folder)
+        shutil.rmtree(self.logs, ignore_errors=True)
+        self.logs.mkdir(parents=True)
+        self.folder.mkdir(mode=0o700)
+        self.ledger = Ledger(self.folder / _LEDGER)
+        self.ledger.owner = None if self._lasting else Identity.of(os.getpid())
+        self.ledger.write()
+
+    def process(self, name: str, argv: list[str | Path], **options: object) -> Process:
+        """A process of this run, not started."""
+        environ = {RUN_VARIABLE: str(self.folder), **dict(options.pop("environ", None) or {})}
+        return Process(name, argv, log=self.logs / f"{name}.log", ledger=self.ledger, environ=environ, **options)
+
+    def end_all_but(self, kept: Container[str]) -> None:
+        """Ends the recorded processes of other names, politely."""
+        end_all(
+            [identity for name, identity in reversed(self.ledger.processes.items()) if name not in kept], grace_s=5.0
+        )
+
+    def kill(self, names: Iterable[str]) -> None:
+        """Ends the recorded processes of these names at once."""
+        for name in names:
+            if name in self.ledger.processes:
+                self.ledger.processes[name].signal(signal.SIGKILL)
+
+    def finish(self) -> None:
+        """Ends all that still runs and removes the folder; the logs stay."""
+        Run.end(self.folder)
+
+    @staticmethod
+    def end(folder: Path) -> None:
+        """Ends every process of the run in `folder`, the youngest first, and removes the folder."""
+        if not folder.exists():
+            return
+        recorded = list(Ledger.read(folder / _LEDGER).processes.values())
+        end_all([identity for identity in reversed(recorded) if identity.alive()], grace_s=3.0)
+        for _ in range(3):  # a process may have started another while it was ending
+            orphans = carrying(folder)
+            if not orphans:
+                break
+            end_all(orphans, grace_s=1.0)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    deadline = time.monotonic() + 3.0
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)

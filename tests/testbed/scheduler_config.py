@@ -1,0 +1,37 @@
+"""KubeSchedulerConfiguration texts, with and without the extender."""
+
+import json
+from pathlib import Path
+
+
+def extender(
+    url: str, *, mode: str = "protect", node_cache_capable: bool = True, timeout: str = "1s"
+) -> dict[str, object]:
+    """One entry of `extenders`. mode: `protect` (a dead extender never stops scheduling) or `enforce`."""
+    return {
+        "urlPrefix": url,
+        "filterVerb": "filter",
+        "nodeCacheCapable": node_cache_capable,
+        "httpTimeout": timeout,
+        "ignorable": {"protect": True, "enforce": False}[mode],
+    }
+
+
+def write(
+    path: Path,
+    *,
+    kubeconfig: Path,
+    extenders: list[dict[str, object]] | None = None,
+    queries_per_s: float = 50,
+    burst: int = 100,
+) -> Path:
+    """JSON is YAML. The defaults of the client's limits are those of kube-scheduler."""
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": queries_per_s, "burst": burst},
+        "leaderElection": {"leaderElect": False},
+        "extenders": extenders or [],
+    }
+    path.write_text(json.dumps(document, indent=1))
+    return path
