@@ -10,18 +10,16 @@ def split(names: Sequence[str], reasons: Mapping[str, str], unknown: str) -> tup
     `unknown` is the reason for a name that `reasons` does not hold. Each name is looked up once, so a node that changes
     meanwhile is still in exactly one of the two.
     """
+    if len(set(names)) != len(names):
+        names = list(dict.fromkeys(names))
     found = list(map(reasons.get, names, repeat(unknown)))
-    if any(found):
-        survivors = []
-        refused = {}
-        for name, reason in zip(names, found, strict=True):
-            if reason:
-                refused[name] = reason
-            else:
-                survivors.append(name)
-    else:
-        survivors, refused = list(names), {}
-    if len(set(survivors)) != len(survivors):
-        # A name asked twice: the second look-up may have found another verdict, the refusal wins.
-        survivors = [name for name in dict.fromkeys(survivors) if name not in refused]
+    if not any(found):
+        return list(names), {}
+    survivors = []
+    refused = {}
+    for name, reason in zip(names, found, strict=True):
+        if reason:
+            refused[name] = reason
+        else:
+            survivors.append(name)
     return survivors, refused

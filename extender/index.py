@@ -198,7 +198,9 @@ class NodeIndex:
     def _keep_pod(self, pod: observed.Pod, known: Mapping[str, HealthPod]) -> HealthPod | None:
         earlier = known.get(pod.metadata.uid)
         node = (self._nodes or {}).get(pod.spec.node_name)
-        node_uid = (earlier.node_uid if earlier is not None else "") or ("" if node is None else node.uid)
+        node_uid = earlier.node_uid if earlier is not None and earlier.node == pod.spec.node_name else ""
+        if not node_uid and node is not None:
+            node_uid = node.uid
         kept = observed.health_pod(pod, self._daemon_set, node_uid)
         if kept is not None and self._pods is not None:
             self._pods.setdefault(kept.node, {})[kept.uid] = kept
