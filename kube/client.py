@@ -22,6 +22,7 @@ from kube import errors
 from kube.auth import Connection
 from kube.errors import KubeError
 from kube.lines import LineSplitter, LineTooLong
+from kube.objects import UNREADABLE
 from kube.transport import Transport
 
 JSON = "application/json"
@@ -313,7 +314,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _refusal(path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> KubeError:
     try:
         status = _STATUS.decode(body)
-    except msgspec.DecodeError:  # a proxy's page, a truncated body
+    except UNREADABLE:  # a proxy's page, a truncated body
         status = _Status(message=body[:512].decode("utf-8", "replace"))
     return errors.from_status(
         path=path,

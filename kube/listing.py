@@ -8,7 +8,7 @@ import msgspec
 
 from kube import errors
 from kube.client import Client, WatchStream
-from kube.objects import ObjectMeta
+from kube.objects import UNREADABLE, ObjectMeta
 
 
 class HasMetadata(Protocol):
@@ -91,7 +91,7 @@ class ListerWatcher(Generic[T]):
         return self._client.watch(self.path, query=query, silence_limit_s=silence_limit_s)
 
     def decode_event(self, line: bytes) -> T:
-        """The object of a watch line. Raises msgspec.DecodeError."""
+        """The object of a watch line. Raises one of UNREADABLE."""
         item: T = self._event.decode(line).object
         return item
 
@@ -104,14 +104,14 @@ class ListerWatcher(Generic[T]):
         try:
             answer = self._list.decode(body)
             items: list[T] = answer.items or []
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeDecodeError):
             # Some item is not of its type. Which one shows only when they are taken one by one.
             answer = self._decode_raw(body)
             items = []
             for raw in answer.items or []:
                 try:
                     items.append(self._item.decode(raw))
-                except msgspec.DecodeError:
+                except UNREADABLE:
                     skipped += 1
         except msgspec.DecodeError as e:
             raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e
@@ -129,5 +129,5 @@ class ListerWatcher(Generic[T]):
     def _decode_raw(self, body: bytes) -> Any:  # noqa: ANN401 - _List[Raw], which msgspec builds at run time
         try:
             return self._raw_list.decode(body)
-        except msgspec.DecodeError as e:
+        except UNREADABLE as e:
             raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e

@@ -5,6 +5,9 @@
 
 import msgspec
 
+# What decoding raises. Bytes that are no UTF-8 inside a string are not msgspec's own error.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     api_version: str = ""

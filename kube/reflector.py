@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-import msgspec
-
 from kube import watching
 from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply
 from kube.listing import HasMetadata, ListerWatcher, Page
+from kube.objects import UNREADABLE
 from kube.watching import Backoff, Change, Failure, Next, Operation, Skip
 
 __all__ = ["ListerWatcher", "Reflector", "Store"]
@@ -260,7 +259,7 @@ class Reflector(Generic[T]):
         else:
             try:
                 item = self._lister_watcher.decode_event(line)
-            except msgspec.DecodeError as e:
+            except UNREADABLE as e:
                 self._skipped("type")
                 if change.operation is Operation.REMOVE:
                     # Whom it was about is unknown to the store, and what is deleted must not stay healthy.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from kube import errors
+from kube.objects import UNREADABLE
 
 BACKOFF_FIRST_S = 0.8
 BACKOFF_FACTOR = 2.0
@@ -100,7 +101,7 @@ def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip
         head = _HEAD.decode(line)
     except msgspec.ValidationError:  # JSON, but no object with metadata of this shape
         return _read_error(line, path) if _is_error(line) else Skip("malformed")
-    except msgspec.DecodeError as e:
+    except UNREADABLE as e:
         # What it would have told is unknown, so only a list can tell the truth again (client-go: a decode error).
         broken = errors.MalformedReply(path=path, reason="BrokenLine", message=str(e))
         return Failure(broken, Next.LIST_LATER)
@@ -125,14 +126,14 @@ class _Type(msgspec.Struct):
 def _is_error(line: bytes) -> bool:
     try:
         return msgspec.json.decode(line, type=_Type).type == "ERROR"
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return False
 
 
 def _read_error(line: bytes, path: str) -> Failure:
     try:
         status = _ERROR.decode(line).object
-    except msgspec.DecodeError:
+    except UNREADABLE:
         status = _Status(message="an ERROR event without a readable Status")
     code = 410 if status.reason in ("Expired", "Gone") else status.code
     retry_after_s = status.details.retryAfterSeconds if status.details is not None else None

@@ -228,6 +228,18 @@ def test_w9_an_object_of_a_list_that_cannot_be_decoded_is_left_out(api):
     assert (it.store.versions, it.reflector.counters["skipped"]) == ({"good": "1001"}, 1)
 
 
+@pytest.mark.parametrize("name", [b'"\xff"', b"7"], ids=["not UTF-8", "a number"])
+def test_w9_an_object_of_a_list_whose_name_is(api, name):
+    good = b'{"metadata":{"name":"good","resourceVersion":"7"}}'
+    bad = b'{"metadata":{"name":' + name + b',"resourceVersion":"8"}}'
+    api.answer_next(
+        200, body=b'{"kind":"NodeList","metadata":{"resourceVersion":"1000"},"items":[%b,%b]}' % (bad, good)
+    )
+    with following(api) as it:
+        pass
+    assert (it.store.versions, it.reflector.counters["skipped"]) == ({"good": "7"}, 1)
+
+
 def test_w9_a_table_in_answer_to_a_list_is_an_error(api):
     api.answer_next(200, body=b'{"kind":"Table","metadata":{"resourceVersion":"7"},"rows":[]}')
     with following(api) as it:

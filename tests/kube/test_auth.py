@@ -1,0 +1,81 @@
+"""Service account credentials: rotation by the monotonic clock, and one line for each way they can be missing."""
+
+import pytest
+
+from kube import auth
+from kube.auth import TokenFile
+from kube.errors import CredentialsInvalid
+
+
+@pytest.fixture
+def token(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    return path
+
+
+def bearer(credentials, now_s: float) -> str:
+    return credentials.headers(now_s)["Authorization"]
+
+
+@pytest.mark.parametrize(
+    ("now_s", "expected"), [(100.0, "Bearer first"), (159.9, "Bearer first"), (160.0, "Bearer second")]
+)
+def test_a_token_is_read_again_after_a_minute(token, now_s, expected):
+    credentials = TokenFile(token)
+    bearer(credentials, 100.0)
+    token.write_text("second")
+    assert expected == bearer(credentials, now_s)
+
+
+def test_a_token_is_read_again_at_once_after_a_refusal(token):
+    credentials = TokenFile(token)
+    bearer(credentials, 100.0)
+    token.write_text("second")
+    credentials.refresh()
+    assert bearer(credentials, 100.1) == "Bearer second"
+
+
+@pytest.mark.parametrize("content", [None, "", " \n"], ids=["gone", "empty", "blank"])
+def test_while_the_file_is_swapped_the_last_token_stays(token, content):
+    credentials = TokenFile(token)
+    bearer(credentials, 100.0)
+    if content is None:
+        token.unlink()
+    else:
+        token.write_text(content)
+    credentials.refresh()
+    during = bearer(credentials, 101.0)
+    token.write_text("second")
+    assert (during, bearer(credentials, 102.0)) == ("Bearer first", "Bearer second")
+
+
+def test_a_token_that_never_was_is_an_error_with_its_path(tmp_path):
+    with pytest.raises(CredentialsInvalid, match=str(tmp_path / "token")):
+        TokenFile(tmp_path / "token").headers(0.0)
+
+
+POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "files", "expected"),
+    [
+        pytest.param({}, {}, "not inside a pod: .*name a kubeconfig file", id="no pod"),
+        pytest.param(POD, {}, "no service account token at .*automountServiceAccountToken", id="no token"),
+        pytest.param(POD, {"token": "t"}, "ca.crt cannot be used: No such file", id="no certificate authority"),
+        pytest.param(POD, {"token": "t", "ca.crt": "x"}, "ca.crt cannot be used: ", id="a broken one"),
+    ],
+)
+def test_what_is_missing_in_a_pod_is_named_in_one_line(tmp_path, environ, files, expected):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(CredentialsInvalid, match=expected) as caught:
+        auth.in_cluster(tmp_path, environ)
+    assert "\n" not in str(caught.value)
+
+
+def test_connect_without_a_file_is_in_cluster(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(CredentialsInvalid, match="not inside a pod"):
+        auth.connect(None)

@@ -1,0 +1,29 @@
+"""Paths as the API server spells them."""
+
+import pytest
+
+from kube import paths
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (paths.pods(), "/api/v1/pods"),
+        (paths.pods("ns"), "/api/v1/namespaces/ns/pods"),
+        (paths.pod("ns", "p"), "/api/v1/namespaces/ns/pods/p"),
+        (paths.pod_status("ns", "p"), "/api/v1/namespaces/ns/pods/p/status"),
+        (paths.pod_binding("ns", "p"), "/api/v1/namespaces/ns/pods/p/binding"),
+        (paths.node("n"), "/api/v1/nodes/n"),
+        (paths.node_status("n"), "/api/v1/nodes/n/status"),
+        (paths.events("ns"), "/api/v1/namespaces/ns/events"),
+        (paths.namespace("ns"), "/api/v1/namespaces/ns"),
+        (paths.config_map("ns", "c"), "/api/v1/namespaces/ns/configmaps/c"),
+        (paths.service_account_token("ns", "s"), "/api/v1/namespaces/ns/serviceaccounts/s/token"),
+        (paths.leases(), "/apis/coordination.k8s.io/v1/leases"),
+        (paths.lease("ns", "l"), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/l"),
+        (paths.daemon_set("ns", "d"), "/apis/apps/v1/namespaces/ns/daemonsets/d"),
+        (paths.node("../pods?x=1#y"), "/api/v1/nodes/..%2Fpods%3Fx%3D1%23y"),
+    ],
+)
+def test_path(found, expected):
+    assert expected == found

@@ -1,0 +1,205 @@
+"""A kubeconfig leads to a server: TLS, client certificates, tokens, exec plugins; one line for each way it cannot."""
+
+import base64
+import json
+import sys
+import time
+
+import pytest
+
+from kube import errors, kubeconfig, paths
+from kube.auth import connect
+from kube.client import Client
+from kube.errors import CredentialsInvalid
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.following import node
+from tests.scripted.tls import make_authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return make_authority(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as server:
+        yield server
+
+
+def get(connection) -> bytes:
+    client = Client(connection, user_agent="t", deadline_s=5)
+    try:
+        return client.get(paths.nodes())
+    finally:
+        client.close()
+
+
+def data(path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("inline", [False, True], ids=["files", "data"])
+def test_a_client_certificate_and_the_cluster_s_authority(authority, tmp_path, inline):
+    names = {"certificate-authority": "ca.crt", "client-certificate": "client.crt", "client-key": "client.key"}
+    fields = {
+        f"{name}-data" if inline else name: data(authority.folder / file) if inline else str(authority.folder / file)
+        for name, file in names.items()
+    }
+    cluster = {name: value for name, value in fields.items() if name.startswith("certificate-authority")}
+    user = {name: value for name, value in fields.items() if name.startswith("client")}
+    with FakeApiServer(tls=authority.server_context(ask_for_client=True)) as api:
+        connection = kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user, cluster=cluster)))
+        assert get(connection)
+
+
+def test_tls_is_verified_unless_the_file_says_otherwise(authority, tmp_path, recwarn):
+    with FakeApiServer(tls=authority.server_context()) as api:
+        strict = kubeconfig.load(str(api.write_kubeconfig(tmp_path / "strict")))
+        with pytest.raises(errors.Unreachable, match=r"TLS with https.* failed"):
+            get(strict)
+        loose = {"insecure-skip-tls-verify": True}
+        assert get(kubeconfig.load(str(api.write_kubeconfig(tmp_path / "loose", cluster=loose))))
+    assert [str(w.message) for w in recwarn.list] == []
+
+
+def test_the_name_in_the_certificate_may_be_given(tmp_path):
+    named = make_authority(tmp_path, address="DNS:kubernetes.test")
+    cluster = {"certificate-authority": str(tmp_path / "ca.crt")}
+    with FakeApiServer(tls=named.server_context()) as api:
+        with pytest.raises(errors.Unreachable, match="TLS"):
+            get(kubeconfig.load(str(api.write_kubeconfig(tmp_path / "plain", cluster=cluster))))
+        cluster["tls-server-name"] = "kubernetes.test"
+        assert get(kubeconfig.load(str(api.write_kubeconfig(tmp_path / "named", cluster=cluster))))
+
+
+def test_a_watch_over_tls_is_unblocked_by_close(authority, tmp_path):
+    cluster = {"certificate-authority": str(authority.folder / "ca.crt")}
+    with FakeApiServer(tls=authority.server_context()) as api:
+        client = Client(
+            kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", cluster=cluster))), user_agent="t"
+        )
+        stream = client.watch(paths.nodes(), query={"resourceVersion": "1000"})
+        api.put(node("n"))
+        lines = iter(stream)
+        first = json.loads(next(lines))["type"]
+        began = time.monotonic()
+        client.close()
+        stream.close()
+        assert (first, list(lines), time.monotonic() - began < 0.5) == ("ADDED", [], True)
+
+
+def test_a_token_is_sent(api, tmp_path):
+    api.tokens = {"secret"}
+    assert get(connect(str(api.write_kubeconfig(tmp_path / "config", user={"token": "secret"}))))
+
+
+def test_a_token_file_is_read_again_each_minute(api, tmp_path):
+    (tmp_path / "token").write_text("first")
+    path = api.write_kubeconfig(tmp_path / "config", user={"tokenFile": str(tmp_path / "token")})
+    credentials = kubeconfig.load(str(path)).credentials
+    found = [credentials.headers(0.0)]
+    (tmp_path / "token").write_text("second")
+    found += [credentials.headers(59.0), credentials.headers(60.0)]
+    assert [h["Authorization"] for h in found] == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+def exec_user(tmp_path, body: str) -> dict:
+    """An exec plugin: a Python file that counts its runs and prints an ExecCredential made of `body`."""
+    script = tmp_path / "plugin.py"
+    script.write_text(
+        "import json, pathlib, sys\n"
+        f"runs = pathlib.Path({str(tmp_path / 'runs')!r})\n"
+        "runs.write_text((runs.read_text() if runs.exists() else '') + 'x')\n"
+        "run = len(runs.read_text())\n"
+        "api = 'client.authentication.k8s.io/v1'\n"
+        f"{body}\n"
+    )
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": [str(script)]}}
+
+
+TELL = "print(json.dumps({'apiVersion': api, 'kind': 'ExecCredential', 'status': {'token': f'token-{run}'%s}}))"
+
+
+def test_the_token_of_an_exec_plugin_is_asked_for_again_after_a_401(api, tmp_path):
+    path = api.write_kubeconfig(tmp_path / "config", user=exec_user(tmp_path, TELL % ""))
+    connection = kubeconfig.load(str(path))
+    api.tokens = {"token-2"}
+    assert get(connection)
+    assert [r.headers["Authorization"] for r in api.requests] == ["Bearer token-1", "Bearer token-2"]
+
+
+def test_the_token_of_an_exec_plugin_is_asked_for_again_when_it_expires(api, tmp_path):
+    user = exec_user(tmp_path, TELL % ", 'expirationTimestamp': '2020-01-01T00:00:00Z'")
+    credentials = kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user))).credentials
+    found = [credentials.headers(now_s)["Authorization"] for now_s in (0.0, 9.0, 10.0, 11.0)]
+    assert found == ["Bearer token-1", "Bearer token-1", "Bearer token-2", "Bearer token-2"]
+
+
+def test_a_plugin_that_fails_is_told_in_one_line_and_not_on_standard_error(api, tmp_path, capfd):
+    user = exec_user(tmp_path, "sys.exit('please log in')")
+    with pytest.raises(CredentialsInvalid, match=r"returned 1\. please log in; run the exec plugin by hand"):
+        kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user)))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_plugin_that_hangs_is_given_up(api, tmp_path, monkeypatch):
+    monkeypatch.setattr(kubeconfig, "EXEC_LIMIT_S", 0.3)
+    user = exec_user(tmp_path, "import time; time.sleep(3)")
+    with pytest.raises(CredentialsInvalid, match="gave no answer within"):
+        kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user)))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(None, "no such file; name an existing one", id="missing"),
+        pytest.param("", "file is empty; correct the file", id="empty"),
+        pytest.param("just text", "it is not a kubeconfig", id="text"),
+        pytest.param("a: [", "it is not YAML", id="broken YAML"),
+        pytest.param("\x00", "it is not YAML", id="binary"),
+        pytest.param("{}", "Expected key current-context", id="no content"),
+        pytest.param("current-context: a", "name a in .*contexts", id="no contexts"),
+        pytest.param(
+            "{current-context: a, contexts: [], clusters: [], users: []}", "name a in .*contexts", id="no such"
+        ),
+    ],
+)
+def test_a_broken_file_is_told_in_one_line(tmp_path, content, expected):
+    path = tmp_path / "config"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CredentialsInvalid, match=expected) as caught:
+        connect(str(path))
+    assert ("\n" in str(caught.value), str(caught.value).startswith(f"kubeconfig {path}: ")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "expected"),
+    [
+        pytest.param({"server": "not-a-url"}, {}, "set it as https://host:port", id="no address"),
+        pytest.param({"proxy-url": "http://p"}, {}, "proxy-url is not supported", id="a proxy"),
+        pytest.param({"certificate-authority": "/none"}, {}, "File does not exist: /none", id="no authority file"),
+        pytest.param({"certificate-authority-data": "eA=="}, {}, "correct the file", id="a broken authority"),
+        pytest.param({}, {"client-certificate": "/none", "client-key": "/none"}, "/none", id="no client certificate"),
+        pytest.param({}, {"tokenFile": "/none"}, "No such file or directory", id="no token file"),
+    ],
+)
+def test_a_broken_entry_is_told_in_one_line(api, tmp_path, cluster, user, expected):
+    path = api.write_kubeconfig(tmp_path / "config", user=user, cluster={"server": "https://127.0.0.1:1", **cluster})
+    with pytest.raises(CredentialsInvalid, match=expected) as caught:
+        connect(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_the_address_may_be_overridden(api, tmp_path):
+    path = api.write_kubeconfig(tmp_path / "config", cluster={"server": "http://127.0.0.1:1"})
+    assert get(connect(str(path), server=api.url))
+
+
+@pytest.mark.parametrize("server", ["10.0.0.1:6443", "https://", "https://host:port", "ftp://h"])
+def test_an_address_that_cannot_be_used_is_told_at_once(api, server):
+    from dataclasses import replace
+
+    with pytest.raises(CredentialsInvalid, match="give it as https://host:port"):
+        Client(replace(api.connection(), server=server), user_agent="t")
