@@ -21,7 +21,9 @@ PURE_ROOMS = [
     "agent/status/patch.py",
     "extender/filtering.py",
     "extender/verdict.py",
-    "extender/exemption.py",
+    "extender/exempt.py",
+    "extender/heartbeat.py",
+    "extender/observed.py",
     "kube/watching.py",
 ]
 IMPURE = {"threading", "time", "logging", "flask", "urllib3", "kubernetes", "socket", "subprocess", "os", "random"}
