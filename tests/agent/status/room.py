@@ -1,0 +1,102 @@
+"""A status manager with a fake API server that knows one pod, and a fake clock."""
+
+import json
+from dataclasses import replace
+
+from agent.status.manager import StatusManager
+from agent.wire import parse_pod
+from agent.wire_pod import format_time, write_status
+from kube.errors import NotFound
+from tests.agent.status.builders import NOW, make_pod, make_status
+
+
+class Clock:
+    def __init__(self):
+        self.time = NOW
+
+    def __call__(self):
+        return self.time
+
+
+class FakeClient:
+    """One pod as the API server has it; `actions` are the verbs that were asked for."""
+
+    def __init__(self, pod):
+        self.pod = pod
+        self.actions = []
+        self.bodies = []
+        self.errors = {}
+
+    def _take(self, verb, path):
+        self.actions.append(verb)
+        failures = self.errors.get(verb, [])
+        if failures and (error := failures.pop(0)):
+            raise error(path=path)
+        if self.pod is None:
+            raise NotFound(path=path)
+
+    def get(self, path):
+        self._take("GET", path)
+        return as_json(self.pod)
+
+    def patch(self, path, body, *, content_type):
+        assert (path.endswith("/status"), content_type) == (True, "application/strategic-merge-patch+json")
+        self._take("PATCH", path)
+        self.bodies.append(json.loads(body))
+        changes = self.bodies[-1]["status"]
+        phase = changes.get("phase", self.pod.status.phase)
+        kept = {c.type: write_status(make_status(conditions=(c,)))["conditions"][0] for c in self.pod.status.conditions}
+        for item in changes.get("conditions", []):
+            kept[item["type"]] = {**kept.get(item["type"], {}), **item}
+        status = {**write_status(self.pod.status), **changes, "phase": phase, "conditions": list(kept.values())}
+        status = {key: value for key, value in status.items() if not key.startswith("$")}
+        self.pod = replace(self.pod, status=parse_pod(json.dumps({"metadata": {}, "status": status}).encode()).status)
+        return as_json(self.pod)
+
+    def delete(self, path, body=b""):
+        self._take("DELETE", path)
+        self.bodies.append(json.loads(body))
+        self.pod = None
+        return b"{}"
+
+
+def as_json(pod):
+    meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "generation": pod.generation}
+    if pod.deletion_timestamp is not None:
+        meta["deletionTimestamp"] = format_time(pod.deletion_timestamp)
+    spec = {"restartPolicy": str(pod.restart_policy), "containers": [{"name": c.name} for c in pod.containers]}
+    return json.dumps({"metadata": meta, "spec": spec, "status": write_status(pod.status)}).encode()
+
+
+class Pods(dict):
+    def pod_by_uid(self, uid):
+        return self.get(uid)
+
+
+class Room:
+    """A manager with a fake API server and a fake clock."""
+
+    def __init__(self, pod=None, *, could_run=False):
+        self.pod = pod or make_pod("c1", "c2")
+        self.client = FakeClient(self.pod)
+        self.pods = Pods({self.pod.uid: self.pod})
+        self.clock = Clock()
+        self.could_run = could_run
+        self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, now=self.clock)
+
+    def set(self, status, pod=None):
+        return self.manager.set_pod_status(pod or self.pod, status)
+
+    def sync(self, *, everything=False):
+        """What was asked of the API server by one batch."""
+        before = len(self.client.actions)
+        self.manager.sync_batch(everything=everything)
+        return " ".join(self.client.actions[before:])
+
+    def learn(self):
+        """The pod source has caught up with the API server."""
+        self.pods[self.pod.uid] = self.client.pod
+
+    @property
+    def status(self):
+        return self.manager.pod_status(self.pod.uid)

@@ -1,0 +1,347 @@
+"""The manager's half of status_manager_test.go of v1.36.3: rows S1-S20, S50-S65, S88, S99, S100."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.model import PodPhase
+from agent.status.conditions import find_condition
+from kube.errors import ServerError
+from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, waiting, words
+from tests.agent.status.room import Room
+
+RUNNING = make_status(phase=PodPhase.RUNNING)
+PENDING = make_status(phase=PodPhase.PENDING)
+
+
+def with_ready(word):
+    return make_status(phase=PodPhase.RUNNING, conditions=(condition("Ready", word),))
+
+
+def test_s1_a_new_status_is_one_update_with_a_start_time():
+    room = Room()
+    assert room.set(RUNNING)
+    assert (room.status.start_time, room.sync()) == (NOW, "GET PATCH")
+
+
+def test_s2_the_start_time_of_the_api_is_kept():
+    room = Room(replace(make_pod("c1"), status=make_status(start_time=NOW - 60)))
+    room.set(RUNNING)
+    assert room.status.start_time == NOW - 60
+
+
+def test_s3_a_new_ready_condition_gets_a_transition_time():
+    room = Room()
+    room.set(with_ready("True"))
+    assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW
+
+
+def test_s4_two_different_statuses_are_two_updates():
+    room = Room()
+    assert [room.set(RUNNING), room.set(PENDING)] == [True, True]
+
+
+def test_s5_a_changed_status_keeps_its_start_time_in_whole_seconds():
+    room = Room()
+    room.set(replace(RUNNING, start_time=NOW + 0.7))
+    room.set(replace(PENDING, start_time=NOW + 60))
+    assert room.status.start_time == NOW
+
+
+def test_s6_a_changed_condition_gets_a_new_transition_time():
+    room = Room()
+    room.set(with_ready("True"))
+    room.clock.time += 5
+    room.set(with_ready("False"))
+    assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW + 5
+
+
+def test_s7_the_same_status_twice_is_one_update():
+    room = Room()
+    assert [room.set(RUNNING), room.set(RUNNING)] == [True, False]
+
+
+def test_s8_the_same_condition_keeps_its_transition_time():
+    room = Room()
+    room.set(with_ready("True"))
+    room.clock.time += 5
+    assert room.set(with_ready("True")) is False
+    assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW
+
+
+def other_uid(room):
+    room.client.pod = replace(room.client.pod, uid="another")
+
+
+def not_found(room):
+    room.client.pod = None
+
+
+def broken_get(room):
+    room.client.errors["GET"] = [ServerError]
+
+
+def deleted(room, status=RUNNING):
+    room.client.pod = replace(room.client.pod, deletion_timestamp=NOW, status=status)
+
+
+@pytest.mark.parametrize(
+    ("arrange", "expected"),
+    [
+        pytest.param(not_found, "GET", id="S9 S12 not found"),
+        pytest.param(lambda _room: None, "GET PATCH", id="S10 S14 found"),
+        pytest.param(other_uid, "GET", id="S11 S13 another uid"),
+        pytest.param(deleted, "GET PATCH", id="S15 being deleted, running"),
+        pytest.param(
+            lambda room: deleted(room, make_status(phase=PodPhase.FAILED)), "GET PATCH", id="S16 deleted, not finished"
+        ),
+        pytest.param(broken_get, "GET", id="S17 the read fails"),
+    ],
+)
+def test_one_sync(arrange, expected):
+    room = Room()
+    room.set(RUNNING)
+    arrange(room)
+    assert expected == room.sync()
+
+
+def test_a_pod_created_anew_is_forgotten():
+    room = Room()
+    room.set(RUNNING)
+    other_uid(room)
+    room.sync()
+    assert room.status is None
+
+
+def test_s18_of_three_versions_only_the_newest_is_written():
+    room = Room()
+    for message in ("first", "second", "third"):
+        room.set(replace(RUNNING, message=message))
+    assert (room.sync(everything=True), room.sync()) == ("GET PATCH", "")
+    assert room.client.bodies[0]["status"]["message"] == "third"
+
+
+def test_s19_the_same_status_again_is_not_written():
+    room = Room()
+    room.set(RUNNING)
+    room.sync()
+    room.learn()
+    room.set(RUNNING)
+    assert room.sync(everything=True) == ""
+
+
+def test_s20_a_status_the_api_has_already_is_read_but_not_written():
+    room = Room()
+    room.set(RUNNING)
+    room.sync()
+    room.learn()
+    room.manager._api_versions[room.pod.uid] = 0
+    assert room.sync(everything=True) == "GET"
+
+
+# --- the fast path of probe results ---
+
+
+def two_containers(**fields):
+    statuses = tuple(running(name, **fields) for name in ("c1", "c2"))
+    return make_status(
+        phase=PodPhase.RUNNING,
+        container_statuses=statuses,
+        conditions=(condition("Ready", "False"), condition("ContainersReady", "False")),
+    )
+
+
+def test_s50_readiness_before_any_status_is_ignored():
+    room = Room()
+    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
+    assert room.status is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected_versions", "expected_ready"),
+    [
+        pytest.param([("c1", False)], 0, "False", id="S51 unchanged"),
+        pytest.param([("c1", True)], 1, "False", id="S52 one of two"),
+        pytest.param([("c1", True), ("c2", True)], 2, "True", id="S53 both"),
+        pytest.param([("gone", True)], 0, "False", id="S54 unknown container"),
+        pytest.param([("c1", True), ("c1", False)], 2, "False", id="there and back"),
+    ],
+)
+def test_readiness(changes, expected_versions, expected_ready):
+    room = Room()
+    room.set(two_containers())
+    before = room.manager._statuses[room.pod.uid].version
+    for name, ready in changes:
+        room.manager.set_container_readiness(room.pod.uid, f"test://{name}", ready)
+    made = room.manager._statuses[room.pod.uid].version - before
+    found = {c.type: c.status for c in room.status.conditions}
+    assert (expected_versions, {"Ready": expected_ready, "ContainersReady": expected_ready}) == (made, found)
+
+
+def test_readiness_of_an_unknown_pod_is_ignored():
+    room = Room()
+    room.manager.set_container_readiness("nobody", "test://c1", True)
+    assert room.manager.pod_status("nobody") is None
+
+
+def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kept_status():
+    room = Room(replace(make_pod("c1"), readiness_gates=("gate",)))
+    room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(running("c1"),)))
+    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
+    found = {c.type: words(c)[:2] for c in room.status.conditions}
+    assert found == {"Ready": ("False", "ReadinessGatesNotReady"), "ContainersReady": ("True", "")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param([("c1", False)], 1, id="S56 from nothing to false"),
+        pytest.param([("c1", True), ("c2", True)], 2, id="S57 both"),
+        pytest.param([("gone", True)], 0, id="S58 unknown container"),
+        pytest.param([("c1", True), ("c1", True)], 1, id="unchanged"),
+    ],
+)
+def test_startup(changes, expected):
+    room = Room()
+    room.set(two_containers())
+    before = room.manager._statuses[room.pod.uid].version
+    for name, started in changes:
+        room.manager.set_container_startup(room.pod.uid, f"test://{name}", started)
+    assert expected == room.manager._statuses[room.pod.uid].version - before
+
+
+def test_s55_startup_before_any_status_is_ignored():
+    room = Room()
+    room.manager.set_container_startup(room.pod.uid, "test://c1", True)
+    assert room.status is None
+
+
+# --- batch and reconcile ---
+
+
+def test_s59_versions_of_unknown_pods_are_forgotten():
+    room = Room()
+    room.manager._api_versions["gone"] = 10
+    room.sync(everything=True)
+    assert room.manager._api_versions == {}
+
+
+def test_s60_versions_of_known_pods_are_kept():
+    room = Room()
+    room.set(RUNNING)
+    room.sync()
+    room.learn()
+    room.sync(everything=True)
+    assert room.manager._api_versions == {room.pod.uid: 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param({}, "", id="S61 equal"),
+        pytest.param({"start_time": NOW + 0.4}, "", id="S62 less than a second apart"),
+        pytest.param({"phase": PodPhase.PENDING}, "GET PATCH", id="S63 different"),
+    ],
+)
+def test_reconcile(change, expected):
+    room = Room()
+    room.set(RUNNING)
+    room.sync()
+    room.client.pod = replace(room.client.pod, status=replace(room.client.pod.status, **change))
+    room.learn()
+    assert expected == room.sync(everything=True)
+
+
+def test_a_foreign_ready_is_put_right():
+    """The node lifecycle controller marks pods of a lost node; the kubelet, when it is back, writes its own word."""
+    room = Room()
+    room.set(with_ready("True"))
+    room.sync()
+    marked = replace(room.client.pod.status, conditions=(condition("Ready", "False"),))
+    room.client.pod = replace(room.client.pod, status=marked)
+    room.learn()
+    assert room.sync(everything=True) == "GET PATCH"
+    assert {c.type: c.status for c in room.client.pod.status.conditions} == {"Ready": "True"}
+
+
+def test_orphans_are_forgotten():
+    room = Room()
+    room.set(RUNNING)
+    room.manager.remove_orphaned(frozenset())
+    assert room.status is None
+
+
+# --- the end of a pod ---
+
+FAILED = make_status(phase=PodPhase.FAILED)
+DELETED = replace(make_pod("c1", "c2"), deletion_timestamp=NOW)
+
+
+def test_s64_a_pod_whose_termination_is_not_finished_is_not_deleted():
+    room = Room(DELETED)
+    room.set(FAILED)
+    assert room.sync() == "GET PATCH"
+
+
+def test_s65_s99_a_finished_pod_is_deleted_in_the_pass_that_makes_it_terminal():
+    room = Room(replace(DELETED, status=RUNNING))
+    room.manager.terminate_pod(room.pod)
+    assert room.sync() == "GET PATCH DELETE"
+    assert room.client.bodies[-1] == {"gracePeriodSeconds": 0, "preconditions": {"uid": "uid-1"}}
+    assert room.status is None
+
+
+def test_s88_a_failed_patch_is_tried_again_by_the_next_batch():
+    room = Room()
+    room.client.errors["PATCH"] = [ServerError]
+    room.set(RUNNING)
+    assert [room.sync(), room.sync(), room.sync()] == ["GET PATCH", "GET PATCH", ""]
+
+
+def test_s100_a_failed_delete_is_tried_again_by_the_tick():
+    room = Room(DELETED)
+    room.client.errors["DELETE"] = [ServerError]
+    room.manager.terminate_pod(room.pod)
+    assert room.sync() == "GET PATCH DELETE"
+    room.learn()
+    assert room.status is not None
+    assert [room.sync(), room.sync(everything=True)] == ["", "GET DELETE"]
+
+
+def test_a_terminal_phase_waits_until_nothing_can_run():
+    room = Room(replace(make_pod("c1"), status=RUNNING), could_run=True)
+    room.set(make_status(phase=PodPhase.FAILED, reason="Evicted"))
+    room.sync()
+    assert room.client.pod.status.phase == PodPhase.RUNNING
+
+
+def test_a_finished_pod_stays_finished():
+    room = Room(DELETED)
+    room.client.errors["DELETE"] = [ServerError]
+    room.manager.terminate_pod(room.pod)
+    room.set(FAILED)
+    assert room.manager._statuses[room.pod.uid].finished is True
+
+
+def test_s84_s87_an_illegal_status_is_dropped_whole():
+    room = Room(replace(make_pod("c1"), restart_policy="Never"))
+    room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(exited("c1", 1),)))
+    assert room.set(make_status(phase=PodPhase.PENDING, container_statuses=(waiting("c1"),))) is False
+    assert room.status.phase == PodPhase.RUNNING
+
+
+def test_a_pod_being_deleted_is_updated_even_without_a_change():
+    room = Room(DELETED)
+    assert [room.set(RUNNING), room.set(RUNNING)] == [True, True]
+
+
+def test_s89_a_condition_that_vanished_makes_a_version():
+    room = Room()
+    room.set(with_ready("True"))
+    assert room.set(RUNNING)
+
+
+def test_the_generation_of_the_pod_is_written():
+    room = Room(replace(make_pod("c1"), generation=4))
+    room.set(RUNNING)
+    assert room.status.observed_generation == 4
