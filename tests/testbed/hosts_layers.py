@@ -224,6 +224,6 @@ def mount_overlay(target: Path, options: str) -> None:
     )
     if done.returncode != 0:
         raise HostsError(
-            f"cannot mount an overlay on {target} ({' '.join(done.stderr.split())[-200:]}): it must be on ext4, xfs or btrfs, "
-            "not inside a container's overlay; set READYGATE_TESTBED_DIR and XDG_CACHE_HOME"
+            f"cannot mount an overlay on {target} ({' '.join(done.stderr.split())[-200:]}): "
+            "needs ext4, xfs or btrfs, not a container's overlay; set READYGATE_TESTBED_DIR and XDG_CACHE_HOME"
         )
