@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Signals:
-    """SIGTERM and SIGINT through a pipe: a handler that touches a lock could meet it locked by the code it interrupts."""
+    """SIGTERM and SIGINT through a pipe: a handler must not touch a lock that the code it interrupts may hold."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()

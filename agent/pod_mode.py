@@ -19,13 +19,14 @@ def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
     publisher = _publisher(settings) if settings.condition.publish else None
     engine = CheckEngine([check_spec(check) for check in settings.checks], on_verdict=_told(publisher))
-    services: list[Service] = [engine]
+    services: list[Service] = []
     pages = {
         "/readyz": lambda: readyz_page(engine.verdict(), time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/metrics": lambda: metrics_page(families(engine, publisher)),
     }
-    services.append(HealthServer(settings.listen.address, settings.listen.port, pages))
+    # The server first: a taken port ends the start before a check has run.
+    services += [HealthServer(settings.listen.address, settings.listen.port, pages), engine]
     if publisher is not None:
         services.append(publisher)  # last: it is stopped first, so the condition is False before the rest ends
     return services

@@ -75,7 +75,8 @@ class ExecCheck:
             done = run_command(self._command, timeout_s=self._timeout_s)
         except ExecTimeout as e:
             self._leftover = e.leftover
-            return Finding(CheckState.HUNG, f"killed after {self._timeout_s:g} s; {e.output.decode(errors='replace')}")
+            output = e.output.decode(errors="replace").strip()
+            return Finding(CheckState.HUNG, f"killed after {self._timeout_s:g} s" + (f"; {output}" if output else ""))
         except RuntimeUnavailable as e:
             return Finding(CheckState.UNKNOWN, str(e))
         output = (done.stdout + done.stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")

@@ -1,0 +1,239 @@
+"""Which workers there are and how they live: rows M1-M10, M24, M25, M37 and W22, W52, W53, W82, with real threads."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent.model import Container, Pod, PodStatus, ProbeType, RestartPolicy, Result
+from agent.prober.manager import ProberManager
+from agent.prober.results import Results, Update
+from tests.agent.prober.builders import (
+    ALL_TYPES,
+    ID,
+    LIVENESS,
+    NAME,
+    READINESS,
+    STARTUP,
+    UID,
+    F,
+    S,
+    make_container,
+    make_pod,
+    make_probe,
+    make_status,
+    running,
+)
+
+ALWAYS = RestartPolicy.ALWAYS
+SLOW = make_probe(period_s=3600)
+
+
+class Scene:
+    """A prober manager whose probes are answered by the test."""
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, PodStatus] = {}
+        self.outcome = S
+        self.probed = threading.Semaphore(0)
+        self.updates: list[Update] = []
+        self.updated = threading.Condition()
+        self.results = {probe_type: Results(self._update) for probe_type in ALL_TYPES}
+        self.manager = ProberManager(
+            get_pod_status=self.statuses.get,
+            probe=self._probe,
+            readiness=self.results[READINESS],
+            liveness=self.results[LIVENESS],
+            startup=self.results[STARTUP],
+            chance=lambda: 0.0,
+        )
+
+    def _probe(self, *_arguments: object) -> Result:
+        self.probed.release()
+        return self.outcome
+
+    def _update(self, update: Update) -> None:
+        with self.updated:
+            self.updates.append(update)
+            self.updated.notify_all()
+
+    def keys(self) -> set[tuple[str, ProbeType]]:
+        return {(name, probe_type) for _, name, probe_type in self.manager.workers()}
+
+    def gone(self, count: int = 0) -> bool:
+        return eventually(lambda: len(self.manager.workers()) == count)
+
+
+def eventually(true: Callable[[], bool], limit_s: float = 3.0) -> bool:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        if true():
+            return True
+        time.sleep(0.005)
+    return true()
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.manager.stop()
+
+
+def slow(types: object, name: str = NAME, **fields: object) -> Container:
+    return make_container(types, name=name, probe=SLOW, **fields)
+
+
+def test_workers_follow_pods(scene: Scene) -> None:
+    scene.manager.add_pod(make_pod(Container("a"), uid="bare"))
+    assert scene.keys() == set(), "M1"
+    probed = make_pod(
+        Container("none"), slow(READINESS, "r"), Container("x"), slow(LIVENESS, "l"), Container("y"), slow(STARTUP, "s")
+    )
+    scene.manager.add_pod(probed)
+    expected = {("r", READINESS), ("l", LIVENESS), ("s", STARTUP)}
+    assert expected == scene.keys(), "M2"
+    scene.manager.remove_pod(make_pod(Container("a"), uid="bare"))
+    assert expected == scene.keys(), "M3"
+    scene.manager.remove_pod(probed)
+    assert scene.gone(), "M4"
+    scene.manager.remove_pod(probed)
+    assert scene.gone(), "M5"
+
+
+def test_only_sidecars_among_init_containers_have_workers(scene: Scene) -> None:
+    scene.manager.add_pod(make_pod(slow(ALL_TYPES), sidecar=True, uid="plain"))
+    assert scene.keys() == set(), "M6"
+    pod = make_pod(slow(ALL_TYPES, restart_policy=ALWAYS), sidecar=True)
+    scene.manager.add_pod(pod)
+    assert {(NAME, probe_type) for probe_type in ALL_TYPES} == scene.keys(), "M7"
+    scene.manager.remove_pod(pod)
+    assert scene.gone(), "M7"
+
+
+def test_m8_an_existing_worker_ends_the_whole_call(scene: Scene) -> None:
+    pod = make_pod(slow(READINESS, "a"), slow(READINESS, "b"))
+    scene.manager.add_pod(pod)
+    scene.manager.remove_pod(make_pod(slow(READINESS, "b")))
+    assert scene.gone(1)
+    scene.manager.add_pod(pod)
+    assert {("a", READINESS)} == scene.keys()
+
+
+def test_m9_cleanup_keeps_the_desired_pods(scene: Scene) -> None:
+    for uid in ("keep", "drop"):
+        scene.manager.add_pod(make_pod(slow(ALL_TYPES), uid=uid))
+    scene.manager.cleanup_pods({"keep"})
+    assert scene.gone(3)
+    assert {"keep"} == {uid for uid, _, _ in scene.manager.workers()}
+
+
+def test_m10_cleanup_may_be_repeated(scene: Scene) -> None:
+    for number in range(20):
+        scene.manager.add_pod(make_pod(slow(ALL_TYPES), uid=f"pod-{number}"))
+    for _ in range(10):
+        scene.manager.cleanup_pods(set())
+    assert scene.gone()
+
+
+def test_m37_the_end_of_a_pod_stops_liveness_and_startup_of_app_containers_only(scene: Scene) -> None:
+    pod = Pod(
+        uid=UID,
+        name="p",
+        namespace="n",
+        containers=(slow(ALL_TYPES, "app"),),
+        init_containers=(slow(ALL_TYPES, "sidecar", restart_policy=ALWAYS),),
+    )
+    scene.manager.add_pod(pod)
+    scene.manager.stop_liveness_and_startup(pod)
+    assert scene.gone(4)
+    assert {("app", READINESS), *(("sidecar", probe_type) for probe_type in ALL_TYPES)} == scene.keys()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"), [pytest.param(S, True, id="M24 success"), pytest.param(F, False, id="M25 failure")]
+)
+def test_readiness_reaches_whoever_listens(scene: Scene, outcome: Result, expected: bool) -> None:
+    scene.statuses[UID] = make_status(running(time.time()))
+    scene.outcome = outcome
+    scene.manager.add_pod(make_pod(slow(READINESS)))
+    assert scene.probed.acquire(timeout=3)
+    assert eventually(lambda: (scene.results[READINESS].get(ID) is S) is expected)
+    assert expected == (scene.updates[-1].result is S)
+    assert (scene.updates[-1].container_id, scene.updates[-1].pod_uid) == (ID, UID)
+
+
+@pytest.mark.parametrize("probe_type", ALL_TYPES)
+def test_w22_a_stopped_worker_takes_itself_and_its_result_away(scene: Scene, probe_type: ProbeType) -> None:
+    scene.statuses[UID] = make_status(running(time.time()), started=probe_type is not STARTUP)
+    pod = make_pod(slow(probe_type))
+    scene.manager.add_pod(pod)
+    assert eventually(lambda: scene.results[probe_type].get(ID) is S)
+    for _ in range(10):
+        scene.manager.remove_pod(pod)
+    assert scene.gone()
+    assert scene.results[probe_type].get(ID) is None
+    assert scene.manager.totals() == {}
+
+
+def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None:
+    scene.statuses[UID] = make_status(running(time.time()))
+    blocked = threading.Event()
+    scene.manager.add_pod(make_pod(slow(READINESS)))
+    assert scene.probed.acquire(timeout=3)
+    worker = next(iter(scene.manager._workers.values()))
+    assert worker.trigger()
+    assert scene.probed.acquire(timeout=3), "probed at once, an hour before the tick"
+    original = scene.manager._around.get_pod_status
+    entered = threading.Event()
+
+    def slow_look(uid: str) -> PodStatus | None:
+        entered.set()
+        blocked.wait(3)
+        return original(uid)
+
+    object.__setattr__(scene.manager._around, "get_pod_status", slow_look)
+    worker.trigger()
+    assert entered.wait(3)
+    assert [worker.trigger(), worker.trigger()] == [True, False], "one wish is kept while a probe runs"
+    blocked.set()
+    assert scene.probed.acquire(timeout=3)
+    assert scene.probed.acquire(timeout=3)
+    assert not scene.probed.acquire(timeout=0.05)
+
+
+def test_w82_a_stop_during_the_jitter_is_seen_after_one_probe() -> None:
+    scene = Scene()
+    scene.manager = ProberManager(
+        get_pod_status=scene.statuses.get,
+        probe=scene._probe,
+        readiness=scene.results[READINESS],
+        liveness=scene.results[LIVENESS],
+        startup=scene.results[STARTUP],
+        chance=lambda: 0.2,
+    )
+    scene.statuses[UID] = make_status(running(time.time()))
+    pod = make_pod(make_container(READINESS))
+    scene.manager.add_pod(pod)
+    scene.manager.remove_pod(pod)
+    assert scene.gone()
+    assert scene.probed.acquire(blocking=False)
+    assert not scene.probed.acquire(blocking=False)
+
+
+def test_stop_does_not_wait_for_a_jitter() -> None:
+    scene = Scene()
+    scene.manager = ProberManager(
+        get_pod_status=scene.statuses.get,
+        probe=scene._probe,
+        readiness=scene.results[READINESS],
+        liveness=scene.results[LIVENESS],
+        startup=scene.results[STARTUP],
+        chance=lambda: 0.9,
+    )
+    scene.manager.add_pod(make_pod(slow(ALL_TYPES)))
+    assert scene.manager.healthy(0.0)
+    scene.manager.stop()
+    scene.manager.stop()
+    assert scene.gone()
