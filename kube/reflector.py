@@ -82,6 +82,7 @@ class Reflector(Generic[T]):
         self._refused_since: float | None = None
         self._asked_s: float | None = None  # Retry-After of the last failure
         self._due = math.inf  # when the next sign of life must have come
+        self._skips_told: set[str] = set()
         self._trouble = ""  # cause logged last; empty while all is well
         self._counters = dict.fromkeys(
             ("relists", "watch_restarts", "events", "bookmarks", "skipped", "refused", "rewinds"), 0
@@ -147,6 +148,8 @@ class Reflector(Generic[T]):
             failed = self._list()
             if failed is not None:
                 return failed
+        else:
+            self._count("watch_restarts")
         return self._watch()
 
     def _pause(self) -> bool:
@@ -247,7 +250,6 @@ class Reflector(Generic[T]):
             short = MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch")
             return self._failed(short, following)
         self._recovered()
-        self._count("watch_restarts")
         return following
 
     def _apply(self, line: bytes, change: Change) -> KubeError | None:
@@ -298,7 +300,9 @@ class Reflector(Generic[T]):
 
     def _skipped(self, cause: str) -> None:
         self._count("skipped")
-        log.warning("watch event skipped", extra={"reflector": self._name, "cause": cause})
+        if cause not in self._skips_told:  # an object that stays broken comes again with each of its changes
+            self._skips_told.add(cause)
+            log.warning("watch event skipped", extra={"reflector": self._name, "cause": cause})
 
     def _count(self, key: str, by: int = 1) -> None:
         self._counters[key] = self._counters.get(key, 0) + by

@@ -42,8 +42,8 @@ class Lifeline:
     It is the TCP socket also under TLS, and stays valid while the TLS layer replaces the first descriptor's owner.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = socket.socket(fileno=os.dup(sock.fileno()))
+    def __init__(self, second: socket.socket) -> None:
+        self._sock = second
 
     def cut(self) -> None:
         try:
@@ -68,7 +68,7 @@ class Lifelines:
         with self._lock:
             if self._cut:
                 raise ConnectionAbortedError("the client is closed")
-            lifeline = Lifeline(sock)
+            lifeline = Lifeline(socket.socket(fileno=os.dup(sock.fileno())))
             self._open.add(lifeline)
         return lifeline
 
