@@ -55,7 +55,7 @@ class Hosts:
     """The cluster. `up` and `down` by whoever owns it; everything else also by who finds it up (`Hosts.found()`)."""
 
     def __init__(self, *, progress: Progress = print, folder: Path | None = None) -> None:
-        self._progress = progress
+        self.progress = progress
         self._run = RunFolder(folder)
         self.folder = self._run.path
         self.names = [peer.name for peer in PEERS]
@@ -103,7 +103,7 @@ class Hosts:
                 self._remove()
                 raise
             self.seconds["up"] = time.monotonic() - started
-            self._progress(f"three hosts, three Ready nodes after {self.seconds['up']:.1f} s")
+            self.progress(f"three hosts, three Ready nodes after {self.seconds['up']:.1f} s")
         except BaseException:
             self._run.unlock()
             raise
@@ -124,17 +124,17 @@ class Hosts:
         started = time.monotonic()
         result = step()
         self.seconds[what] = time.monotonic() - started
-        self._progress(f"{what}: {self.seconds[what]:.1f} s")
+        self.progress(f"{what}: {self.seconds[what]:.1f} s")
         return result
 
     def _start(self) -> None:
         try:
-            self._binaries = kube_binaries(self._progress)
+            self._binaries = kube_binaries(self.progress)
         except BinariesMissing as e:
             raise HostsError(str(e)) from e
-        base = rootfs.host_base(self._progress)
-        layers = [hosts_layers.kubernetes_layer(self._binaries, self._progress), base]
-        store = hosts_layers.containerd_store(base, self._binaries, self._progress)
+        base = rootfs.host_base(self.progress)
+        layers = [hosts_layers.kubernetes_layer(self._binaries, self.progress), base]
+        store = hosts_layers.containerd_store(base, self._binaries, self.progress)
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)  # keys
         state = State(since=datetime.now(UTC).isoformat(timespec="seconds"))
@@ -149,7 +149,7 @@ class Hosts:
             state.processes[name] = machine.boot()
             self._run.write(state)
         self._timed("boot", lambda: self._each(lambda peer: self._wait_booted(peer, state.processes[peer.name])))
-        self._timed("kubeadm", lambda: kubeadm.start(CONTROL, WORKERS, self._shell, self._progress))
+        self._timed("kubeadm", lambda: kubeadm.start(CONTROL, WORKERS, self._shell, self.progress))
         shutil.copyfile(self._machines[CONTROL.name].root / "etc/kubernetes/admin.conf", self.kubeconfig)
         self.kubeconfig.chmod(0o600)
         self._timed("nodes Ready", self._wait_ready)
@@ -278,7 +278,7 @@ class Hosts:
 
     def kubectl_path(self) -> str:
         if self._binaries is None:
-            self._binaries = kube_binaries(self._progress)
+            self._binaries = kube_binaries(self.progress)
         return str(self._binaries / "kubectl")
 
     def import_image(self, archive: Path) -> None:

@@ -5,6 +5,7 @@ every remove is silent about what is not there: a crashed run leaves nothing tha
 """
 
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -63,6 +64,8 @@ def make(peers: list[Peer]) -> None:
 
 def remove(peers: list[Peer]) -> None:
     """All that `make` made, as far as it is there."""
+    if shutil.which("ip") is None:  # then `make` never ran
+        return
     namespaces = {entry["name"] for entry in json.loads(_ip("-json", "netns", "list") or "[]")}
     links = {entry["ifname"] for entry in json.loads(_ip("-json", "link", "show") or "[]")}
     for peer in peers:

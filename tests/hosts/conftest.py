@@ -1,0 +1,90 @@
+"""The hosts of ring 3, booted once per test session.
+
+Everything in this folder gets the marker `hosts`. `READYGATE_HOSTS_REUSE=1` runs the tests on hosts that are up already
+and leaves them up. After a failure the hosts' logs are in build/artefacts/hosts.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.testbed.hosts import Hosts, obstacle
+from tests.testbed.hosts_cache import HostsError
+from tests.testbed.images import TAG, readygate_image
+
+HERE = Path(__file__).parent
+ARTEFACTS = HERE.parents[1] / "build" / "artefacts" / "hosts"
+# The first test pays for the base file system, the images and the boot; on a slow connection that is minutes.
+_TIMEOUT_S = 900
+_failed = pytest.StashKey[bool]()
+_obstacle = pytest.StashKey[str]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.hosts)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.failed and item.path.is_relative_to(HERE):
+        item.session.stash[_failed] = True
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if reason := config.stash.get(_obstacle, ""):
+        terminalreporter.write_line(f"RING 3 DID NOT RUN: {reason}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def able(request: pytest.FixtureRequest) -> None:
+    """Ends the test where ring 3 cannot run: as skipped and told loudly, in CI as failed."""
+    if reason := obstacle():
+        request.config.stash[_obstacle] = reason
+        if os.environ.get("CI", "").lower() not in {"", "0", "false"}:
+            pytest.fail(f"ring 3 did not run: {reason}", pytrace=False)
+        pytest.skip(f"ring 3 did not run: {reason}")
+
+
+@pytest.fixture(scope="session")
+def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
+    """Three Ready nodes."""
+    request.getfixturevalue("able")
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def progress(text: str) -> None:
+        if reporter is not None:
+            reporter.write_line(f"hosts: {text}")
+
+    found = Hosts(progress=progress)
+    reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and found.running()
+    cause = ""
+    try:
+        if not reuse:
+            found.up()
+    except HostsError as e:
+        cause = str(e)
+    if cause:
+        pytest.fail(f"ring 3 did not start: {cause}", pytrace=False)
+    try:
+        yield found
+    finally:
+        if request.session.stash.get(_failed, False):
+            found.collect_logs(ARTEFACTS)
+            progress(f"logs are in {ARTEFACTS.relative_to(HERE.parents[1])}")
+        if not reuse:
+            found.down()
+
+
+@pytest.fixture(scope="session")
+def image(hosts: Hosts) -> str:
+    """The name of readygate's image, which is in containerd on every host."""
+    hosts.import_image(readygate_image(hosts.progress))
+    return TAG
