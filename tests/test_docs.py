@@ -1,0 +1,98 @@
+"""What the documents show is what the code does: each command is run by a test, each file is valid, each link leads
+somewhere.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from agent import settings as agent_settings
+from extender import filtering, wire
+from extender import settings as extender_settings
+from kube import contract
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+# Commands too large to run here, and the file of the test or the step that runs each of them.
+RUN_ELSEWHERE = {
+    "make demo": "tests/plane/test_demo.py",
+    "make test": ".ci/run",
+    "make test-fast": "tests/run.py",
+    "make lint": "tests/run.py",
+    "make venv": "Makefile",
+    "make bench": "tests/bench/__main__.py",
+    "python -m tests.testbed --ring plane up": "tests/plane/test_plane_command.py",
+    "python -m tests.testbed kubectl get nodes": "tests/plane/test_plane_command.py",
+    "python -m tests.testbed down": "tests/plane/test_plane_command.py",
+    "cp playbooks/inventory-sample.yml inventory.yml": "tests/playbooks/test_site.py",
+    "ansible-playbook -i inventory.yml playbooks/site.yml --check --diff": "tests/hosts/test_deploy.py",
+    "ansible-playbook -i inventory.yml playbooks/site.yml": "tests/hosts/test_deploy.py",
+}
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """(document, text) of each fenced block of a language."""
+    return [
+        (document.name, found)
+        for document in DOCUMENTS
+        for found in re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
+    ]
+
+
+COMMANDS = sorted(
+    {line.removeprefix("$ ").strip() for _, text in blocks("console") for line in text.splitlines() if line[:2] == "$ "}
+)
+YAML_FILES = {text.splitlines()[0].removeprefix("# "): text for _, text in blocks("yaml")}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> None:
+    if command in RUN_ELSEWHERE:
+        assert (ROOT / RUN_ELSEWHERE[command]).is_file()
+        return
+    for name, text in YAML_FILES.items():
+        (tmp_path / name).write_text(text)
+    program, *arguments = command.split()
+    done = subprocess.run([BIN / program, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert (0, "") == (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "target", sorted(set(re.findall(r"`make ([a-z-]+)", " ".join(p.read_text() for p in DOCUMENTS))))
+)
+def test_each_make_target_of_the_documents_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_link_leads_to_a_file(document: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_documented_extender_file_is_the_defaults() -> None:
+    assert extender_settings.parse(YAML_FILES["extender.yaml"]) == extender_settings.Settings()
+
+
+@pytest.mark.parametrize("name", ["agent.yaml", "kubelet.yaml"])
+def test_a_documented_agent_file_is_valid(name: str) -> None:
+    assert agent_settings.parse(YAML_FILES[name].encode()).mode == yaml.safe_load(YAML_FILES[name])["mode"]
+
+
+def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
+    request, answer = (text for document, text in blocks("json") if document == "README.md")
+    reasons = {"node-1": "", "node-2": contract.CLOSED_NOT_READY, "node-3": ""}
+    names = wire.read_filter_args(request.encode()).node_names or []
+    survivors, refused = filtering.split(names, reasons, contract.CLOSED_NO_HEALTH_POD)
+    assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(survivors, refused))
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
