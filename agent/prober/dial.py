@@ -149,7 +149,8 @@ def _lookup(host: str, port: int, flags: int = 0) -> list[AddressInfo]:
 
 
 def _lookup_in_thread(host: str, port: int, deadline: Deadline) -> list[AddressInfo]:
-    if not _lookups.acquire(timeout=deadline.left_s()):
+    slots = _lookups
+    if not slots.acquire(timeout=deadline.left_s()):
         raise TimeoutError("deadline exceeded")
     found: list[AddressInfo] = []
     problem: list[Exception] = []
@@ -161,13 +162,13 @@ def _lookup_in_thread(host: str, port: int, deadline: Deadline) -> list[AddressI
         except (OSError, UnicodeError) as e:
             problem.append(e)
         finally:
-            _lookups.release()
+            slots.release()
             done.set()
 
     try:
         threading.Thread(target=look_up, name="lookup", daemon=True).start()
     except RuntimeError as e:
-        _lookups.release()
+        slots.release()
         raise DialError(f"dial tcp: lookup {host}: no thread for it") from e
     if not done.wait(deadline.left_s()):
         raise TimeoutError("deadline exceeded")
