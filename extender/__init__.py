@@ -9,6 +9,7 @@ Reading order, and what each room may do:
     observed           what is read of a Pod, a Node, a Lease; JSON -> the words of `verdict`
     wire               ExtenderArgs and ExtenderFilterResult, the scheduler's words, to and from bytes
     settings           the configuration file
+    report             the shape of /api/v1/nodes, which `cli` reads
     index              events in, node -> reason out; remembers which closed nodes were refused to a pod
     publisher          the kick: one Node write after a release, in its own thread
     metrics            counters of the request path, and what a scrape reads from the others

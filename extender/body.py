@@ -52,6 +52,7 @@ def read(environ: Mapping[str, Any]) -> bytes:
     with _large_bodies:
         body = _read(environ, BODY_LIMIT_NODES_BYTES + 1 if length is None else length)
     if len(body) > BODY_LIMIT_NODES_BYTES:
+        _discard(environ, 0)
         raise TooLargeError(f"more than {BODY_LIMIT_NODES_BYTES} bytes")
     return body
 
@@ -81,7 +82,10 @@ def _read(environ: Mapping[str, Any], size: int) -> bytes:
 
 
 def _discard(environ: Mapping[str, Any], length: int) -> None:
-    """Read past a body that is too long: a client that is still sending when we close never sees the answer."""
+    """Read past a body that is too long: a client that is still sending when we close never sees the answer.
+
+    length: what it said it has; 0 if it did not.
+    """
     if length > DISCARD_LIMIT_BYTES:
         return
     socket = environ.get("gunicorn.socket")
@@ -89,7 +93,8 @@ def _discard(environ: Mapping[str, Any], length: int) -> None:
         socket.settimeout(DISCARD_SILENCE_S)
     stream = environ["wsgi.input"]
     try:
-        while stream.read(PIECE_BYTES):
-            pass
+        for _ in range(DISCARD_LIMIT_BYTES // PIECE_BYTES):
+            if not stream.read(PIECE_BYTES):
+                return
     except OSError:
         return

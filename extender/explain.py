@@ -6,33 +6,12 @@ Made from the index when asked, in the thread of that request; a filter request 
 import msgspec
 from flask import Blueprint, Response
 
+from extender.report import NodeVerdict, NodeVerdicts
 from extender.routes import JSON, services
 from extender.services import Services
 from extender.verdict import OPEN
 
 bp = Blueprint("explain", __name__, url_prefix="/api/v1")
-
-
-class NodeVerdict(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """pod: `namespace/name` of the deciding health pod. evidence: free text of the cluster, one line.
-
-    heartbeat_age_seconds: since the kubelet last renewed its Lease, null if that is not looked at.
-    """
-
-    node: str
-    open: bool
-    reason: str
-    since_seconds: float
-    pod: str
-    evidence: str
-    heartbeat_age_seconds: float | None
-
-
-class NodeVerdicts(msgspec.Struct, frozen=True, rename="camel"):
-    """blind: why no verdict is given to kube-scheduler at present, "" if they are."""
-
-    blind: str
-    nodes: list[NodeVerdict]
 
 
 def node_verdicts(bundle: Services) -> NodeVerdicts:

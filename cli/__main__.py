@@ -1,0 +1,51 @@
+"""`readygate <command>`: arguments, then one sub-command, then its exit code. Errors are one line on standard error."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cli import lint, status
+
+EXIT_CODES = """exit codes:
+  0    all is well: the file is right, every node is open
+  1    a node is closed, no verdicts are given at present, or the extender cannot be reached
+  2    wrong usage, or the file is wrong
+  130  Ctrl-C
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="readygate",
+        description="Which nodes kube-scheduler may use, and why not the others.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    lints = commands.add_parser("lint", help="check a configuration file of the extender")
+    lints.add_argument("file", type=Path, metavar="FILE")
+    lints.set_defaults(run=lambda arguments: lint.run(arguments.file))
+
+    shows = commands.add_parser("status", help="the verdict on every node, from a running extender")
+    shows.add_argument("--server", default=status.DEFAULT_SERVER, metavar="URL", help="default: %(default)s")
+    shows.add_argument("-o", "--output", choices=("table", "json"), default="table", help="default: %(default)s")
+    shows.set_defaults(run=lambda arguments: status.run(arguments.server, arguments.output))
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # `readygate status | head`: the reader has had enough.
+        sys.stderr.close()
+        return 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

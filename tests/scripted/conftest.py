@@ -1,0 +1,34 @@
+"""One extender for all tests that only ask: starting one takes a second."""
+
+import pytest
+
+from tests.extender.builders import node_json, owner, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.extender_process import ExtenderProcess
+
+BROKEN = [f"b{i}" for i in range(500)]
+
+
+@pytest.fixture(scope="session")
+def extender(tmp_path_factory):
+    """Nodes h1, h2 healthy; u1 and BROKEN with a health pod that is not Ready; m1 without one; s1 with pods of another
+    DaemonSet and namespace, t1 with a terminating one, f1 with a failed one."""
+    with FakeApiServer() as api:
+        for name in ("h1", "h2", "u1", "m1", "s1", "t1", "f1", *BROKEN):
+            api.put(node_json(name, Ready="True"))
+        for name in ("h1", "h2"):
+            api.put(pod_json(name))
+        for name in ("u1", *BROKEN):
+            api.put(pod_json(name, Ready="False"))
+        api.put(pod_json("s1", name="other-set", owners=[owner("other")]))
+        api.put(pod_json("s1", name="other-namespace", namespace="default"))
+        terminating, failed = pod_json("t1"), pod_json("f1")
+        terminating["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:09Z"
+        failed["status"]["phase"] = "Failed"
+        api.put(terminating)
+        api.put(failed)
+        with ExtenderProcess(api, tmp_path_factory.mktemp("extender")) as process:
+            process.wait_ready()
+            yield process
+            assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
+            assert process.stop()[0] == 0

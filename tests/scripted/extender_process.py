@@ -1,0 +1,137 @@
+"""The real `python -m extender` against a fake API server, spoken to over real sockets."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import yaml
+
+from tests.contract.go_types import read_filter_result
+
+ROOT = Path(__file__).resolve().parents[2]
+ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
+
+
+class ExtenderProcess:
+    """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
+
+    def __init__(self, api, folder: Path, *, config=None, text=None):
+        self.folder = folder
+        self.config_path = folder / "extender.yaml"
+        base = {"listen": {"port": 0}, "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))}}
+        self.config_path.write_text(text if text is not None else yaml.safe_dump(base | (config or {})))
+        self.lines: list[str] = []
+        self.port = 0
+        self._listening = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "extender", "--config", str(self.config_path)],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if not self._listening.wait(20):
+            self.__exit__()
+            raise AssertionError(f"not listening: {self.lines}")
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(5)
+        self._reader.join(5)
+
+    def _read(self):
+        for line in self._process.stderr:
+            self.lines.append(line.rstrip("\n"))
+            found = re.search(r"listening address=\"127\.0\.0\.1\" port=(\d+)", line)
+            if found:
+                self.port = int(found[1])
+                self._listening.set()
+        self._listening.set()
+
+    @property
+    def master_pid(self):
+        return self._process.pid
+
+    @property
+    def log(self):
+        return "\n".join(self.lines)
+
+    def stop(self, number=signal.SIGTERM):
+        """Exit code, and the seconds it took."""
+        began = time.monotonic()
+        self._process.send_signal(number)
+        code = self._process.wait(15)
+        self._reader.join(5)
+        return code, time.monotonic() - began
+
+    def connection(self, timeout=10):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None):
+        """(status, headers, body) over a connection of its own."""
+        connection = self.connection()
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def post(self, value, path="/filter", headers=None):
+        """value: bytes as they are, or what becomes JSON."""
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return self.request("POST", path, body, {"Content-Type": "application/json"} | (headers or {}))
+
+    def filter(self, names=None, *, pod=ORDINARY_POD, nodes=None):
+        """The answer to a good request, checked in all that every answer has in common."""
+        status, headers, body = self.post({"Pod": pod, "Nodes": nodes, "NodeNames": names})
+        assert (status, headers["Content-Type"], headers["Content-Length"]) == (200, "application/json", str(len(body)))
+        return checked(body, names if nodes is None else None)
+
+    def raw(self, data: bytes, timeout=10):
+        """What comes back, up to the end of the connection, for bytes sent as they are."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as sock:
+            sock.sendall(data)
+            received = b""
+            while piece := sock.recv(65536):
+                received += piece
+            return received
+
+    def wait_ready(self, timeout_s=10.0, *, ready=True):
+        expected = 200 if ready else 503
+        self.wait(lambda: self.get("/readyz")[0] == expected, timeout_s)
+
+    def wait(self, condition, timeout_s=10.0):
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.02)
+
+
+def checked(body: bytes, names=None):
+    """X6, X7, X60: Go's types; no percent sign; survivors plus refusals are what was asked, each once, in order."""
+    result = read_filter_result(body)
+    assert b"%" not in body
+    assert result.FailedNodes == {}
+    if names is not None and not result.Error:
+        asked = list(dict.fromkeys(names))
+        assert result.NodeNames == [name for name in asked if name not in result.FailedAndUnresolvableNodes]
+        assert set(result.FailedAndUnresolvableNodes) == set(asked) - set(result.NodeNames)
+    return result

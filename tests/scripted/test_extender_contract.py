@@ -1,0 +1,176 @@
+"""What the extender answers, by the cases X of the contract: a real server, real sockets, strict types.
+
+Nodes: h* healthy; u1, b* with a health pod that is not Ready; m1 without one; s1, t1, f1 with pods that do not count.
+"""
+
+import json
+
+import pytest
+
+from extender import verdict
+from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from tests.extender.builders import AGENT_LABELS, owner
+from tests.scripted.conftest import BROKEN
+from tests.scripted.extender_process import ORDINARY_POD, checked
+
+
+@pytest.mark.parametrize(
+    ("names", "survivors", "refused"),
+    [
+        pytest.param(["h1", "u1", "h2"], ["h1", "h2"], {"u1": CLOSED_NOT_READY}, id="X1 mixed"),
+        pytest.param(["h2", "h1"], ["h2", "h1"], {}, id="X2 all healthy, in the order asked"),
+        pytest.param(["u1", "m1"], [], {"u1": CLOSED_NOT_READY, "m1": CLOSED_NO_HEALTH_POD}, id="X3 none healthy"),
+        pytest.param([], [], {}, id="X4 none asked"),
+        pytest.param(["m1", "x1"], [], dict.fromkeys(["m1", "x1"], CLOSED_NO_HEALTH_POD), id="X5 no pod, no node"),
+        pytest.param(["h1", "u1", "h1", "u1"], ["h1"], {"u1": CLOSED_NOT_READY}, id="X8 asked twice"),
+        pytest.param(["t1", "f1"], [], dict.fromkeys(["t1", "f1"], CLOSED_NO_HEALTH_POD), id="X52 terminating, failed"),
+        pytest.param(["s1"], [], {"s1": CLOSED_NO_HEALTH_POD}, id="X53 other DaemonSet, other namespace"),
+    ],
+)
+def test_names_mode(extender, names, survivors, refused):
+    result = extender.filter(names)
+    assert (result.NodeNames, result.FailedAndUnresolvableNodes, result.Nodes, result.Error) == (
+        survivors,
+        refused,
+        None,
+        "",
+    )
+
+
+def test_x6_reasons_are_few_and_constant_and_answers_repeat_byte_for_byte(extender):
+    request = {"Pod": ORDINARY_POD, "Nodes": None, "NodeNames": [*BROKEN, "x1", "m1"]}
+    first, second = extender.post(request)[2], extender.post(request)[2]
+    assert first == second
+    reasons = set(checked(first, request["NodeNames"]).FailedAndUnresolvableNodes.values())
+    assert reasons <= set(verdict.REASONS)
+    assert not [reason for reason in reasons if any(c.isdigit() or c == "%" for c in reason)]
+
+
+def test_x7_every_name_is_answered_once(extender):
+    names = [name for pair in zip(BROKEN, ["h1", "x1", "h2", "m1", "u1"] * 100, strict=True) for name in pair]
+    assert extender.filter(names).NodeNames == ["h1", "h2"]
+
+
+NODE = b'{"metadata":{"name":"h1","uid":"u","creationTimestamp":null},"spec":{ "x" : 1.50},"unknown":["\\u00e9",1e2]}'
+
+
+def test_x9_x10_nodes_mode_gives_the_same_bytes_back(extender):
+    other = b'{"metadata":{"name":"u1"}}'
+    body = b'{"Pod":{"metadata":{}},"Nodes":{"metadata":{},"items":[' + NODE + b"," + other + b']},"NodeNames":null}'
+    status, _, answer = extender.post(body)
+    result = checked(answer)
+    assert (status, result.NodeNames, result.FailedAndUnresolvableNodes) == (200, None, {"u1": CLOSED_NOT_READY})
+    assert b'"items":[' + NODE + b"]}" in answer
+
+
+def test_x11_both_shapes_are_answered_in_both(extender):
+    nodes = {"metadata": {}, "items": [{"metadata": {"name": name}} for name in ("h1", "u1")]}
+    result = extender.filter(["h1", "u1"], nodes=nodes)
+    assert (result.NodeNames, result.Nodes.items) == (["h1"], [{"metadata": {"name": "h1"}}])
+
+
+def test_x12_neither_shape_names_the_setting(extender):
+    assert "nodeCacheCapable" in extender.filter(None).Error
+
+
+def test_x13_items_null(extender):
+    result = extender.filter(None, nodes={"metadata": {}, "items": None})
+    assert (result.Nodes.items, result.Error) == ([], "")
+
+
+DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "survives"),
+    [
+        pytest.param(
+            {"metadata": {"namespace": "readygate-system", "labels": AGENT_LABELS, "ownerReferences": [owner()]}},
+            True,
+            id="X15 the health pod itself",
+        ),
+        pytest.param(DAEMON_POD, True, id="X16 another DaemonSet's pod"),
+        pytest.param(
+            {"metadata": {"ownerReferences": [owner(controller=False)]}}, False, id="X17 an owner that is no controller"
+        ),
+        pytest.param(
+            {"metadata": {"ownerReferences": [owner(apiVersion="extensions/v1beta1")]}},
+            False,
+            id="X17 wrong apiVersion",
+        ),
+        pytest.param({"metadata": {"ownerReferences": [owner(kind="Job")]}}, False, id="X17 another kind"),
+        pytest.param({"metadata": {"labels": AGENT_LABELS}}, False, id="X18 the health label elsewhere"),
+        pytest.param({}, False, id="X24 without metadata"),
+        pytest.param({"metadata": None, "spec": None}, False, id="X24 metadata null"),
+        pytest.param({"metadata": {"labels": None, "ownerReferences": None}}, False, id="X24 labels and owners null"),
+    ],
+)
+def test_exemptions(extender, pod, survives):
+    assert extender.filter(["u1"], pod=pod).NodeNames == (["u1"] if survives else [])
+
+
+@pytest.mark.parametrize("pod", [pytest.param(None, id="null"), pytest.param("absent", id="missing")])
+def test_x23_no_pod_is_an_error_a_user_can_read(extender, pod):
+    request = {"NodeNames": ["h1"], "Nodes": None} | ({} if pod == "absent" else {"Pod": pod})
+    status, _, body = extender.post(request)
+    assert (status, checked(body).Error) == (200, "readygate: the request holds no Pod")
+
+
+BAD = [
+    pytest.param(b"{", id="X25 malformed"),
+    pytest.param(b"", id="X25 empty"),
+    pytest.param(b"[]", id="X25 a list"),
+    pytest.param(b"null", id="X25 null"),
+    pytest.param(b'"x"', id="X25 a string"),
+    pytest.param(b"7", id="X25 a number"),
+    pytest.param(b'{"Pod":{},"NodeNames":[NaN]}', id="X26 NaN"),
+    pytest.param(b'{"Pod":{},"NodeNames":-Infinity}', id="X26 Infinity"),
+    pytest.param(b'{"Pod":{},"NodeNames":["h1"]}{}', id="X26 trailing bytes"),
+    pytest.param(b'\xef\xbb\xbf{"Pod":{},"NodeNames":["h1"]}', id="X26 byte order mark"),
+    pytest.param(b"[" * 100_000 + b"]" * 100_000, id="X27 deep lists"),
+    pytest.param(b'{"Pod":{"spec":{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}}", id="X27 deep inside the pod"),
+    pytest.param(b'{"Pod":{},"NodeNames":"h1"}', id="X28 a string"),
+    pytest.param(b'{"Pod":{},"NodeNames":[1,2]}', id="X28 numbers"),
+    pytest.param(b'{"Pod":{},"NodeNames":["h1",null]}', id="X28 a null"),
+    pytest.param(b'{"Pod":{},"NodeNames":["\xc3\x28"]}', id="bad UTF-8"),
+]
+
+
+@pytest.mark.parametrize("body", BAD)
+def test_bad_bodies_are_refused_and_harm_nothing(extender, body):
+    connection = extender.connection()
+    connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    answer = response.read()
+    assert (response.status, len(answer) < 400) == (400, True)
+    assert checked(answer).Error.startswith("readygate: ")
+    good = json.dumps({"Pod": {}, "NodeNames": ["h1"]})
+    connection.request("POST", "/filter", good)
+    assert checked(connection.getresponse().read(), ["h1"]).NodeNames == ["h1"]
+    connection.close()
+
+
+def test_x28_an_empty_name_is_not_echoed(extender):
+    result = extender.filter(["h1", ""])
+    assert (result.NodeNames, bool(result.Error)) == (None, True)
+
+
+def test_x26_of_doubled_keys_the_last_counts(extender):
+    assert checked(extender.post(b'{"Pod":{},"NodeNames":["u1"],"NodeNames":["h1"]}')[2]).NodeNames == ["h1"]
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        pytest.param({"pod": {}, "nodenames": ["h1"], "nodes": None}, id="X29 lower case"),
+        pytest.param({"Pod": {}, "NodeNames": ["h1"], "Extra": {"a": [1]}, "Nodes": None}, id="X30 unknown keys"),
+    ],
+)
+def test_keys(extender, request_body):
+    assert checked(extender.post(request_body)[2], ["h1"]).NodeNames == ["h1"]
+
+
+def test_x39_sixteen_thousand_names(extender):
+    names = [f"node-{i:05d}" for i in range(16_000)]
+    result = extender.filter([*names, "h1"])
+    assert (result.NodeNames, len(result.FailedAndUnresolvableNodes)) == (["h1"], 16_000)

@@ -1,0 +1,174 @@
+"""How the extender behaves on the wire, by the cases X of the contract: methods, paths, sizes, connections, metrics."""
+
+import json
+import re
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from extender.wire import BODY_LIMIT_NAMES_BYTES, BODY_LIMIT_NODES_BYTES
+from tests.scripted.extender_process import checked
+
+GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
+def test_x31_only_post(extender, method):
+    status, headers, _ = extender.request(method, "/filter")
+    assert (status, headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json; charset=utf-8", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "?"],
+)
+def test_x32_the_content_type_is_not_looked_at(extender, content_type):
+    status, _, body = extender.request("POST", "/filter", GOOD, {"Content-Type": content_type})
+    assert (status, checked(body).NodeNames) == (200, ["h1"])
+
+
+def test_x32_not_even_missed(extender):
+    answer = extender.raw(
+        b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD)
+    )
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("path", ["//filter", "/filter/", "///filter//", "/filter?a=b"])
+def test_x33_slashes_do_not_redirect(extender, path):
+    status, _, body = extender.post(GOOD, path=path)
+    assert (status, checked(body).NodeNames) == (200, ["h1"])
+
+
+@pytest.mark.parametrize("path", ["/", "/filters", "/filter/x", "/prioritize", "/%2e%2e/filter"])
+def test_other_paths_are_not_found(extender, path):
+    assert extender.post(GOOD, path=path)[0] == 404
+
+
+def padded(size, shape):
+    head = b'{"Pod":{},%b,"X":"' % shape
+    return head + b"x" * (size - len(head) - 2) + b'"}'
+
+
+NAMES = b'"NodeNames":["h1"]'
+NODES = b'"Nodes":{"items":[{"metadata":{"name":"h1"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "expected"),
+    [
+        pytest.param(BODY_LIMIT_NAMES_BYTES, NAMES, 200, id="names up to 8 MiB"),
+        pytest.param(BODY_LIMIT_NAMES_BYTES + 1, NAMES, 413, id="names beyond"),
+        pytest.param(BODY_LIMIT_NODES_BYTES, NODES, 200, id="nodes up to 64 MiB"),
+        pytest.param(BODY_LIMIT_NODES_BYTES + 1, NODES, 413, id="nodes beyond"),
+    ],
+)
+def test_x34_body_limits(extender, size, shape, expected):
+    connection = extender.connection()
+    connection.request("POST", "/filter", padded(size, shape))
+    response = connection.getresponse()
+    checked(response.read())
+    assert response.status == expected
+    connection.request("POST", "/filter", GOOD)
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def test_x34_a_huge_length_is_refused_at_once(extender):
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", extender.port), timeout=5) as sock:
+        sock.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n{")
+        assert b" 413 " in sock.recv(100)
+    assert time.monotonic() - began < 2
+
+
+def test_x34_chunked_bodies_count_too(extender):
+    connection = extender.connection()
+    connection.request("POST", "/filter", (b" " * 2**20 for _ in range(65)), encode_chunked=True)
+    assert connection.getresponse().status == 413
+    connection.close()
+    assert extender.post(GOOD)[0] == 200
+
+
+def test_chunked_body(extender):
+    connection = extender.connection()
+    connection.request("POST", "/filter", iter([GOOD[:7], GOOD[7:]]), encode_chunked=True)
+    assert checked(connection.getresponse().read()).NodeNames == ["h1"]
+    connection.close()
+
+
+def test_x35_an_encoded_body_is_refused(extender):
+    assert extender.post(GOOD, headers={"Content-Encoding": "gzip"})[0] == 415
+
+
+def test_x36_a_client_that_leaves_within_its_body_frees_the_thread(extender):
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", extender.port)) as sock:
+            sock.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n{")
+    assert extender.post(GOOD)[0] == 200
+
+
+def test_x40_an_idle_connection_is_kept_and_a_stalled_body_is_cut(extender):
+    """Idle past gunicorn's default of two seconds; the whole minute is tests/plane/test_extender_keepalive.py."""
+    idle = extender.connection()
+    with socket.create_connection(("127.0.0.1", extender.port), timeout=10) as stalled:
+        stalled.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n{")
+        idle.request("POST", "/filter", GOOD)
+        assert idle.getresponse().read()
+        before = idle.sock.getsockname()
+        assert b" 408 " in stalled.recv(100)
+    idle.request("POST", "/filter", GOOD)
+    assert idle.getresponse().status == 200
+    assert before == idle.sock.getsockname()
+    idle.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"POST /filter HTTP/1.0\r\n", b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"],
+    ids=["X41 HTTP/1.0", "X41 Connection: close"],
+)
+def test_answered_and_closed(extender, head):
+    answer = extender.raw(head + b"Content-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD))
+    assert checked(answer.partition(b"\r\n\r\n")[2]).NodeNames == ["h1"]
+
+
+def test_x38_many_at_once_get_the_same_answer(extender):
+    names = ["h1", *(f"x{i}" for i in range(811))]
+    body = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": names}).encode()
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(lambda _: extender.post(body)[2], range(64)))
+    assert len(set(answers)) == 1
+    checked(answers[0], names)
+
+
+def test_x58_metrics_can_be_read_under_load(extender):
+    stop = threading.Event()
+
+    def load():
+        while not stop.is_set():
+            extender.post(GOOD)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        texts = [extender.get("/metrics")[2].decode() for _ in range(5)]
+    finally:
+        stop.set()
+        thread.join()
+    assert len({len(re.findall(r"^readygate_", text, re.MULTILINE)) for text in texts[1:]}) == 1
+    assert 'readygate_request_duration_seconds_bucket{le="0.002",verb="filter"}' in texts[-1]
+    for result in ("answered", "malformed", "too_large", "not_synced"):
+        assert f'readygate_requests_total{{result="{result}",verb="filter"}}' in texts[-1]
+    assert not [line for line in texts[-1].splitlines() if "h1" in line]
+
+
+def test_x59_a_strange_name_in_the_path_is_one_escaped_line(extender):
+    before = len(extender.lines)
+    extender.raw(b'GET /\x1b[31m"\xc3\xa9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    extender.raw(b"GE\x1bT / HTTP/1.1\r\n\r\n")
+    assert extender.get("/livez")[0] == 200
+    assert not [line for line in extender.lines[before:] if "\x1b" in line or not line[:4].isdigit()]

@@ -1,0 +1,172 @@
+"""Two lives of the real process: one without an API server at first, one that is reloaded, hurt and interrupted."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.extender.builders import lease_json, node_json, owner, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.extender_process import ROOT, ExtenderProcess
+
+DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}
+
+
+def is_kick(request):
+    return request.method == "PATCH"
+
+
+def workers_of(process):
+    """Process ids; none for a moment after one has died."""
+    listed = subprocess.run(["pgrep", "-P", str(process.master_pid)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def test_a_life_that_begins_without_an_api_server(tmp_path):
+    config = {"gate": {"exempt": {"daemonSetPods": False}}, "kick": {"repeatAfterSeconds": 0.3}}
+    with FakeApiServer() as api:
+        for name in ("h1", "u1", "u2"):
+            api.put(node_json(name))
+        api.put(pod_json("h1"))
+        api.put(pod_json("u1", Ready="False"))
+        api.put(pod_json("u2", Ready="False"))
+        api.refuse()
+        with ExtenderProcess(api, tmp_path, config=config) as process:
+            is_not_ready_and_says_so_once(process)
+            api.listen()
+            process.wait_ready(timeout_s=30)
+            holds_daemonset_pods_back_as_configured(process)
+            kicks_what_was_refused_after_the_flip(process, api)
+            repeats_a_kick_until_it_is_taken(process, api)
+            shows_heartbeats(process, api)
+            keeps_its_verdicts_while_the_api_server_is_away(process, api)
+            ends_cleanly_with_an_idle_connection(process)
+            assert "Traceback" not in process.log
+
+
+def is_not_ready_and_says_so_once(process):
+    """X21."""
+    process.wait(lambda: "not synced yet" in process.log, timeout_s=15)
+    assert "not synced" in process.filter(["h1"]).Error
+    assert (process.get("/livez")[0], process.get("/readyz")[0]) == (200, 503)
+    # One for each cache, not one for each try.
+    assert len([line for line in process.lines if "ConnectionRefused" in line]) == 3
+
+
+def holds_daemonset_pods_back_as_configured(process):
+    """X16."""
+    assert process.filter(["u1"], pod=DAEMON_POD).NodeNames == []
+
+
+def kicks_what_was_refused_after_the_flip(process, api):
+    """X55: u1 was refused, u2 was not."""
+    api.put(pod_json("u1", Ready="False"))
+    assert process.filter(["u1", "h1"]).NodeNames == ["h1"]
+    api.put(pod_json("u2"))
+    api.put(pod_json("u1"))
+    sent = api.wait_requests(1, is_kick)
+    assert process.filter(["u1", "u2"]).NodeNames == ["u1", "u2"]
+    sent = api.wait_requests(2, is_kick)
+    assert [request.path for request in sent] == ["/api/v1/nodes/u1"] * 2
+    values = [json.loads(request.body)["metadata"]["annotations"]["readygate.dev/kick"] for request in sent]
+    assert len(set(values)) == 2
+    assert sent[1].at - sent[0].at > 0.25
+
+
+def repeats_a_kick_until_it_is_taken(process, api):
+    api.put(pod_json("u1", Ready="False"))
+    process.wait(lambda: process.filter(["u1"]).NodeNames == [])
+    api.answer_next(403, reason="Forbidden", method="PATCH", times=2)
+    api.put(pod_json("u1"))
+    api.wait_requests(2 + 4, is_kick)
+    assert 'readygate_kicks_total{result="Forbidden"} 2.0' in process.get("/metrics")[2].decode()
+
+
+def shows_heartbeats(process, api):
+    api.put(lease_json("h1", "2026-01-01T00:00:00.000000Z"))
+
+    def age():
+        nodes = {entry["node"]: entry for entry in json.loads(process.get("/api/v1/nodes")[2])["nodes"]}
+        return nodes["h1"]["heartbeatAgeSeconds"]
+
+    process.wait(lambda: age() is not None)
+
+
+def keeps_its_verdicts_while_the_api_server_is_away(process, api):
+    """X22, up to the limit; beyond it is a table with a clock of its own."""
+    before = process.log.count("ConnectionRefused")
+    api.refuse()
+    process.wait(lambda: process.log.count("ConnectionRefused") > before)
+    assert process.filter(["h1"]).NodeNames == ["h1"]
+    assert (process.get("/livez")[0], process.get("/readyz")[0]) == (200, 200)
+
+
+def ends_cleanly_with_an_idle_connection(process):
+    connection = process.connection()
+    connection.request("GET", "/livez")
+    connection.getresponse().read()
+    workers = workers_of(process)
+    code, took_s = process.stop()
+    assert (code, took_s < 8) == (0, True)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    connection.close()
+
+
+def test_a_life_that_is_reloaded_hurt_and_interrupted(tmp_path):
+    with FakeApiServer() as api:
+        api.put(node_json("u1"))
+        api.put(pod_json("u1", Ready="False"))
+        with ExtenderProcess(api, tmp_path, config={"gate": {"exempt": {"daemonSetPods": False}}}) as process:
+            process.wait_ready()
+            good = process.config_path.read_text()
+            keeps_its_configuration_when_the_new_one_is_bad(process, good)
+            takes_a_good_one_over(process, good)
+            replaces_a_worker_that_dies(process)
+            code, took_s = process.stop(signal.SIGINT)
+            assert (code, took_s < 8) == (130, True)
+            assert "Traceback" not in process.log
+
+
+def keeps_its_configuration_when_the_new_one_is_bad(process, good):
+    process.config_path.write_text(good + "nonsense: 1\n")
+    os.kill(process.master_pid, signal.SIGHUP)
+    process.wait(lambda: "configuration not taken over" in process.log)
+    assert "nonsense: unknown key" in process.log
+    process.wait_ready()
+
+
+def takes_a_good_one_over(process, good):
+    process.config_path.write_text(good.replace("daemonSetPods: false", "daemonSetPods: true"))
+    os.kill(process.master_pid, signal.SIGHUP)
+    process.wait(lambda: process.filter(["u1"], pod=DAEMON_POD).NodeNames == ["u1"])
+
+
+def replaces_a_worker_that_dies(process):
+    process.wait(lambda: len(workers_of(process)) == 1)  # the one of before the reload has gone
+    (worker,) = workers_of(process)
+    os.kill(worker, signal.SIGKILL)
+    process.wait(lambda: workers_of(process) not in ([], [worker]))
+    process.wait_ready()
+    assert process.filter(["u1"], pod=DAEMON_POD).NodeNames == ["u1"]
+
+
+def test_a_taken_port_is_one_line(tmp_path):
+    with FakeApiServer() as api, socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        kubeconfig = str(api.write_kubeconfig(tmp_path / "kubeconfig"))
+        path = tmp_path / "extender.yaml"
+        path.write_text(yaml.safe_dump({"listen": {"port": port}, "kubernetes": {"kubeconfig": kubeconfig}}))
+        command = [sys.executable, "-m", "extender", "--config", str(path)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"readygate-extender: cannot listen on 127.0.0.1 port {port}: Address already in use; "
+        "change listen.address or listen.port\n"
+    )
