@@ -34,18 +34,15 @@ def add_node(api: Api, name: str, *, cpu: str = "8", memory: str = "32Gi", pods:
 
 
 def add_health_daemon_set(api: Api, namespace: str = contract.NAMESPACE) -> Object:
-    """The owner the extender looks for. Its node selector matches no node: its pods are written by the test."""
+    """The owner the extender looks for; the plane must run without daemonset-controller, the test writes the pods."""
     labels = {contract.LABEL_NAME: contract.NAME_AGENT}
     return api.create(
         f"/apis/apps/v1/namespaces/{namespace}/daemonsets",
         {
             "metadata": {"name": contract.NAME_AGENT, "labels": labels},
             "spec": {
-                "selector": {"matchLabels": {**labels, "readygate.dev/written-by": "daemon-set"}},
-                "template": {
-                    "metadata": {"labels": {**labels, "readygate.dev/written-by": "daemon-set"}},
-                    "spec": {**pod_spec(), "nodeSelector": {"readygate.dev/no-such-node": "true"}},
-                },
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
             },
         },
     )

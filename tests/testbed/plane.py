@@ -34,6 +34,7 @@ class Plane:
     nodes: names that have a node identity by token; other identities get a certificate (`kubeconfig_for`).
     node_lifecycle: the controller manager taints nodes whose Lease is not renewed for `node_monitor_grace_s`; without
     it, bare Node objects stay as they were made, untainted.
+    without_controllers: of the controller manager, such as those whose work a test does itself.
     lasting: the plane stays when this process ends, under `name`, until the next up() or down() of that name.
     """
 
@@ -44,7 +45,7 @@ class Plane:
         nodes: Sequence[str] = NODE_NAMES,
         node_lifecycle: bool = False,
         node_monitor_grace_s: int = 50,
-        controllers: str = "*",
+        without_controllers: Sequence[str] = (),
         lasting: bool = False,
         progress: Progress = lambda _: None,
     ):
@@ -56,7 +57,7 @@ class Plane:
         self._nodes = nodes
         self._node_lifecycle = node_lifecycle
         self._node_monitor_grace_s = node_monitor_grace_s
-        self._controllers = controllers
+        self._without_controllers = without_controllers
         self._progress = progress
         self._processes: dict[str, Process] = {}
         self._tokens: dict[str, str] = {}
@@ -254,7 +255,7 @@ class Plane:
     def _start_controller_manager(self) -> None:
         port = free_port()
         certificate, key = self._serving
-        controllers = self._controllers if self._node_lifecycle else f"{self._controllers},-node-lifecycle-controller"
+        without = [*self._without_controllers, *([] if self._node_lifecycle else ["node-lifecycle-controller"])]
         process = self.run.process(
             "kube-controller-manager",
             [
@@ -269,7 +270,7 @@ class Plane:
                 f"--service-account-private-key-file={self._service_account_key}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
-                f"--controllers={controllers}",
+                f"--controllers={','.join(['*', *(f'-{name}' for name in without)])}",
                 "--node-monitor-period=1s",
                 f"--node-monitor-grace-period={self._node_monitor_grace_s}s",
             ],

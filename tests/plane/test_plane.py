@@ -1,0 +1,151 @@
+"""The control plane of ring 2 itself: identities, several at once, and nothing left behind."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kube import contract
+from tests.testbed import bare, binaries, identities
+from tests.testbed.api import Api, ApiError, wait_for
+from tests.testbed.plane import COMPONENTS, Plane
+from tests.testbed.processes import Identity
+from tests.testbed.programs import CHECKOUT
+from tests.testbed.runs import end_crashed_runs
+
+CRASHING = """
+import os, signal
+from tests.testbed.plane import Plane
+plane = Plane("crashing").up()
+orphan = plane.run.process("orphan-maker", ["sh", "-c", "setsid sleep 600 & exit 0"])
+orphan.start()
+print(*(identity.pid for identity in plane.run.ledger.processes.values()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_start_is_recorded(plane: Plane, artefacts: Path):
+    (artefacts / "plane.json").write_text(json.dumps({"start_s": round(plane.start_s, 1)}))
+    assert plane.stands()
+
+
+def _api_of(plane: Plane, user: str) -> Api:
+    document = json.loads(plane.kubeconfig_for(user).read_text())
+    return Api(plane.server, ca=plane.folder / "pki" / "ca.crt", token=document["users"][0]["user"]["token"])
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        pytest.param(f"/api/v1/namespaces/{contract.NAMESPACE}/pods", True, id="health pods"),
+        pytest.param("/api/v1/nodes", True, id="nodes"),
+        pytest.param("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", True, id="kubelet Leases"),
+        pytest.param("/api/v1/pods", False, id="not the pods of all"),
+        pytest.param("/api/v1/namespaces/default/pods", False, id="not the pods of another namespace"),
+        pytest.param("/api/v1/secrets", False, id="not secrets"),
+        pytest.param("/apis/coordination.k8s.io/v1/leases", False, id="not other Leases"),
+    ],
+)
+def test_what_the_extender_may_list(plane: Plane, path: str, allowed: bool):
+    api = _api_of(plane, identities.EXTENDER)
+    try:
+        api.get(path)
+        seen = True
+    except ApiError as e:
+        seen = e.reason != "Forbidden"
+    assert allowed == seen
+
+
+def test_a_node_identity_writes_its_own_node_only(plane: Plane):
+    bare.add_node(plane.api, "node-1")
+    bare.add_node(plane.api, "node-2")
+    try:
+        api = _api_of(plane, "system:node:node-1")
+        note = {"metadata": {"annotations": {"readygate.dev/test": "x"}}}
+        api.patch("/api/v1/nodes/node-1", note)
+        with pytest.raises(ApiError, match="Forbidden"):
+            api.patch("/api/v1/nodes/node-2", note)
+    finally:
+        for name in ("node-1", "node-2"):
+            plane.api.delete(f"/api/v1/nodes/{name}")
+
+
+def test_an_identity_unknown_at_the_start_gets_a_certificate(plane: Plane):
+    kubeconfig = plane.kubeconfig_for("somebody", ["some-group"])
+    said = subprocess.run(
+        [plane.kubectl, f"--kubeconfig={kubeconfig}", "auth", "whoami", "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+    )
+    user = json.loads(said.stdout)["status"]["userInfo"]
+    assert user["username"] == "somebody"
+    assert "some-group" in user["groups"]
+
+
+@pytest.mark.timeout(240)
+def test_a_crashed_run_is_ended_by_the_next_and_its_neighbour_is_not(plane: Plane):
+    crashed = subprocess.run(
+        [sys.executable, "-c", CRASHING], cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert crashed.returncode == -signal.SIGKILL, crashed.stderr
+    left = [identity for pid in crashed.stdout.split() if (identity := Identity.of(int(pid)))]
+    orphans = _sleeping_orphans()
+    assert len(left) >= len(COMPONENTS)
+    assert orphans
+
+    ended = end_crashed_runs()
+
+    assert [name for name in ended if name.startswith("crashing-")]
+    assert [] == [identity for identity in [*left, *orphans] if identity.alive()]
+    assert plane.stands()
+    assert plane.api.ready()
+
+
+def _sleeping_orphans() -> list[Identity]:
+    """What the crashed run's short-lived child left: nobody has its pid but /proc."""
+
+    def look() -> list[Identity]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                try:
+                    line, environ = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+                except OSError:
+                    continue
+                if line == b"sleep\x00600\x00" and b"/crashing-" in environ:
+                    found.append(Identity.of(int(entry.name)))
+        return [identity for identity in found if identity]
+
+    return wait_for(look, timeout_s=5) or []
+
+
+def test_ready_made_binaries_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in binaries.COMPONENTS:
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("READYGATE_KUBE_BIN_DIR", str(tmp_path))
+    assert binaries.kube_binaries() == tmp_path
+
+
+def test_missing_ready_made_binaries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in binaries.COMPONENTS:
+        (tmp_path / name).touch(mode=0o755)
+    (tmp_path / "etcd").unlink()
+    (tmp_path / "kubelet").chmod(0o644)
+    monkeypatch.setenv("READYGATE_KUBE_BIN_DIR", str(tmp_path))
+    with pytest.raises(binaries.BinariesMissing, match=f"{tmp_path} lacks etcd, kubelet: "):
+        binaries.kube_binaries()
+
+
+def test_a_change_of_the_module_is_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    before = binaries.cache_key()
+    for name in ("go.mod", "go.sum", "main.go"):
+        (tmp_path / name).write_bytes((binaries.SOURCE / name).read_bytes())
+    monkeypatch.setattr(binaries, "SOURCE", tmp_path)
+    assert before == binaries.cache_key()
+    (tmp_path / "main.go").open("a").write("\n")
+    assert before != binaries.cache_key()
