@@ -6,6 +6,7 @@ status. When it stops it ends its containers and says so in the statuses; see `r
 
 import time
 from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from agent.lifecycle import Service
@@ -20,14 +21,13 @@ from agent.prober.execution import RuntimeUnavailable, run_command
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results, Update
 from agent.runtime.process import ProcessRuntime
+from agent.server import Family, HealthServer, Page, livez_page, metrics_page, process_families
 from agent.settings import Settings
 from agent.source import PodSource, PodTable
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from kube.auth import connect
 from kube.client import Client
-
-USER_AGENT = "readygate-agent/kubelet"
 
 
 def build(settings: Settings) -> list[Service]:
@@ -39,7 +39,7 @@ def build(settings: Settings) -> list[Service]:
     if node is None:
         raise ValueError("settings without the section kubelet")
     connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
-    client = Client(connection, user_agent=USER_AGENT)
+    client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
     inbox = Inbox()
     table = PodTable(inbox.put)
     runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_change=inbox.put)
@@ -93,7 +93,42 @@ def build(settings: Settings) -> list[Service]:
         update_s=float(node.node_status_update_seconds),
     )
     lease = LeaseKeeper(client, node.node_name, duration_s=node.lease_duration_seconds)
-    return [statuses, runtime, prober, loop, source, reporter, lease]
+    services: list[Service] = []
+    pages = {
+        "/livez": lambda: livez_page(services, time.monotonic()),
+        "/readyz": lambda: readyz_page(reporter, source),
+        "/metrics": lambda: metrics_page(families(prober)),
+    }
+    # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
+    server = HealthServer(settings.listen.address, settings.listen.port, pages)
+    services += [server, statuses, runtime, prober, loop, source, reporter, lease]
+    return services
+
+
+def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
+    """200 once the Node is registered and its pods are known."""
+    waiting = [
+        *([] if reporter.registered else ["the node is not registered yet\n"]),
+        *([] if source.synced else ["the pods of the node are not known yet\n"]),
+    ]
+    return Page(503, "".join(waiting)) if waiting else Page(200, "ok\n")
+
+
+def families(prober: ProberManager) -> list[Family]:
+    """What /metrics shows."""
+    labels = ("probe_type", "result", "container", "pod", "namespace", "pod_uid")
+    samples = [(dict(zip(labels, key, strict=True)), float(count)) for key, count in prober.totals().items()]
+    return [
+        *process_families(product_version(), "kubelet"),
+        Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
+    ]
+
+
+def product_version() -> str:
+    try:
+        return version("readygate")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def node_errors(runtime: Service, loop: Service, now: float) -> list[str]:

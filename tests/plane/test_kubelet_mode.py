@@ -1,0 +1,204 @@
+"""An agent in mode `kubelet` before a real API server, with a node's rights: it is a node like any other."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.testbed.api import condition, wait_for
+from tests.testbed.bare import pod_spec
+from tests.testbed.plane import Plane
+from tests.testbed.programs import Agent, fetch
+
+NODE = "node-16"
+NAMESPACE = "default"
+PORT = 8080
+# Answers 200 while the file `fit` is there: what a test takes away makes the probe fail.
+SERVER = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if os.path.exists(sys.argv[2]) else 503)
+        self.end_headers()
+    def log_message(self, *args): pass
+http.server.HTTPServer((sys.argv[1], 8080), Handler).serve_forever()
+"""
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
+
+
+@pytest.fixture(scope="module")
+def plane(say):
+    """A control plane of its own: with the DaemonSet controller, and with the controller that looks after nodes."""
+    with Plane("kubelet-mode", node_lifecycle=True, progress=say) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def agent(plane, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agent")
+    agent = Agent(plane, NODE, pod_cidr="127.20.16.0/24", folder=folder, leaseDurationSeconds=4)
+    agent.start()
+    try:
+        assert wait_for(lambda: node_is(plane, "True"), timeout_s=15), "the node did not become Ready"
+        yield agent
+    finally:
+        agent.process.stop()
+        plane.api.delete(f"/api/v1/nodes/{NODE}")
+
+
+@pytest.fixture
+def health(plane, agent, tmp_path):  # noqa: ARG001 - the node must be there
+    """A DaemonSet for this node only, with one HTTP readiness probe a second."""
+    fit = tmp_path / "fit"
+    fit.touch()
+    labels = {"app": "kubelet-mode-test"}
+    spec = pod_spec([sys.executable, "-c", SERVER, "$(READYGATE_POD_IP)", str(fit)])
+    spec["containers"][0]["readinessProbe"] = {
+        "httpGet": {"port": PORT},
+        "periodSeconds": 1,
+        "failureThreshold": 1,
+    }
+    spec["nodeSelector"] = {"kubernetes.io/hostname": NODE}
+    spec["terminationGracePeriodSeconds"] = 5
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"
+    plane.wait_namespace(NAMESPACE)
+    plane.api.create(
+        path,
+        {
+            "metadata": {"name": "kubelet-mode-test"},
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
+        },
+    )
+    yield Health(plane, fit)
+    plane.api.delete(f"{path}/kubelet-mode-test")
+    assert wait_for(lambda: not Health(plane, fit).pods(), timeout_s=15), "its pods are still there"
+
+
+class Health:
+    def __init__(self, plane, fit: Path):
+        self.plane = plane
+        self.fit = fit
+
+    def pods(self):
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3Dkubelet-mode-test"
+        return self.plane.api.items(path)
+
+    def wait(self, ready: str, *, timeout_s: float = 10):
+        def look():
+            found = [p for p in self.pods() if condition(p, "Ready").get("status") == ready]
+            return found[0] if found else None
+
+        pod = wait_for(look, timeout_s=timeout_s)
+        assert pod, f"Ready did not become {ready}: {[p['status'] for p in self.pods()]}"
+        return pod
+
+
+def node_is(plane, ready: str):
+    nodes = [n for n in plane.api.items("/api/v1/nodes") if n["metadata"]["name"] == NODE]
+    return nodes and condition(nodes[0], "Ready").get("status") == ready and nodes[0]
+
+
+def test_the_node_is_registered_and_ready(plane, agent):
+    node = node_is(plane, "True")
+    labels = node["metadata"]["labels"]
+    assert {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"} <= labels.keys()
+    assert {"cpu": "4", "memory": "8Gi", "pods": "110"}.items() <= node["status"]["allocatable"].items()
+    assert {"type": "InternalIP", "address": "127.20.16.1"} in node["status"]["addresses"]
+    assert {c["type"]: c["status"] for c in node["status"]["conditions"]} == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
+    assert wait_for(lambda: fetch(f"http://127.0.0.1:{agent.port}/readyz")[0] == 200, timeout_s=5)
+    assert fetch(f"http://127.0.0.1:{agent.port}/livez") == (200, "ok\n")
+
+
+@pytest.mark.usefixtures("agent")
+def test_the_lease_is_renewed(plane):
+    first = plane.api.get(LEASE)
+    owner = first["metadata"].get("ownerReferences", [{}])[0]
+    assert (first["spec"]["holderIdentity"], first["spec"]["leaseDurationSeconds"]) == (NODE, 4)
+    assert owner.get("kind", "Node") == "Node"
+    renewed = wait_for(
+        lambda: plane.api.get(LEASE)["spec"]["renewTime"] > first["spec"]["renewTime"], timeout_s=3, every_s=0.1
+    )
+    assert renewed, "not renewed within three quarters of its duration"
+
+
+def test_a_daemon_set_pod_follows_its_probe_and_ends_cleanly(plane, health):
+    pod = health.wait("True")
+    status = pod["status"]
+    assert (status["phase"], status["hostIP"]) == ("Running", "127.20.16.1")
+    assert status["podIP"].startswith("127.20.16.")
+    assert [c["ready"] and c["started"] for c in status["containerStatuses"]] == [True]
+
+    health.fit.unlink()
+    started = time.monotonic()
+    sick = health.wait("False")
+    assert time.monotonic() - started < 4
+    assert condition(sick, "Ready")["message"] == "containers with unready status: [main]"
+    assert sick["status"]["phase"] == "Running"
+
+    health.fit.touch()
+    health.wait("True")
+
+    plane.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}")
+    gone = wait_for(lambda: pod["metadata"]["uid"] not in {p["metadata"]["uid"] for p in health.pods()}, timeout_s=10)
+    assert gone, "the deleted pod is still there"
+    assert health.wait("True")["metadata"]["uid"] != pod["metadata"]["uid"]
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_pod_that_ends_gets_a_terminal_phase(plane):
+    name = "ends-well"
+    spec = {**pod_spec(["/bin/sh", "-c", "exit 0"]), "restartPolicy": "Never", "nodeName": NODE}
+    plane.wait_namespace(NAMESPACE)
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    plane.api.create(path, {"metadata": {"name": name}, "spec": spec})
+    ended = wait_for(lambda: in_phase(plane, f"{path}/{name}", "Succeeded"), timeout_s=10)
+    assert ended, plane.api.get(f"{path}/{name}")["status"]
+    assert condition(ended, "Ready")["reason"] == "PodCompleted"
+    plane.api.delete(f"{path}/{name}")
+    assert wait_for(lambda: name not in {p["metadata"]["name"] for p in plane.api.items(path)}, timeout_s=10)
+
+
+def in_phase(plane, path, phase):
+    pod = plane.api.get(path)
+    return pod if pod["status"]["phase"] == phase else None
+
+
+def test_a_killed_agent_leaves_processes_that_the_next_one_ends(agent, health):
+    before = health.wait("True")
+    pids = container_pids()
+    assert len(pids) == 1
+    agent.process.kill()
+    assert container_pids() == pids
+    agent.start()
+
+    def restarted():
+        pod = health.pods()[0]
+        counts = [c["restartCount"] for c in pod["status"].get("containerStatuses") or []]
+        return counts == [1] and condition(pod, "Ready").get("status") == "True" and pod
+
+    after = wait_for(restarted, timeout_s=15)
+    assert after, [p["status"] for p in health.pods()]
+    assert before["metadata"]["uid"] == after["metadata"]["uid"]
+    assert after["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 137
+    assert not pids & container_pids()
+
+
+def container_pids() -> set[int]:
+    """Processes of this test's server."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if SERVER.encode() in command:
+                found.add(int(entry.name))
+    return found
