@@ -10,7 +10,7 @@ from tests.bench.arms import ROOT
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
 from tests.testbed.binaries import BinariesMissing
-from tests.testbed.processes import ProcessFailed
+from tests.testbed.processes import ProcessError
 
 SUITES: dict[str, Callable[..., list[Figure]]] = {
     "filter": filter_latency.measure,
@@ -35,7 +35,7 @@ def main() -> int:
     for name in arguments.only or SUITES:
         try:
             figures += SUITES[name](progress, quick=arguments.quick)
-        except (MeasurementError, BinariesMissing, ProcessFailed) as e:
+        except (MeasurementError, BinariesMissing, ProcessError) as e:
             failed += 1
             print(f"{name}: FAILED: {e}", file=sys.stderr, flush=True)
     path = ROOT / "build" / "bench.json"

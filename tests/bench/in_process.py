@@ -1,7 +1,7 @@
 """python -m tests.bench.in_process FOLDER CONFIG BODY: what one filter call costs inside the application, no server.
 
-FOLDER: the service account, as in `as_pod`. Prints one JSON object: microseconds (medians) of the whole WSGI call and of
-its parts each by itself, and the functions where a profiler saw the time go. One thread asks: nothing waits.
+FOLDER: the service account, as in `as_pod`. Prints one JSON object: microseconds (medians) of the whole WSGI call and
+of its parts each by itself, and the functions where a profiler saw the time go. One thread asks: nothing waits.
 """
 
 import cProfile
