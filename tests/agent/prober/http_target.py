@@ -3,9 +3,11 @@
 import contextlib
 import socket
 import ssl
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 Answer = Callable[["Call"], None]
 
@@ -46,7 +48,7 @@ class Target:
         self.calls: list[Call] = []
         self.stopped = threading.Event()
 
-    def __enter__(self) -> "Target":
+    def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
@@ -81,15 +83,10 @@ class Target:
 
 def self_signed(folder: Path) -> ssl.SSLContext:
     """A server context with a certificate nobody knows, made with the openssl command."""
-    import subprocess
-
     key, certificate = folder / "key.pem", folder / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-subj", "/CN=nobody", "-days", "1"]
-        + ["-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )
+    request = ["req", "-x509", "-newkey", "rsa:1024", "-nodes", "-subj", "/CN=nobody", "-days", "1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(["openssl", *request, *files], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.load_cert_chain(certificate, key)
