@@ -1,0 +1,65 @@
+"""Where two programs meet, without a network: kube-scheduler's own request, and the agent's own patch."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.publish import Wanted, condition_patch
+from extender.app import create_app
+from extender.index import NodeIndex
+from extender.services import Services
+from extender.settings import parse
+from kube import contract
+from tests.contract.go_types import read_filter_result
+from tests.extender.builders import node, pod, pod_json, seen
+
+# Recorded from a real kube-scheduler 1.36.3 with nodeCacheCapable true.
+REQUEST = Path(__file__).with_name("filter_request.json").read_bytes()
+
+
+class Fresh:
+    synced = True
+    counters: dict[str, int] = {}  # noqa: RUF012
+
+    def age_s(self, _now):
+        return 0.0
+
+
+def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
+    first, second, third = json.loads(REQUEST)["NodeNames"]
+    services = Services(parse(""), None)
+    services.watch_with({"pods": Fresh(), "nodes": Fresh()}, required=("pods", "nodes"))
+    services.index.replace_nodes([node(first), node(second), node(third)])
+    services.index.replace_pods([pod(first), pod(second, Ready="False"), pod(third)])
+    answer = create_app(services).test_client().post("/filter", data=REQUEST, content_type="application/json").data
+    assert (
+        answer
+        == (
+            f'{{"Nodes":null,"NodeNames":["{first}","{third}"],"FailedNodes":{{}},'
+            f'"FailedAndUnresolvableNodes":{{"{second}":"{contract.CLOSED_NOT_READY}"}},"Error":""}}'
+        ).encode()
+    )
+    read_filter_result(answer)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param("True", "", id="healthy opens"),
+        pytest.param("False", contract.CLOSED_UNHEALTHY, id="unhealthy closes though Ready lags"),
+        pytest.param("Unknown", contract.CLOSED_UNKNOWN, id="unknown closes"),
+    ],
+)
+def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
+    wanted = Wanted(status=status, reason=contract.REASON_CHECK_FAILED, message="cni: no configuration")
+    patch = json.loads(condition_patch("uid-agent-n1", wanted, "2026-01-01T00:00:05Z"))
+    before = pod_json("n1")
+    assert patch["metadata"]["uid"] == before["metadata"]["uid"]
+    before["status"]["conditions"] += patch["status"]["conditions"]
+    index = NodeIndex(daemon_set="readygate-agent", missing_grace_s=30, heartbeat_limit_s=0, on_release=lambda _: None)
+    index.replace_nodes([node("n1")])
+    index.replace_pods([seen(type(pod("n1")), before)])
+    assert index.reasons == {"n1": expected}
+    if expected:
+        assert "cni: no configuration" in index.states()["n1"].verdict.evidence
