@@ -1,5 +1,8 @@
 """Service account credentials: rotation by the monotonic clock, and one line for each way they can be missing."""
 
+import subprocess
+import sys
+
 import pytest
 
 from kube import auth
@@ -79,3 +82,8 @@ def test_connect_without_a_file_is_in_cluster(monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(CredentialsInvalid, match="not inside a pod"):
         auth.connect(None)
+
+
+def test_in_cluster_costs_no_import_of_the_package_kubernetes():
+    program = "import sys, kube.reflector, kube.auth; sys.exit('kubernetes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=20).returncode == 0

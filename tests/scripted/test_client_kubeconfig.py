@@ -4,11 +4,12 @@ import base64
 import json
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from kube import errors, kubeconfig, paths
-from kube.auth import connect
+from kube.auth import connect, in_cluster
 from kube.client import Client
 from kube.errors import CredentialsInvalid
 from tests.fakes.api_server import FakeApiServer
@@ -87,6 +88,15 @@ def test_a_watch_over_tls_is_unblocked_by_close(authority, tmp_path):
         client.close()
         stream.close()
         assert (first, list(lines), time.monotonic() - began < 0.5) == ("ADDED", [], True)
+
+
+def test_a_pod_needs_no_file(authority, tmp_path):
+    (tmp_path / "token").write_text("of-the-pod")
+    (tmp_path / "ca.crt").write_bytes((authority.folder / "ca.crt").read_bytes())
+    with FakeApiServer(tls=authority.server_context()) as api:
+        api.tokens = {"of-the-pod"}
+        host, port = api.url.removeprefix("https://").split(":")
+        assert get(in_cluster(tmp_path, {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}))
 
 
 def test_a_token_is_sent(api, tmp_path):
@@ -199,7 +209,5 @@ def test_the_address_may_be_overridden(api, tmp_path):
 
 @pytest.mark.parametrize("server", ["10.0.0.1:6443", "https://", "https://host:port", "ftp://h"])
 def test_an_address_that_cannot_be_used_is_told_at_once(api, server):
-    from dataclasses import replace
-
     with pytest.raises(CredentialsInvalid, match="give it as https://host:port"):
         Client(replace(api.connection(), server=server), user_agent="t")

@@ -1,12 +1,14 @@
 """A watch of the client over a real socket."""
 
+import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
 from kube import errors, paths
-from kube.auth import TokenFile
+from kube.auth import Anonymous, Connection, TokenFile
 from kube.client import Client
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
@@ -96,3 +98,52 @@ def test_nothing_stays_open_after_many_watches(api, client):
     api.wait(lambda: not api._connections, 2, "the connections to close")
     api.put(node("n"))
     assert api.watchers() == 0
+
+
+def test_a_peer_that_vanishes_is_noticed_by_the_kernel(client):
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        sock = stream._connection.sock
+        level = socket.IPPROTO_TCP
+        found = [sock.getsockopt(level, o) for o in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)]
+        kept_alive = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert (kept_alive, found, sock.getsockopt(level, socket.TCP_USER_TIMEOUT)) == (1, [20, 3, 3], 30_000)
+
+
+@pytest.fixture
+def full():
+    """The address of a listener whose queue is full: connecting to it neither succeeds nor fails."""
+    with socket.socket() as listener, ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):
+            other = waiting.enter_context(socket.socket())
+            other.setblocking(False)
+            other.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_the_deadline_holds_while_connecting(full):
+    client = Client(Connection(full, None, Anonymous()), user_agent="t", deadline_s=0.3)
+    began = time.monotonic()
+    with pytest.raises(errors.DeadlineExceeded):
+        client.get(paths.nodes())
+    client.close()
+    assert time.monotonic() - began < 1.0
+
+
+def test_close_unblocks_who_is_connecting(full):
+    client = Client(Connection(full, None, Anonymous()), user_agent="t", deadline_s=30)
+    caught: list[errors.KubeError] = []
+
+    def connect() -> None:
+        try:
+            client.watch(paths.nodes(), query={})
+        except errors.KubeError as e:
+            caught.append(e)
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    time.sleep(0.1)
+    client.close()
+    thread.join(1)
+    assert [e.reason for e in caught] == ["Closed"]
