@@ -1,0 +1,41 @@
+"""What the agent does not load: asked in a fresh process."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys
+from agent import __main__, settings
+text = b'mode: pod\\nlisten: {{address: 127.0.0.1}}\\nchecks: [{{name: cni, cni: {{}}}}]\\n{more}'
+loaded = settings.parse(text, {{}})
+try:
+    __main__.build(loaded)
+except Exception as e:
+    print(type(e).__name__)
+watched = {{"flask", "kubernetes", "urllib3", "grpc", "gunicorn", "prometheus_client"}}
+print(*sorted({{name.partition(".")[0] for name in sys.modules}} & watched))
+"""
+PUBLISH = "condition: {{publish: true, podName: p, podNamespace: n, podUID: u}}\\n"
+
+
+def loaded(more: str) -> str:
+    script = SCRIPT.format(more=more.replace("{{", "{").replace("}}", "}"))
+    environ = {"PATH": "/usr/bin:/bin"}
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30, env=environ
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param("", "\n", id="checks alone: not even an HTTP client"),
+        pytest.param(
+            PUBLISH, "CredentialsInvalid\nurllib3\n", id="in a cluster: urllib3, never the package kubernetes"
+        ),
+    ],
+)
+def test_only_what_is_used_is_imported(more: str, expected: str) -> None:
+    assert expected == loaded(more)

@@ -1,0 +1,161 @@
+"""The configuration file: what it may say, and the one line for what it may not."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import settings
+from agent.explain import SettingsError
+
+CHECKS = "checks: [{name: cni, cni: {}}]\n"
+KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"
+ROOT_KEYS = "checks, condition, kubelet, kubernetes, listen, log, mode"
+
+
+def parse(text: str, **environ: str) -> settings.Settings:
+    return settings.parse(text.encode(), environ)
+
+
+def test_defaults_of_mode_pod() -> None:
+    found = parse("mode: pod\n" + CHECKS)
+    assert ("0.0.0.0", 9375, "info") == (found.listen.address, found.listen.port, found.log.level)
+    check = found.checks[0]
+    assert ("/etc/cni/net.d", ("/opt/cni/bin",)) == (check.cni.conf_dir, check.cni.bin_dirs)
+    assert (0, 10, 1, 1, 3, "gate") == (
+        check.initial_delay_seconds,
+        check.period_seconds,
+        check.timeout_seconds,
+        check.success_threshold,
+        check.failure_threshold,
+        check.severity,
+    )
+
+
+def test_defaults_of_mode_kubelet() -> None:
+    kubelet = parse(KUBELET + "}").kubelet
+    assert ({"cpu": "4", "memory": "8Gi", "pods": "110"}, 40, 10, 110) == (
+        kubelet.capacity,
+        kubelet.lease_duration_seconds,
+        kubelet.node_status_update_seconds,
+        kubelet.max_pods,
+    )
+
+
+def test_whole_numbers_are_quantities_too() -> None:
+    assert {"cpu": "4", "memory": "8Gi"} == parse(KUBELET + ", capacity: {cpu: 4, memory: 8Gi}}").kubelet.capacity
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        parse("mode: pod\n" + CHECKS).mode = "kubelet"
+
+
+def test_references_to_the_environment() -> None:
+    text = "mode: pod\nlisten: {address: $(POD_IP)}\ncondition: {publish: true, podNamespace: here}\n" + CHECKS
+    found = parse(text, POD_IP="10.0.0.1", POD_NAME="p", POD_UID="u")
+    assert ("10.0.0.1", "p", "here", "u") == (
+        found.listen.address,
+        found.condition.pod_name,
+        found.condition.pod_namespace,
+        found.condition.pod_uid,
+    )
+
+
+def test_commands_are_never_expanded() -> None:
+    found = parse("mode: pod\nchecks: [{name: x, exec: {command: [sh, -c, echo $(date)]}}]")
+    assert found.checks[0].exec.command == ("sh", "-c", "echo $(date)")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", "expected a mapping with the key mode (pod or kubelet)", id="an empty file"),
+        pytest.param("[1]", "expected a mapping with the key mode (pod or kubelet)", id="a list"),
+        pytest.param("a: [", "not valid YAML: while parsing a flow node", id="no YAML"),
+        pytest.param("listen: {}", "mode: missing; required here: mode", id="no mode"),
+        pytest.param("mode: pods", "mode: invalid enum value 'pods'; allowed: pod, kubelet", id="another mode"),
+        pytest.param("mode: pod\nchekcs: []", f"chekcs: unknown key; allowed: {ROOT_KEYS}", id="an unknown key"),
+        pytest.param("mode: pod\n1: 2", "the file", id="a key that is no text"),
+        pytest.param("mode: pod\nlisten: {port: '80'}", "listen.port: expected `int`, got `str`", id="a wrong type"),
+        pytest.param("mode: pod\nlisten: {port: 0}", "listen.port: expected `int` >= 1", id="a port of 0"),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, cni: {confdir: x}}]",
+            "checks[0].cni.confdir: unknown key; allowed: binDirs, confDir",
+            id="an unknown key deep down",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, cni: {}, severity: fatal}]",
+            "checks[0].severity: invalid enum value 'fatal'; allowed: gate, warn",
+            id="another severity",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, cni: {}, periodSeconds: -1}]",
+            "checks[0].periodSeconds: expected `int` >= 0",
+            id="a negative period",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: A b, cni: {}}]", "checks[0].name: expected `str`", id="a name with a space"
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a}]", "checks[0]: must specify a handler type: one of", id="no handler"
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, cni: {}, tcpSocket: {port: 1}}]",
+            "checks[0].tcpSocket: may not specify more than 1 handler type; keep one of cni, tcpSocket",
+            id="two handlers",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, exec: {command: []}}]", "checks[0].exec.command: ", id="an empty command"
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, httpGet: {port: 1, scheme: FTP}}]",
+            "checks[0].httpGet.scheme: invalid enum value 'FTP'; allowed: HTTP, HTTPS",
+            id="another scheme",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}]",
+            "checks[0].httpGet.httpHeaders[0].name: ",
+            id="a header name with a space",
+        ),
+        pytest.param(
+            "mode: pod\nchecks: [{name: a, cni: {}}, {name: a, cni: {}}]",
+            "checks[1].name: a is used twice",
+            id="a name twice",
+        ),
+        pytest.param("mode: pod", "checks: missing; mode pod needs at least one check", id="no checks"),
+        pytest.param("mode: kubelet", "kubelet: missing; mode kubelet needs nodeName", id="no kubelet"),
+        pytest.param(KUBELET + "}\n" + CHECKS, "checks: only for mode pod", id="checks in mode kubelet"),
+        pytest.param(
+            "mode: pod\n" + CHECKS + KUBELET[14:] + "}", "kubelet: only for mode kubelet", id="kubelet in mode pod"
+        ),
+        pytest.param(
+            KUBELET.replace("/24", "/33") + "}", "kubelet.podCIDR: '127.20.1.0/33' does not", id="a broken CIDR"
+        ),
+        pytest.param(
+            KUBELET.replace("/24", "/32") + "}", "kubelet.podCIDR: must be an IPv4 network", id="a narrow CIDR"
+        ),
+        pytest.param(
+            KUBELET.replace("nodeName: n", "nodeName: N_1") + "}", "kubelet.nodeName: not a DNS name", id="a node name"
+        ),
+        pytest.param(KUBELET + ", capacity: {cpu: many}}", "kubelet.capacity", id="no quantity"),
+        pytest.param(
+            "mode: pod\nlisten: {address: $(POD_IP)}\n" + CHECKS,
+            "listen.address: the environment variable POD_IP is not set",
+            id="an environment variable that is not there",
+        ),
+        pytest.param(
+            "mode: pod\ncondition: {publish: true}\n" + CHECKS, "condition.podName: the environment", id="no pod"
+        ),
+        pytest.param("mode: " + "[" * 1000, "not valid YAML", id="a deep file"),
+    ],
+)
+def test_one_line_names_the_key_and_the_cause(text: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(expected)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file or directory; give an existing file"):
+        settings.load(str(tmp_path / "none.yaml"))
