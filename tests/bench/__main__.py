@@ -1,11 +1,12 @@
 """python -m tests.bench: measures, prints a table, saves build/bench.json. Loopback only; bounded in count and time."""
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
 
-from tests.bench import cold_start, filter_latency, layers, scheduler_rate
+from tests.bench import cold_start, filter_latency, layers, scheduler_rate, updates
 from tests.bench.arms import ROOT
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
@@ -15,9 +16,11 @@ from tests.testbed.processes import ProcessError
 SUITES: dict[str, Callable[..., list[Figure]]] = {
     "filter": filter_latency.measure,
     "layers": layers.measure,
+    "updates": updates.measure,
     "cold-start": cold_start.measure,
     "scheduler": scheduler_rate.measure,
 }
+BUSY_LOAD = 0.7
 
 
 def main() -> int:
@@ -30,6 +33,10 @@ def main() -> int:
     def progress(text: str) -> None:
         print(f"[{time.monotonic() - started:5.0f} s] {text}", flush=True)
 
+    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    progress(f"{cores} cores; load before the start {load:.1f}")
+    if load > BUSY_LOAD:
+        progress("other programs are running: ratios may serve for a look, nothing here for the record")
     figures: list[Figure] = []
     failed = 0
     for name in arguments.only or SUITES:

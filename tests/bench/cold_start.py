@@ -29,7 +29,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
                         memory.append(arm.child.memory())
                     else:
                         go_rss.append(arm.child.memory()[0].rss_mib)
-    total = [sum(process.rss_mib for process in processes) for processes in memory]
+    total = [sum(process.pss_mib for process in processes) for processes in memory]
     last = memory[-1]
     parts = ", ".join(f"{process.rss_mib:.0f} (peak {process.peak_mib:.0f})" for process in last)
     ours = seconds["readygate"]
@@ -46,6 +46,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             "cold_start_5000_rss_mib",
             median(total),
             "MiB",
-            f"gunicorn master + worker when ready, last round {parts}; Go {median(go_rss):.0f}",
+            "gunicorn master + worker when ready, pages that both map counted once; "
+            f"each by itself, last round: {parts}; Go {median(go_rss):.0f}",
         ),
     ]

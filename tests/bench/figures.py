@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Figure:
-    """One row. unit: `ms`, `s`, `MiB`, `pods/s` or `ratio`; note: the other arm, spread, how it was taken."""
+    """One row. unit: `us`, `ms`, `s`, `MiB`, `pods/s` or `ratio`; note: the other arm, spread, how it was taken."""
 
     name: str
     value: float

@@ -20,9 +20,10 @@ class MeasurementError(Exception):
 
 @dataclass(frozen=True)
 class Memory:
-    """Resident memory of one process, now and at its peak."""
+    """Memory of one process. pss: resident, with its part of the pages it shares; peak: of the resident memory."""
 
     rss_mib: float
+    pss_mib: float
     peak_mib: float
 
 
@@ -125,4 +126,6 @@ def _cpu_s(pid: int) -> float:
 def _memory(pid: int) -> Memory:
     status = Path(f"/proc/{pid}/status").read_text()
     values = {name: int(kib) / 1024 for name, kib in re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", status, re.MULTILINE)}
-    return Memory(rss_mib=values.get("VmRSS", 0.0), peak_mib=values.get("VmHWM", 0.0))
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    pss_kib = sum(int(kib) for kib in re.findall(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE))
+    return Memory(rss_mib=values.get("VmRSS", 0.0), pss_mib=pss_kib / 1024, peak_mib=values.get("VmHWM", 0.0))
