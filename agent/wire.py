@@ -63,7 +63,7 @@ class _OptionalRef(msgspec.Struct, rename="camel"):
 
 class _ValueFrom(msgspec.Struct, rename="camel"):
     field_ref: _FieldRef | None = None
-    resource_field_ref: msgspec.Raw | None = None
+    resource_field_ref: _OptionalRef | None = None
     config_map_key_ref: _OptionalRef | None = None
     secret_key_ref: _OptionalRef | None = None
     file_key_ref: _OptionalRef | None = None

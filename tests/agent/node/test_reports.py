@@ -1,0 +1,211 @@
+"""Registration, node status and Lease against a fake API server, without threads: one step at a time."""
+
+import copy
+import json
+
+import pytest
+
+from agent.node.lease import LeaseKeeper
+from agent.node.registration import REPORT_S, NodeReporter
+from kube.client import Client
+from kube.errors import Forbidden, KubeError, NotFound
+from tests.agent.node.test_facts import FACTS, NOW
+from tests.fakes.api_server import FakeApiServer
+
+NAMESPACE = "kube-node-lease"
+
+
+class Clock:
+    def __init__(self, time):
+        self.time = time
+
+    def __call__(self):
+        return self.time
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as api:
+        yield api
+
+
+@pytest.fixture
+def client(api):
+    client = Client(api.connection(), user_agent="test", attempts=1)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def monotonic():
+    return Clock(100.0)
+
+
+@pytest.fixture
+def errors():
+    return []
+
+
+@pytest.fixture
+def reporter(client, errors, monotonic):
+    return NodeReporter(
+        client, FACTS, lambda: errors, update_s=10, now=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
+    )
+
+
+def verbs(api):
+    return [r.method for r in api.requests]
+
+
+def test_a_new_node_is_created(api, reporter):
+    reporter.register()
+    assert reporter.registered
+    assert api.get("Node", "node-1")["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({}, ["POST", "GET", "PATCH"], id="labels are put right"),
+        pytest.param(
+            {
+                "zone": "a",
+                "kubernetes.io/hostname": "node-1",
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+            },
+            ["POST", "GET"],
+            id="nothing to do",
+        ),
+    ],
+)
+def test_a_node_that_exists_is_taken_over(api, reporter, labels, expected):
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {**labels, "mine": "x"}}})
+    reporter.register()
+    assert expected == verbs(api)
+    assert {"mine": "x", "zone": "a"}.items() <= api.get("Node", "node-1")["metadata"]["labels"].items()
+
+
+def test_a_create_that_is_forbidden_says_so(api, reporter):
+    api.answer_next(403, method="POST")
+    with pytest.raises(Forbidden):
+        reporter.register()
+    assert not reporter.registered
+
+
+def test_the_first_report_is_written_and_then_only_changes(reporter, errors):
+    reporter.register()
+    made = [reporter.report(), reporter.report()]
+    errors.append("container runtime is down")
+    made += [reporter.report(), reporter.report()]
+    assert [True, False, True, False] == made
+
+
+def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter, monotonic):
+    reporter.register()
+    reporter.report()
+    monotonic.time += REPORT_S - 1
+    assert reporter.report() is False
+    monotonic.time += 1
+    assert reporter.report() is True
+
+
+def test_what_the_control_plane_wrote_is_put_right(api, reporter):
+    reporter.register()
+    reporter.report()
+    node = copy.deepcopy(api.get("Node", "node-1"))
+    next(c for c in node["status"]["conditions"] if c["type"] == "Ready")["status"] = "Unknown"
+    api.put(node)
+    assert reporter.report() is True
+    ready = [c["status"] for c in api.get("Node", "node-1")["status"]["conditions"] if c["type"] == "Ready"]
+    assert ready == ["True"]
+
+
+def test_a_failing_report_is_tried_five_times_without_a_pause(api, reporter):
+    reporter.register()
+    api.answer_next(500, method="PATCH", times=4)
+    assert reporter.report() is True
+    api.answer_next(500, method="GET", times=9)
+    with pytest.raises(KubeError):
+        reporter.report()
+
+
+def test_a_deleted_node_is_registered_again(api, reporter):
+    reporter.register()
+    api.delete("Node", "node-1")
+    with pytest.raises(NotFound):
+        reporter.report()
+    assert not reporter.registered
+
+
+@pytest.fixture
+def clock():
+    return Clock(NOW)
+
+
+@pytest.fixture
+def lease(client, clock):
+    return LeaseKeeper(client, "node-1", duration_s=40, now=clock)
+
+
+def test_the_lease_is_made_with_its_node_as_owner(api, lease):
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}})
+    lease.renew()
+    made = api.get("Lease", "node-1", NAMESPACE)
+    assert {
+        "holderIdentity": "node-1",
+        "leaseDurationSeconds": 40,
+        "renewTime": "2023-11-14T22:13:20.000000Z",
+    } == made["spec"]
+    assert ["node-uid"] == [owner["uid"] for owner in made["metadata"]["ownerReferences"]]
+
+
+def test_the_lease_is_made_without_owner_before_the_node(api, lease):
+    lease.renew()
+    assert "ownerReferences" not in api.get("Lease", "node-1", NAMESPACE)["metadata"]
+
+
+def test_a_renewal_reads_nothing(api, lease, clock):
+    lease.renew()
+    before = len(api.requests)
+    clock.time += 10.25
+    lease.renew()
+    assert ["PUT"] == verbs(api)[before:]
+    assert api.get("Lease", "node-1", NAMESPACE)["spec"]["renewTime"] == "2023-11-14T22:13:30.250000Z"
+
+
+def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api, lease):
+    lease.renew()
+    foreign = copy.deepcopy(api.get("Lease", "node-1", NAMESPACE))
+    foreign["metadata"]["labels"] = {"mine": "x"}
+    api.put(foreign)
+    before = len(api.requests)
+    lease.renew()
+    assert ["PUT", "GET", "PUT"] == verbs(api)[before:]
+    assert api.get("Lease", "node-1", NAMESPACE)["metadata"]["labels"] == {"mine": "x"}
+
+
+def test_a_deleted_lease_is_made_again(api, lease):
+    lease.renew()
+    api.delete("Lease", "node-1", NAMESPACE)
+    lease.renew()
+    assert api.get("Lease", "node-1", NAMESPACE) is not None
+
+
+def test_five_tries_and_then_the_error(api, lease):
+    lease.renew()
+    api.answer_next(500, method="PUT", times=4)
+    lease.renew()
+    api.answer_next(500, method="PUT", times=5)
+    with pytest.raises(KubeError):
+        lease.renew()
+
+
+def test_the_period_is_a_quarter_of_the_duration(lease):
+    assert lease.period_s == 10
+
+
+def test_the_body_of_a_report_is_json(api, reporter):
+    reporter.register()
+    reporter.report()
+    assert json.loads(api.requests[-1].body)["status"]["addresses"][0]["address"] == FACTS.address

@@ -1,0 +1,50 @@
+"""The crash-loop back-off: 10 s doubling to 300 s, forgotten after a run of more than ten minutes."""
+
+import pytest
+
+from agent.runtime.backoff import RestartBackoff
+
+KEY = ("uid", "c")
+
+
+def crash(backoff, run_s, times):
+    """A container that runs `run_s` and ends, `times` times; how long each restart had to wait."""
+    now, waits = 1000.0, []
+    for _ in range(times):
+        ended = now + run_s
+        wait = backoff.remaining_s(KEY, ended, ended)
+        waits.append(wait)
+        now = ended + wait
+        backoff.restarted(KEY, ended, now)
+    return waits
+
+
+@pytest.mark.parametrize(
+    ("run_s", "expected"),
+    [
+        pytest.param(0, [0, 10, 20, 40, 80, 160, 300, 300], id="ends at once"),
+        pytest.param(590, [0, 10, 20, 40, 80, 160, 300, 300], id="runs for less than ten minutes"),
+        pytest.param(601, [0, 0, 0, 0, 0, 0, 0, 0], id="runs for more than ten minutes"),
+    ],
+)
+def test_waits(run_s, expected):
+    assert expected == crash(RestartBackoff(), run_s, 8)
+
+
+def test_what_has_passed_since_the_end_counts():
+    backoff = RestartBackoff()
+    backoff.restarted(KEY, 0.0, 0.0)
+    assert [10.0, 4.0, 0.0] == [backoff.remaining_s(KEY, 5.0, now) for now in (5.0, 11.0, 16.0)]
+
+
+def test_containers_do_not_share_their_waits():
+    backoff = RestartBackoff()
+    backoff.restarted(KEY, 0.0, 0.0)
+    assert backoff.remaining_s(("uid", "other"), 1.0, 1.0) == 0.0
+
+
+def test_a_forgotten_pod_starts_anew():
+    backoff = RestartBackoff()
+    backoff.restarted(KEY, 0.0, 0.0)
+    backoff.forget_pod("uid")
+    assert (0.0, 0.0) == (backoff.remaining_s(KEY, 1.0, 1.0), backoff.delay_s(KEY))

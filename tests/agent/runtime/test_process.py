@@ -1,0 +1,269 @@
+"""The process runtime with real processes: short ones, ended by their own ids."""
+
+import os
+import queue
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agent.lifecycle import StartFailed
+from agent.model import Container, EnvVar
+from agent.runtime.base import ContainerPhase, StartError
+from agent.runtime.process import ProcessRuntime
+from agent.runtime.processes import ENV_CONTAINER_ID, end_container, start_ticks
+from tests.agent.status.builders import make_pod
+
+POD = make_pod("c")
+CIDR = "127.21.7.0/24"
+
+
+class Ends(queue.SimpleQueue):
+    def wait(self, uid="uid-1", timeout_s=5.0):
+        assert self.get(timeout=timeout_s) == uid
+
+
+@pytest.fixture
+def ends():
+    return Ends()
+
+
+@pytest.fixture
+def runtime(tmp_path, ends):
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put, log_limit_bytes=1000)
+    runtime.start()
+    yield runtime
+    runtime.stop()
+
+
+def shell(script, **fields):
+    return Container("c", command=("/bin/sh", "-c", script), **fields)
+
+
+def only(runtime):
+    containers = runtime.pod("uid-1").containers
+    assert len(containers) == 1
+    return containers[0]
+
+
+def log_text(tmp_path: Path, attempt=0):
+    return (tmp_path / "pods" / "uid-1" / "c" / f"{attempt}.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param("exit 0", (0, "Completed"), id="exit 0"),
+        pytest.param("exit 3", (3, "Error"), id="exit 3"),
+        pytest.param("kill -9 $$$$", (137, "Error"), id="a signal"),
+    ],
+)
+def test_how_a_container_ends(runtime, ends, script, expected):
+    runtime.start_container(POD, shell(script), 0)
+    ends.wait()
+    ended = only(runtime)
+    assert (ContainerPhase.EXITED, *expected) == (ended.phase, ended.exit_code, ended.reason)
+    assert ended.started_at <= ended.finished_at
+
+
+def test_output_goes_to_a_log(runtime, ends, tmp_path):
+    runtime.start_container(POD, shell("echo out; echo err >&2; echo $READYGATE_POD_IP $X", env=(EnvVar("X", "1"),)), 0)
+    ends.wait()
+    assert "out\nerr\n127.21.7.2 1\n" == log_text(tmp_path)
+
+
+def test_a_log_does_not_grow_beyond_its_limit(runtime, ends, tmp_path):
+    runtime.start_container(POD, shell("i=0; while [ $i -lt 400 ]; do echo line $i; i=$((i+1)); done"), 0)
+    ends.wait()
+    folder = tmp_path / "pods" / "uid-1" / "c"
+    assert {"0.json", "0.log", "0.log.1"} == {path.name for path in folder.iterdir()}
+    assert all(path.stat().st_size <= max(1000, 65536) for path in folder.glob("0.log*"))
+
+
+def test_a_container_without_a_command_pauses_until_it_is_stopped(runtime, ends):
+    cid = runtime.start_container(POD, Container("c"), 0)
+    assert only(runtime).phase is ContainerPhase.RUNNING
+    runtime.stop_container(cid, 5)
+    ends.wait()
+    assert only(runtime).exit_code == 143
+
+
+def test_a_container_that_ignores_sigterm_is_killed_after_its_grace(runtime, ends, tmp_path):
+    cid = runtime.start_container(POD, shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"), 0)
+    wait_until(lambda: "ready" in log_text(tmp_path))
+    started = time.monotonic()
+    runtime.stop_container(cid, 0.3)
+    ends.wait()
+    assert 0.25 <= time.monotonic() - started < 2
+    assert only(runtime).exit_code == 137
+
+
+def test_a_shorter_grace_counts(runtime, ends, tmp_path):
+    cid = runtime.start_container(POD, shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"), 0)
+    wait_until(lambda: "ready" in log_text(tmp_path))
+    runtime.stop_container(cid, 60)
+    runtime.stop_container(cid, 0)
+    ends.wait(timeout_s=2)
+
+
+def test_processes_it_started_end_with_it_also_those_in_sessions_of_their_own(runtime, ends, tmp_path):
+    script = "setsid sleep 300 & sleep 300 & echo $! ; wait"
+    cid = runtime.start_container(POD, shell(script), 0)
+    wait_until(lambda: log_text(tmp_path).strip().isdigit() and len(marked(cid)) >= 3)
+    runtime.stop_container(cid, 0)
+    ends.wait()
+    assert marked(cid) == []
+
+
+@pytest.mark.parametrize(
+    ("container", "expected"),
+    [
+        pytest.param(
+            Container("c", command=("/no/such/program",)),
+            'exec: "/no/such/program": executable file not found',
+            id="no such program",
+        ),
+        pytest.param(
+            Container("c", command=("/etc/passwd",)), 'exec: "/etc/passwd": Permission denied', id="not executable"
+        ),
+        pytest.param(
+            shell("true", working_dir="/no/such/folder"),
+            "working directory /no/such/folder does not exist",
+            id="no such folder",
+        ),
+    ],
+)
+def test_a_container_that_cannot_start(runtime, container, expected):
+    with pytest.raises(StartError) as caught:
+        runtime.start_container(POD, container, 0)
+    assert ("RunContainerError", expected) == (caught.value.reason, str(caught.value))
+    ended = only(runtime)
+    assert (ContainerPhase.EXITED, 128, "StartError") == (ended.phase, ended.exit_code, ended.reason)
+
+
+def test_the_last_two_instances_are_kept(runtime, ends):
+    for attempt in range(3):
+        runtime.start_container(POD, shell(f"exit {attempt}"), attempt)
+        ends.wait()
+    assert [(1, 1), (2, 2)] == [(c.restart_count, c.exit_code) for c in runtime.pod("uid-1").containers]
+
+
+def test_a_pod_keeps_its_address_and_gives_it_back(runtime, tmp_path):
+    assert "127.21.7.2" == runtime.prepare_pod(POD) == runtime.prepare_pod(POD)
+    other = make_pod(uid="uid-2")
+    assert "127.21.7.3" == runtime.prepare_pod(other)
+    runtime.remove_pod("uid-1")
+    assert {"uid-2"} == runtime.known_pods()
+    assert not (tmp_path / "pods" / "uid-1").exists()
+
+
+def test_a_host_network_pod_has_the_nodes_address(runtime):
+    pod = make_pod(host_network=True)
+    assert runtime.prepare_pod(pod) == "127.21.7.1"
+    assert [True] == [s.host_network and s.ip is None for s in runtime.pod("uid-1").sandboxes]
+
+
+def test_the_environment_is_known_while_it_runs(runtime, ends):
+    cid = runtime.start_container(POD, shell("sleep 60", env=(EnvVar("X", "1"),)), 0)
+    assert runtime.environment(cid)["X"] == "1"
+    runtime.stop_container(cid, 0)
+    ends.wait()
+    assert runtime.environment(cid) is None
+
+
+def test_stop_ends_everything_within_a_second_and_may_be_called_twice(tmp_path, ends):
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    cids = [
+        runtime.start_container(make_pod("c", uid=f"uid-{i}"), shell("trap '' TERM; while :; do sleep 0.05; done"), 0)
+        for i in range(3)
+    ]
+    started = time.monotonic()
+    runtime.stop()
+    runtime.stop()
+    assert time.monotonic() - started < 1.5
+    assert [[], [], []] == [marked(cid) for cid in cids]
+
+
+def test_what_a_killed_agent_left_is_ended_and_only_that(tmp_path, ends):
+    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first.start()
+    cid = first.start_container(POD, shell("setsid sleep 300 & sleep 300; true"), 0)
+    wait_until(lambda: len(marked(cid)) >= 3)
+    bystander = subprocess.Popen(["sleep", "300"])
+    try:
+        # The first agent is as good as dead: nobody asks it any more.
+        second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+        second.start()
+        assert marked(cid) == []
+        left = only(second)
+        assert (ContainerPhase.EXITED, 137, "Error") == (left.phase, left.exit_code, left.reason)
+        assert second.pod("uid-1").ip == "127.21.7.2"
+        assert start_ticks(bystander.pid) is not None
+        second.stop()
+    finally:
+        bystander.kill()
+        bystander.wait()
+        first.stop()
+
+
+def test_a_process_that_took_over_the_pid_is_not_touched(tmp_path, ends):
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    runtime.start_container(POD, shell("exit 0"), 0)
+    ends.wait()
+    runtime.stop()
+    path = tmp_path / "pods" / "uid-1" / "c" / "0.json"
+    record = msgspec.json.decode(path.read_bytes())
+    path.write_bytes(msgspec.json.encode({**record, "exit_code": None, "pid": os.getpid(), "start_ticks": 1}))
+    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    second.start()
+    assert only(second).exit_code == 137
+    second.stop()
+
+
+def test_a_state_file_that_cannot_be_read_is_passed_over(tmp_path, ends):
+    folder = tmp_path / "pods" / "uid-1"
+    folder.mkdir(parents=True)
+    (folder / "pod.json").write_text("{")
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    assert runtime.known_pods() == frozenset()
+    runtime.stop()
+
+
+def test_a_folder_that_cannot_be_used_ends_the_start_in_one_line(tmp_path, ends):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartFailed, match=r"kubelet\.rootDir is not usable: .*; give a folder the agent may write"):
+        ProcessRuntime(tmp_path / "file", CIDR, on_change=ends.put).start()
+
+
+def test_end_container_of_nobody_ends_nobody():
+    assert end_container("no-such-container") == 0
+
+
+def marked(cid):
+    """Living processes that carry the container's mark."""
+    mark = f"{ENV_CONTAINER_ID}={cid.removeprefix('process://')}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def wait_until(condition, timeout_s=5.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.01)
+
+
+def test_healthy_while_it_runs(runtime):
+    assert runtime.healthy(time.monotonic())
