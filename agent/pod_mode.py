@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from agent.checks.actions import check_spec
@@ -95,9 +94,7 @@ def _publisher(settings: Settings) -> ConditionPublisher:
     from kube.auth import connect
     from kube.client import Client
 
-    connection = connect(settings.kubernetes.kubeconfig)
-    if settings.kubernetes.server:
-        connection = replace(connection, server=settings.kubernetes.server)
+    connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}", deadline_s=5.0)
     condition = settings.condition
     return ConditionPublisher(

@@ -34,7 +34,7 @@ STARTING_HOLD_S = (
     2.0  # the first verdict is nearly always there by then; without the hold each start would cost a write
 )
 STOP_WAIT_S = 0.3  # for a write that is under way
-STOP_WRITE_DEADLINE_S = 0.6
+STOP_WRITE_DEADLINE_S = 0.6  # for both writes when nothing was learned yet: half of it each
 STALLED_S = 60.0
 
 
@@ -140,10 +140,8 @@ class ConditionPublisher:
         held = self._writing.acquire(timeout=STOP_WAIT_S)
         try:
             if not self.gone:
-                self._write(
-                    Wanted(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating"),
-                    STOP_WRITE_DEADLINE_S,
-                )
+                terminating = Wanted(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
+                self._write(terminating, STOP_WRITE_DEADLINE_S if self._recalled else STOP_WRITE_DEADLINE_S / 2)
         finally:
             if held:
                 self._writing.release()

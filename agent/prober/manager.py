@@ -112,8 +112,8 @@ class ProberManager:
                     if key in self._workers:
                         return
                     worker = Worker(target, self._around, self._forget)
+                    worker.start()  # before it is kept: one that cannot start must not stay in the table
                     self._workers[key] = worker
-                    worker.start()
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
         """Called when the pod begins to terminate. App containers only; readiness goes on."""

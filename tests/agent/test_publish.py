@@ -215,3 +215,23 @@ def test_starting_is_held_for_two_seconds_after_a_start(scene: Scene) -> None:
     slow.show(STARTING)
     slow.wait(2.5)
     assert [("False", "Starting")] == slow.server.written
+
+
+def test_stop_says_terminating_once_and_nothing_after_it(scene: Scene) -> None:
+    scene.publisher.start()
+    scene.publisher.show(TRUE)
+    scene.publisher.stop()
+    scene.publisher.stop()
+    scene.publisher.show(TRUE)
+    scene.publisher.turn()
+    assert scene.server.written[-1] == ("False", "Terminating")
+    assert [reason for _, reason in scene.server.written].count("Terminating") == 1
+
+
+def test_stop_leaves_a_pod_that_is_gone_alone(scene: Scene) -> None:
+    scene.server.failing = errors.NotFound(path=PATH, status=404)
+    scene.publisher.start()
+    scene.show(TRUE)
+    attempts = scene.server.attempts
+    scene.publisher.stop()
+    assert attempts == scene.server.attempts
