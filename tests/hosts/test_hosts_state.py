@@ -42,7 +42,7 @@ def test_a_process_id_used_again_is_another_process():
 def test_state_survives_being_written_and_read(tmp_path):
     run = RunFolder(tmp_path / "hosts")
     run.path.mkdir()
-    state = State(phase="up", since="now", processes={"worker-1": Process(1, 2)}, cgroups=["/sys/fs/cgroup/x"])
+    state = State(phase="up", since="now", processes={"worker-1": Process(1, 2)}, cgroups=["/x"], limits={"fs/x": 128})
     run.write(state)
     assert state == run.read()
 

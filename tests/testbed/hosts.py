@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from tests.testbed import hosts_layers, hosts_teardown, kubeadm, network, packages, rootfs
+from tests.testbed import hosts_layers, hosts_limits, hosts_teardown, kubeadm, network, packages, rootfs
 from tests.testbed.binaries import BinariesMissing, Progress, kube_binaries
 from tests.testbed.hosts_cache import HostsError
 from tests.testbed.hosts_machine import Machine, Process
@@ -137,8 +137,9 @@ class Hosts:
         store = hosts_layers.containerd_store(base, self._binaries, self.progress)
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)  # keys
-        state = State(since=datetime.now(UTC).isoformat(timespec="seconds"))
+        state = State(since=datetime.now(UTC).isoformat(timespec="seconds"), limits=hosts_limits.too_low())
         self._run.write(state)
+        hosts_limits.raise_limits(state.limits)
         self._write_ssh(base)
         network.make(PEERS)
         public_key = self.ssh_key.with_suffix(".pub").read_text()
@@ -242,7 +243,10 @@ class Hosts:
         line = command if isinstance(command, str) else shlex.join(command)
         argv = ["ssh", "-F", str(self.ssh_config), name, line]
         given: dict[str, Any] = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin or subprocess.DEVNULL}
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **given)
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **given)
+        except subprocess.TimeoutExpired as e:
+            raise HostsError(f"{name}: {line.splitlines()[0][:80]} took longer than {timeout_s:.0f} s") from e
         if check and done.returncode != 0:
             said = " / ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
             raise HostsError(f"{name}: {line.splitlines()[0][:80]} failed with code {done.returncode}: {said[-600:]}")
@@ -263,15 +267,18 @@ class Hosts:
         self, *arguments: str, stdin: str | None = None, timeout_s: float = 60.0, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """kubectl of this machine with the admin's kubeconfig. Raises HostsError when it fails and `check` is set."""
-        done = subprocess.run(
-            [self.kubectl_path(), f"--kubeconfig={self.kubeconfig}", *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [self.kubectl_path(), f"--kubeconfig={self.kubeconfig}", *arguments],
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as e:
+            raise HostsError(f"kubectl {' '.join(arguments)[:120]} took longer than {timeout_s:.0f} s") from e
         if check and done.returncode != 0:
             raise HostsError(f"kubectl {' '.join(arguments)[:120]} failed: {done.stderr.strip()[-400:]}")
         return done
@@ -310,7 +317,7 @@ class Hosts:
         target.mkdir(parents=True, exist_ok=True)
 
         def one(peer: Peer) -> None:
-            with suppress(HostsError, subprocess.TimeoutExpired):
+            with suppress(HostsError):
                 journal = self.ssh(peer.name, "journalctl --boot --no-pager --output=short-precise").stdout
                 (target / f"{peer.name}-journal.log").write_text(journal)
             for folder in ("var/log/pods", "etc/kubernetes/manifests"):
@@ -324,7 +331,7 @@ class Hosts:
 
         self._each(one)
         for what in ("nodes", "pods", "events"):
-            with suppress(HostsError, subprocess.TimeoutExpired, BinariesMissing):
+            with suppress(HostsError, BinariesMissing):
                 text = self.kubectl("get", what, "--all-namespaces", "--output=yaml", timeout_s=20.0).stdout
                 (target / f"{what}.yaml").write_text(text)
 

@@ -1,5 +1,6 @@
 """What a run of ring 3 has made, on disk, so that any later process can find it, use it and remove it."""
 
+import dataclasses
 import fcntl
 import json
 import os
@@ -17,12 +18,16 @@ _DEFAULT_FOLDER = "/var/lib/readygate-testbed"
 
 @dataclass
 class State:
-    """`phase`: starting | up. `processes`: host name -> its systemd-nspawn. `cgroups`: folders that are ours."""
+    """`phase`: starting | up. `processes`: host name -> its systemd-nspawn. `cgroups`: folders that are ours.
+
+    `limits`: kernel limits we raised, with their values before (hosts_limits.py).
+    """
 
     phase: str = "starting"
     since: str = ""
     processes: dict[str, Process] = field(default_factory=dict)
     cgroups: list[str] = field(default_factory=list)
+    limits: dict[str, int] = field(default_factory=dict)
 
     def alive(self) -> bool:
         """Every host of a complete start still runs."""
@@ -49,11 +54,8 @@ class RunFolder:
             return None
 
     def write(self, state: State) -> None:
-        processes = {name: {"pid": one.pid, "start": one.start} for name, one in state.processes.items()}
         new = self._state_file.with_suffix(".new")
-        new.write_text(
-            json.dumps({"phase": state.phase, "since": state.since, "processes": processes, "cgroups": state.cgroups})
-        )
+        new.write_text(json.dumps(dataclasses.asdict(state)))
         new.replace(self._state_file)
 
     def lock(self) -> None:

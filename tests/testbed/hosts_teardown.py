@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.testbed import hosts_cgroups, network
+from tests.testbed import hosts_cgroups, hosts_limits, network
 from tests.testbed.hosts_cache import HostsError
 from tests.testbed.hosts_machine import Machine, Process
 from tests.testbed.hosts_state import RunFolder, State
@@ -33,6 +33,7 @@ def remove(run: RunFolder, machines: Sequence[Machine]) -> None:
     network.remove([machine.peer for machine in machines])
     for machine in machines:
         machine.forget()
+    hosts_limits.restore(state.limits)
     if run.path.exists():
         shutil.rmtree(run.path)
 
