@@ -43,7 +43,7 @@ def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
     """Hook post_worker_init. The worker accepts connections when this returns, so the first answers are good ones."""
     bundle: Services = worker.wsgi.extensions["readygate"]
     bundle.start()
-    if bundle.wait_synced(FIRST_SYNC_WAIT_S):
+    if bundle.wait_synced(FIRST_SYNC_WAIT_S, give_up=lambda: not worker.alive):
         log.info("synced", extra={"nodes": len(bundle.index.reasons)})
     else:
         log.warning("not synced yet, serving errors until it is", extra={"waited_s": FIRST_SYNC_WAIT_S})
@@ -90,7 +90,10 @@ class Server(Application):  # type: ignore[misc]
     def reload(self) -> None:
         try:
             settings = self._load_settings()
-            self._settings, self._connection = settings, _connect(settings)
+            connection = _connect(settings)
+            if settings.listen != self._settings.listen:
+                log.warning("listen.address and listen.port change only with a restart")
+            self._settings, self._connection = settings, connection
         except (SettingsError, StartError) as e:
             log.error("configuration not taken over, the old one stays", extra={"error": str(e)})
         self.callable = None

@@ -154,11 +154,11 @@ class Services:
         for thread in threads:
             thread.join(2 * STOP_LIMIT_S)
 
-    def wait_synced(self, timeout_s: float) -> bool:
-        """Whether the caches were filled within the time."""
+    def wait_synced(self, timeout_s: float, *, give_up: Callable[[], bool] = lambda: False) -> bool:
+        """Whether the caches were filled within the time. give_up: ends the waiting early."""
         deadline = self.now() + timeout_s
         pause = threading.Event()
-        while not self.synced and self.now() < deadline:
+        while not self.synced and self.now() < deadline and not give_up():
             pause.wait(0.02)
         return self.synced
 

@@ -191,3 +191,7 @@ def test_stop_may_be_called_without_start_and_twice():
     services.stop()
     services.stop()
     assert "clock" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_wait_for_the_first_sync_ends_when_it_is_given_up(unsynced):
+    assert not unsynced.services.wait_synced(60, give_up=lambda: True)
