@@ -59,8 +59,12 @@ class RuntimePod:
 
     def newest(self, name: str) -> RuntimeContainer | None:
         """The newest instance of the container of that name."""
+        return next(iter(self.instances(name)), None)
+
+    def instances(self, name: str) -> list[RuntimeContainer]:
+        """Newest first. By restart count before creation time: the clock may be set back between two instances."""
         named = [container for container in self.containers if container.name == name]
-        return max(named, key=lambda container: container.created_at, default=None)
+        return sorted(named, key=lambda container: (container.restart_count, container.created_at), reverse=True)
 
     @property
     def running(self) -> tuple[RuntimeContainer, ...]:

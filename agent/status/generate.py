@@ -103,9 +103,7 @@ def _container_status(
     inputs: Inputs, container: Container, old: ContainerStatus | None, *, is_init: bool
 ) -> ContainerStatus:
     pod = inputs.pod
-    instances = sorted(
-        (c for c in inputs.runtime.containers if c.name == container.name), key=lambda c: c.created_at, reverse=True
-    )
+    instances = inputs.runtime.instances(container.name)
     if instances:
         status = _from_runtime(instances[0], old)
         if len(instances) > 1:
