@@ -82,6 +82,11 @@ class Agent:
             assert time.monotonic() < deadline, f"{path} is {found}: {body}"
             time.sleep(0.03)
 
+    def rss_mib(self) -> float:
+        assert self.process is not None
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         assert self.process is not None
         self.process.send_signal(number)
@@ -112,8 +117,7 @@ def test_from_healthy_to_broken_and_back(agent: Agent) -> None:
     metrics = agent.get("/metrics")[1]
     assert 'readygate_check_status{check="cni",state="passed"} 1' in metrics
     assert 'readygate_build_info{version="' in metrics
-    status = Path(f"/proc/{agent.process.pid}/status").read_text()
-    assert int(status.partition("VmRSS:")[2].split()[0]) <= 64 * 1024
+    assert agent.rss_mib() <= 64
     begun = time.monotonic()
     code, text = agent.end()
     assert (0, True) == (code, time.monotonic() - begun < 5)
@@ -142,12 +146,14 @@ def test_the_condition_of_the_own_pod_follows(agent: Agent, tmp_path: Path) -> N
         broken = wait_for("CheckFailed")
         assert broken["status"] == "False"
         assert "no network config found" in broken["message"]
+        rss_mib = agent.rss_mib()
         begun = time.monotonic()
         assert agent.end()[0] == 0
         assert time.monotonic() - begun < 5
         ended = condition()
         assert ("False", "Terminating") == (ended["status"], ended["reason"])
         assert ended["lastTransitionTime"] == broken["lastTransitionTime"]
+        assert rss_mib <= 96, "with a kubeconfig the package kubernetes is loaded"
         bodies = [json.loads(request.body) for request in server.requests if request.method == "PATCH"]
         assert len(bodies) == 4, "one to learn what is there, and one for each change"
 
