@@ -22,9 +22,6 @@ from dataclasses import dataclass, replace
 from kube import contract
 
 OPEN = ""
-# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready=True,
-# so no health pod shows it (kubernetes pkg/controller/nodelifecycle marks pods only when Ready becomes Unknown).
-CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
 
 REASONS = (
     contract.CLOSED_NODE_LOST,
@@ -32,7 +29,7 @@ REASONS = (
     contract.CLOSED_UNHEALTHY,
     contract.CLOSED_NOT_READY,
     contract.CLOSED_UNKNOWN,
-    CLOSED_NODE_NOT_READY,
+    contract.CLOSED_NODE_NOT_READY,
 )
 
 
@@ -128,7 +125,7 @@ def judge(
     if heartbeat_lost:
         return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
     if by_pods.reason == OPEN and node.ready == contract.STATUS_FALSE:
-        return replace(by_pods, reason=CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
+        return replace(by_pods, reason=contract.CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
     if by_pods.reason == OPEN and node.ready == contract.STATUS_UNKNOWN:
         return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
     return by_pods, memory
