@@ -6,6 +6,7 @@ from extender.verdict import OPEN, REASONS, Memory, judge
 from kube.contract import (
     CLOSED_NO_HEALTH_POD,
     CLOSED_NODE_LOST,
+    CLOSED_NODE_NOT_READY,
     CLOSED_NOT_READY,
     CLOSED_UNHEALTHY,
     CLOSED_UNKNOWN,
@@ -70,7 +71,7 @@ def test_the_pods_decide(pods, expected):
     ("ready", "pods", "expected"),
     [
         pytest.param(
-            "False", [health_pod()], contract.CLOSED_NODE_NOT_READY, id="a kubelet that reports itself not Ready closes"
+            "False", [health_pod()], CLOSED_NODE_NOT_READY, id="a kubelet that reports itself not Ready closes"
         ),
         pytest.param("Unknown", [health_pod()], CLOSED_NODE_LOST, id="a node the controller lost closes"),
         pytest.param("", [health_pod()], OPEN, id="a node without conditions is no evidence"),
