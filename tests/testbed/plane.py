@@ -35,6 +35,7 @@ class Plane:
     node_lifecycle: the controller manager taints nodes whose Lease is not renewed for `node_monitor_grace_s`; without
     it, bare Node objects stay as they were made, untainted.
     without_controllers: of the controller manager, such as those whose work a test does itself.
+    scheduler: False leaves its start to start_scheduler().
     lasting: the plane stays when this process ends, under `name`, until the next up() or down() of that name.
     """
 
@@ -46,6 +47,7 @@ class Plane:
         node_lifecycle: bool = False,
         node_monitor_grace_s: int = 50,
         without_controllers: Sequence[str] = (),
+        scheduler: bool = True,
         lasting: bool = False,
         progress: Progress = lambda _: None,
     ):
@@ -58,6 +60,7 @@ class Plane:
         self._node_lifecycle = node_lifecycle
         self._node_monitor_grace_s = node_monitor_grace_s
         self._without_controllers = without_controllers
+        self._scheduler = scheduler
         self._progress = progress
         self._processes: dict[str, Process] = {}
         self._tokens: dict[str, str] = {}
@@ -186,7 +189,8 @@ class Plane:
         etcd = self._start_etcd()
         self._start_api_server(etcd)
         with ThreadPoolExecutor(2) as pool:  # both need a second or two to read what there is
-            for done in [pool.submit(self._start_controller_manager), pool.submit(self.start_scheduler)]:
+            starts = [self._start_controller_manager, *([self.start_scheduler] if self._scheduler else [])]
+            for done in [pool.submit(start) for start in starts]:
                 done.result()
         identities.grant_extender(self.api)
         # Without it no pod can be created in that namespace; the controller manager makes it.

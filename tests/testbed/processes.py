@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -94,6 +95,7 @@ class Ledger:
 
     def __init__(self, path: Path):
         self._path = path
+        self._lock = threading.Lock()  # processes are started by several threads at once
         self.owner: Identity | None = None
         self.processes: dict[str, Identity] = {}
 
@@ -120,11 +122,12 @@ class Ledger:
 
     def note(self, name: str, identity: Identity | None) -> None:
         """`identity` None: it was ended."""
-        if identity:
-            self.processes[name] = identity
-        else:
-            self.processes.pop(name, None)
-        self.write()
+        with self._lock:
+            if identity:
+                self.processes[name] = identity
+            else:
+                self.processes.pop(name, None)
+            self.write()
 
 
 class Process:

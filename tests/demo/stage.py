@@ -1,0 +1,223 @@
+"""The set of the demo: control plane, three agents that are the nodes, health DaemonSet, extender, and what breaks."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from kube import contract
+from tests.testbed import scheduler_config
+from tests.testbed.api import Object
+from tests.testbed.binaries import Progress, kube_binaries
+from tests.testbed.plane import Plane
+from tests.testbed.processes import RUN_VARIABLE
+from tests.testbed.programs import Agent, Extender, python_environ
+
+NODES = ("node-1", "node-2", "node-3")
+HEALTH_PORT = 9375
+# Short, so that nobody has to wait: a kubelet renews its Lease every 10 s, and the extender's default limit is 20 s.
+LEASE_S = 4
+LEASE_LIMIT_S = 5
+CHECK_PERIOD_S = 1
+CHECK_FAILURES = 2
+_CNI_CONFIG = {"cniVersion": "0.4.0", "name": "demo", "plugins": [{"type": "bridge"}]}
+
+
+class Stage:
+    """Constructed, then raised in pieces by the play; strike() ends all of it and may be called at any time."""
+
+    def __init__(self, progress: Progress):
+        # The controller manager gives a silent node 50 s before it taints it: what closes a node here is readygate.
+        self.plane = Plane("demo", nodes=NODES, node_lifecycle=True, scheduler=False)
+        self._progress = progress
+        self.folder = self.plane.folder
+        self.agents: dict[str, Agent] = {}
+
+    @property
+    def logs(self) -> Path:
+        return self.plane.logs
+
+    def raise_plane(self) -> None:
+        kube_binaries(self._progress)
+        self.plane.up()
+        self.api = self.plane.api
+        self._write_shell_file()
+
+    def strike(self) -> None:
+        self.plane.down()
+
+    def start_nodes(self) -> None:
+        # A loopback block of its own for each demo of this machine: pods of two demos must not share an address.
+        block = 1 + int(self.plane.server.rpartition(":")[2]) % 250
+        for number, name in enumerate(NODES, start=1):
+            self._furnish(name)
+            self.agents[name] = Agent(
+                self.plane,
+                name,
+                pod_cidr=f"127.{block}.{number}.0/24",
+                folder=self.folder / name,
+                leaseDurationSeconds=LEASE_S,
+                capacity={"cpu": "8", "memory": "16Gi", "pods": "60"},
+            )
+            self.agents[name].start()
+
+    def start_scheduling(self) -> None:
+        """The extender, and kube-scheduler with a configuration that names it."""
+        self.extender = Extender(
+            self.plane, gate={"heartbeat": {"limitSeconds": LEASE_LIMIT_S}}, kick={"repeatAfterSeconds": 2}
+        )
+        config = self.plane.scheduler_config([scheduler_config.extender(self.extender.url, mode="enforce")])
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(self.extender.start), pool.submit(self.plane.start_scheduler, config)]:
+                done.result()
+
+    # ---- what breaks and heals
+
+    def break_cni(self, node: str) -> None:
+        self._cni_config(node).rename(self.folder / node / "moved-away.conflist")
+
+    def heal_cni(self, node: str) -> None:
+        (self.folder / node / "moved-away.conflist").rename(self._cni_config(node))
+
+    def kill_agent(self, node: str) -> None:
+        self.agents[node].process.kill()
+
+    def start_agent(self, node: str) -> None:
+        self.agents[node].start()
+
+    def _cni_config(self, node: str) -> Path:
+        return self.folder / node / "cni" / "net.d" / "10-demo.conflist"
+
+    def _furnish(self, node: str) -> None:
+        """The node's CNI folders and the configuration of its health pod."""
+        folder = self.folder / node
+        (folder / "cni" / "net.d").mkdir(parents=True)
+        (folder / "cni" / "bin").mkdir()
+        (folder / "cni" / "bin" / "bridge").touch(mode=0o755)
+        self._cni_config(node).write_text(json.dumps(_CNI_CONFIG))
+        health = {
+            "mode": "pod",
+            "listen": {"address": "$(POD_IP)", "port": HEALTH_PORT},
+            "checks": [
+                {
+                    "name": "cni",
+                    "cni": {"confDir": str(folder / "cni" / "net.d"), "binDirs": [str(folder / "cni" / "bin")]},
+                    "periodSeconds": CHECK_PERIOD_S,
+                    "failureThreshold": CHECK_FAILURES,
+                }
+            ],
+        }
+        (folder / "health.yaml").write_text(yaml.safe_dump(health, sort_keys=False))
+
+    # ---- what is deployed
+
+    def deploy_health_pods(self) -> None:
+        self.plane.wait_namespace(contract.NAMESPACE)
+        labels = {contract.LABEL_NAME: contract.NAME_AGENT, contract.LABEL_PART_OF: contract.PART_OF}
+        container = {
+            "name": "agent",
+            "image": "readygate/agent:demo",
+            "command": [sys.executable, "-m", "agent", "--config", f"{self.folder}/$(NODE_NAME)/health.yaml"],
+            "env": [
+                {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                *({"name": name, "value": value} for name, value in self._pod_environ().items()),
+            ],
+            "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
+            "readinessProbe": {
+                "httpGet": {"path": "/readyz", "port": "health"},
+                "periodSeconds": CHECK_PERIOD_S,
+                "failureThreshold": 1,
+            },
+        }
+        spec = {
+            "containers": [container],
+            "tolerations": [{"operator": "Exists"}],
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 2,
+        }
+        self.api.create(
+            f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets",
+            {
+                "metadata": {"name": contract.NAME_AGENT, "labels": labels},
+                "spec": {
+                    "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": spec},
+                },
+            },
+        )
+
+    def deploy(self, name: str, replicas: int) -> None:
+        """A Deployment whose pods sleep and like to spread over the nodes."""
+        labels = {"app": name}
+        spread = {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": labels},
+        }
+        self.api.create(
+            "/apis/apps/v1/namespaces/default/deployments",
+            {
+                "metadata": {"name": name},
+                "spec": {
+                    "replicas": replicas,
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {**self._sleeping_spec(), "topologySpreadConstraints": [spread]},
+                    },
+                },
+            },
+        )
+
+    def scale(self, name: str, replicas: int) -> None:
+        self.api.patch(f"/apis/apps/v1/namespaces/default/deployments/{name}", {"spec": {"replicas": replicas}})
+
+    def add_pod_for(self, name: str, node: str) -> None:
+        """A pod that only `node` will do for."""
+        spec = {**self._sleeping_spec(), "nodeSelector": {"kubernetes.io/hostname": node}}
+        self.api.create("/api/v1/namespaces/default/pods", {"metadata": {"name": name}, "spec": spec})
+
+    def delete_pod(self, name: str) -> None:
+        self.api.delete(f"/api/v1/namespaces/default/pods/{name}", grace_s=0)
+
+    def _sleeping_spec(self) -> Object:
+        container = {
+            "name": "main",
+            "image": "sleep",
+            "command": ["sleep", "1000000"],
+            "env": [{"name": name, "value": value} for name, value in self._run_environ().items()],
+        }
+        return {"containers": [container], "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 1}
+
+    def _run_environ(self) -> dict[str, str]:
+        # Containers do not inherit the agent's environment; by this the testbed finds them when their agent was killed.
+        return {RUN_VARIABLE: str(self.folder)}
+
+    def _pod_environ(self) -> dict[str, str]:
+        return {**python_environ(), **self._run_environ()}
+
+    # ---- for the person
+
+    @property
+    def shell_file(self) -> Path:
+        return self.folder / "env"
+
+    def _write_shell_file(self) -> None:
+        folders = f"{kube_binaries()}:{Path(sys.executable).parent}"
+        self.shell_file.write_text(f"export KUBECONFIG={self.plane.kubeconfig}\nexport PATH={folders}:$PATH\n")
+
+    def what_to_try(self) -> list[str]:
+        config = self._cni_config("node-2")
+        return [
+            f". {self.shell_file}",
+            "kubectl get pods -A -o wide --watch",
+            f"readygate status --server {self.extender.url}",
+            f"mv {config} {config.parent.parent}/        # breaks node-2; mv it back to heal it",
+            "kubectl scale deployment web --replicas=30",
+            "kubectl get events --field-selector reason=FailedScheduling",
+            f"curl -s {self.extender.url}/metrics",
+        ]
