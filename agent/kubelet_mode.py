@@ -26,7 +26,7 @@ from agent.settings import Settings
 from agent.source import PodSource, PodTable
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
-from kube.auth import connect
+from kube.auth import Connection, connect
 from kube.client import Client
 
 
@@ -35,10 +35,14 @@ def build(settings: Settings) -> list[Service]:
 
     Raises kube.errors.CredentialsInvalid.
     """
+    return assemble(settings, connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server))
+
+
+def assemble(settings: Settings, connection: Connection) -> list[Service]:
+    """As `build`, with a connection that was made before. `settings` are of mode kubelet."""
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
-    connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
     inbox = Inbox()
     table = PodTable(inbox.put)

@@ -1,0 +1,143 @@
+"""Mode `kubelet` as a whole, in this process, before a fake API server: what a real one cannot be made to show."""
+
+import sys
+import time
+
+import pytest
+
+from agent import kubelet_mode, lifecycle, settings
+from tests.fakes.api_server import FakeApiServer
+from tests.testbed.ports import free_port
+
+
+class Node:
+    """The services of one node, started; pods are put into the fake API server as the scheduler would bind them."""
+
+    def __init__(self, api, folder):
+        self.api = api
+        self.fit = folder / "fit"
+        self.fit.touch()
+        text = f"""
+mode: kubelet
+listen: {{address: 127.0.0.1, port: {free_port()}}}
+kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, leaseDurationSeconds: 2}}
+"""
+        self.services = kubelet_mode.assemble(settings.parse(text.encode()), api.connection())
+
+    def put(self, name="p", *, command=("/bin/sleep", "300"), grace_s=1, **spec):
+        probe = {
+            "exec": {"command": ["/bin/sh", "-c", f"test -e {self.fit}"]},
+            "periodSeconds": 1,
+            "failureThreshold": 1,
+        }
+        container = {"name": "c", "image": "i", "command": list(command), "readinessProbe": probe}
+        self.api.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1},
+                "spec": {
+                    "nodeName": "node-1",
+                    "restartPolicy": "Always",
+                    "terminationGracePeriodSeconds": grace_s,
+                    "containers": [container],
+                    **spec,
+                },
+                "status": {"phase": "Pending"},
+            }
+        )
+
+    def status(self, name="p"):
+        return (self.api.get("Pod", name) or {}).get("status", {})
+
+    def ready(self, name="p"):
+        return next((c["status"] for c in self.status(name).get("conditions", []) if c["type"] == "Ready"), "")
+
+    def wait(self, condition, timeout_s=20.0):
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, self.status()
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as api:
+        yield api
+
+
+@pytest.fixture
+def node(api, tmp_path):
+    node = Node(api, tmp_path)
+    lifecycle.start_all(node.services)
+    yield node
+    lifecycle.stop_all(node.services)
+
+
+def test_a_pod_follows_its_probe_and_ends(api, node):
+    node.put()
+    node.wait(lambda: node.ready() == "True")
+    node.fit.unlink()
+    node.wait(lambda: node.ready() == "False")
+    message = [c["message"] for c in node.status()["conditions"] if c["type"] == "Ready"]
+    assert message == ["containers with unready status: [c]"]
+    pod = dict(api.get("Pod", "p"))
+    pod["metadata"] = {**pod["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 1}
+    api.put(pod)
+    node.wait(lambda: api.get("Pod", "p") is None)
+    assert [r.json["preconditions"]["uid"] for r in api.requests if r.method == "DELETE"] == ["uid-p"]
+
+
+def test_a_failed_write_is_made_up_for(api, node):
+    api.answer_next(500, method="PATCH", path="/pods/", times=2)
+    node.put()
+    node.wait(lambda: node.ready() == "True", timeout_s=30)
+
+
+def test_a_cut_watch_loses_nothing(api, node):
+    node.put("first")
+    node.wait(lambda: node.ready("first") == "True")
+    api.cut_watches(reset=True)
+    node.put("second")
+    node.wait(lambda: node.ready("second") == "True")
+    assert node.ready("first") == "True"
+
+
+def test_an_api_server_that_is_away_stops_nothing_and_is_told_all_when_it_is_back(api, node):
+    node.put()
+    node.wait(lambda: node.ready() == "True")
+    api.refuse()
+    node.fit.unlink()
+    time.sleep(1.2)
+    assert lifecycle.unhealthy(node.services, time.monotonic()) == []
+    api.listen()
+    node.wait(lambda: node.ready() == "False", timeout_s=30)
+
+
+def test_a_pod_created_anew_under_the_same_name_is_another_pod(api, node):
+    node.put()
+    node.wait(lambda: node.ready() == "True")
+    first = node.status()["containerStatuses"][0]["containerID"]
+    pod = dict(api.get("Pod", "p"))
+    api.delete("Pod", "p")
+    api.put({**pod, "metadata": {"name": "p", "namespace": "default", "uid": "another"}, "status": {}})
+    node.wait(lambda: node.ready() == "True" and node.status()["containerStatuses"][0]["containerID"] != first)
+    assert node.status()["containerStatuses"][0]["restartCount"] == 0
+
+
+def test_the_lease_goes_on_being_renewed(api, node):
+    def renewals():
+        return sum(1 for r in api.requests if r.method == "PUT" and "/leases/node-1" in r.path)
+
+    node.wait(lambda: renewals() >= 2)
+    assert api.get("Lease", "node-1", "kube-node-lease")["spec"]["holderIdentity"] == "node-1"
+
+
+def test_stop_ends_the_containers_and_tells_the_api_server(node):
+    node.put(command=[sys.executable, "-c", "import time; time.sleep(300)"])
+    node.wait(lambda: node.ready() == "True")
+    started = time.monotonic()
+    lifecycle.stop_all(node.services)
+    assert time.monotonic() - started < 6
+    assert "terminated" in node.status()["containerStatuses"][0]["state"]
+    assert node.ready() == "False"
