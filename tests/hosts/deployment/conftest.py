@@ -1,0 +1,90 @@
+"""The cluster before readygate, Ansible, and the cluster with readygate on it; each made once per session."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kube import contract
+from tests.hosts.deployment.api import AdminApi
+from tests.hosts.deployment.playbook import Ansible, Run
+from tests.testbed.api import Object
+from tests.testbed.hosts import Hosts
+from tests.testbed.hosts_layers import CNI_BIN_DIR
+
+MANIFESTS = "/etc/kubernetes/manifests"
+KUBEADM_CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
+
+
+@dataclass(frozen=True)
+class SchedulerFiles:
+    """`listing`: names in the manifest folder; `manifest`: of kube-scheduler; `cluster`: kubeadm's configuration."""
+
+    listing: list[str]
+    manifest: str
+    cluster: str
+
+
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    folder = Path(__file__).parents[3] / "build" / "artefacts" / "hosts"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def api(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> AdminApi:
+    return AdminApi(hosts.kubeconfig, tmp_path_factory.mktemp("admin"))
+
+
+@pytest.fixture(scope="session")
+def ansible(hosts: Hosts, image: str, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
+    variables = {"readygate_image": image, "readygate_agent_cni_bin_dirs": [CNI_BIN_DIR]}
+    return Ansible(hosts, tmp_path_factory.mktemp("ansible"), artefacts, variables)
+
+
+def scheduler_files(hosts: Hosts, api: AdminApi) -> SchedulerFiles:
+    return SchedulerFiles(
+        listing=sorted(hosts.ssh("control-1", f"ls -A {MANIFESTS}").stdout.split()),
+        manifest=hosts.ssh("control-1", f"cat {MANIFESTS}/kube-scheduler.yaml").stdout,
+        cluster=api.get(KUBEADM_CONFIG)["data"]["ClusterConfiguration"],
+    )
+
+
+def namespaces(api: AdminApi) -> set[str]:
+    return {each["metadata"]["name"] for each in api.items("/api/v1/namespaces")}
+
+
+@pytest.fixture(scope="session")
+def untouched(hosts: Hosts, api: AdminApi, ansible: Ansible) -> SchedulerFiles:
+    """The control plane as kubeadm made it. Hosts that are used again are cleared first."""
+    if contract.NAMESPACE in namespaces(api):
+        cleared = ansible.run("uninstall.yml")
+        assert cleared.code == 0, cleared.told()
+    return scheduler_files(hosts, api)
+
+
+@pytest.fixture(scope="session")
+def rehearsed(ansible: Ansible, untouched: SchedulerFiles) -> Run:  # noqa: ARG001
+    """site.yml in check mode on a cluster that has never seen readygate."""
+    return ansible.run("site.yml", check=True)
+
+
+@pytest.fixture(scope="session")
+def deployed(ansible: Ansible, rehearsed: Run) -> Run:  # noqa: ARG001
+    """readygate on the cluster, with the default profile."""
+    run = ansible.run("site.yml")
+    if run.code != 0:
+        pytest.fail(f"site.yml failed: {run.told()}", pytrace=False)
+    return run
+
+
+def agents(api: AdminApi) -> dict[str, Object]:
+    """The agents' pods by node."""
+    selector = f"?labelSelector={contract.LABEL_NAME}%3D{contract.NAME_AGENT}"
+    return {p["spec"]["nodeName"]: p for p in api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{selector}")}
+
+
+def save(folder: Path, name: str, content: object) -> None:
+    (folder / name).write_text(json.dumps(content, indent=2) + "\n")

@@ -1,0 +1,74 @@
+"""Runs the project's playbooks over SSH, as a user would: ansible-playbook, an inventory file, nothing else."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.testbed.hosts import Hosts
+
+PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
+_LIMIT_S = 400
+
+
+@dataclass(frozen=True)
+class Run:
+    """`changed`: tasks that changed something, over all hosts; `output`: what the user saw."""
+
+    code: int
+    output: str
+    seconds: float
+
+    @property
+    def changed(self) -> int:
+        return sum(int(count) for count in re.findall(r"changed=(\d+)", self.output))
+
+    def told(self) -> str:
+        """The message of the task that failed, or the end of the output."""
+        failed = re.findall(r"^fatal: .*", self.output, re.MULTILINE)
+        return failed[-1] if failed else self.output[-2000:]
+
+
+class Ansible:
+    """`variables` go into every run, as in a group_vars file; the outputs are kept in `logs`."""
+
+    def __init__(self, hosts: Hosts, folder: Path, logs: Path, variables: dict[str, Any]) -> None:
+        self._inventory = folder / "inventory.yml"
+        self._inventory.write_text(hosts.inventory())
+        self._variables = variables
+        self._logs = logs
+        self._environ = {
+            **os.environ,
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_HOME": str(folder / "ansible"),
+            "ANSIBLE_ROLES_PATH": str(PLAYBOOKS / "roles"),
+        }
+        self._number = 0
+        self._progress = hosts.progress
+
+    def run(self, playbook: Path | str, *, check: bool = False, **variables: Any) -> Run:
+        """Never raises for a failed play: look at `code`."""
+        self._number += 1
+        given = {**self._variables, **variables}
+        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(self._inventory)]
+        command += ["--extra-vars", json.dumps(given), *(["--check", "--diff"] if check else [])]
+        started = time.monotonic()
+        done = subprocess.run(
+            [*command, str(PLAYBOOKS / playbook)],
+            env=self._environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        run = Run(done.returncode, done.stdout, time.monotonic() - started)
+        name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
+        (self._logs / f"{name}.log").write_text(run.output)
+        self._progress(f"{name}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")
+        return run

@@ -1,0 +1,173 @@
+"""site.yml over SSH on a fresh kubeadm cluster: what it changes, what it leaves alone, and that it does so once."""
+
+import re
+
+import pytest
+import yaml
+
+from kube import contract
+from tests.hosts.deployment.conftest import (
+    KUBEADM_CONFIG,
+    MANIFESTS,
+    agents,
+    namespaces,
+    scheduler_files,
+)
+from tests.testbed.api import ApiError, condition, wait_for
+
+NS = contract.NAMESPACE
+FOLDER = "/etc/kubernetes/readygate"
+
+
+def test_check_mode_says_what_would_change_and_changes_nothing(hosts, api, untouched, rehearsed):
+    assert rehearsed.code == 0, rehearsed.told()
+    assert rehearsed.changed >= 5  # agent, extender, folder, configuration, manifest, kubeadm's ConfigMap
+    assert "+    - --config=/etc/kubernetes/readygate/kube-scheduler-" in rehearsed.output
+    if NS not in namespaces(api):  # else `deployed` has run since
+        assert untouched == scheduler_files(hosts, api)
+        assert hosts.ssh("control-1", "ls -A /etc/kubernetes").stdout.count("readygate") == 0
+
+
+def test_the_play_ends_well_with_an_agent_on_each_node_that_says_healthy(hosts, api, deployed):
+    assert deployed.changed > 0
+    seen = agents(api)
+    assert sorted(hosts.names) == sorted(seen)
+    for pod in seen.values():
+        for kind in (contract.CONDITION_NODE_HEALTHY, contract.CONDITION_READY):
+            assert contract.STATUS_TRUE == condition(pod, kind).get("status"), (kind, pod["status"])
+
+
+@pytest.mark.usefixtures("deployed")
+def test_the_extender_answers_beside_the_scheduler_and_only_there(hosts):
+    url = "http://127.0.0.1:9376/readyz"
+    assert hosts.ssh("control-1", f"curl --silent --fail {url}").returncode == 0
+    outside = f"curl --silent --max-time 2 http://{hosts.address('control-1')}:9376/readyz"
+    assert hosts.ssh("worker-1", outside, check=False).returncode != 0
+
+
+def test_a_second_run_changes_nothing(ansible, hosts, api, deployed):
+    assert deployed.code == 0
+    before = scheduler_files(hosts, api)
+    again = ansible.run("site.yml")
+    assert (again.code, again.changed) == (0, 0), again.told()
+    assert before == scheduler_files(hosts, api)
+
+
+@pytest.mark.usefixtures("deployed")
+def test_the_manifest_folder_holds_the_same_names_as_before(hosts, api, untouched):
+    assert untouched.listing == scheduler_files(hosts, api).listing
+    assert re.fullmatch(r"kube-scheduler-[0-9a-f]{12}\.yaml\nprevious\n", hosts.ssh("control-1", f"ls {FOLDER}").stdout)
+    assert hosts.ssh("control-1", "ls -A /etc/kubernetes | grep -c '^.readygate-' || true").stdout.strip() == "0"
+
+
+@pytest.mark.usefixtures("deployed")
+def test_kubeadm_itself_would_write_this_manifest_so_an_upgrade_keeps_it(hosts):
+    folder = hosts.ssh("control-1", "mktemp --directory /root/render.XXXXXX").stdout.strip()
+    command = (
+        f"kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system get configmap kubeadm-config"
+        f" --output=jsonpath='{{.data.ClusterConfiguration}}' > {folder}/cluster.yaml"
+        f" && KUBEADM_INIT_DRYRUN_DIR={folder} kubeadm init phase control-plane scheduler --dry-run"
+        f" --config {folder}/cluster.yaml && cmp {folder}/kube-scheduler.yaml {MANIFESTS}/kube-scheduler.yaml"
+    )
+    assert hosts.ssh("control-1", command).returncode == 0
+
+
+@pytest.mark.usefixtures("deployed")
+def test_nothing_else_of_kubeadms_configuration_has_changed(api, untouched):
+    before, now = (
+        yaml.safe_load(text) for text in (untouched.cluster, api.get(KUBEADM_CONFIG)["data"]["ClusterConfiguration"])
+    )
+    registered = now.pop("scheduler")
+    before.pop("scheduler")
+    assert before == now
+    assert ["config"] == [argument["name"] for argument in registered["extraArgs"]]
+    assert ["readygate"] == [volume["name"] for volume in registered["extraVolumes"]]
+
+
+@pytest.fixture(scope="module")
+def as_agent(api, deployed):  # noqa: ARG001
+    """An API client with the token of worker-1's agent, its pod, and another agent's pod."""
+    own, other = agents(api)["worker-1"], agents(api)["worker-2"]
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": own["metadata"]["name"], "uid": own["metadata"]["uid"]}
+    request = {"spec": {"boundObjectRef": bound, "expirationSeconds": 600}}
+    path = f"/api/v1/namespaces/{NS}/serviceaccounts/{contract.NAME_AGENT}/token"
+    token = api.create(path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", **request})
+    return api.by_token(token["status"]["token"]), own["metadata"]["name"], other["metadata"]["name"]
+
+
+HEALTHY = {"type": contract.CONDITION_NODE_HEALTHY, "status": "True", "reason": contract.REASON_CHECKS_PASSED}
+NOT_READY = {"type": contract.CONDITION_READY, "status": "False"}
+FOREIGN = {"type": "example.com/Other", "status": "True"}
+
+
+def test_an_agent_may_write_its_own_condition(as_agent):
+    client, own, _ = as_agent
+    client.patch(f"/api/v1/namespaces/{NS}/pods/{own}/status", {"status": {"conditions": [HEALTHY]}})
+
+
+@pytest.mark.parametrize(
+    ("whose", "part", "body"),
+    [
+        pytest.param("other", "/status", {"status": {"conditions": [HEALTHY]}}, id="the condition of another pod"),
+        pytest.param("own", "/status", {"status": {"podIP": "10.244.9.9"}}, id="its address"),
+        pytest.param("own", "/status", {"status": {"phase": "Failed"}}, id="its phase"),
+        pytest.param("own", "/status", {"status": {"reason": "Evicted"}}, id="a field that was not there"),
+        pytest.param(
+            "own",
+            "/status",
+            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+            id="the kubelet's Ready",
+        ),
+        pytest.param(
+            "own",
+            "/status",
+            {"status": {"conditions": [{"type": "x.example/y", "status": "True"}]}},
+            id="a foreign one",
+        ),
+        pytest.param("own", "/status", {"metadata": {"labels": {contract.LABEL_NAME: "x"}}}, id="a label"),
+        pytest.param("own", "/status", {"metadata": {"annotations": {"a": "b"}}}, id="an annotation"),
+        pytest.param("own", "", {"metadata": {"labels": {"a": "b"}}}, id="the pod itself"),
+    ],
+)
+def test_an_agent_may_not_write(as_agent, whose, part, body):
+    client, own, other = as_agent
+    with pytest.raises(ApiError) as caught:
+        client.patch(f"/api/v1/namespaces/{NS}/pods/{own if whose == 'own' else other}{part}", body)
+    assert caught.value.status in (403, 422), caught.value
+    assert "readygate agent may" in caught.value.message or "cannot patch" in caught.value.message
+
+
+@pytest.mark.usefixtures("deployed")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"spec": {"unschedulable": True}}, id="cordon"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, id="a label"),
+        pytest.param({"metadata": {"annotations": {"a": "b"}}}, id="another annotation"),
+    ],
+)
+def test_the_extender_may_write_nothing_of_a_node_but_the_kick(api, body):
+    path = f"/api/v1/namespaces/{NS}/serviceaccounts/{contract.NAME_EXTENDER}/token"
+    token = api.create(path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    client = api.by_token(token["status"]["token"])
+    client.patch("/api/v1/nodes/worker-1", {"metadata": {"annotations": {contract.ANNOTATION_KICK: "test"}}})
+    with pytest.raises(ApiError, match="readygate extender may write only"):
+        client.patch("/api/v1/nodes/worker-1", body)
+
+
+@pytest.mark.usefixtures("deployed")
+def test_the_policies_compile_against_this_clusters_types(api):
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+    def warnings() -> list[list[str]] | None:
+        """None until the controller manager has looked at each."""
+        found = [p.get("status", {}).get("typeChecking") for p in api.items(path)]
+        return None if None in found else [[checked] for checked in found]
+
+    assert [[{}], [{}]] == wait_for(warnings, timeout_s=30)
+
+
+def test_a_mistake_in_a_variable_stops_the_play_at_once_and_names_what_is_allowed(ansible):
+    run = ansible.run("site.yml", readygate_agent_profile="slow")
+    assert (run.code != 0, run.changed) == (True, 0)
+    assert all(word in run.told() for word in ("readygate_agent_profile", "default", "fast"))

@@ -1,0 +1,126 @@
+"""A worker loses its CNI configuration: how soon no new pod lands there, what the pods say, and how it ends."""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from kube import contract
+from tests.hosts.deployment import recorder
+from tests.hosts.deployment.conftest import agents, save
+from tests.hosts.deployment.probing import PODS, Prober, clear, failed_scheduling, health_pod, pod
+from tests.testbed.api import condition, wait_for
+from tests.testbed.hosts_images import PAUSE
+from tests.testbed.hosts_layers import CNI_CONF_DIR
+
+NODE = "worker-1"
+AWAY = "/root/cni-away"
+REASONS = (contract.CLOSED_UNHEALTHY, contract.CLOSED_NOT_READY)
+RECORDER_PORT = 9377
+RECORD = "/root/filter.jsonl"
+
+
+@pytest.fixture
+def cni(hosts):
+    """A function that moves the configuration away, and one that puts it back; put back at the end in any case."""
+
+    def away() -> None:
+        hosts.ssh(NODE, f"mkdir -p {AWAY} && mv {CNI_CONF_DIR}/* {AWAY}/")
+
+    def back() -> None:
+        hosts.ssh(NODE, f"mv {AWAY}/* {CNI_CONF_DIR}/")
+
+    yield away, back
+    hosts.ssh(NODE, f"mv {AWAY}/* {CNI_CONF_DIR}/ 2>/dev/null || true")
+
+
+@pytest.fixture
+def record(hosts):
+    """Starts the recorder on the control plane host; its notes, in the order of the calls."""
+    hosts.ssh("control-1", "cat > /root/recorder.py", stdin=Path(recorder.__file__).read_text())
+    unit = "systemd-run --unit=readygate-recorder --collect --quiet"
+    hosts.ssh("control-1", f"rm -f {RECORD}; {unit} python3 /root/recorder.py {RECORDER_PORT} 9376 {RECORD}")
+    return lambda: [json.loads(line) for line in hosts.ssh("control-1", f"cat {RECORD}").stdout.splitlines()]
+
+
+def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: float) -> None:
+    away, back = cni
+    clear(api)
+    assert condition(health_pod(api, NODE), contract.CONDITION_READY)["status"] == contract.STATUS_TRUE
+    prober = Prober(api, NODE, PAUSE, REASONS)
+    prober.start()
+    try:
+        assert wait_for(lambda: prober.timeline.landed, timeout_s=60), "no pod lands on the node even before the fault"
+        prober.fault_now()
+        away()
+        closed = prober.wait_closed(timeout_s=limit_s + 15)
+        told_by = {
+            kind: condition(health_pod(api, NODE), kind)
+            for kind in (contract.CONDITION_NODE_HEALTHY, contract.CONDITION_READY)
+        }
+        api.create(PODS, pod("probing-anywhere", None, PAUSE))
+        elsewhere = wait_for(
+            lambda: api.get(f"{PODS}/probing-anywhere")["spec"].get("nodeName"), timeout_s=15, every_s=0.2
+        )
+        time.sleep(1.0)  # the events of the last refusals
+        first = next(iter(prober.timeline.refused), "")
+        events = failed_scheduling(api, first)
+    finally:
+        prober.stop()
+    pending = [name for name in prober.timeline.refused if name not in prober.timeline.landed]
+    back()
+    mended = time.monotonic()
+    landed = wait_for(
+        lambda: [n for n in pending if api.get(f"{PODS}/{n}")["spec"].get("nodeName")], timeout_s=mend_s + 15
+    )
+    bound_again_s = time.monotonic() - mended
+    clear(api)
+    figures = {
+        "profile": profile,
+        "limit_s": limit_s,
+        "last_pod_landed_s": round(prober.timeline.last_landing_s, 2),
+        "first_pod_refused_s": round(min(prober.timeline.refused.values(), default=-1), 2),
+        "pending_pod_bound_after_repair_s": round(bound_again_s, 2),
+        "condition_on_the_pending_pod": prober.timeline.told,
+        "events_of_the_first_refused_pod": events,
+        "health_pod": told_by,
+        "timeline": dataclasses.asdict(prober.timeline),
+    }
+    save(artefacts, f"fault-{profile}.json", figures)
+    assert closed, figures
+    assert prober.timeline.last_landing_s <= limit_s, figures
+    assert elsewhere == "worker-2"
+    assert any(contract.CLOSED_UNHEALTHY in event for event in events), events
+    assert contract.CLOSED_UNHEALTHY in prober.timeline.told
+    assert told_by[contract.CONDITION_NODE_HEALTHY]["status"] == contract.STATUS_FALSE
+    assert told_by[contract.CONDITION_NODE_HEALTHY]["reason"] == contract.REASON_CHECK_FAILED
+    assert landed, "the pending pod did not bind by itself"
+    assert bound_again_s <= mend_s, figures
+
+
+@pytest.mark.usefixtures("deployed")
+def test_the_default_profile_closes_the_node_within_35_s_and_opens_it_again(api, cni, artefacts):
+    break_and_mend(api, cni, artefacts, "default", limit_s=35, mend_s=10 + 3)
+
+
+def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, api, ansible, cni, record, artefacts):
+    faster = ansible.run(
+        "site.yml",
+        readygate_agent_profile="fast",
+        readygate_scheduler_config_url_prefix=f"http://127.0.0.1:{RECORDER_PORT}",
+    )
+    assert faster.code == 0, faster.told()
+    assert faster.changed > 0
+    assert sorted(hosts.names) == sorted(agents(api))
+    break_and_mend(api, cni, artefacts, "fast", limit_s=8, mend_s=2 + 3)
+    calls = record()
+    refusals = [c for c in calls if NODE in (c["reply"].get("FailedAndUnresolvableNodes") or {})]
+    save(artefacts, "filter-refusal.json", refusals[0])
+    save(artefacts, "filter-pass.json", next(c for c in calls if NODE in (c["reply"].get("NodeNames") or [])))
+    request, reply = refusals[0]["request"], refusals[0]["reply"]
+    assert sorted(request) == ["NodeNames", "Nodes", "Pod"]
+    assert NODE in request["NodeNames"]
+    assert reply["FailedAndUnresolvableNodes"][NODE] == contract.CLOSED_UNHEALTHY
+    assert NODE not in (reply.get("NodeNames") or [])
