@@ -59,9 +59,10 @@ def _run(stage: Stage, *, stay: bool) -> int:
 
 def _stay(stage: Stage) -> None:
     """Until Ctrl-C."""
-    _write("\nIt stays up. In another terminal:\n")
-    for line in stage.what_to_try():
-        _write(f"    {line}")
+    _write("\nIt stays up. Try:\n")
+    for what, command in stage.what_to_try():
+        _write(f"    # {what}")
+        _write(f"    {command}")
     _write("\nCtrl-C here ends it.")
     try:
         threading.Event().wait()

@@ -208,16 +208,19 @@ class Stage:
 
     def _write_shell_file(self) -> None:
         folders = f"{kube_binaries()}:{Path(sys.executable).parent}"
-        self.shell_file.write_text(f"export KUBECONFIG={self.plane.kubeconfig}\nexport PATH={folders}:$PATH\n")
+        self.shell_file.write_text(
+            f"export KUBECONFIG={self.plane.kubeconfig}\nexport PATH={folders}:$PATH\nexport DEMO={self.folder}\n"
+        )
 
-    def what_to_try(self) -> list[str]:
-        config = self._cni_config("node-2")
+    def what_to_try(self) -> list[tuple[str, str]]:
+        """(what it does, command line)."""
         return [
-            f". {self.shell_file}",
-            "kubectl get pods -A -o wide --watch",
-            f"readygate status --server {self.extender.url}",
-            f"mv {config} {config.parent.parent}/        # breaks node-2; mv it back to heal it",
-            "kubectl scale deployment web --replicas=30",
-            "kubectl get events --field-selector reason=FailedScheduling",
-            f"curl -s {self.extender.url}/metrics",
+            ("first, in another terminal: kubectl, readygate and $DEMO", f". {self.shell_file}"),
+            ("all pods, and what becomes of them", "kubectl get pods -A -o wide --watch"),
+            ("the verdict on every node", f"readygate status --server {self.extender.url}"),
+            ("break node-2", "mv $DEMO/node-2/cni/net.d/10-demo.conflist $DEMO/node-2/"),
+            ("heal it", "mv $DEMO/node-2/10-demo.conflist $DEMO/node-2/cni/net.d/"),
+            ("more pods", "kubectl scale deployment web --replicas=30"),
+            ("why pods are pending", "kubectl get events --field-selector reason=FailedScheduling"),
+            ("the extender's metrics", f"curl -s {self.extender.url}/metrics"),
         ]
