@@ -39,14 +39,14 @@ def main() -> int:
         progress("other programs are running: ratios may serve for a look, nothing here for the record")
     figures: list[Figure] = []
     failed = 0
+    path = ROOT / "build" / "bench.json"
     for name in arguments.only or SUITES:
         try:
             figures += SUITES[name](progress, quick=arguments.quick)
         except (MeasurementError, BinariesMissing, ProcessError) as e:
             failed += 1
             print(f"{name}: FAILED: {e}", file=sys.stderr, flush=True)
-    path = ROOT / "build" / "bench.json"
-    save(figures, path)
+        save(figures, path)  # after each suite: what comes later may be interrupted
     print(f"\n{table(figures)}\n\nsaved in {path.relative_to(ROOT)}")
     return 1 if failed else 0
 

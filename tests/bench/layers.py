@@ -6,12 +6,13 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from tests.bench import arms
 from tests.bench.figures import Figure, median
-from tests.bench.filter_latency import NODES, run_load
+from tests.bench.filter_latency import NODES, Round, run_load
 from tests.bench.processes import Child, MeasurementError
 
 NAMES = (420, 812)
@@ -63,8 +64,8 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
                         run_load(binary, [floor, readygate], names=names, requests=1000, same=False)
                         for _ in range(2 if quick else 5)
                     ]
-                    whole = median([one["readygate"].p50 for one in rounds])
-                    server = median([one["floor"].p50 for one in rounds])
+                    whole = middle([one["readygate"] for one in rounds])
+                    server = middle([one["floor"] for one in rounds])
                     found = in_process(binary, stub.api, arms.WORK / "readygate.yaml", names)
                     figures += _figures(names, whole, server, {k: us / 1000 for k, us in found["us"].items()})
                     PROFILE.write_text(found["profile"])
@@ -77,20 +78,28 @@ def _answers(arm: arms.Arm) -> bool:
     return arms.accepts(host, int(port))
 
 
-def _figures(names: int, whole: float, server: float, parts: dict[str, float]) -> list[Figure]:
+def middle(rounds: list[Round]) -> Round:
+    """Each time by itself as the median of the rounds."""
+    return Round(*(median([getattr(one, field.name) for one in rounds]) for field in fields(Round)))
+
+
+def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -> list[Figure]:
     """The ladder: each row is what that layer adds; `rest` is what the sum of the parts leaves unexplained."""
     app = parts["app"] - parts["environ"]
     split = parts["decode and split"] - parts["decode"]
     frame = app - parts["decode"] - split - parts["encode"]
     label = f"layer_{names}"
     return [
-        Figure(f"{label}_whole_ms", whole, "ms", "p50 seen by the client"),
+        Figure(f"{label}_whole_ms", whole.p50, "ms", f"p50 seen by the client; processor time {whole.cpu:.2f}"),
         Figure(
-            f"{label}_server_ms", server, "ms", "client, sockets, gunicorn: an application that only reads the body"
+            f"{label}_server_ms",
+            server.p50,
+            "ms",
+            f"client, sockets, gunicorn: an application that only reads the body; processor time {server.cpu:.2f}",
         ),
         Figure(f"{label}_frame_ms", frame, "ms", "Flask and the view around the three parts below, in process"),
         Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
         Figure(f"{label}_split_ms", split, "ms", "one look-up per name"),
         Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
-        Figure(f"{label}_rest_ms", whole - server - app, "ms", "the larger reply on its way; noise"),
+        Figure(f"{label}_rest_ms", whole.p50 - server.p50 - app, "ms", "the larger reply on its way; noise"),
     ]

@@ -18,8 +18,14 @@ from tests.testbed.plane import Plane
 NODES = 1000
 PODS = 2000
 ROUND_LIMIT_S = 180.0
-# Nothing else may touch the bare nodes and pods: the garbage collector would remove health pods without a DaemonSet.
-CONTROLLERS = "serviceaccount-controller"
+# The garbage collector would remove health pods whose DaemonSet does not exist; the others only watch what we make.
+WITHOUT_CONTROLLERS = (
+    "garbage-collector-controller",
+    "pod-garbage-collector-controller",
+    "daemonset-controller",
+    "disruption-controller",
+    "taint-eviction-controller",
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
     """All figures of the real scheduler; a round of three arms takes about a minute on two cores."""
     binary = arms.go_binary(progress)
     progress("scheduler: starting the control plane")
-    with Plane("bench", controllers=CONTROLLERS, progress=progress) as plane:
-        plane.stop_scheduler()
+    with Plane("bench", without_controllers=WITHOUT_CONTROLLERS, scheduler=False, progress=progress) as plane:
         connection = connect(str(plane.kubeconfig))
         cluster.prepare(connection, NODES, progress)
         api = service_account(plane.server, plane.kubeconfig_for_extender())
