@@ -206,8 +206,12 @@ class _Play:
         right: Callable[[T], bool] = lambda _: True,
         since: float | None = None,
     ) -> T:
+        def look_at_programs_first() -> T | None:
+            self.stage.check()  # a program that ended explains more than a step that is never seen
+            return look()
+
         return self.tell.await_seen(
-            step, look, seen, right=right, instead=self.observed.summary, limit_s=LIMIT_S, since=since
+            step, look_at_programs_first, seen, right=right, instead=self.observed.summary, limit_s=LIMIT_S, since=since
         )
 
     def _running(self, app: str, *, total: int, everywhere: bool = False) -> Counter[str] | None:

@@ -34,6 +34,7 @@ class Stage:
         self._progress = progress
         self.folder = self.plane.folder
         self.agents: dict[str, Agent] = {}
+        self.extender: Extender | None = None
 
     @property
     def logs(self) -> Path:
@@ -44,6 +45,14 @@ class Stage:
         self.plane.up()
         self.api = self.plane.api
         self._write_shell_file()
+
+    def check(self) -> None:
+        """Raises ProcessError when a program ended by itself."""
+        self.plane.check()
+        for agent in self.agents.values():
+            agent.process.check()
+        if self.extender:
+            self.extender.process.check()
 
     def strike(self) -> None:
         self.plane.down()

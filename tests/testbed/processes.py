@@ -192,18 +192,19 @@ class Process:
             time.sleep(0.05)
 
     def stop(self, *, grace_s: float = 10.0) -> int | None:
-        """SIGTERM, SIGKILL after `grace_s`; 0 kills at once. Returns the exit code. May be called twice."""
-        if self._popen is None:
+        """SIGTERM, SIGKILL after `grace_s`; 0 kills at once. Returns the exit code, None when it did not run."""
+        popen, self._popen = self._popen, None
+        if popen is None:
             return None
-        if self._popen.poll() is None:
-            self._popen.send_signal(signal.SIGTERM if grace_s else signal.SIGKILL)
+        if popen.poll() is None:
+            popen.send_signal(signal.SIGTERM if grace_s else signal.SIGKILL)
             try:
-                self._popen.wait(grace_s or 10.0)
+                popen.wait(grace_s or 10.0)
             except subprocess.TimeoutExpired:
-                self._popen.kill()
-                self._popen.wait()
+                popen.kill()
+                popen.wait()
         self._ledger.note(self.name, None)
-        return self._popen.returncode
+        return popen.returncode
 
     def kill(self) -> None:
         """As a crash would: no word of farewell."""

@@ -1,6 +1,7 @@
 """Our own programs as processes of a plane: started by their command line, with a configuration file, as by anybody."""
 
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -17,7 +18,8 @@ EXTENDER_READY_WITHIN_S = 20.0
 
 def python_environ() -> dict[str, str]:
     """So that `python -m agent` finds this checkout from any working directory."""
-    return {"PYTHONPATH": str(CHECKOUT), "PYTHONUNBUFFERED": "1"}
+    named = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([str(CHECKOUT), *([named] if named else [])]), "PYTHONUNBUFFERED": "1"}
 
 
 class Extender:
