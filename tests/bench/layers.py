@@ -17,7 +17,7 @@ from tests.bench.processes import Child, MeasurementError
 
 NAMES = (420, 812)
 PROFILE = arms.WORK / "profile.txt"
-COPIED = ("worker_class", "threads", "keepalive")
+COPIED = ("threads", "keepalive")
 
 
 def start_floor() -> arms.Arm:
@@ -25,7 +25,9 @@ def start_floor() -> arms.Arm:
     port = arms.free_port()
     ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "gunicorn.conf.py"))
     path = arms.WORK / "floor.conf.py"
-    lines = [f"{name} = {ours[name]!r}" for name in COPIED if name in ours]
+    worker = ours["worker_class"]
+    lines = [f"{name} = {ours[name]!r}" for name in COPIED]
+    lines.append(f"worker_class = {worker if isinstance(worker, str) else f'{worker.__module__}.{worker.__name__}'!r}")
     path.write_text("\n".join([*lines, "workers = 1", "control_socket_disable = True", "loglevel = 'warning'", ""]))
     argv = [sys.executable, "-m", "gunicorn", "-c", path, "-b", f"127.0.0.1:{port}", "tests.bench.rungs:floor"]
     return arms.Arm("floor", Child(argv, log=arms.WORK / "floor.log", cwd=arms.ROOT), f"http://127.0.0.1:{port}/filter")
@@ -97,7 +99,7 @@ def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -
             "ms",
             f"client, sockets, gunicorn: an application that only reads the body; processor time {server.cpu:.2f}",
         ),
-        Figure(f"{label}_frame_ms", frame, "ms", "Flask and the view around the three parts below, in process"),
+        Figure(f"{label}_frame_ms", frame, "ms", "the view around the three parts below, in process"),
         Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
         Figure(f"{label}_split_ms", split, "ms", "one look-up per name"),
         Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
