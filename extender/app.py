@@ -1,7 +1,7 @@
 """The Flask application: routes and error handlers. Starts no thread and opens no connection."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,29 +14,28 @@ from extender.services import Services
 
 log = logging.getLogger(__name__)
 
-Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
 
 def create_app(services: Services) -> Flask:
     """The application around a bundle of services, which it finds in `app.extensions["readygate"]`."""
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = services
     app.url_map.merge_slashes = False
-    for blueprint in (routes.bp, health.bp, explain.bp):
+    for blueprint in (health.bp, explain.bp):
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
-    app.wsgi_app = _one_spelling(app.wsgi_app)  # type: ignore[method-assign, assignment]
+    flask: routes.Wsgi = app.wsgi_app  # type: ignore[assignment]
+    app.wsgi_app = _one_spelling(routes.before_flask(services, flask))  # type: ignore[method-assign, assignment]
     return app
 
 
-def _one_spelling(application: Wsgi) -> Wsgi:
+def _one_spelling(application: routes.Wsgi) -> routes.Wsgi:
     """`//filter` and `/filter/` are `/filter`: a redirect would turn kube-scheduler's POST into a GET.
 
     A verb with a leading slash in the scheduler configuration gives two.
     """
 
-    def normalised(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:  # noqa: ANN401 - WSGI
+    def normalised(environ: dict[str, Any], start_response: routes.StartResponse) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if "//" in path or path.endswith("/"):
             environ["PATH_INFO"] = "/" + "/".join(part for part in path.split("/") if part)

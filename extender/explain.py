@@ -6,8 +6,9 @@ Made from the index when asked, in the thread of that request; a filter request 
 import msgspec
 from flask import Blueprint, Response
 
+from extender.health import services
 from extender.report import NodeVerdict, NodeVerdicts
-from extender.routes import JSON, services
+from extender.routes import JSON
 from extender.services import Services
 from extender.verdict import OPEN
 

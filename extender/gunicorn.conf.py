@@ -7,8 +7,9 @@ One process, because it holds the caches: two would be two views of the cluster 
 import os
 
 from extender.server import GunicornLog, start_services, stop_services, tell_address
+from extender.worker import Worker
 
-worker_class = "gthread"
+worker_class = Worker  # gthread, see there
 workers = 1
 threads = 16  # a silent connection occupies one for five seconds
 # kube-scheduler keeps idle connections for 90 s and repeats no POST it has begun to write: we must not close first.

@@ -6,12 +6,19 @@ livez never depends on the API server: a restart would not bring it back, and wo
 import math
 
 import msgspec
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from extender.routes import JSON, services
+from extender.routes import JSON
+from extender.services import Services
 
 bp = Blueprint("health", __name__)
+
+
+def services() -> Services:
+    """The bundle that create_app put into the application which answers now."""
+    bundle: Services = current_app.extensions["readygate"]
+    return bundle
 
 
 @bp.get("/livez", provide_automatic_options=False)

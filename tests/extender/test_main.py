@@ -6,6 +6,7 @@ import signal
 
 import pytest
 import yaml
+from gunicorn.workers.gthread import ThreadWorker
 
 from extender import __main__ as entry
 from extender.server import CONF
@@ -94,5 +95,6 @@ def test_without_a_file(capsys):
 
 def test_the_servers_fixed_settings():
     conf = runpy.run_path(str(CONF))
-    assert (conf["worker_class"], conf["workers"], conf["threads"], conf["keepalive"]) == ("gthread", 1, 16, 120)
+    assert issubclass(conf["worker_class"], ThreadWorker)
+    assert (conf["workers"], conf["threads"], conf["keepalive"]) == (1, 16, 120)
     assert (conf["control_socket_disable"], conf["graceful_timeout"], conf["max_requests"]) == (True, 10, 0)

@@ -172,3 +172,19 @@ def test_x59_a_strange_name_in_the_path_is_one_escaped_line(extender):
     extender.raw(b"GE\x1bT / HTTP/1.1\r\n\r\n")
     assert extender.get("/livez")[0] == 200
     assert not [line for line in extender.lines[before:] if "\x1b" in line or not line[:4].isdigit()]
+
+
+def test_two_requests_in_one_packet_are_both_answered(extender):
+    head = b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % len(GOOD)
+    answers = extender.raw(head + b"\r\n" + GOOD + head + b"Connection: close\r\n\r\n" + GOOD)
+    assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_more_kept_connections_than_threads_are_all_served(extender):
+    connections = [extender.connection() for _ in range(40)]
+    for _ in range(2):
+        for connection in connections:
+            connection.request("POST", "/filter", GOOD)
+        assert [connection.getresponse().read()[:1] for connection in connections] == [b"{"] * len(connections)
+    for connection in connections:
+        connection.close()
