@@ -27,9 +27,9 @@ def render(role: str, given: dict[str, Any]) -> Any:
     return lambda expression: templar.template(trust_as_template(f"{{{{ {expression} }}}}"))
 
 
-def objects(role: str, given: dict[str, Any]) -> Objects:
+def objects(role: str, given: dict[str, Any], template: str = "objects") -> Objects:
     """What the role sends to the API server, by kind, namespace and name."""
-    text = render(role, given)("lookup('ansible.builtin.template', 'objects.yaml.j2')")
+    text = render(role, given)(f"lookup('ansible.builtin.template', '{template}.yaml.j2')")
     documents = [document for document in yaml.safe_load_all(text) if document]
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)

@@ -185,6 +185,13 @@ def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
     assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
 
 
+@pytest.mark.parametrize("publish", [True, False])
+def test_what_a_setting_does_not_send_any_more_is_deleted(publish):
+    given = {"readygate_agent_publish_condition": publish, "readygate_agent_admission_policy": False}
+    everything = set(objects("readygate_agent", {}))
+    assert set(objects("readygate_agent", given, "unwanted")) == everything - set(objects("readygate_agent", given))
+
+
 def test_a_changed_configuration_rolls_the_pods(played):
     def stamp(inventory: str) -> str:
         template = played[inventory]["DaemonSet", NS, AGENT]["spec"]["template"]
