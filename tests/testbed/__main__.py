@@ -1,6 +1,7 @@
 """`python -m tests.testbed`: a real cluster to play with."""
 
 import argparse
+import importlib
 import os
 import sys
 from types import ModuleType
@@ -38,19 +39,15 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
 
 def _rings(arguments: argparse.Namespace) -> list[ModuleType]:
     """The modules whose function of the verb's name is called, in this order."""
-    from tests.testbed import hosts  # late: ring 2 must not need what ring 3 needs
-
+    root = os.geteuid() == 0
     if arguments.ring:
-        return [plane_command if arguments.ring == "plane" else hosts]
-    match arguments.verb:
-        case "up":
-            return [plane_command]
-        case "ssh":
-            return [hosts]
-        case "kubectl":
-            return [plane_command if plane_command.running() or os.geteuid() != 0 else hosts]
-        case _:
-            return [plane_command, *([hosts] if os.geteuid() == 0 else [])]
+        names = [arguments.ring]
+    elif arguments.verb == "kubectl":
+        names = ["plane" if plane_command.running() or not root else "hosts"]
+    else:
+        names = {"up": ["plane"], "ssh": ["hosts"]}.get(arguments.verb, ["plane", *(["hosts"] if root else [])])
+    # Late: ring 2 must not need what ring 3 needs.
+    return [plane_command if name == "plane" else importlib.import_module("tests.testbed.hosts") for name in names]
 
 
 def _parser() -> argparse.ArgumentParser:

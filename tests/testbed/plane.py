@@ -274,6 +274,9 @@ class Plane:
                 f"--service-account-private-key-file={self._service_account_key}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
+                # With the default of 20 it takes seconds until it has its controllers' own accounts and the namespaces'.
+                "--kube-api-qps=300",
+                "--kube-api-burst=600",
                 f"--controllers={','.join(['*', *(f'-{name}' for name in without)])}",
                 "--node-monitor-period=1s",
                 f"--node-monitor-grace-period={self._node_monitor_grace_s}s",
