@@ -274,7 +274,7 @@ class Plane:
                 f"--service-account-private-key-file={self._service_account_key}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
-                # With the default of 20 it takes seconds until it has its controllers' own accounts and the namespaces'.
+                # By default 20: seconds pass until it has made its controllers' accounts and the namespaces'.
                 "--kube-api-qps=300",
                 "--kube-api-burst=600",
                 f"--controllers={','.join(['*', *(f'-{name}' for name in without)])}",

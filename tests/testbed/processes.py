@@ -211,5 +211,7 @@ class Process:
         self.stop(grace_s=0)
 
     def _last_words(self) -> str:
+        if not self.log.exists():  # a later run of the same name has begun its own
+            return "(its log was removed)"
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return " / ".join(lines[-2:])[-500:]
