@@ -30,7 +30,7 @@ RUN_ELSEWHERE = {
     "make bench": "tests/bench/__main__.py",
     "python -m tests.testbed --ring plane up": "tests/plane/test_plane_command.py",
     "python -m tests.testbed kubectl get nodes": "tests/plane/test_plane_command.py",
-    "python -m tests.testbed down": "tests/plane/test_plane_command.py",
+    "python -m tests.testbed --ring plane down": "tests/plane/test_plane_command.py",
     "cp playbooks/inventory-sample.yml inventory.yml": "tests/playbooks/test_site.py",
     "ansible-playbook -i inventory.yml playbooks/site.yml --check --diff": "tests/hosts/test_deploy.py",
     "ansible-playbook -i inventory.yml playbooks/site.yml": "tests/hosts/test_deploy.py",
