@@ -14,6 +14,7 @@ from tests.testbed.api import Api, ApiError, condition, wait_for
 
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+CLOSED = [text for name, text in vars(contract).items() if name.startswith("CLOSED_")]
 _EVERY_S = 0.5
 
 
@@ -43,10 +44,12 @@ def health_pod(api: Api, node: str) -> dict[str, Any]:
 
 @dataclass
 class Timeline:
-    """Seconds since the fault. `landed`: when each pod was seen bound; `refused`: when each was seen refused by us."""
+    """Seconds since the fault. `landed`: when each pod was seen bound; `refused`: when each was seen refused by the
+    extender; `reasons`: when each of its reasons was first seen on a pod; `told`: what the last refused pod says."""
 
     landed: dict[str, float] = field(default_factory=dict)
     refused: dict[str, float] = field(default_factory=dict)
+    reasons: dict[str, float] = field(default_factory=dict)
     told: str = ""
 
     @property
@@ -57,11 +60,10 @@ class Timeline:
 class Prober:
     """Sends a pod to the node each half second from `start` to `stop`; those that land are deleted at once."""
 
-    def __init__(self, api: Api, node: str, image: str, reasons: tuple[str, ...]) -> None:
+    def __init__(self, api: Api, node: str, image: str) -> None:
         self._api = api
         self._node = node
         self._image = image
-        self._reasons = reasons
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="prober", daemon=True)
         self._epoch = time.monotonic()
@@ -85,9 +87,9 @@ class Prober:
         if self.error:
             raise self.error
 
-    def wait_closed(self, *, timeout_s: float, refusals: int = 3) -> bool:
-        """That many pods in a row have been refused by the extender; False when the time is over."""
-        return bool(wait_for(lambda: len(self.timeline.refused) >= refusals or self.error, timeout_s=timeout_s))
+    def wait_told(self, reason: str, *, timeout_s: float) -> bool:
+        """A pod was refused by the extender for that reason; False when the time is over."""
+        return bool(wait_for(lambda: reason in self.timeline.reasons or self.error, timeout_s=timeout_s))
 
     def _run(self) -> None:
         number = 0
@@ -103,14 +105,18 @@ class Prober:
         timeline, now = self.timeline, self.seconds()
         for seen in self._api.items(f"{PODS}?labelSelector=app%3Dprobing"):
             name = seen["metadata"]["name"]
+            if seen["spec"].get("nodeSelector", {}) == {}:
+                continue  # one that may go anywhere
             if seen["spec"].get("nodeName"):
                 timeline.landed.setdefault(name, now)
                 self._api.delete(f"{PODS}/{name}", grace_s=0)
                 continue
             message = condition(seen, "PodScheduled").get("message", "")
-            if any(reason in message for reason in self._reasons):
-                timeline.refused.setdefault(name, now)
-                timeline.told = message
+            for reason in CLOSED:
+                if reason in message:
+                    timeline.refused.setdefault(name, now)
+                    timeline.reasons.setdefault(reason, now)
+                    timeline.told = message
 
 
 def clear(api: Api) -> None:

@@ -17,45 +17,51 @@ from tests.testbed.hosts_layers import CNI_CONF_DIR
 
 NODE = "worker-1"
 AWAY = "/root/cni-away"
-REASONS = (contract.CLOSED_UNHEALTHY, contract.CLOSED_NOT_READY)
+# One period of the check, or what the kubelet takes: 5 s to look at its runtime, 10 s to the next report.
+MENDED_WITHIN_S = 20
 RECORDER_PORT = 9377
 RECORD = "/root/filter.jsonl"
 
 
 @pytest.fixture
 def cni(hosts):
-    """A function that moves the configuration away, and one that puts it back; put back at the end in any case."""
+    """A function that moves the configuration away, and one that puts it back; put back at the end in any case.
+
+    Put back by a copy: containerd overlooks a file that is only renamed into the folder (its cni_conf_syncer.go).
+    """
+    restore = f"cp {AWAY}/* {CNI_CONF_DIR}/ && rm {AWAY}/*"
 
     def away() -> None:
         hosts.ssh(NODE, f"mkdir -p {AWAY} && mv {CNI_CONF_DIR}/* {AWAY}/")
 
     def back() -> None:
-        hosts.ssh(NODE, f"mv {AWAY}/* {CNI_CONF_DIR}/")
+        hosts.ssh(NODE, restore)
 
     yield away, back
-    hosts.ssh(NODE, f"mv {AWAY}/* {CNI_CONF_DIR}/ 2>/dev/null || true")
+    hosts.ssh(NODE, f'test -z "$(ls {AWAY})" || {{ {restore}; }}')
 
 
 @pytest.fixture
 def record(hosts):
     """Starts the recorder on the control plane host; its notes, in the order of the calls."""
     hosts.ssh("control-1", "cat > /root/recorder.py", stdin=Path(recorder.__file__).read_text())
+    stop = "systemctl stop readygate-recorder 2>/dev/null || true"
     unit = "systemd-run --unit=readygate-recorder --collect --quiet"
-    hosts.ssh("control-1", f"rm -f {RECORD}; {unit} python3 /root/recorder.py {RECORDER_PORT} 9376 {RECORD}")
+    hosts.ssh("control-1", f"{stop}; rm -f {RECORD}; {unit} python3 /root/recorder.py {RECORDER_PORT} 9376 {RECORD}")
     return lambda: [json.loads(line) for line in hosts.ssh("control-1", f"cat {RECORD}").stdout.splitlines()]
 
 
-def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: float) -> None:
+def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
     away, back = cni
     clear(api)
     assert condition(health_pod(api, NODE), contract.CONDITION_READY)["status"] == contract.STATUS_TRUE
-    prober = Prober(api, NODE, PAUSE, REASONS)
+    prober = Prober(api, NODE, PAUSE)
     prober.start()
     try:
         assert wait_for(lambda: prober.timeline.landed, timeout_s=60), "no pod lands on the node even before the fault"
         prober.fault_now()
         away()
-        closed = prober.wait_closed(timeout_s=limit_s + 15)
+        prober.wait_told(contract.CLOSED_UNHEALTHY, timeout_s=limit_s + 15)
         told_by = {
             kind: condition(health_pod(api, NODE), kind)
             for kind in (contract.CONDITION_NODE_HEALTHY, contract.CONDITION_READY)
@@ -73,7 +79,7 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: fl
     back()
     mended = time.monotonic()
     landed = wait_for(
-        lambda: [n for n in pending if api.get(f"{PODS}/{n}")["spec"].get("nodeName")], timeout_s=mend_s + 15
+        lambda: [n for n in pending if api.get(f"{PODS}/{n}")["spec"].get("nodeName")], timeout_s=MENDED_WITHIN_S + 15
     )
     bound_again_s = time.monotonic() - mended
     clear(api)
@@ -82,6 +88,9 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: fl
         "limit_s": limit_s,
         "last_pod_landed_s": round(prober.timeline.last_landing_s, 2),
         "first_pod_refused_s": round(min(prober.timeline.refused.values(), default=-1), 2),
+        "first_pod_refused_for_the_agents_reason_s": round(
+            prober.timeline.reasons.get(contract.CLOSED_UNHEALTHY, -1), 2
+        ),
         "pending_pod_bound_after_repair_s": round(bound_again_s, 2),
         "condition_on_the_pending_pod": prober.timeline.told,
         "events_of_the_first_refused_pod": events,
@@ -89,7 +98,8 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: fl
         "timeline": dataclasses.asdict(prober.timeline),
     }
     save(artefacts, f"fault-{profile}.json", figures)
-    assert closed, figures
+    # The kubelet reports itself not Ready meanwhile, which the extender heeds, too: so the agent's word is timed apart.
+    assert 0 < figures["first_pod_refused_for_the_agents_reason_s"] <= limit_s, figures
     assert prober.timeline.last_landing_s <= limit_s, figures
     assert elsewhere == "worker-2"
     assert any(contract.CLOSED_UNHEALTHY in event for event in events), events
@@ -97,12 +107,12 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float, mend_s: fl
     assert told_by[contract.CONDITION_NODE_HEALTHY]["status"] == contract.STATUS_FALSE
     assert told_by[contract.CONDITION_NODE_HEALTHY]["reason"] == contract.REASON_CHECK_FAILED
     assert landed, "the pending pod did not bind by itself"
-    assert bound_again_s <= mend_s, figures
+    assert bound_again_s <= MENDED_WITHIN_S, figures
 
 
 @pytest.mark.usefixtures("deployed")
 def test_the_default_profile_closes_the_node_within_35_s_and_opens_it_again(api, cni, artefacts):
-    break_and_mend(api, cni, artefacts, "default", limit_s=35, mend_s=10 + 3)
+    break_and_mend(api, cni, artefacts, "default", limit_s=35)
 
 
 def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, api, ansible, cni, record, artefacts):
@@ -114,7 +124,7 @@ def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, ap
     assert faster.code == 0, faster.told()
     assert faster.changed > 0
     assert sorted(hosts.names) == sorted(agents(api))
-    break_and_mend(api, cni, artefacts, "fast", limit_s=8, mend_s=2 + 3)
+    break_and_mend(api, cni, artefacts, "fast", limit_s=8)
     calls = record()
     refusals = [c for c in calls if NODE in (c["reply"].get("FailedAndUnresolvableNodes") or {})]
     save(artefacts, "filter-refusal.json", refusals[0])

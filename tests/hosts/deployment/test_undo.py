@@ -59,7 +59,7 @@ def test_a_scheduler_that_does_not_come_up_gets_its_old_manifest_back(api, ansib
         SCHEDULER_ONLY,
         readygate_scheduler_config_base=WRONG,
         readygate_scheduler_config_validate=False,
-        readygate_scheduler_config_health_timeout_seconds=16,
+        readygate_scheduler_config_health_timeout_seconds=30,
     )
     assert run.code != 0
     assert "the earlier one is back in place" in run.told()
