@@ -5,7 +5,9 @@ first by name counts, and when that one is broken no other is tried. On top: eve
 executable.
 """
 
+import errno
 import json
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,26 +39,19 @@ def check_cni(conf_dir: Path, bin_dirs: Sequence[Path]) -> Finding:
 
 def _first_config(conf_dir: Path) -> Path:
     try:
-        files = sorted(f for f in conf_dir.iterdir() if f.name.endswith(SUFFIXES) and not _is_folder(f))
+        with os.scandir(conf_dir) as entries:
+            # A link to a folder is taken for a file, as Go's ReadDir does.
+            names = sorted(e.name for e in entries if e.name.endswith(SUFFIXES) and not e.is_dir(follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError) as e:
         raise _BrokenError(f"no network config found: {conf_dir} is not a folder") from e
-    if not files:
+    if not names:
         raise _BrokenError(f"no network config found in {conf_dir}")
-    return files[0]
-
-
-def _is_folder(path: Path) -> bool:
-    """A folder itself; a link to one is taken for a file, as Go's ReadDir does."""
-    return stat.S_ISDIR(path.lstat().st_mode)
+    return conf_dir / names[0]
 
 
 def _plugins(config: Path) -> list[str]:
     """The plugin types of the configuration, in order."""
-    try:
-        with config.open("rb") as file:
-            text = file.read(CONFIG_LIMIT_BYTES + 1)
-    except (FileNotFoundError, IsADirectoryError) as e:
-        raise _BrokenError(f"{config} cannot be read: {e.strerror}") from e
+    text = _content(config)
     if len(text) > CONFIG_LIMIT_BYTES:
         raise _BrokenError(f"{config} is larger than 1 MiB")
     try:
@@ -75,11 +70,31 @@ def _plugins(config: Path) -> list[str]:
     return [_type_of(plugin, config, f"plugin {index}") for index, plugin in enumerate(plugins)]
 
 
+def _content(config: Path) -> bytes:
+    """The file up to a little more than the limit. Never waits for a writer, as opening a named pipe would."""
+    try:
+        descriptor = os.open(config, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as e:
+        if e.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            raise _BrokenError(f"{config} cannot be read: {e.strerror}") from e
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _BrokenError(f"{config} cannot be read: it is not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - a descriptor
+            return file.read(CONFIG_LIMIT_BYTES + 1)
+    except OSError as e:
+        e.filename = str(config)
+        raise
+    finally:
+        os.close(descriptor)
+
+
 def _type_of(plugin: Any, config: Path, what: str) -> str:  # noqa: ANN401 - any JSON value
     name = plugin.get("type") if isinstance(plugin, dict) else None
     if not isinstance(name, str) or not name:
         raise _BrokenError(f"{config}: {what} has no type")
-    if "/" in name or name in (".", ".."):
+    if "/" in name or name in (".", "..") or not name.isprintable():
         raise _BrokenError(f"{config}: invalid plugin type {name[:64]}")
     return name
 
@@ -89,8 +104,10 @@ def _find_binary(plugin: str, bin_dirs: Sequence[Path]) -> None:
     for folder in bin_dirs:
         try:
             mode = (folder / plugin).stat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+        except OSError as e:
+            if e.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+                continue
+            raise
         if not stat.S_ISREG(mode):
             continue
         if not mode & 0o111:

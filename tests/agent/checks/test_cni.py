@@ -1,6 +1,8 @@
 """The check `cni` takes the configuration as containerd does."""
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,6 +98,13 @@ FAILS = [
     pytest.param(gone("bin"), "plugin bridge not found", id="no folder of binaries"),
     pytest.param(lambda n: n.config("00-a.conf", "x" * (2**20 + 1)), "larger than 1 MiB", id="a huge file"),
     pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/no/such"), "cannot be read", id="a dead link comes first"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("00.conf"), "cannot be read", id="a link to itself"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to(n.bin), "not a regular file", id="a link to a folder"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/dev/zero"), "not a regular file", id="a device"),
+    pytest.param(lambda n: n.config("00.conf", '{"type": "a\\u0000b"}'), "invalid plugin type", id="a null in a type"),
+    pytest.param(lambda n: n.config("00.conf", '{"type": "\\ud800"}'), "invalid plugin type", id="half a character"),
+    pytest.param(lambda n: n.config("00.conf", {"type": "x" * 300}), "not found in", id="a type too long for a file"),
+    pytest.param(lambda n: n.config("00.conf", "1" * 100_000), "does not parse", id="a huge number"),
 ]
 
 
@@ -107,11 +116,21 @@ def test_failed(node: Node, change: Callable[[Node], object], expected: str) -> 
     assert expected in found.output
 
 
+def test_a_named_pipe_is_not_waited_for(node: Node) -> None:
+    os.mkfifo(node.conf / "00.conflist")
+    found: list[Finding] = []
+    thread = threading.Thread(target=lambda: found.append(node.find()), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert [CheckState.FAILED] == [finding.state for finding in found]
+    assert "not a regular file" in found[0].output
+
+
 def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path, *_arguments: object) -> object:
+    def refuse(path: Path, *_arguments: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("agent.checks.cni.os.open", refuse)
     found = node.find()
     assert found.state is CheckState.UNKNOWN
     assert found.output.endswith("10-net.conflist: Permission denied")
