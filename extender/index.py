@@ -26,6 +26,7 @@ from kube import contract
 log = logging.getLogger(__name__)
 
 UNKNOWN_NODE = contract.CLOSED_NO_HEALTH_POD  # not in the cache yet, or no node at all
+LEASES_SILENT_S = 120.0  # a Lease watch that has told nothing for so long closes no node, nor keeps one closed
 REFUSED_LIMIT = 50_000  # names remembered; beyond it those of no known node are dropped
 
 
@@ -60,6 +61,7 @@ class NodeIndex:
         on_release: Callable[[str], None],
         lease_contact: Callable[[], float | None] = lambda: None,
         now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self.reasons: dict[str, str] = {}
         self.releases = 0
@@ -69,6 +71,7 @@ class NodeIndex:
         self._on_release = on_release
         self._lease_contact = lease_contact
         self._now = now
+        self._wall = wall
         self._lock = threading.Lock()
         self._nodes: dict[str, NodeFacts] | None = None
         self._pods: dict[str, dict[str, HealthPod]] | None = None
@@ -78,6 +81,9 @@ class NodeIndex:
         self._beats = Heartbeats(heartbeat_limit_s)
         self._lost: set[str] = set()
         self._refused: dict[str, str] = {}
+        # To be kicked once although we refused it to nobody: the process before us may have refused a node that has
+        # opened since. One kick wakes every refused pod.
+        self._wake = ""
 
     # What the request path calls: no lock, no clock, no log.
 
@@ -118,13 +124,13 @@ class NodeIndex:
 
     def replace_nodes(self, nodes: Sequence[observed.Node]) -> None:
         with self._lock:
-            self._nodes = {node.metadata.name: observed.node_facts(node) for node in nodes}
+            self._nodes = {node.metadata.name: self._facts(node) for node in nodes}
             changes = self._judge_all()
         self._tell(changes)
 
     def upsert_node(self, node: observed.Node) -> None:
-        facts = observed.node_facts(node)
         with self._lock:
+            facts = self._facts(node)
             if self._nodes is None:
                 self._nodes = {}
             if self._nodes.get(facts.name) == facts:
@@ -166,7 +172,8 @@ class NodeIndex:
         contact = self._lease_contact()
         with self._lock:
             now = self._now()
-            lost = set() if contact is None else self._beats.lost(contact)
+            deaf = contact is None or now - contact > LEASES_SILENT_S
+            lost = set() if contact is None or deaf else self._beats.lost(contact)
             affected = lost ^ self._lost
             self._lost = lost
             for name in self._waiting:
@@ -194,6 +201,12 @@ class NodeIndex:
         return {name: age_s for name, age_s in ages.items() if age_s is not None}
 
     # Under the lock.
+
+    def _facts(self, node: observed.Node) -> NodeFacts:
+        known = (self._nodes or {}).get(node.metadata.name)
+        if known is not None and known.uid == node.metadata.uid:
+            return observed.node_facts(node, known.born_at)
+        return observed.node_facts(node, self._now() - observed.age_s(node, self._wall()))
 
     def _keep_pod(self, pod: observed.Pod, known: Mapping[str, HealthPod]) -> HealthPod | None:
         earlier = known.get(pod.metadata.uid)
@@ -266,6 +279,7 @@ class NodeIndex:
         self.reasons = {name: state.verdict.reason for name, state in states.items()}
         first, self.built = not self.built, True
         if first:
+            self._wake = next((name for name, reason in self.reasons.items() if reason == OPEN), "")
             return []
         return self._counted(
             [
@@ -290,6 +304,9 @@ class NodeIndex:
     # After the lock.
 
     def _tell(self, changes: Sequence[_Change]) -> None:
+        wake, self._wake = self._wake, ""
+        if wake:
+            self._on_release(wake)
         for change in changes:
             if change.verdict.reason == OPEN and self._refused.pop(change.node, None) is not None:
                 self._on_release(change.node)

@@ -3,6 +3,8 @@
 A field of the wrong type makes the reflector skip the object, never stop its stream.
 """
 
+from datetime import datetime
+
 import msgspec
 
 from extender.exempt import daemon_set_of
@@ -92,10 +94,20 @@ def _why(ready: Condition | None, node_healthy: Condition | None) -> str:
     return ""
 
 
-def node_facts(node: Node) -> NodeFacts:
+def age_s(node: Node, wall_s: float) -> float:
+    """Seconds since the Node object was made, 0 if that cannot be told. wall_s: now, seconds of the epoch."""
+    try:
+        made = datetime.fromisoformat(node.metadata.creation_timestamp or "")
+    except ValueError:
+        return 0.0
+    return max(0.0, wall_s - made.timestamp()) if made.tzinfo is not None else 0.0
+
+
+def node_facts(node: Node, born_at: float) -> NodeFacts:
+    """born_at: monotonic seconds when the Node object was made."""
     ready = next((c.status for c in node.status.conditions or () if c.type == contract.CONDITION_READY), "")
     meta = node.metadata
-    return NodeFacts(name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", ready=ready)
+    return NodeFacts(name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", born_at=born_at, ready=ready)
 
 
 def heartbeat(lease: Lease) -> tuple[str, str, float]:

@@ -23,6 +23,12 @@ from kube import contract
 
 OPEN = ""
 
+# A kubelet that finds a pod bound to it which it does not run says so within seconds. So a pod that is still Ready so
+# long after its node's Node object was made anew was Ready all the time: somebody deleted the object, the kubelet
+# registered again and had nothing new to report (since 1.35 its restart changes no status: kubernetes gate
+# ChangeContainerStatusOnKubeletRestart).
+OLD_POD_LIMIT_S = 60.0
+
 REASONS = (
     contract.CLOSED_NODE_LOST,
     contract.CLOSED_NO_HEALTH_POD,
@@ -57,11 +63,15 @@ class HealthPod:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent."""
+    """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent.
+
+    created: as of pods. born_at: the same by the monotonic clock.
+    """
 
     name: str
     uid: str
     created: str
+    born_at: float
     ready: str = ""
 
 
@@ -88,19 +98,21 @@ class Verdict:
     changes_at: float | None = None
 
 
-def belongs(pod: HealthPod, node: NodeFacts) -> bool:
-    """Whether the pod ran on this Node object, not on an earlier one of the same name.
+def belongs(pod: HealthPod, node: NodeFacts, now: float) -> bool:
+    """Whether the pod runs on this Node object, not on an earlier one of the same name.
 
-    A pod that outlived its Node object counts again when it became Ready after the new one was made: then its kubelet
-    has probed it anew.
+    A pod that outlived its Node object counts again when it became Ready after the new one was made (then its kubelet
+    has probed it anew), or is Ready OLD_POD_LIMIT_S later.
     """
+    if now - node.born_at >= OLD_POD_LIMIT_S:
+        return True
     if pod.node_uid and pod.node_uid != node.uid:
         return pod.ready_since > node.created
     return pod.created >= node.created or pod.ready_since >= node.created
 
 
-def usable(pod: HealthPod, node: NodeFacts) -> bool:
-    return not pod.terminating and not pod.finished and pod.node == node.name and belongs(pod, node)
+def alive(pod: HealthPod, node: NodeFacts) -> bool:
+    return not pod.terminating and not pod.finished and pod.node == node.name
 
 
 def good(pod: HealthPod) -> bool:
@@ -120,8 +132,12 @@ def judge(
     """The verdict on one node by the table above, and what to remember for the next one. now: monotonic seconds."""
     if memory.node_uid != node.uid:
         memory = Memory(node_uid=node.uid)
-    candidates = [pod for pod in pods if usable(pod, node)]
+    present = [pod for pod in pods if alive(pod, node)]
+    candidates = [pod for pod in present if belongs(pod, node, now)]
     by_pods, memory = _by_pods(candidates, memory, now, missing_grace_s)
+    if len(candidates) < len(present):
+        old_until = node.born_at + OLD_POD_LIMIT_S
+        by_pods = replace(by_pods, changes_at=min(old_until, by_pods.changes_at or old_until))
     if heartbeat_lost:
         return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
     if by_pods.reason == OPEN and node.ready == contract.STATUS_FALSE:

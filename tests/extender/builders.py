@@ -79,8 +79,8 @@ def lease(on, renew_time, **fields):
     return seen(observed.Lease, lease_json(on, renew_time, **fields))
 
 
-def facts(name="n1", *, uid="uid-n1", created=CREATED, ready="True"):
-    return NodeFacts(name=name, uid=uid, created=created, ready=ready)
+def facts(name="n1", *, uid="uid-n1", created=CREATED, born_at=100.0, ready="True"):
+    return NodeFacts(name=name, uid=uid, created=created, born_at=born_at, ready=ready)
 
 
 def health_pod(name="readygate-system/agent", *, node="n1", created=CREATED, ready="True", **fields):

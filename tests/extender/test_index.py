@@ -1,11 +1,13 @@
 """Events in, reasons out; what time alone changes; and the order that a kick depends on."""
 
+from datetime import datetime
+
 import pytest
 
 from extender.index import UNKNOWN_NODE, NodeIndex
 from extender.verdict import OPEN
 from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NODE_LOST, CLOSED_NOT_READY, CLOSED_UNHEALTHY
-from tests.extender.builders import LATER, lease, node, owner, pod
+from tests.extender.builders import CREATED, LATER, lease, node, owner, pod
 
 
 class World:
@@ -18,11 +20,13 @@ class World:
             on_release=self.kicked.append,
             lease_contact=lambda: self.contact,
             now=lambda: self.now,
+            wall=lambda: datetime.fromisoformat(CREATED).timestamp() + self.now - 100.0,
         )
 
     def listed(self, nodes, pods):
         self.index.replace_nodes(nodes)
         self.index.replace_pods(pods)
+        self.kicked.clear()  # that of the start
         return self
 
     def refuse(self, *names):
@@ -98,6 +102,52 @@ def test_x54_also_within_one_second(world):
     assert world.index.reasons["n1"] == CLOSED_NO_HEALTH_POD
 
 
+def test_a_node_that_registers_again_opens_though_its_pod_has_nothing_new_to_say(world):
+    """Its Node object was deleted and the kubelet restarted: since 1.35 that changes no pod's status."""
+    world.now += 600
+    world.index.remove_node(node("n1"))
+    world.index.upsert_node(node("n1", uid="again", created=LATER))
+    world.refuse("n1")
+    world.now += 59
+    world.index.tick()
+    assert world.index.reasons["n1"] == CLOSED_NO_HEALTH_POD
+    world.now += 1
+    world.index.tick()
+    assert (world.index.reasons["n1"], world.kicked) == (OPEN, ["n1"])
+
+
+def test_so_it_does_for_an_extender_that_starts_later():
+    world = World()
+    world.now += 660
+    world.listed([node("n1", created=LATER)], [pod("n1")])
+    assert world.index.reasons == {"n1": OPEN}
+
+
+@pytest.mark.parametrize("created", [None, "", "yesterday", "2026-01-01T00:00:00", "2999-01-01T00:00:00Z"])
+def test_a_node_whose_age_cannot_be_told_is_new(created):
+    world = World().listed([node("n1", created=created)], [pod("n1", created="2025-12-31T00:00:00Z")])
+    world.now += 60
+    world.index.tick()
+    assert world.index.reasons == {"n1": OPEN}
+
+
+def test_the_first_sync_kicks_one_open_node_for_what_the_process_before_refused():
+    world = World()
+    world.index.replace_pods([pod("n1", Ready="False"), pod("n2"), pod("n3")])
+    assert world.kicked == []
+    world.index.replace_nodes([node("n1"), node("n2"), node("n3")])
+    assert world.kicked == ["n2"]
+    world.index.replace_nodes([node("n1"), node("n2"), node("n3")])
+    assert world.kicked == ["n2"]
+
+
+def test_the_first_sync_kicks_nothing_while_all_is_closed():
+    world = World()
+    world.index.replace_nodes([node("n1")])
+    world.index.replace_pods([])
+    assert world.kicked == []
+
+
 def test_the_grace_of_a_missing_pod_ends_without_an_event(world):
     world.index.remove_pod(pod("n1"))
     world.now += 29
@@ -121,6 +171,22 @@ def test_a_kubelet_that_stops_renewing_closes_its_node_and_opens_it_again(world)
     world.refuse("n1")
     world.index.upsert_lease(lease("n1", "b"))
     assert (world.index.reasons["n1"], world.kicked) == (OPEN, ["n1"])
+
+
+def test_a_lease_watch_that_went_silent_keeps_no_node_closed(world):
+    world.contact = world.now
+    world.index.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    for step in range(3):
+        world.now = world.contact = world.now + 10
+        world.index.upsert_lease(lease("n2", f"b{step}"))
+        world.index.tick()
+    assert world.index.reasons["n1"] == CLOSED_NODE_LOST
+    world.now += 120
+    world.index.tick()
+    assert world.index.reasons["n1"] == CLOSED_NODE_LOST
+    world.now += 1
+    world.index.tick()
+    assert world.index.reasons["n1"] == OPEN
 
 
 @pytest.mark.parametrize(

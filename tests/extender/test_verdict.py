@@ -108,6 +108,14 @@ def test_x54_a_node_made_again_does_not_inherit_the_old_pod(old_pod, expected):
     assert expected == reason(facts(), [old_pod])
 
 
+def test_an_old_pod_that_stays_ready_counts_again_and_the_verdict_says_when():
+    old = health_pod(created="2025-12-31T23:59:59Z")
+    verdict, memory = judge(facts(), [old], Memory(), heartbeat_lost=False, now=100.0, missing_grace_s=GRACE_S)
+    assert (verdict.reason, verdict.changes_at) == (CLOSED_NO_HEALTH_POD, 160.0)
+    assert reason(facts(), [old], memory=memory, now=159.9) == CLOSED_NO_HEALTH_POD
+    assert reason(facts(), [old], memory=memory, now=160.0) == OPEN
+
+
 @pytest.mark.parametrize(
     ("memory", "now", "expected"),
     [
