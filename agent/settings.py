@@ -73,7 +73,10 @@ class Exec(Section, frozen=True):
 
 
 class Check(Section, frozen=True):
-    """One check with the Probe fields of Kubernetes. A zero means the default, as the API server defaults it."""
+    """One check with the Probe fields of Kubernetes. A zero means the default, as the API server defaults it.
+
+    `unknown`: what becomes of a node when a check that passed before can no longer be run.
+    """
 
     name: CheckName
     cni: Cni | None = None
@@ -86,6 +89,7 @@ class Check(Section, frozen=True):
     success_threshold: ProbeInt = 1
     failure_threshold: ProbeInt = 3
     severity: Literal["gate", "warn"] = "gate"
+    unknown: Literal["keep", "close"] = "keep"
 
 
 class ConditionSettings(Section, frozen=True):

@@ -41,7 +41,9 @@ def check_spec(check: settings.Check) -> CheckSpec:
         initial_delay_s=float(check.initial_delay_seconds),
         period_s=float(check.period_seconds or 10),
         timeout_s=timeout_s,
-        thresholds=Thresholds(check.success_threshold or 1, check.failure_threshold or 3),
+        thresholds=Thresholds(
+            check.success_threshold or 1, check.failure_threshold or 3, keep_unknown=check.unknown == "keep"
+        ),
     )
 
 

@@ -81,7 +81,7 @@ def _content(config: Path) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _BrokenError(f"{config} cannot be read: it is not a regular file")
-        with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - a descriptor
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read(CONFIG_LIMIT_BYTES + 1)
     except OSError as e:
         e.filename = str(config)

@@ -12,7 +12,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from agent.checks.actions import CheckSpec
-from agent.checks.verdict import CheckState, CheckStatus, Finding, Verdict, next_status, overdue, verdict
+from agent.checks.verdict import (
+    CheckState,
+    CheckStatus,
+    Finding,
+    Severity,
+    Verdict,
+    missed_runs,
+    next_status,
+    overdue,
+    verdict,
+)
 from agent.prober.execution import kill_running, reap_orphans
 from agent.prober.ticker import Ticker
 
@@ -82,14 +92,14 @@ class CheckEngine:
         return [(w.spec.name, state, count) for w in self._workers for state, count in sorted(w.runs.items())]
 
     def _supervise(self) -> None:
-        identity: object = None
+        words: object = None
         while not self._stop.is_set():
             self._changed.clear()
             try:
                 current = self.verdict()
-                if current.identity != identity:
+                if current.words != words:
                     _tell(current)
-                identity = current.identity
+                words = current.words
                 self._on_verdict(current)
                 if os.getpid() == 1:
                     reap_orphans()
@@ -127,27 +137,40 @@ class _Worker:
         return self.thread.is_alive() and (self._running_since is not None or now - self._due < STALLED_S)
 
     def shown(self, monotonic: float, now: float) -> CheckStatus:
-        status, since = self._status, self._running_since
-        late_s = 0.0 if since is None else monotonic - since - self.spec.timeout_s
-        return overdue(status, late_s, now) if late_s > LATE_S else status
+        spec, status, since = self.spec, self._status, self._running_since
+        late_s = 0.0 if since is None else monotonic - since - spec.timeout_s
+        return overdue(status, late_s, spec.period_s, spec.thresholds, now) if late_s > LATE_S else status
 
     def _run(self) -> None:
         if self._stop.wait(max(0.0, self._due - self._monotonic())):
             return
         ticker = Ticker(self.spec.period_s, self._monotonic())
         while True:
-            self._running_since = self._monotonic()
+            self._running_since = began = self._monotonic()
             finding = self._once()
             if self._stop.is_set():
                 return  # a command that we killed ourselves says nothing about the node
-            self._status = next_status(self._status, finding, self.spec.thresholds, self._now())
-            self.runs[finding.state] += 1
+            self._take(finding, self._monotonic() - began)
             self._due = max(ticker.due, self._monotonic())
             self._running_since = None
             self._changed.set()
             if self._stop.wait(ticker.wait_s(self._monotonic())):
                 return
             ticker.take(self._monotonic())
+
+    def _take(self, finding: Finding, took_s: float) -> None:
+        """A run that comes back long after its deadline has hung, whatever it found: else the node opens and closes
+        with every run of a check that is too slow."""
+        spec, status, runs = self.spec, self._status, 1
+        late_s = took_s - spec.timeout_s
+        if late_s > LATE_S:
+            if finding.state is not CheckState.HUNG:
+                finding = Finding(CheckState.HUNG, f"took {took_s:.0f} s of {spec.timeout_s:g} s: {finding.output}")
+            runs = min(missed_runs(late_s, spec.period_s), spec.thresholds.failure)
+        for _ in range(runs):
+            status = next_status(status, finding, spec.thresholds, self._now())
+        self._status = status
+        self.runs[finding.state] += 1
 
     def _once(self) -> Finding:
         try:
@@ -159,7 +182,11 @@ class _Worker:
 
 def _tell(current: Verdict) -> None:
     facts = {"reason": current.reason, "problems": [f"{p.name}: {p.state}: {p.output}" for p in current.problems]}
-    if current.healthy:
+    if current.notices:
+        facts["notices"] = [f"{p.name}: {p.state}: {p.output}" for p in current.notices]
+    if current.healthy and any(check.severity is Severity.GATE for check in current.notices):
+        log.warning("node is kept open, a check can no longer be run", extra=facts)
+    elif current.healthy:
         log.info("node is healthy", extra=facts)
     else:
         log.warning("node is not healthy", extra=facts)

@@ -85,6 +85,21 @@ def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(star
     assert eventually(lambda: states(engine) == ["passed"])
 
 
+def test_a_run_that_comes_back_too_late_has_hung_whatever_it_found(start) -> None:
+    clock = [1000.0]
+    runs: list[float] = []
+
+    def slow() -> Finding:
+        runs.append(clock[0])
+        clock[0] += 8.0 if len(runs) > 1 else 0.5
+        return Finding(CheckState.PASSED, "fine")
+
+    engine = start(CheckSpec("disk", slow, period_s=0.01, thresholds=Thresholds(1, 2)), monotonic=lambda: clock[0])
+    assert eventually(lambda: len(runs) > 3)
+    assert states(engine) == ["hung"], "not open and closed with every run"
+    assert engine.statuses()[0].output == "took 8 s of 1 s: fine"
+
+
 def test_a_check_that_breaks_is_unknown(start) -> None:
     engine = start(CheckSpec("broken", lambda: 1 / 0, period_s=60))
     assert eventually(lambda: states(engine) == ["unknown"])

@@ -58,6 +58,8 @@ def after(findings: str, success: int = 1, failure: int = 3) -> str:
         pytest.param("puuu", "pppu", id="unknowns at the threshold"),
         pytest.param("puuupuu", "pppuppp", id="a success ends the unknown"),
         pytest.param("pfffuf", "pppfuf", id="what has not passed shows the newest finding"),
+        pytest.param("puuuff", "pppuuu", id="what passed before it was unknown is protected still"),
+        pytest.param("puuufff", "pppuuuf", id="until failures reach the threshold"),
         pytest.param("pfffp", "pppfp", id="one success heals"),
     ],
 )
@@ -77,6 +79,53 @@ def test_a_success_threshold_of_3(findings: str, expected: str) -> None:
     assert expected == after(findings, success=3, failure=1)
 
 
+@pytest.mark.parametrize(
+    ("findings", "keep", "expected"),
+    [
+        pytest.param("u", True, False, id="never passed: closed, whatever the policy"),
+        pytest.param("uuuuu", True, False, id="also after many"),
+        pytest.param("fu", True, False, id="failed before: closed"),
+        pytest.param("pfffu", True, False, id="failed after it had passed: closed"),
+        pytest.param("puuu", True, True, id="passed before, keep: open"),
+        pytest.param("puuuuuuuu", True, True, id="as long as it lasts"),
+        pytest.param("puuu", False, False, id="passed before, close: closed"),
+        pytest.param("puu", False, True, id="close, below the threshold: open"),
+        pytest.param("puuuff", True, True, id="kept, failures below the threshold: open"),
+        pytest.param("puuufff", True, False, id="kept, failures at the threshold: closed"),
+        pytest.param("puuufffu", True, False, id="what failed after it was kept is not kept again"),
+        pytest.param("puuup", True, True, id="back"),
+    ],
+)
+def test_a_check_that_can_no_longer_be_run(findings: str, keep: bool, expected: bool) -> None:
+    status = check()
+    for letter in findings:
+        status = next_status(status, Finding(STATES[letter]), Thresholds(1, 3, keep_unknown=keep), NOW)
+    assert expected == verdict([status]).healthy
+
+
+def test_what_is_kept_is_told_and_never_called_passed() -> None:
+    status = check("p")
+    for second in range(3):
+        status = next_status(status, Finding(STATES["u"], "Permission denied"), Thresholds(), NOW + second)
+    kept = verdict([status, check("p", "dns")])
+    assert (True, "CheckUnknown") == (kept.healthy, kept.reason)
+    line = "cni: unknown, passed before and kept open, since"
+    assert f"ok\n{line} 5 s: Permission denied\n" == readyz_text(kept, NOW + 7)
+    assert f"no gate check fails; {line} 1970-01-12T13:46:42Z: Permission denied" == condition_message(kept)
+    assert kept.identity != verdict([check("p"), check("p", "dns")]).identity
+
+
+def test_a_warning_is_told_and_never_closes() -> None:
+    for state in "fhu":
+        warned = verdict([check("p"), check(state, "dns", warn=True, output="no such host")])
+        assert warned.healthy
+        assert readyz_text(warned, NOW) == f"ok\ndns: {STATES[state]} (warn) since 0 s: no such host\n"
+        assert "all checks passed" not in condition_message(warned)
+        assert warned.identity == verdict([check("p")]).identity, "a warning that flaps costs no writes"
+        assert warned.words != verdict([check("p")]).words
+    assert readyz_text(verdict([check("p"), check("s", "dns", warn=True)]), NOW) == "ok\n"
+
+
 def test_since_moves_when_a_check_ceases_to_pass_not_when_the_kind_changes() -> None:
     status, since = check(), []
     for index, letter in enumerate("pfhup"):
@@ -86,9 +135,29 @@ def test_since_moves_when_a_check_ceases_to_pass_not_when_the_kind_changes() -> 
 
 
 def test_a_run_that_does_not_come_back_is_shown_as_hung() -> None:
-    shown = overdue(check("p"), late_s=4.0, now=NOW + 10)
+    shown = overdue(check("p"), 4.0, 10.0, Thresholds(1, 1), NOW + 10)
     assert (CheckState.HUNG, NOW + 6) == (shown.state, shown.since)
-    assert NOW == overdue(check("f"), late_s=4.0, now=NOW + 10).since
+    assert NOW == overdue(check("f"), 4.0, 10.0, Thresholds(), NOW + 10).since
+
+
+@pytest.mark.parametrize(
+    ("findings", "late_s", "expected"),
+    [
+        pytest.param("p", 2.1, "passed", id="one run of three"),
+        pytest.param("p", 19.9, "passed", id="two"),
+        pytest.param("p", 20.0, "hung", id="three"),
+        pytest.param("pff", 2.1, "hung", id="one after two failures"),
+        pytest.param("puuu", 2.1, "unknown", id="what is kept is protected too"),
+        pytest.param("", 2.1, "hung", id="what never passed is not protected"),
+    ],
+)
+def test_a_run_that_does_not_come_back_counts_as_the_runs_it_stands_for(
+    findings: str, late_s: float, expected: str
+) -> None:
+    status = check()
+    for letter in findings:
+        status = next_status(status, Finding(STATES[letter]), Thresholds(1, 3), NOW)
+    assert expected == overdue(status, late_s, 10.0, Thresholds(1, 3), NOW).state
 
 
 @pytest.mark.parametrize(
