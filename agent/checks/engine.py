@@ -32,6 +32,7 @@ LATE_S = 2.0  # beyond the deadline of a run: killing and reaping take up to 1 s
 TURN_S = 0.5  # how often lateness is looked for
 STALLED_S = 15.0  # a thread of ours that should have done something so long ago is broken
 JOIN_LIMIT_S = 0.9
+KILL_AGAIN_S = 0.05
 
 
 class CheckEngine:
@@ -63,14 +64,15 @@ class CheckEngine:
         self._thread.start()
 
     def stop(self) -> None:
-        """Commands of checks that run now are killed."""
+        """Commands of checks that run now are killed, also those that are only being started."""
         self._stop.set()
         self._changed.set()
         kill_running()
         deadline = time.monotonic() + JOIN_LIMIT_S
         for thread in (self._thread, *(worker.thread for worker in self._workers)):
-            if thread.ident is not None:
-                thread.join(max(0.0, deadline - time.monotonic()))
+            while thread.is_alive() and time.monotonic() < deadline:
+                thread.join(KILL_AGAIN_S)
+                kill_running()
 
     def healthy(self, now: float) -> bool:
         return (

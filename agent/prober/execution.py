@@ -2,7 +2,8 @@
 
 What is promised: the call returns at the latest `KILL_WAIT_S` after the deadline, also when the command ignores
 SIGTERM, closes its output, leaves children behind that hold the pipes, or prints without end. What cannot be promised:
-a process in uninterruptible sleep (a dead NFS server) outlives SIGKILL; it is reported in ExecTimeout.leftover.
+a process in uninterruptible sleep (a dead NFS server) outlives SIGKILL; it is reported in ExecTimeout.leftover. And a
+command whose file cannot even be opened for execution (the same server) keeps its caller waiting, but nobody else.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -24,8 +25,13 @@ STEP_S = 0.005
 POLL_S = 0.05  # only where the kernel has no pidfd
 _READ_BYTES = 64 * 2**10
 
-_spawning = threading.Lock()
-_own: set[int] = set()
+# With vfork the interpreter itself would stand still until the command's file is read: for ever, on a dead server.
+subprocess._USE_VFORK = False  # type: ignore[misc] # noqa: SLF001 - the switch that its documentation names
+
+_lock = threading.Lock()
+_own: set[int] = set()  # pids of commands that were started and not yet reaped
+_leftovers: "dict[int, subprocess.Popen[bytes]]" = {}  # those of _own that outlived SIGKILL
+_starting = 0  # how many commands are between fork and _own
 
 
 class RuntimeUnavailable(Exception):  # noqa: N818 - a state of the runtime, not a mistake
@@ -118,10 +124,11 @@ def reap_orphans() -> int:
     """Reaps ended processes that are ours only because we are process 1 and their parents died. Returns how many.
 
     Only for a process that starts children through run_command alone: it would take others' exit codes from them.
+    Does nothing while a command is being started: its pid is not known yet.
     """
     reaped = 0
-    with _spawning:
-        while True:
+    with _lock:
+        while _starting == 0:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
@@ -131,11 +138,13 @@ def reap_orphans() -> int:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(found.si_pid, os.WNOHANG)
                 reaped += 1
+    return reaped
 
 
 def kill_running() -> None:
     """Kills the groups of all commands that run now: their callers see them ended by SIGKILL."""
-    with _spawning:
+    with _lock:
+        _forget_ended()
         for pid in _own:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
@@ -146,7 +155,7 @@ def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Non
         raise RuntimeUnavailable("exec: the command is empty")
     name = command[0]
     try:
-        with _spawning:
+        with _start_counted():
             process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
@@ -157,7 +166,9 @@ def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Non
                 start_new_session=True,
                 bufsize=0,
             )
-            _own.add(process.pid)
+            with _lock:
+                _forget_ended()
+                _own.add(process.pid)
     except FileNotFoundError as e:
         where = "no such working directory" if cwd and e.filename == cwd else "executable file not found"
         raise RuntimeUnavailable(f'exec: "{name}": {where}') from e
@@ -165,6 +176,26 @@ def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Non
         text = e.strerror or str(e) if isinstance(e, OSError) else str(e)
         raise RuntimeUnavailable(f'exec: "{name}": {text.lower()}') from e
     return process
+
+
+@contextlib.contextmanager
+def _start_counted() -> Iterator[None]:
+    """No lock is held while a command starts: that may take for ever."""
+    global _starting
+    with _lock:
+        _starting += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _starting -= 1
+
+
+def _forget_ended() -> None:
+    """Leftovers that have ended by now: their pids may be somebody else's. With the lock held."""
+    for pid in [pid for pid, process in _leftovers.items() if process.poll() is not None]:
+        del _leftovers[pid]
+        _own.discard(pid)
 
 
 def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: float) -> bool:
@@ -228,9 +259,11 @@ def _reap(process: "subprocess.Popen[bytes]") -> bool:
     deadline = time.monotonic() + KILL_WAIT_S
     while not _has_ended(process.pid):
         if time.monotonic() >= deadline:
+            with _lock:
+                _leftovers[process.pid] = process
             return False
         time.sleep(STEP_S)
-    with _spawning:
+    with _lock:
         process.wait()
         _own.discard(process.pid)
     deadline = time.monotonic() + DRAIN_S

@@ -11,6 +11,7 @@ from agent import settings
 from agent.checks.actions import CheckSpec, check_spec
 from agent.checks.engine import LATE_S, CheckEngine
 from agent.checks.verdict import CheckState, Finding, Severity, Thresholds, Verdict
+from agent.prober import execution
 from tests.agent.prober.http_target import Target
 
 PASSED = Finding(CheckState.PASSED)
@@ -118,6 +119,23 @@ def test_stop_kills_commands_that_run(start) -> None:
     engine.stop()
     assert time.monotonic() - begun < 2
     assert eventually(lambda: not engine._workers[0].thread.is_alive())
+
+
+def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, release = threading.Event(), threading.Event()
+    popen = execution.subprocess.Popen
+
+    def late(*arguments: object, **more: object) -> object:
+        entered.set()
+        release.wait(5)
+        return popen(*arguments, **more)
+
+    monkeypatch.setattr(execution.subprocess, "Popen", late)
+    engine = start(configured(exec={"command": ["sleep", "60"]}, timeoutSeconds=60))
+    assert entered.wait(5)
+    threading.Timer(0.1, release.set).start()
+    engine.stop()
+    assert eventually(lambda: not engine._workers[0].thread.is_alive(), 2.0)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from agent.prober import execution
 from agent.prober.execution import Completed, ExecTimeout, RuntimeUnavailable, go_duration, run_command
 
 
@@ -104,6 +106,51 @@ def test_environment_and_folder(tmp_path: Path) -> None:
 )
 def test_go_duration(seconds: float, expected: str) -> None:
     assert expected == go_duration(seconds)
+
+
+def test_a_command_whose_start_hangs_holds_nobody_else_up(tmp_path: Path) -> None:
+    """As a file on a dead NFS server. A write lease keeps execve waiting until its holder gives it up."""
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexit 0\n")
+    slow.chmod(0o755)
+    script = textwrap.dedent("""
+        import fcntl, signal, sys
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
+        file = open(sys.argv[1])
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        print("held", flush=True)
+        sys.stdin.read()
+    """)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(slow)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        hanging = threading.Thread(target=lambda: run_command([str(slow)], timeout_s=30), daemon=True)
+        begun = time.monotonic()
+        hanging.start()
+        time.sleep(0.2)
+        assert hanging.is_alive()
+        assert shell("echo other").stdout == b"other\n"
+        execution.reap_orphans()
+        assert time.monotonic() - begun < 20, "neither the interpreter nor a lock waits for it"
+        holder.stdin.close()
+    hanging.join(40)
+    assert not hanging.is_alive()
+
+
+def test_a_pid_that_is_no_longer_ours_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that outlived SIGKILL ends later: its pid may be given to a stranger."""
+    monkeypatch.setattr(execution, "KILL_WAIT_S", 0.0)
+    monkeypatch.setattr(execution, "_has_ended", lambda _pid: False)
+    with pytest.raises(ExecTimeout) as caught:
+        shell("sleep 60", timeout_s=0.1)
+    assert caught.value.leftover is not None
+    caught.value.leftover.wait()
+    killed: list[int] = []
+    monkeypatch.setattr(execution.os, "killpg", lambda pid, _number: killed.append(pid))
+    execution.kill_running()
+    assert killed == []
 
 
 def test_orphans_that_became_ours_are_reaped() -> None:
