@@ -11,12 +11,13 @@ import msgspec
 
 from kube import contract, paths
 from kube.auth import Connection
-from kube.client import STRATEGIC_MERGE_PATCH, Client
+from kube.client import STRATEGIC_MERGE_PATCH, Client, WatchStream
 from kube.errors import AlreadyExists, KubeError
 from tests.bench.processes import MeasurementError
 
 NAMESPACE = "bench"
 CONNECTIONS = 4
+BOUND = "spec.nodeName!="
 DAEMON_SET_UID = "d5000000-0000-4000-8000-000000000001"
 
 
@@ -160,37 +161,50 @@ class Bindings:
     """Notes when each pod got its node, from a watch that shows bound pods only."""
 
     def __init__(self, connection: Connection) -> None:
-        self._client = Client(connection, user_agent="readygate-bench")
-        self._query = {"fieldSelector": "spec.nodeName!="}
-        listed = self._client.get(paths.pods(NAMESPACE), query={**self._query, "limit": "1"})
-        version = msgspec.json.decode(listed, type=_List).metadata.resource_version
-        query = {**self._query, "resourceVersion": version, "timeoutSeconds": "600"}
-        self._stream = self._client.watch(paths.pods(NAMESPACE), query=query, silence_limit_s=600.0)
+        self._client = Client(connection, user_agent="readygate-bench", deadline_s=30.0)
+        self._version = self._listed().metadata.resource_version
         self._times: dict[str, float] = {}
+        self._stopped = False
+        self._stream = self._open()
         self._thread = threading.Thread(target=self._read, name="bindings", daemon=True)
         self._thread.start()
 
+    def _listed(self) -> _List:
+        reply = self._client.get(paths.pods(NAMESPACE), query={"fieldSelector": BOUND})
+        return msgspec.json.decode(reply, type=_List)
+
+    def _open(self) -> WatchStream:
+        query = {"fieldSelector": BOUND, "resourceVersion": self._version, "timeoutSeconds": "600"}
+        return self._client.watch(paths.pods(NAMESPACE), query=query, silence_limit_s=600.0)
+
     def _read(self) -> None:
         decode = msgspec.json.Decoder(_Event).decode
-        try:
-            for line in self._stream:
-                now = time.monotonic()
-                event = decode(line)
-                if event.type in ("ADDED", "MODIFIED"):
-                    self._times.setdefault(event.object.metadata.name, now)
-        except KubeError:
-            return  # closed by stop(), or cut: then the wait for the last pod says so
+        while not self._stopped:
+            try:
+                for line in self._stream:
+                    now = time.monotonic()
+                    event = decode(line)
+                    if event.type in ("ADDED", "MODIFIED"):
+                        self._times.setdefault(event.object.metadata.name, now)
+                        self._version = event.object.metadata.resource_version
+                if not self._stopped:
+                    self._stream = self._open()  # the API server may end a watch at any time: it goes on where it was
+            except KubeError:
+                return  # the wait for the last pod then says how far it came
 
     def wait(self, count: int, *, limit_s: float) -> list[float]:
         """Monotonic times of `count` bindings, in order. Raises MeasurementError when they do not come."""
         until = time.monotonic() + limit_s
         while len(self._times) < count:
             if time.monotonic() > until:
-                raise MeasurementError(f"{len(self._times)} of {count} pods got a node in {limit_s:.0f} s")
+                bound = len(self._listed().items)
+                told = f"{bound} of {count} pods have a node after {limit_s:.0f} s, the watch told {len(self._times)}"
+                raise MeasurementError(told)
             time.sleep(0.1)
         return sorted(self._times.values())
 
     def stop(self) -> None:
+        self._stopped = True
         self._stream.close()
         self._thread.join(5.0)
         self._client.close()
