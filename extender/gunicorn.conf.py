@@ -20,6 +20,9 @@ max_requests = 0  # a new worker starts with empty caches
 control_socket_disable = True
 # The worker's heartbeat file: on a disk, a stalled disk would have the worker killed.
 worker_tmp_dir = next((folder for folder in ("/dev/shm", "/run") if os.access(folder, os.W_OK)), None)  # noqa: S108
+# No proxy stands before us: what a client says of its path, scheme or address is not believed.
+forwarded_allow_ips = ""
+forwarder_headers = ""
 accesslog = None
 logger_class = GunicornLog
 

@@ -51,7 +51,7 @@ def before_flask(bundle: Services, application: Wsgi) -> Wsgi:
                 status, answer = FAILED, b'{"Error":"internal error"}'
         headers.append(("Content-Length", str(len(answer))))
         start_response(status, headers)
-        return (answer,)
+        return () if environ["REQUEST_METHOD"] == "HEAD" else (answer,)
 
     return answer_or_pass
 
@@ -59,13 +59,12 @@ def before_flask(bundle: Services, application: Wsgi) -> Wsgi:
 def filter_reply(bundle: Services, environ: Mapping[str, Any]) -> tuple[Result, bytes]:
     """Reads the request, answers it and counts it."""
     try:
-        sent = body.read(environ)
+        with body.reading(environ) as sent:
+            began = perf_counter()
+            result, answer = answer_filter(bundle, sent)
+            bundle.metrics.observe_filter(perf_counter() - began)
     except body.BodyError as e:
         result, answer = _unread(e), wire.write_error(f"readygate: {e}")
-    else:
-        began = perf_counter()
-        result, answer = answer_filter(bundle, sent)
-        bundle.metrics.observe_filter(perf_counter() - began)
     bundle.metrics.count_filter[result]()
     return result, answer
 

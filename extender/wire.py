@@ -142,7 +142,7 @@ def _name_of(item: msgspec.Raw) -> str:
     start = bytes(node[: len(_GO_NODE_START) + 254])
     if start.startswith(_GO_NODE_START):
         name, quote, _ = start[len(_GO_NODE_START) :].partition(b'"')
-        if quote and name and b"\\" not in name:
+        if quote and name and b"\\" not in name and name.isascii():
             return name.decode()
     metadata = _decode(_node, item).metadata
     if metadata is None or not metadata.name:

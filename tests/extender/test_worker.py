@@ -1,9 +1,13 @@
 """What our worker changes in gunicorn's: one write an answer, and a thread that stays with its connection a moment."""
 
 import socket
+from collections import deque
 from types import SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
+from gunicorn.http.errors import NoMoreData
+from gunicorn.workers import gthread
 
 from extender import worker
 
@@ -57,9 +61,10 @@ def pair():
         yield ours, theirs
 
 
-def stays(sock, *, buffered=b"", lingering=0):
+def stays(sock, *, buffered=b"", lingering=0, waiting=0):
     """Whether the thread sees more to do on its connection."""
     one = worker.Worker.__new__(worker.Worker)
+    one.tpool = SimpleNamespace(_work_queue=SimpleNamespace(qsize=lambda: waiting))
     one._lingering = lingering
     unreader = SimpleNamespace(buf=SimpleNamespace(getvalue=lambda: buffered))
     more = one._more_comes(SimpleNamespace(sock=sock, parser=SimpleNamespace(unreader=unreader)))
@@ -83,3 +88,91 @@ def test_bytes_already_read_are_a_request(pair):
 def test_no_more_threads_stay_than_others_can_spare(pair):
     pair[1].send(b"POST")
     assert not stays(pair[0], lingering=worker.LINGERING_MAX)
+
+
+def test_a_thread_goes_where_others_wait(pair):
+    pair[1].send(b"POST")
+    assert not stays(pair[0], waiting=1)
+
+
+def test_a_header_that_does_not_come_is_a_client_that_has_gone(pair, monkeypatch):
+    monkeypatch.setattr(worker, "HEAD_LIMIT_S", 0.02)
+    unreader = worker.Unreader(pair[0])
+    unreader.begin_head()
+    with pytest.raises(NoMoreData):
+        unreader.read()
+
+
+@pytest.mark.parametrize("limit", ["SILENCE_LIMIT_S", "BODY_LIMIT_S"])
+def test_a_body_that_does_not_come_is_told_so(pair, monkeypatch, limit):
+    monkeypatch.setattr(worker, limit, 0.02)
+    unreader = worker.Unreader(pair[0])
+    unreader.begin_body()
+    with pytest.raises(TimeoutError):
+        unreader.read()
+
+
+def test_a_body_that_trickles_ends_at_the_limit_of_the_whole(pair, monkeypatch):
+    times = iter(range(100))
+    monkeypatch.setattr(worker.time, "monotonic", lambda: float(next(times)))
+    unreader = worker.Unreader(pair[0])
+    unreader.begin_body()  # at 0
+    for _ in range(int(worker.BODY_LIMIT_S) - 1):
+        pair[1].send(b"x")
+        assert unreader.read() == b"x"
+    with pytest.raises(TimeoutError):
+        unreader.read()
+
+
+def answered(pair, application, *, read=True):
+    """What a whole connection gets for one request, and what was logged."""
+    config = Config()
+    one = worker.Worker.__new__(worker.Worker)
+    logged = []
+    one.alive, one.wsgi, one.cfg, one.keepalived_conns, one.max_keepalived = True, application, config, deque(), 10
+    one.tpool = SimpleNamespace(_work_queue=SimpleNamespace(qsize=lambda: 0))
+    one.log = SimpleNamespace(debug=lambda *_: None, exception=lambda *a: logged.append(a), access=lambda *_: None)
+    conn = gthread.TConn(config, pair[0], ("127.0.0.1", 1), ("127.0.0.1", 2))
+    pair[1].sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    pair[1].shutdown(socket.SHUT_WR)
+    keep = one.handle(conn)
+    pair[1].settimeout(1)
+    return keep, pair[1].recv(65536) if read else b"", logged
+
+
+def breaks_off_after(piece):
+    def application(_environ, start_response):
+        start_response("200 OK", [("Content-Length", "4")])
+        if piece:
+            yield piece
+        raise ValueError("a fault of ours")
+
+    return application
+
+
+def test_an_answer_that_breaks_off_is_not_followed_by_a_second_header(pair):
+    keep, answer, logged = answered(pair, breaks_off_after(b"ab"))
+    assert (keep, answer[-6:], len(logged)) == (False, b"\r\n\r\nab", 1)
+
+
+def test_an_answer_that_failed_before_its_first_byte_is_a_500(pair):
+    keep, answer, logged = answered(pair, breaks_off_after(b""))
+    assert (keep, answer[:12], len(logged)) == (False, b"HTTP/1.1 500", 1)
+
+
+def test_a_client_that_does_not_read_frees_the_thread_without_a_word(pair, monkeypatch):
+    monkeypatch.setattr(worker, "ANSWER_LIMIT_S", 0.05)
+
+    def application(_environ, start_response):
+        start_response("200 OK", [("Content-Length", "50000000")])
+        return (b"x" * 50_000_000,)
+
+    keep, _, logged = answered(pair, application, read=False)
+    assert (keep, logged) == (False, [])
+
+
+def test_parting_waits_for_the_client_but_not_for_ever(pair, monkeypatch):
+    monkeypatch.setattr(worker, "PART_LIMIT_S", 0.05)
+    pair[1].sendall(b"more")
+    worker.part(pair[0])
+    assert (pair[1].recv(10), pair[0].recv(10)) == (b"", b"")

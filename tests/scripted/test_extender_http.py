@@ -111,21 +111,6 @@ def test_x36_a_client_that_leaves_within_its_body_frees_the_thread(extender):
     assert extender.post(GOOD)[0] == 200
 
 
-def test_x40_an_idle_connection_is_kept_and_a_stalled_body_is_cut(extender):
-    """Idle past gunicorn's default of two seconds; the whole minute is tests/plane/test_extender_keepalive.py."""
-    idle = extender.connection()
-    with socket.create_connection(("127.0.0.1", extender.port), timeout=10) as stalled:
-        stalled.sendall(b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n{")
-        idle.request("POST", "/filter", GOOD)
-        assert idle.getresponse().read()
-        before = idle.sock.getsockname()
-        assert b" 408 " in stalled.recv(100)
-    idle.request("POST", "/filter", GOOD)
-    assert idle.getresponse().status == 200
-    assert before == idle.sock.getsockname()
-    idle.close()
-
-
 @pytest.mark.parametrize(
     "head",
     [b"POST /filter HTTP/1.0\r\n", b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"],

@@ -1,0 +1,202 @@
+"""Clients that break off, dawdle, frame wrongly or send nonsense: they get a 4xx, and nobody else notices.
+
+The extender's own fixture proves at its end that none of this left a traceback.
+"""
+
+import json
+import random
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.go_types import read_filter_result
+from tests.extender.builders import node_json, owner
+from tests.scripted.extender_process import ORDINARY_POD, checked
+
+GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
+POST = b"POST /filter HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+WHOLE = b"Content-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD)
+ONE_CHUNK = b"%x\r\n%b\r\n" % (len(GOOD), GOOD)
+
+
+def is_answered_at_once(extender):
+    began = time.monotonic()
+    assert checked(extender.post(GOOD)[2]).NodeNames == ["h1"]
+    assert time.monotonic() - began < 3  # a machine with other work; who waits for another's limit waits for 5
+
+
+@contextmanager
+def clients(extender, count, data):
+    """Connections that have sent `data` and stay open."""
+    with ExitStack() as stack:
+        socks = []
+        for _ in range(count):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", extender.port), timeout=15))
+            sock.sendall(data)
+            socks.append(sock)
+        yield socks
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(CHUNKED + ONE_CHUNK + b"0\r\nno trailer\r\n\r\n", id="a trailer that is none"),
+        pytest.param(CHUNKED + b"zz\r\n", id="a chunk size that is none"),
+        pytest.param(CHUNKED + b"5;a=\x01\r\nhello\r\n0\r\n\r\n", id="a chunk extension that is none"),
+        pytest.param(CHUNKED + b"5\r\nhelloXX0\r\n\r\n", id="a chunk without its end"),
+        pytest.param(CHUNKED + b"0\r\n" + b"a: b\r\n" * 60_000 + b"\r\n", id="trailers without end"),
+        pytest.param(POST + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", id="two framings"),
+        pytest.param(POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{", id="a length of 5,000 digits"),
+        pytest.param(POST + b"Content-Length: -1\r\n\r\n{", id="a length below zero"),
+    ],
+)
+def test_a_body_that_is_framed_wrongly_is_400(extender, data):
+    assert extender.raw(data).startswith(b"HTTP/1.1 400 ")
+    is_answered_at_once(extender)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"SCRIPT_NAME: /x",
+        b"PATH_INFO: /x",
+        b"X-Forwarded-Proto: https\r\nX-Forwarded-Ssl: off",
+        b"Expect: 100-continue",
+    ],
+    ids=["a script name", "a path", "schemes that differ", "Expect"],
+)
+def test_headers_of_proxies_are_not_believed(extender, header):
+    answer = extender.raw(POST + header + b"\r\nConnection: close\r\n" + WHOLE)
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_expect_is_answered_before_the_answer(extender):
+    answer = extender.raw(POST + b"Expect: 100-continue\r\nConnection: close\r\n" + WHOLE)
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+
+
+def test_head_is_a_header_and_not_worth_a_line_of_log(extender):
+    before = len(extender.lines)
+    answer = extender.raw(b"HEAD /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert (answer[:12], answer[-4:], extender.lines[before:]) == (b"HTTP/1.1 405", b"\r\n\r\n", [])
+
+
+def test_a_name_that_is_no_utf8_in_the_form_go_writes_nodes_in(extender):
+    body = b'{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"h\xff"}}]}}'
+    status, _, answer = extender.post(body)
+    assert (status, bool(checked(answer).Error)) == (400, True)
+
+
+def test_clients_that_do_not_close_after_the_last_answer_hold_nobody_up(extender):
+    with clients(extender, 12, b"POST /filter HTTP/1.0\r\n" + WHOLE):
+        is_answered_at_once(extender)
+
+
+def test_clients_that_leave_without_their_answer(extender):
+    names = json.dumps({"Pod": {}, "NodeNames": [f"node-{i}-{'x' * 60}" for i in range(20_000)]}).encode()
+    with clients(extender, 4, POST + b"Content-Length: %d\r\n\r\n%b" % (len(names), names)):
+        pass
+    is_answered_at_once(extender)
+
+
+def test_x40_what_stalls_is_cut_and_frees_its_thread_and_who_only_rests_is_kept(extender):
+    """All sixteen threads are held. Rests past gunicorn's default of two seconds; the whole minute of X40 is
+    tests/plane/test_extender_keepalive.py."""
+    resting = extender.connection()
+    resting.request("POST", "/filter", GOOD)
+    assert resting.getresponse().read()
+    before = resting.sock.getsockname()
+    with (
+        clients(extender, 1, POST + b"Content-Length: 5000\r\n\r\n{") as (body,),
+        clients(extender, 15, b"POST /filter HT") as heads,
+    ):
+        assert b" 408 " in body.recv(100)
+        assert [sock.recv(1) for sock in heads] == [b""] * 15
+        is_answered_at_once(extender)
+    resting.request("POST", "/filter", GOOD)
+    assert (resting.getresponse().status, resting.sock.getsockname()) == (200, before)
+    resting.close()
+
+
+def test_one_more_client_is_served_while_more_than_there_are_threads_ask_without_a_pause(extender):
+    stop = threading.Event()
+
+    def ask():
+        connection = extender.connection()
+        while not stop.is_set():
+            connection.request("POST", "/filter", GOOD)
+            connection.getresponse().read()
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(5):
+            is_answered_at_once(extender)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _seeds():
+    pod = {
+        "metadata": {"name": "p", "namespace": "d", "labels": {"a": "b"}, "ownerReferences": [owner("x", kind="Job")]},
+        "spec": {"priorityClassName": "c", "priority": 7, "containers": [{"name": "c", "image": "i"}]},
+    }
+    names = {"Pod": pod, "Nodes": None, "NodeNames": ["h1", "u1", "x1", "m1"]}
+    nodes = {"Pod": ORDINARY_POD, "Nodes": {"metadata": {}, "items": [node_json("h1"), node_json("u1")]}}
+    return [json.dumps(value, separators=(",", ":")).encode() for value in (names, nodes, names | nodes)]
+
+
+SEEDS = _seeds()
+TOKENS = (
+    *(b"NaN", b"-Infinity", b"1e999", b"-0", b"9" * 400, b"null", b"true", b"{}", b"[]", b'""', b"\xef\xbb\xbf"),
+    *(b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\x00", b"\n", b"\\", b'"', b"%s%n", b"//"),
+    *(b"[" * 3000, b'{"a":' * 3000, b'"Pod":', b'"nodenames":', b'"NODES":', b'"items":', b'"metadata":', b","),
+)
+
+
+def mutated(chance: random.Random) -> bytes:
+    body = bytearray(chance.choice(SEEDS))
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        at, end = sorted((chance.randrange(len(body) + 1), chance.randrange(len(body) + 1)))
+        match chance.randrange(6):
+            case 0:
+                body[at:at] = chance.choice(TOKENS)
+            case 1:
+                body[at:end] = chance.choice(TOKENS)
+            case 2:
+                body[at : at + 1] = bytes([chance.randrange(256)])
+            case 3:
+                del body[at : at + chance.randrange(1, 9)]
+            case 4:
+                body[at:at] = body[at:end]
+            case _:
+                del body[at:]
+    return bytes(body)
+
+
+@settings(max_examples=20, deadline=None, database=None)
+@given(seed=st.integers(0, 2**32))
+def test_two_thousand_mutated_bodies_never_fail_on_our_side(extender, seed):
+    chance = random.Random(seed)
+    connection = extender.connection()
+    for _ in range(100):
+        body = mutated(chance)
+        connection.request("POST", "/filter", body)
+        response = connection.getresponse()
+        answer = response.read()
+        assert response.status in (200, 400), (body, answer)
+        if body.isascii():  # of bytes that are no text the nodes mode gives back what it got
+            read_filter_result(answer)
+    connection.request("POST", "/filter", GOOD)
+    assert checked(connection.getresponse().read()).NodeNames == ["h1"]
+    connection.close()
