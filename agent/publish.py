@@ -6,7 +6,7 @@ Guarantees:
 3. While the API server is away nothing queues up: when it is back, one write brings it to the newest verdict.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
-6. stop() writes False Terminating and returns within a second, whether it worked or not.
+6. stop() writes False Terminating and returns within about a second, whether it worked or not.
 """
 
 import logging
@@ -137,14 +137,10 @@ class ConditionPublisher:
             self._wake.notify()
         if self._thread.ident is None:
             return
-        held = self._writing.acquire(timeout=STOP_WAIT_S)
-        try:
-            if not self.gone:
-                terminating = Wanted(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
-                self._write(terminating, STOP_WRITE_DEADLINE_S if self._recalled else STOP_WRITE_DEADLINE_S / 2)
-        finally:
-            if held:
-                self._writing.release()
+        # In a thread of its own: looking up the server's name knows no deadline.
+        last = threading.Thread(target=self._say_terminating, name="publisher-end", daemon=True)
+        last.start()
+        last.join(STOP_WAIT_S + STOP_WRITE_DEADLINE_S + 0.1)
         self._thread.join(0.1)
 
     def healthy(self, now: float) -> bool:
@@ -183,6 +179,16 @@ class ConditionPublisher:
         wanted, written = self._wanted, self._written
         changed = wanted is not None and (written is None or written.identity != wanted.identity)
         return changed and not self.gone and self._monotonic() >= self._due
+
+    def _say_terminating(self) -> None:
+        held = self._writing.acquire(timeout=STOP_WAIT_S)
+        try:
+            if not self.gone:
+                terminating = Wanted(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
+                self._write(terminating, STOP_WRITE_DEADLINE_S if self._recalled else STOP_WRITE_DEADLINE_S / 2)
+        finally:
+            if held:
+                self._writing.release()
 
     def _write(self, wanted: Wanted, deadline_s: float) -> None:
         try:
@@ -242,11 +248,8 @@ class ConditionPublisher:
     def _patch(self, body: bytes, deadline_s: float) -> bytes:
         try:
             return self._client.patch(self._path, body, content_type=STRATEGIC_MERGE_PATCH, deadline_s=deadline_s)
-        except errors.NotFound as e:
-            raise _GoneError(str(e)) from e
-        except (errors.Conflict, errors.Invalid) as e:
-            # Another uid is an immutable field changed (422) to the API server, or a failed precondition (409).
-            if "uid" in e.message.lower():
+        except (errors.NotFound, errors.Conflict, errors.Invalid) as e:
+            if _says_gone(e):
                 raise _GoneError(str(e)) from e
             raise
 
@@ -259,6 +262,17 @@ class ConditionPublisher:
 
 class _GoneError(Exception):
     """Our pod is not there any more."""
+
+
+def _says_gone(error: errors.KubeError) -> bool:
+    """Only the API server's own words count: a proxy's 404, a policy's 422 or a lost race say nothing about the pod."""
+    match error:
+        case errors.NotFound():
+            return error.message.startswith("pods ") and error.message.endswith(" not found")
+        case errors.Conflict():
+            return "UID in precondition" in error.message
+        case _:
+            return error.message.startswith("metadata.uid: ") or " metadata.uid: " in error.message
 
 
 def condition_patch(uid: str, wanted: Wanted, since: str) -> bytes:

@@ -84,7 +84,7 @@ class HealthServer:
         """Raises StartFailed when the address cannot be had."""
         try:
             self._server = _Server(self._address, self._port, self._pages)
-        except OSError as e:
+        except (OSError, TypeError, UnicodeError) as e:
             raise StartFailed(f"cannot listen on {self._address}:{self._port}: {_cause(e)}") from e
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="server", daemon=True
@@ -136,9 +136,11 @@ class _Server(http.server.ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         guard = threading.Timer(REQUEST_LIMIT_S, _cut, (request,))
         guard.daemon = True
-        guard.start()
         try:
+            guard.start()
             super().process_request_thread(request, client_address)
+        except RuntimeError:  # no thread to be had: better no answer than one without an end
+            self.shutdown_request(request)
         finally:
             guard.cancel()
             self._slots.release()
@@ -186,7 +188,9 @@ def _cut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _cause(error: OSError) -> str:
+def _cause(error: OSError | TypeError | UnicodeError) -> str:
+    if not isinstance(error, OSError):  # a name that cannot even be asked for
+        return "this is no host name; correct listen.address"
     match error.errno:
         case errno.EADDRINUSE:
             return "the address is in use; stop the other process or choose another listen.port"

@@ -1,6 +1,8 @@
 """When the own pod's condition is written, and what: guarantees 1 to 6 of agent.publish, by a fake clock."""
 
 import json
+import threading
+import time
 
 import msgspec
 import pytest
@@ -151,9 +153,15 @@ def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "failing",
     [
-        pytest.param(errors.NotFound(path=PATH, status=404), id="404"),
+        pytest.param(errors.NotFound(path=PATH, status=404, message='pods "p" not found'), id="404"),
         pytest.param(
-            errors.Conflict(path=PATH, status=409, message="Precondition failed: UID in precondition: a"), id="409 uid"
+            errors.Conflict(
+                path=PATH,
+                status=409,
+                message='Operation cannot be fulfilled on pods "p": Precondition failed: UID in precondition: a, '
+                "UID in object meta: b",
+            ),
+            id="409 uid",
         ),
         pytest.param(
             errors.Invalid(path=PATH, status=422, message="metadata.uid: Invalid value: field is immutable"),
@@ -175,6 +183,19 @@ def test_a_pod_that_is_gone_is_left_alone(scene: Scene, failing: Exception) -> N
     "failing",
     [
         pytest.param(errors.Conflict(path=PATH, status=409, message="try again"), id="a conflict"),
+        pytest.param(
+            errors.Conflict(path=PATH, status=409, message='Operation cannot be fulfilled on pods "fluid": changed'),
+            id="a conflict of a pod whose name holds uid",
+        ),
+        pytest.param(
+            errors.Invalid(path=PATH, status=422, message='pods "fluid" is forbidden: a policy denied the request'),
+            id="a policy's refusal of such a pod",
+        ),
+        pytest.param(errors.NotFound(path=PATH, status=404, message="<html>default backend"), id="a proxy's 404"),
+        pytest.param(
+            errors.NotFound(path=PATH, status=404, message="the server could not find the requested resource"),
+            id="a server that has no pods yet",
+        ),
         pytest.param(errors.Forbidden(path=PATH, status=403), id="forbidden"),
         pytest.param(errors.CredentialsInvalid("no token"), id="no token"),
         pytest.param(errors.ServerError(path=PATH, status=500), id="500"),
@@ -229,9 +250,27 @@ def test_stop_says_terminating_once_and_nothing_after_it(scene: Scene) -> None:
 
 
 def test_stop_leaves_a_pod_that_is_gone_alone(scene: Scene) -> None:
-    scene.server.failing = errors.NotFound(path=PATH, status=404)
+    scene.server.failing = errors.NotFound(path=PATH, status=404, message='pods "p" not found')
     scene.publisher.start()
     scene.show(TRUE)
     attempts = scene.server.attempts
     scene.publisher.stop()
     assert attempts == scene.server.attempts
+
+
+def test_stop_does_not_wait_for_a_name_that_does_not_resolve(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """getaddrinfo knows no deadline."""
+    release = threading.Event()
+
+    def hang(*_arguments: object, **_more: object) -> bytes:
+        release.wait(10)
+        raise DOWN
+
+    monkeypatch.setattr(scene.server, "patch", hang)
+    scene.publisher.start()
+    scene.publisher.show(TRUE)
+    begun = time.monotonic()
+    scene.publisher.stop()
+    took_s = time.monotonic() - begun
+    release.set()
+    assert took_s < 5

@@ -88,6 +88,32 @@ def test_an_address_of_another_host() -> None:
         HealthServer("192.0.2.1", 0, {}).start()
 
 
+@pytest.mark.parametrize("address", ["a..b", "ä..b"])
+def test_an_address_that_is_no_name(address: str) -> None:
+    with pytest.raises(StartFailed, match=r"cannot listen on .*; correct listen\.address"):
+        HealthServer(address, 0, {}).start()
+
+
+def test_a_connection_that_got_no_thread_gives_its_place_back(
+    running: HealthServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoThread:
+        def __init__(self, *_arguments: object) -> None:
+            self.daemon = False
+
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+        def cancel(self) -> None: ...
+
+    with monkeypatch.context() as broken:
+        broken.setattr(server.threading, "Timer", NoThread)
+        for _ in range(server.CONNECTION_LIMIT + 1):
+            with pytest.raises((OSError, http.client.HTTPException)):
+                ask(running, "/livez")
+    assert (200, "ok\n") == ask(running, "/livez")
+
+
 def test_livez_names_what_stands_still() -> None:
     class Stuck:
         name = "checks"
