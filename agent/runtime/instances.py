@@ -10,10 +10,14 @@ import msgspec
 
 from agent.runtime.base import ContainerPhase, RuntimeContainer
 from agent.runtime.output import Output
-from agent.runtime.processes import boot_id, start_ticks
+from agent.runtime.processes import start_ticks
 from agent.runtime.records import InstanceRecord, SandboxRecord
 
 EXIT_CODE_NOT_STARTED = 128  # as containerd reports a container whose start failed
+
+
+class LogFailedError(OSError):
+    """The file for a container's output cannot be made. str() says which and why."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ def launch(instance: Instance, argv: list[str], working_dir: str, output: Output
         raise
     instance.process, instance.output = process, output
     instance.record = msgspec.structs.replace(
-        instance.record, started_at=now_s, pid=process.pid, start_ticks=start_ticks(process.pid) or 0, boot=boot_id()
+        instance.record, started_at=now_s, pid=process.pid, start_ticks=start_ticks(process.pid) or 0
     )
 
 
@@ -93,6 +97,8 @@ def as_runtime_container(record: InstanceRecord) -> RuntimeContainer:
 
 
 def start_message(program: str, working_dir: str, error: OSError) -> str:
+    if isinstance(error, LogFailedError):
+        return str(error)
     if working_dir and not Path(working_dir).is_dir():
         return f"working directory {working_dir} does not exist"
     if isinstance(error, FileNotFoundError):

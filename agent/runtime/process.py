@@ -33,6 +33,7 @@ from agent.runtime.base import RuntimePod, Sandbox, StartError
 from agent.runtime.environment import Place, command_line, environment
 from agent.runtime.instances import (
     Instance,
+    LogFailedError,
     SandboxState,
     as_runtime_container,
     ended,
@@ -84,6 +85,7 @@ class ProcessRuntime:
         self._wake_r, self._wake_w = -1, -1
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._closed = False  # nothing is started any more
         self._ended = threading.Condition(self._lock)
         self._last_turn = monotonic()
         self._pause = _pause_command()
@@ -119,6 +121,8 @@ class ProcessRuntime:
 
     def stop(self) -> None:
         """Ends every container (0.4 s of grace) and the thread."""
+        with self._lock:
+            self._closed = True
         if self._thread is None or self._stopping.is_set():
             return
         self.end_all(grace_s=0.4, wait_s=0.8)
@@ -155,13 +159,14 @@ class ProcessRuntime:
     def prepare_pod(self, pod: Pod) -> str:
         with self._lock:
             sandbox = self._pods.get(pod.uid)
-            if sandbox is None:
-                try:
-                    ip = self.host_ip if pod.host_network else self._addresses.take(pod.uid, pod.status.pod_ip)
-                except NoAddressError as e:
-                    raise StartError(REASON_SANDBOX, str(e)) from e
-                sandbox = SandboxState(SandboxRecord(ip=ip, host_network=pod.host_network))
-                self._pods[pod.uid] = sandbox
+            if sandbox is not None:
+                return sandbox.record.ip
+            try:
+                ip = self.host_ip if pod.host_network else self._addresses.take(pod.uid, pod.status.pod_ip)
+            except NoAddressError as e:
+                raise StartError(REASON_SANDBOX, str(e)) from e
+            sandbox = SandboxState(SandboxRecord(ip=ip, host_network=pod.host_network))
+            self._pods[pod.uid] = sandbox
         self._save(partial(self._records.put_sandbox, pod.uid, sandbox.record))
         return sandbox.record.ip
 
@@ -179,12 +184,17 @@ class ProcessRuntime:
             attempt=restart_count,
             created_at=self._now(),
             image=container.image,
+            boot=boot_id(),
         )
         instance = Instance(pod.uid, record, env=env)
         path = self._records.log_path(pod.uid, container.name, restart_count)
+        if self._closed:
+            raise StartError(REASON_RUN, "the agent is ending")
+        # Before there is a process: an agent that is killed between the two leaves a record to find it by.
+        self._save(partial(self._records.put_instance, pod.uid, record))
         try:
             with_pipe(
-                lambda reader: Output(reader, path, self._log_limit_bytes),
+                lambda reader: self._output(reader, path),
                 lambda output, writer: launch(instance, argv, container.working_dir, output, writer, self._now()),
             )
         except OSError as e:
@@ -195,6 +205,8 @@ class ProcessRuntime:
         self._keep(instance)
         self._new.append(instance)
         self._wake()
+        if self._closed and instance.process is not None:
+            end_container(bare_id, instance.process.pid)
         return record.id
 
     def stop_container(self, container_id: str, grace_s: float) -> None:
@@ -301,38 +313,60 @@ class ProcessRuntime:
             self._ended.notify_all()
         os.close(pidfd)
         self._save(partial(self._records.put_instance, instance.uid, record))
-        log.info(
-            "container ended", extra={"uid": instance.uid, "container": record.name, "exit_code": record.exit_code}
-        )
+        facts = {"uid": instance.uid, "container": record.name, "exit_code": record.exit_code}
+        log.info("container ended", extra=facts)
         self._on_change(instance.uid)
 
     def _end_leftovers(self) -> None:
         """What a killed agent left: its processes are ended, its instances become ended ones."""
         boot = boot_id()
-        for uid, sandbox_record, instances in self._records.load():
-            sandbox = SandboxState(sandbox_record)
-            if not sandbox_record.host_network:
-                self._addresses.take(uid, sandbox_record.ip)
-            for record in instances:
-                kept = record
-                if record.exit_code is None:
-                    same = record.boot == boot and start_ticks(record.pid) == record.start_ticks
-                    count = 0
-                    if record.boot == boot:
-                        count = end_container(record.id.removeprefix(ID_PREFIX), record.pid if same else None)
-                    log.info("leftover container ended", extra={"container": record.name, "processes": count})
-                    kept = msgspec.structs.replace(
-                        record,
-                        finished_at=self._now(),
-                        exit_code=EXIT_CODE_KILLED,
-                        reason="Error",
-                        message="the agent that ran it was killed",
-                    )
-                    self._records.put_instance(uid, kept)
-                sandbox.instances.append(Instance(uid, kept))
-            self._pods[uid] = sandbox
+        for uid, found, instances in self._records.load():
+            ended_ones = [self._end_leftover(uid, record, boot) for record in instances]
+            sandbox = self._with_address(uid, found)
+            if sandbox is None:
+                self._records.remove_pod(uid)
+            else:
+                self._pods[uid] = SandboxState(sandbox, [Instance(uid, record) for record in ended_ones])
+
+    def _end_leftover(self, uid: str, record: InstanceRecord, boot: str) -> InstanceRecord:
+        if record.exit_code is not None:
+            return record
+        count = 0
+        if record.boot == boot:
+            same = start_ticks(record.pid) == record.start_ticks
+            count = end_container(record.id.removeprefix(ID_PREFIX), record.pid if same else None)
+        log.info("leftover container ended", extra={"container": record.name, "processes": count})
+        kept = msgspec.structs.replace(
+            record,
+            finished_at=self._now(),
+            exit_code=EXIT_CODE_KILLED,
+            reason="Error",
+            message="the agent that ran it was killed",
+        )
+        self._records.put_instance(uid, kept)
+        return kept
+
+    def _with_address(self, uid: str, found: SandboxRecord | None) -> SandboxRecord | None:
+        """The sandbox with an address of the present block, which may be another one now; None if it has none."""
+        if found is None:
+            return None
+        try:
+            ip = self.host_ip if found.host_network else self._addresses.take(uid, found.ip)
+        except NoAddressError as e:
+            log.warning("leftover pod forgotten", extra={"uid": uid, "cause": str(e)})
+            return None
+        kept = SandboxRecord(ip=ip, host_network=found.host_network)
+        if kept != found:
+            self._records.put_sandbox(uid, kept)
+        return kept
 
     # --- small things ---
+
+    def _output(self, reader: int, path: Path) -> Output:
+        try:
+            return Output(reader, path, self._log_limit_bytes)
+        except OSError as e:
+            raise LogFailedError(f"{path} cannot be written: {e.strerror}") from e
 
     def _find(self, container_id: str) -> Instance | None:
         for sandbox in self._pods.values():

@@ -73,14 +73,13 @@ class Records:
     def remove_pod(self, uid: str) -> None:
         shutil.rmtree(self._pods / uid, ignore_errors=True)
 
-    def load(self) -> Iterator[tuple[str, SandboxRecord, list[InstanceRecord]]]:
-        """Every pod on disk with its instances, oldest first. What cannot be read is logged and skipped."""
+    def load(self) -> Iterator[tuple[str, SandboxRecord | None, list[InstanceRecord]]]:
+        """Every pod on disk with its instances, oldest first. What cannot be read is logged and skipped: a pod without
+        its own file (None) may still have left processes."""
         if not self._pods.is_dir():
             return
-        for folder in sorted(self._pods.iterdir()):
+        for folder in sorted(path for path in self._pods.iterdir() if path.is_dir()):
             sandbox = _read(folder / "pod.json", SandboxRecord)
-            if sandbox is None:
-                continue
             instances = [_read(path, InstanceRecord) for path in folder.glob("*/*.json")]
             known = [instance for instance in instances if instance is not None]
             yield folder.name, sandbox, sorted(known, key=lambda instance: instance.created_at)

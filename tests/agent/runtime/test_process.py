@@ -12,6 +12,7 @@ import pytest
 from agent.lifecycle import StartFailed
 from agent.model import Container, EnvVar
 from agent.runtime.base import ContainerPhase, StartError
+from agent.runtime.instances import launch
 from agent.runtime.process import ProcessRuntime
 from agent.runtime.processes import ENV_CONTAINER_ID, end_container, start_ticks
 from tests.agent.status.builders import make_pod
@@ -205,6 +206,71 @@ def test_what_a_killed_agent_left_is_ended_and_only_that(tmp_path, ends):
         bystander.kill()
         bystander.wait()
         first.stop()
+
+
+def test_what_an_agent_left_that_was_killed_before_it_kept_a_record_is_ended(tmp_path, ends, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def launch_and_die(*arguments):
+        launch(*arguments)
+        raise Killed
+
+    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first.start()
+    with monkeypatch.context() as dying:
+        dying.setattr("agent.runtime.process.launch", launch_and_die)
+        with pytest.raises(Killed):
+            first.start_container(POD, shell("sleep 300; true"), 0)
+    cid = msgspec.json.decode((tmp_path / "pods" / "uid-1" / "c" / "0.json").read_bytes())["id"]
+    assert len(marked(cid)) >= 1
+    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    second.start()
+    assert marked(cid) == []
+    assert only(second).exit_code == 137
+    second.stop()
+    first.stop()
+
+
+def test_what_is_left_of_a_pod_without_its_own_file_is_ended_too(tmp_path, ends):
+    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first.start()
+    cid = first.start_container(POD, shell("sleep 300; true"), 0)
+    (tmp_path / "pods" / "uid-1" / "pod.json").write_text("{")
+    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    second.start()
+    assert (marked(cid), second.known_pods()) == ([], frozenset())
+    assert not (tmp_path / "pods" / "uid-1").exists()
+    second.stop()
+    first.stop()
+
+
+@pytest.mark.parametrize("cidr", ["127.21.9.0/24", "127.21.9.0/30"], ids=["another block", "a block without room"])
+def test_a_changed_block_of_addresses_does_not_keep_the_agent_from_starting(tmp_path, ends, cidr):
+    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first.start()
+    for uid in ("uid-1", "uid-2"):
+        first.prepare_pod(make_pod("c", uid=uid))
+    first.stop()
+    second = ProcessRuntime(tmp_path, cidr, on_change=ends.put)
+    second.start()
+    assert {"127.21.9.2"} <= {second.pod(uid).ip for uid in second.known_pods()} <= {"127.21.9.2", "127.21.9.3"}
+    second.stop()
+
+
+def test_nothing_is_started_after_the_end(tmp_path, ends):
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    runtime.stop()
+    with pytest.raises(StartError, match="the agent is ending"):
+        runtime.start_container(POD, shell("sleep 300"), 0)
+
+
+def test_a_log_that_cannot_be_made_is_named(runtime, tmp_path):
+    (tmp_path / "pods" / "uid-1").mkdir(parents=True)
+    (tmp_path / "pods" / "uid-1" / "c").write_text("")
+    with pytest.raises(StartError, match=r"0\.log cannot be written: "):
+        runtime.start_container(POD, shell("true"), 0)
 
 
 def test_a_process_that_took_over_the_pid_is_not_touched(tmp_path, ends):
