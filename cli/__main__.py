@@ -1,6 +1,7 @@
 """`readygate <command>`: arguments, then one sub-command, then its exit code. Errors are one line on standard error."""
 
 import argparse
+import io
 import sys
 from pathlib import Path
 
@@ -36,13 +37,20 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # evidence holds any text, a terminal not
     try:
         code: int = arguments.run(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # `readygate status | head`: the reader has had enough.
         sys.stderr.close()
+        return 1
+    except OSError as e:
+        print(f"readygate: cannot write to standard output: {e.strerror}; give it room", file=sys.stderr)
+        sys.stderr.close()  # or Python complains once more at its end
         return 1
     return code
 

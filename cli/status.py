@@ -8,6 +8,7 @@ from urllib3.exceptions import HTTPError, LocationValueError
 
 from extender.report import NodeVerdict, NodeVerdicts
 from kube.errors import one_line
+from kube.objects import UNREADABLE
 
 DEFAULT_SERVER = "http://127.0.0.1:9376"
 PATH = "/api/v1/nodes"
@@ -62,7 +63,7 @@ def read(server: str, body: bytes) -> NodeVerdicts:
     """Raises StatusError for what is not a report."""
     try:
         return msgspec.json.decode(body, type=NodeVerdicts)
-    except msgspec.DecodeError as e:
+    except (*UNREADABLE, RecursionError) as e:
         raise StatusError(f"{server} gives no report at {PATH}; is it an extender of this release?") from e
 
 

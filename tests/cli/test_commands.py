@@ -2,6 +2,9 @@
 
 import http.server
 import json
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -101,6 +104,8 @@ def test_an_extender_that_gives_no_verdicts(capsys, server):
     [
         pytest.param(b"<html>", 200, "gives no report", id="another server"),
         pytest.param(b'{"nodes": 1}', 200, "gives no report", id="another shape"),
+        pytest.param(b'{"blind":"\xff","nodes":[]}', 200, "gives no report", id="no UTF-8"),
+        pytest.param(b'{"nodes":' + b"[" * 100_000, 200, "gives no report", id="deep"),
         pytest.param(b"", 404, "answers 404", id="no such path"),
         pytest.param(b"", 302, "answers 302", id="a redirect is not followed"),
     ],
@@ -110,6 +115,33 @@ def test_what_is_not_an_extender(capsys, server, answer, code, expected):
     exit_code, out, err = status(capsys, server)
     assert (exit_code, out, expected in err) == (1, "", True)
     assert len(err.splitlines()) == 1
+
+
+def piped(server, shell_words, **environ):
+    """The command in a shell, its standard output as `shell_words` say."""
+    command = f"{sys.executable} -m cli status --server {server.url} {shell_words}"
+    done = subprocess.run(command, shell=True, env=os.environ | environ, capture_output=True, timeout=20, check=False)  # noqa: S602
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_full_disk_is_one_line(server):
+    server.answer = json.dumps({"blind": "", "nodes": [OPEN]}).encode()
+    code, _, err = piped(server, "> /dev/full")
+    assert (code, err) == (
+        1,
+        b"readygate: cannot write to standard output: No space left on device; give it room\n",
+    )
+
+
+def test_a_reader_that_has_had_enough_is_no_error(server):
+    server.answer = json.dumps({"blind": "", "nodes": [OPEN] * 5000}).encode()
+    assert piped(server, "| head -1")[::2] == (0, b"")
+
+
+def test_a_terminal_that_knows_only_ascii(server):
+    server.answer = json.dumps({"blind": "", "nodes": [OPEN | {"evidence": "Fehler: \u00fc"}]}).encode()
+    code, out, err = piped(server, "", PYTHONIOENCODING="ascii")
+    assert (code, b"Fehler: ?" in out, err) == (0, True, b"")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ Holds pods, nodes, leases, daemonsets, events, namespaces, configmaps, services.
 thread.
 """
 
+import copy
 import json
 import socket
 import ssl
@@ -124,12 +125,13 @@ class FakeApiServer:
         key = self._key(value["kind"], value["metadata"]["name"], value["metadata"].get("namespace", ""))
         with self.changed:
             if key in self.store.objects:
-                return self.store.update(key, value, force=True)
-            return self.store.create(resource, key[1], value)
+                return copy.deepcopy(self.store.update(key, value, force=True))
+            return copy.deepcopy(self.store.create(resource, key[1], value))
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Object | None:
+        """A copy of it as it is now."""
         with self.changed:
-            return self.store.objects.get(self._key(kind, name, namespace))
+            return copy.deepcopy(self.store.objects.get(self._key(kind, name, namespace)))
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
         """Gone at once, without grace."""
@@ -137,8 +139,9 @@ class FakeApiServer:
             self.store.delete(self._key(kind, name, namespace), grace_s=0)
 
     def objects(self, kind: str) -> list[Object]:
+        """Copies, sorted by namespace and name."""
         with self.changed:
-            return self.store.select(api_store.RESOURCES[kind], "", lambda _: True)
+            return copy.deepcopy(self.store.select(api_store.RESOURCES[kind], "", lambda _: True))
 
     @property
     def version(self) -> int:
