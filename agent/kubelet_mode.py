@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from agent.inbox import Inbox
 from agent.lifecycle import Service
 from agent.model import Result
 from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
 from agent.node.lease import LeaseKeeper
 from agent.node.registration import NodeReporter
-from agent.pods import Inbox, PodLoop
+from agent.pods import PodLoop
 from agent.prober.actions import Prober
 from agent.prober.execution import RuntimeUnavailable, run_command
 from agent.prober.manager import ProberManager

@@ -5,7 +5,6 @@ step waits: a container's end, a probe result, a change of the pod and a due tim
 """
 
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from agent.inbox import Inbox
 from agent.model import ContainerWaiting, Pod, PodPhase, PodStatus, Result
 from agent.pod_actions import Known, Start, pod_actions
 from agent.prober.execution import go_duration
@@ -70,7 +70,8 @@ class Stage(Enum):
 class _PodState:
     """`pod`: the newest copy, kept after the API server lost it. `start_errors`: container -> its Waiting state.
 
-    `killed`: ids of containers that were asked to end because a probe failed."""
+    `killed`: ids of containers that were asked to end because a probe failed. `ends`: container -> id and time (by the
+    monotonic clock) of the instance that ended last."""
 
     pod: Pod
     stage: Stage = Stage.SYNCING
@@ -78,26 +79,7 @@ class _PodState:
     grace_s: float | None = None
     start_errors: dict[str, ContainerWaiting] = field(default_factory=dict)
     killed: set[str] = field(default_factory=set)
-
-
-class Inbox:
-    """UIDs of pods to look at. Anybody may put; the loop takes."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def put(self, uid: str) -> None:
-        self._queue.put(uid)
-
-    def take(self, timeout_s: float) -> set[str]:
-        """Everything that is there, after waiting for the first one."""
-        taken: set[str] = set()
-        try:
-            taken.add(self._queue.get(timeout=max(0.0, timeout_s)))
-            while True:
-                taken.add(self._queue.get_nowait())
-        except queue.Empty:
-            return taken
+    ends: dict[str, tuple[str, float]] = field(default_factory=dict)
 
 
 class PodLoop:
@@ -256,8 +238,8 @@ class PodLoop:
         pod, name = state.pod, start.container.name
         key = (pod.uid, name)
         if start.after is not None:
-            ended_at = _ended_at(start.after)
-            remaining_s = self._backoff.remaining_s(key, ended_at, self._now())
+            ended_at = self._ended_at(state, start.after)
+            remaining_s = self._backoff.remaining_s(key, ended_at, self._monotonic())
             if remaining_s > 0:
                 delay = go_duration(self._backoff.delay_s(key))
                 where = f"{pod.name}_{pod.namespace}({pod.uid})"
@@ -265,7 +247,7 @@ class PodLoop:
                 state.start_errors[name] = ContainerWaiting(REASON_BACK_OFF, message)
                 self._wake_in(pod.uid, remaining_s)
                 return False
-            self._backoff.restarted(key, ended_at, self._now())
+            self._backoff.restarted(key, ended_at, self._monotonic())
         try:
             self._runtime.start_container(pod, start.container, start.restart_count)
         except StartError as e:
@@ -278,6 +260,14 @@ class PodLoop:
             return False
         state.start_errors.pop(name, None)
         return True
+
+    def _ended_at(self, state: _PodState, instance: RuntimeContainer) -> float:
+        """By the monotonic clock: the runtime's records have the wall clock's time, which may be set back."""
+        known = state.ends.get(instance.name)
+        if known is None or known[0] != instance.id:
+            at = instance.finished_at if instance.finished_at is not None else instance.created_at
+            known = state.ends[instance.name] = (instance.id, self._monotonic() - max(0.0, self._now() - at))
+        return known[1]
 
     def _rejected(self, state: _PodState) -> bool:
         """canAdmitPod: more pods than the node takes are refused."""
@@ -371,10 +361,6 @@ def _grace_s(pod: Pod, *, gone: bool) -> float:
     if pod.deletion_timestamp is not None and pod.deletion_grace_period_s is not None:
         return max(MIN_GRACE_S, pod.deletion_grace_period_s)
     return max(MIN_GRACE_S, pod.termination_grace_period_s)
-
-
-def _ended_at(instance: RuntimeContainer) -> float:
-    return instance.finished_at if instance.finished_at is not None else instance.created_at
 
 
 def _facts(pod: Pod) -> dict[str, str]:

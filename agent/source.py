@@ -1,8 +1,11 @@
 """The pods bound to this node, as the API server tells them: a table that the reflector fills and everybody reads."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import msgspec
 
 from agent.model import Pod
 from agent.status.conditions import is_terminal, need_to_reconcile_readiness
@@ -10,6 +13,8 @@ from agent.wire import PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
+
+log = logging.getLogger(__name__)
 
 
 class PodTable:
@@ -31,15 +36,20 @@ class PodTable:
     # --- kube.reflector.Store ---
 
     def replace(self, items: Sequence[PodObject]) -> None:
-        new = {pod.uid: pod for pod in map(pod_from_object, items)}
+        found = {item.metadata.uid: _understood(item) for item in items}
         with self._lock:
-            old, self._pods = self._pods, new
+            old = self._pods
+            # One that is no longer understood is still there: it stays as it was.
+            new = {uid: known for uid, pod in found.items() if (known := pod or old.get(uid)) is not None}
+            self._pods = new
         for uid in old.keys() | new.keys():
             if uid not in old or uid not in new or concerns_sync(old[uid], new[uid]):
                 self._on_change(uid)
 
     def upsert(self, item: PodObject) -> None:
-        pod = pod_from_object(item)
+        pod = _understood(item)
+        if pod is None:
+            return
         with self._lock:
             old = self._pods.get(pod.uid)
             self._pods[pod.uid] = pod
@@ -51,6 +61,16 @@ class PodTable:
             gone = self._pods.pop(item.metadata.uid, None)
         if gone is not None:
             self._on_change(gone.uid)
+
+
+def _understood(item: PodObject) -> Pod | None:
+    """None for an object whose status or times make no sense: it must not keep the others from being known."""
+    try:
+        return pod_from_object(item)
+    except (msgspec.DecodeError, ValueError, OverflowError) as e:
+        where = f"{item.metadata.namespace}/{item.metadata.name}"
+        log.warning("pod not understood", extra={"pod": where, "cause": str(e)})
+        return None
 
 
 def concerns_sync(old: Pod, new: Pod) -> bool:

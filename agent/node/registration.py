@@ -64,6 +64,7 @@ class NodeReporter:
         self._registered = threading.Event()
         self._thread: threading.Thread | None = None
         self._next_report: float | None = None
+        self._failing = False
         self._last_turn = monotonic()
 
     @property
@@ -93,10 +94,15 @@ class NodeReporter:
                     self.register()
                 self.report()
                 pause_s = self._update_s * (1 + JITTER * self._random())
+                if self._failing:
+                    log.info("node status is written again", extra={"node": self._facts.name})
+                self._failing = False
             except Exception as e:
                 if not isinstance(e, KubeError | CredentialsInvalid):
                     log.exception("node status failed")
-                log.warning("node status not written", extra={"node": self._facts.name, "cause": str(e)})
+                if not self._failing:
+                    log.warning("node status not written", extra={"node": self._facts.name, "cause": str(e)})
+                self._failing = True
                 limit_s = self._update_s if self.registered else LONGEST_PAUSE_S
                 pause_s = min(limit_s, max(FIRST_PAUSE_S, pause_s * 2))
 
@@ -122,6 +128,7 @@ class NodeReporter:
     def report(self) -> bool:
         """Writes the status if it is due, in up to five tries; True if it was written. Raises KubeError."""
         for attempt in range(TRIES):
+            self._last_turn = self._monotonic()
             try:
                 return self._report_once()
             except NotFound:

@@ -85,7 +85,7 @@ class ProcessRuntime:
         self._wake_r, self._wake_w = -1, -1
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
-        self._closed = False  # nothing is started any more
+        self._closed = False
         self._ended = threading.Condition(self._lock)
         self._last_turn = monotonic()
         self._pause = _pause_command()

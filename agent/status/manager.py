@@ -9,7 +9,8 @@ Guarantees:
  4. Start time never changes; transition times change with the status of their condition only.
  5. All requests are made by one thread, one pod after another; callers never wait for the network, nor does the lock.
  6. An update rings a bell that remembers one ring. An update during a batch rings it again, so none waits for the tick.
- 7. A failed write is tried again with the next ring of any pod, at the latest after `SYNC_PERIOD_S`.
+ 7. A failed write is tried again with the next ring of any pod, at the latest after `SYNC_PERIOD_S`. A batch ends with
+    the first request that gets no answer: the others would cost a deadline each. Its pod comes last the next time.
  8. What somebody else wrote into fields or conditions we own is put right within `SYNC_PERIOD_S`; the rest is kept.
  9. A pod that was created anew under the same name is never written: the UID is in every patch and every delete.
 10. No terminal phase is written while containers could run, and no pod in a terminal phase is Ready.
@@ -33,7 +34,7 @@ from agent.status import conditions, merge, patch, termination
 from agent.wire_pod import write_status
 from kube import paths
 from kube.client import STRATEGIC_MERGE_PATCH
-from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.errors import CredentialsInvalid, KubeError, NotFound, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class StatusManager:
         self._lock = threading.Lock()
         self._statuses: dict[str, VersionedStatus] = {}
         self._api_versions: dict[str, int] = {}  # used by the thread that syncs only
+        self._unanswered: dict[str, int] = {}  # whose last request got no answer, in that order; by that thread too
         self._bell = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -218,8 +220,9 @@ class StatusManager:
         with self._lock:
             kept = dict(self._statuses)
         if everything:
-            for uid in self._api_versions.keys() - kept.keys():
-                del self._api_versions[uid]
+            for known in (self._api_versions, self._unanswered):
+                for uid in known.keys() - kept.keys():
+                    del known[uid]
         due = []
         for uid, status in kept.items():
             if self._api_versions.get(uid, 0) < status.version:
@@ -233,11 +236,20 @@ class StatusManager:
                 elif not merge.equal_for_kubelet(merge.normalized(pod, pod.status), status.status):
                     del self._api_versions[uid]
                     due.append(uid)
-        for uid in due:
-            self._sync_pod(uid, kept[uid])
+        due.sort(key=lambda uid: self._unanswered.get(uid, 0))
+        for tried, uid in enumerate(due, 1):
+            self._last_turn = self._monotonic()
+            try:
+                self._sync_pod(uid, kept[uid])
+                self._unanswered.pop(uid, None)
+            except Unreachable as e:
+                self._unanswered[uid] = max(self._unanswered.values(), default=0) + 1
+                log.warning("statuses not written", extra={"pods": len(due) - tried + 1, "cause": str(e)})
+                return tried
         return len(due)
 
     def _sync_pod(self, uid: str, kept: VersionedStatus) -> None:
+        """Raises Unreachable; what concerns this pod alone is logged."""
         facts = {"pod": f"{kept.namespace}/{kept.name}", "uid": uid}
         try:
             pod = self._write(uid, kept)
@@ -249,6 +261,8 @@ class StatusManager:
         except NotFound:
             # Gone: remove_orphaned will forget it.
             log.debug("pod is gone from the API server", extra=facts)
+        except Unreachable:
+            raise
         except (KubeError, CredentialsInvalid) as e:
             log.warning("pod status not written", extra={**facts, "cause": str(e)})
         except msgspec.DecodeError as e:

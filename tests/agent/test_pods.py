@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from agent.inbox import Inbox
 from agent.model import ContainerRunning, ContainerTerminated, ContainerWaiting, PodPhase, RestartPolicy, Result
-from agent.pods import Inbox, PodLoop, Stage
+from agent.pods import PodLoop, Stage
 from agent.runtime.base import StartError
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
@@ -70,13 +71,13 @@ class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
     def __init__(self, max_pods=110):
-        self.clock = Clock()
+        self.clock, self.wall = Clock(), Clock()
         self.inbox = Inbox()
         self.pods = Pods()
-        self.runtime = FakeRuntime(self.clock)
+        self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
         self.liveness = {}
-        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), now=self.clock)
+        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), now=self.wall)
         self.loop = PodLoop(
             self.inbox,
             self.pods,
@@ -88,7 +89,7 @@ class Node:
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
             max_pods=max_pods,
-            now=self.clock,
+            now=self.wall,
             monotonic=self.clock,
         )
 
@@ -115,6 +116,7 @@ class Node:
 
     def after(self, seconds):
         self.clock.time += seconds
+        self.wall.time += seconds
         self.settle()
 
     def status(self, uid="uid-1"):
@@ -173,6 +175,15 @@ def test_crashes_wait_longer_each_time(node):
     assert isinstance(node.container().state, ContainerRunning)
     node.end("c", 1)
     assert "back-off 20s" in node.container().state.message
+
+
+def test_a_clock_that_is_set_back_does_not_keep_a_container_waiting(node):
+    node.put(POD)
+    node.end("c", 1)
+    node.end("c", 1)
+    node.wall.time -= 3600
+    node.after(10)
+    assert [("c", 0), ("c", 1), ("c", 2)] == node.runtime.started
 
 
 def test_a_container_that_cannot_start_says_why(node):

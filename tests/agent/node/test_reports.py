@@ -2,13 +2,14 @@
 
 import copy
 import json
+import threading
 
 import pytest
 
 from agent.node.lease import LeaseKeeper
 from agent.node.registration import REPORT_S, NodeReporter
 from kube.client import Client
-from kube.errors import Forbidden, KubeError, NotFound
+from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
 from tests.agent.node.test_facts import FACTS, NOW
 from tests.fakes.api_server import FakeApiServer
 
@@ -128,6 +129,43 @@ def test_a_failing_report_is_tried_five_times_without_a_pause(api, reporter):
     api.answer_next(500, method="GET", times=9)
     with pytest.raises(KubeError):
         reporter.report()
+
+
+def test_a_slow_server_does_not_make_the_reporter_unhealthy(reporter, monotonic, monkeypatch):
+    monkeypatch.setattr(reporter, "_thread", threading.current_thread())
+    reporter.register()
+    reporter._last_turn = monotonic()
+
+    def slow(*_arguments, **_more):
+        monotonic.time += 19
+        assert reporter.healthy(monotonic()), "its life does not depend on the API server"
+        raise DeadlineExceeded(path="/api/v1/nodes/node-1/status")
+
+    monkeypatch.setattr(reporter._client, "patch", slow)
+    with pytest.raises(DeadlineExceeded):
+        reporter.report()
+
+
+def test_an_hour_without_a_server_is_told_once(reporter, monkeypatch, caplog):
+    pauses = []
+
+    def wait(pause_s):
+        pauses.append(pause_s)
+        return len(pauses) > 20
+
+    def refuse(*_arguments, **_more):
+        if len(pauses) < 20:
+            raise Unreachable(path="/api/v1/nodes")
+        return b"{}"
+
+    monkeypatch.setattr(reporter._stop, "wait", wait)
+    monkeypatch.setattr(reporter._client, "create", refuse)
+    monkeypatch.setattr(reporter, "report", lambda: True)
+    with caplog.at_level("INFO"):
+        reporter._run()
+    told = [record.getMessage() for record in caplog.records if "status" in record.getMessage()]
+    assert told == ["node status not written", "node status is written again"]
+    assert max(pauses[:20]) == 7.0
 
 
 def test_a_deleted_node_is_registered_again(api, reporter):

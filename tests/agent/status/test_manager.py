@@ -1,12 +1,14 @@
 """The manager's half of status_manager_test.go of v1.36.3: rows S1-S20, S50-S65, S88, S99, S100."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from agent.model import PodPhase
 from agent.status.conditions import find_condition
-from kube.errors import ServerError
+from agent.status.manager import StatusManager
+from kube.errors import DeadlineExceeded, ServerError
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, waiting, words
 from tests.agent.status.room import Room
 
@@ -345,3 +347,49 @@ def test_the_generation_of_the_pod_is_written():
     room = Room(replace(make_pod("c1"), generation=4))
     room.set(RUNNING)
     assert room.status.observed_generation == 4
+
+
+def test_a_server_that_is_away_is_asked_once_a_batch_not_once_a_pod():
+    room = Room()
+    other = make_pod("c1", uid="uid-2", name="pod-2")
+    room.pods[other.uid] = other
+    room.set(make_status(phase=PodPhase.RUNNING))
+    room.set(make_status(phase=PodPhase.RUNNING), other)
+    room.client.errors["GET"] = [DeadlineExceeded]
+    assert room.sync() == "GET", "each would cost its deadline"
+    assert room.sync() == "GET PATCH GET"
+
+
+def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monkeypatch):
+    room = Room()
+    asked = []
+
+    def get(path):
+        asked.append(path.rpartition("/")[2])
+        raise DeadlineExceeded(path=path)
+
+    monkeypatch.setattr(room.client, "get", get)
+    for number in range(3):
+        pod = make_pod("c1", uid=f"uid-{number}", name=f"pod-{number}")
+        room.set(make_status(phase=PodPhase.RUNNING), pod)
+    for _ in range(6):
+        room.sync()
+    assert asked == ["pod-0", "pod-1", "pod-2"] * 2
+
+
+def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch):
+    room = Room()
+    clock = [1000.0]
+    manager = StatusManager(room.client, room.pods, lambda _uid: True, now=room.clock, monotonic=lambda: clock[0])
+    monkeypatch.setattr(manager, "_thread", threading.current_thread())
+    for number in range(10):
+        manager.set_pod_status(make_pod("c1", uid=f"uid-{number}"), make_status(phase=PodPhase.RUNNING))
+    get = room.client.get
+
+    def slow(path):
+        clock[0] += 9.0
+        assert manager.healthy(clock[0]), "its life does not depend on the API server's speed"
+        return get(path)
+
+    monkeypatch.setattr(room.client, "get", slow)
+    assert manager.sync_batch(everything=False) == 10
