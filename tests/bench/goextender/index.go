@@ -12,6 +12,7 @@ const (
 	closedNoHealthPod = "node(s) without a health pod"
 	closedUnhealthy   = "node(s) reported unhealthy by the readygate agent"
 	closedNotReady    = "node(s) with a health pod that is not Ready"
+	closedUnknown     = "node(s) whose health is unknown"
 	closedNodeItself  = "node(s) that report themselves not Ready"
 )
 
@@ -89,8 +90,10 @@ func (x *index) verdict(s *nodeState, now time.Time) string {
 				return closedNodeLost
 			}
 			return ""
-		case healthy != "" && healthy != "True":
+		case healthy == "False":
 			worst = closedUnhealthy
+		case healthy != "" && healthy != "True", ready == "Unknown":
+			worst = closedUnknown
 		case ready == "False" && p.conditionStatus("ContainersReady") == "True" && worst == closedNotReady:
 			worst = closedNodeLost
 		}
