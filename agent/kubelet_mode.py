@@ -28,7 +28,7 @@ from agent.source import PodSource, PodTable
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from kube.auth import Connection, connect
-from kube.client import Client
+from kube.client import ATTEMPTS, Client
 
 
 def build(settings: Settings) -> list[Service]:
@@ -44,6 +44,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
+    max_pods = node.most_pods
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
     inbox = Inbox()
     table = PodTable(inbox.put)
@@ -82,22 +83,23 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: source.synced,
         host=Host(ip=runtime.host_ip),
-        max_pods=node.max_pods,
+        max_pods=max_pods,
     )
     facts = NodeFacts(
         name=node.node_name,
         address=runtime.host_ip,
-        capacity={"pods": str(node.max_pods), **node.capacity},
+        capacity={**node.capacity, "pods": str(max_pods)},
         labels=node.labels,
         machine=node_facts.machine(),
     )
+    heartbeats = client.branch(attempts=ATTEMPTS)
     reporter = NodeReporter(
-        client,
+        heartbeats,
         facts,
         lambda: node_errors(runtime, loop, time.monotonic()),
         update_s=float(node.node_status_update_seconds),
     )
-    lease = LeaseKeeper(client, node.node_name, duration_s=node.lease_duration_seconds)
+    lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     services: list[Service] = []
     pages = {
         "/livez": lambda: livez_page(services, time.monotonic()),
@@ -106,8 +108,26 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, statuses, runtime, prober, loop, source, reporter, lease]
+    services += [server, statuses, runtime, prober, loop, source, reporter, lease, Hangup(heartbeats)]
     return services
+
+
+class Hangup:
+    """A Service, stopped first: cuts the calls that would keep other services from stopping until their deadline."""
+
+    name = "heartbeat connections"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def start(self) -> None:
+        """Connections are made when they are needed."""
+
+    def stop(self) -> None:
+        self._client.close()
+
+    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+        return True
 
 
 def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:

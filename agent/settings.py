@@ -22,6 +22,7 @@ HeaderName = Annotated[str, Meta(pattern=r"^[-A-Za-z0-9]+$")]
 CheckName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 NonEmpty = Annotated[str, Meta(min_length=1)]
 NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+MAX_PODS = 110  # of a kubelet
 REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
@@ -109,7 +110,15 @@ class Kubelet(Section, frozen=True):
     labels: dict[str, str] = {}
     lease_duration_seconds: Seconds = 40
     node_status_update_seconds: Seconds = 10
-    max_pods: Annotated[int, Meta(ge=1, le=65_000)] = 110
+    max_pods: Annotated[int, Meta(ge=1, le=65_000)] | None = None
+
+    @property
+    def most_pods(self) -> int:
+        """`maxPods`, else `capacity.pods`, else 110: what the Node reports and what is admitted are one number."""
+        if self.max_pods is not None:
+            return self.max_pods
+        pods = self.capacity.get("pods", "")
+        return int(pods) if pods.isdigit() else MAX_PODS
 
 
 class Settings(Section, frozen=True):

@@ -37,7 +37,7 @@ def test_defaults_of_mode_kubelet() -> None:
         kubelet.capacity,
         kubelet.lease_duration_seconds,
         kubelet.node_status_update_seconds,
-        kubelet.max_pods,
+        kubelet.most_pods,
     )
 
 
@@ -159,3 +159,27 @@ def test_one_line_names_the_key_and_the_cause(text: str, expected: str) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: No such file or directory; give an existing file"):
         settings.load(str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param("", 110, id="the default"),
+        pytest.param("maxPods: 20", 20, id="maxPods alone"),
+        pytest.param("capacity: {cpu: 1, pods: 50}", 50, id="capacity alone"),
+        pytest.param("maxPods: 20, capacity: {cpu: 1, pods: 50}", 20, id="both: maxPods"),
+        pytest.param("capacity: {cpu: 1}", 110, id="a capacity without pods"),
+    ],
+)
+def test_what_the_node_reports_and_what_it_admits_are_one_number(more: str, expected: int) -> None:
+    text = f"mode: kubelet\nkubelet: {{nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x, {more}}}"
+    loaded = settings.parse(text.encode(), {})
+    assert loaded.kubelet is not None
+    assert expected == loaded.kubelet.most_pods
+
+
+def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
+    text = "mode: pod\nchecks:\n- {name: a, cni: {}}\n- {name: b, cni: {}, unknown: close}"
+    assert ["keep", "close"] == [check.unknown for check in settings.parse(text.encode(), {}).checks]
+    with pytest.raises(SettingsError, match=r"checks\[0\]\.unknown: .*allowed: keep, close"):
+        settings.parse(b"mode: pod\nchecks: [{name: a, cni: {}, unknown: open}]", {})

@@ -133,6 +133,16 @@ def test_the_lease_goes_on_being_renewed(api, node):
     assert api.get("Lease", "node-1", "kube-node-lease")["spec"]["holderIdentity"] == "node-1"
 
 
+def test_stop_is_soon_over_while_the_api_server_gives_no_answers(api, node):
+    node.put()
+    node.wait(lambda: node.ready() == "True")
+    api.stall_next(times=1000)
+    node.wait(lambda: any(r.method == "PUT" for r in api.requests[-3:]))
+    started = time.monotonic()
+    lifecycle.stop_all(node.services)
+    assert time.monotonic() - started < 5
+
+
 def test_stop_ends_the_containers_and_tells_the_api_server(node):
     node.put(command=[sys.executable, "-c", "import time; time.sleep(300)"])
     node.wait(lambda: node.ready() == "True")
