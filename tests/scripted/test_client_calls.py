@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 
 import pytest
+import urllib3
 
 from kube import errors, paths
 from kube.auth import TokenFile
@@ -241,3 +242,17 @@ def test_a_token_that_stays_refused_is_tried_twice(api, tmp_path):
         client.get(paths.nodes())
     client.close()
     assert len(api.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [
+        pytest.param(lambda api: api.reset_next(times=2), urllib3.exceptions.HTTPError, id="reset"),
+        pytest.param(lambda api: api.refuse(), urllib3.exceptions.HTTPError, id="refused"),
+    ],
+)
+def test_an_error_is_chained_to_what_raised_it(api, client, fault, cause):
+    fault(api)
+    with pytest.raises(errors.Unreachable) as caught:
+        client.get(paths.nodes(), deadline_s=0.1)
+    assert isinstance(caught.value.__cause__, cause)

@@ -112,7 +112,9 @@ def test_x40_what_stalls_is_cut_and_frees_its_thread_and_who_only_rests_is_kept(
         clients(extender, 15, b"POST /filter HT") as heads,
     ):
         assert b" 408 " in body.recv(100)
-        assert [sock.recv(1) for sock in heads] == [b""] * 15
+        for head in heads:
+            assert head.recv(1) == b""
+            head.close()
         is_answered_at_once(extender)
     resting.request("POST", "/filter", GOOD)
     assert (resting.getresponse().status, resting.sock.getsockname()) == (200, before)

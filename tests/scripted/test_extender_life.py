@@ -37,8 +37,8 @@ def test_a_life_that_begins_without_an_api_server(tmp_path):
         api.put(pod_json("u2", Ready="False"))
         api.refuse()
         with ExtenderProcess(api, tmp_path, config=config) as process:
-            is_not_ready_and_says_so_once(process)
-            api.listen()
+            is_not_ready_and_says_so_once(process, api)
+            api.cut_connections()
             process.wait_ready(timeout_s=30)
             holds_daemonset_pods_back_as_configured(process)
             kicks_once_for_what_another_process_may_have_refused(api)
@@ -50,13 +50,14 @@ def test_a_life_that_begins_without_an_api_server(tmp_path):
             assert "Traceback" not in process.log
 
 
-def is_not_ready_and_says_so_once(process):
-    """X21."""
+def is_not_ready_and_says_so_once(process, api):
+    """X21. The API server is not there at first, and then it accepts and answers nothing."""
+    process.wait(lambda: process.log.count('cause="ConnectionRefused"') == 3)  # one for each cache
+    api.stall_next(watch=False, times=3)
+    api.listen()
     process.wait(lambda: "not synced yet" in process.log, timeout_s=15)
     assert "not synced" in process.filter(["h1"]).Error
     assert (process.get("/livez")[0], process.get("/readyz")[0]) == (200, 503)
-    # One for each cache, not one for each try.
-    assert len([line for line in process.lines if "ConnectionRefused" in line]) == 3
 
 
 def holds_daemonset_pods_back_as_configured(process):

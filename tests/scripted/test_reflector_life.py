@@ -182,3 +182,12 @@ def test_a_dead_server_is_asked_at_most_once_in_four_seconds_after_the_first_min
     reflector.start()
     reflector._thread.join(5)
     assert len([a for a in dead.attempts if a > 60]) / 540 <= 0.25
+
+
+def test_trouble_is_told_once_and_its_end_once(api, caplog):
+    caplog.set_level("INFO", "kube.reflector")
+    api.answer_next(503, watch=False, times=4)
+    with following(api):
+        pass
+    told = [(record.message, getattr(record, "cause", "")) for record in caplog.records]
+    assert told.count(("reflector in trouble", "ServerError")) == 1
