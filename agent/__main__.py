@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--config", required=True, metavar="FILE", help="settings, YAML")
     parser.add_argument("--check", action="store_true", help="only validate the settings")
     options = parser.parse_args(arguments)
+    signals = Signals()  # early: process 1 of a container loses a signal that comes before its handler
     try:
         loaded = settings.load(options.config)
     except SettingsError as e:
@@ -50,7 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.config}: valid, mode {loaded.mode}")
         return 0
     _set_up_logging(loaded.log.level)
-    signals = Signals()
     try:
         lifecycle.run(build(loaded), signals.wait)
     except CredentialsInvalid as e:

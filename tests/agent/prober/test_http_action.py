@@ -142,17 +142,28 @@ def test_another_host(follow: bool, expected: HandlerResult) -> None:
         assert expected is ask(target, follow_non_local=follow).result
 
 
-def test_h31_a_loop_ends_after_ten() -> None:
+@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/success", SUCCESS), ("/fail", FAILURE)], ids=["H21 H22 success", "H23 H24 fail"]
+)
+def test_the_same_host_is_followed_by_both_probers(path: str, expected: HandlerResult, follow: bool) -> None:
+    with Target(new("/", 302, path)) as target:
+        assert expected is ask(target, follow_non_local=follow).result
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["H31 local", "H32 nonlocal"])
+def test_a_loop_ends_after_ten(follow: bool) -> None:
     with Target(lambda call: call.redirect("/again")) as target:
-        assert Outcome(FAILURE, 'Get "/again": stopped after 10 redirects') == ask(target)
+        assert Outcome(FAILURE, 'Get "/again": stopped after 10 redirects') == ask(target, follow_non_local=follow)
     assert len(target.calls) == 10
 
 
+@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
 @pytest.mark.parametrize(
     ("host", "expected"),
     [pytest.param("www.success.com", SUCCESS, id="H33 H34"), pytest.param("www.fail.com", FAILURE, id="H35 H36")],
 )
-def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerResult) -> None:
+def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerResult, follow: bool) -> None:
     def answer(call: Call) -> None:
         if call.path == "/":
             call.redirect("/next")
@@ -160,7 +171,7 @@ def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerR
             call.reply(200 if call.header("Host") == "www.success.com" else 500)
 
     with Target(answer) as target:
-        assert expected is ask(target, "/", ("Host", host)).result
+        assert expected is ask(target, "/", ("Host", host), follow_non_local=follow).result
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ DO_PROBE = by_type(
     [
         ("W1", "no status in the status manager", None, "yyy", None),
         ("W2", "the pod has failed", PodStatus(phase=PodPhase.FAILED), "nnn", None),
+        ("W2", "the pod has succeeded", PodStatus(phase=PodPhase.SUCCEEDED), "nnn", None),
         ("W4", "a status only for another container", make_status(running(), name="other"), "yyy", None),
         ("W5", "the container waits", make_status(ContainerWaiting()), "yyy", F),
         ("W6", "the container has ended, policy Never", make_status(exited()), "nnn", F),

@@ -51,7 +51,7 @@ def test_s21_the_order_of_containers_does_not_matter():
             id="S22 foreign condition differs",
         ),
         pytest.param(
-            make_status(extra={"resourceClaimStatuses": b"[]"}), make_status(), True, id="S22 fields that are not ours"
+            make_status(extra={"resourceClaimStatuses": b"[]"}), make_status(), True, id="S22 S91 fields not ours"
         ),
         pytest.param(
             make_status(conditions=(condition("Ready", last_transition_time=NOW, observed_generation=1),)),

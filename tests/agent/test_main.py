@@ -1,0 +1,124 @@
+"""The command itself, in this process: signals at odd moments, and what a user sees when the start ends."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent import __main__ as command
+from agent.lifecycle import StartFailed
+
+POD = "mode: pod\nlisten: {address: 127.0.0.1, port: 1}\nchecks: [{name: cni, cni: {}}]\n"
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    root, hook = logging.getLogger(), threading.excepthook
+    kept, level = list(root.handlers), root.level
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    root.handlers[:], threading.excepthook = kept, hook
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+
+
+class Service:
+    name = "service"
+
+    def __init__(self, journal: list[str], number: int | None = None, failure: Exception | None = None) -> None:
+        self._journal = journal
+        self._number = number
+        self._failure = failure
+
+    def start(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._number is not None:
+            os.kill(os.getpid(), self._number)
+        self._journal.append("start")
+
+    def stop(self) -> None:
+        self._journal.append("stop")
+
+    def healthy(self, now: float) -> bool:  # noqa: ARG002
+        return True
+
+
+def run(tmp_path: Path, text: str = POD) -> int:
+    file = tmp_path / "agent.yaml"
+    file.write_text(text)
+    return command.main(["--config", str(file)])
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+def test_a_signal_during_the_start_ends_it_after_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, expected: int
+) -> None:
+    journal: list[str] = []
+    monkeypatch.setattr(command, "build", lambda _settings: [Service(journal, number), Service(journal)])
+    assert expected == run(tmp_path)
+    assert journal == ["start", "start", "stop", "stop"]
+
+
+def test_a_signal_before_there_is_anything_ends_it_cleanly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process 1 of a container loses a signal that comes before its handler is there."""
+    load, journal = command.settings.load, []
+
+    def interrupted(path: str) -> object:
+        assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_DFL, signal.SIG_IGN)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return load(path)
+
+    monkeypatch.setattr(command.settings, "load", interrupted)
+    monkeypatch.setattr(command, "build", lambda _settings: [Service(journal)])
+    assert run(tmp_path) == 0
+    assert journal == ["start", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        pytest.param(
+            StartFailed("kubelet.rootDir is not usable: [Errno 28] No space left on device:\n'/run/x'; give a folder"),
+            "kubelet.rootDir is not usable: [Errno 28] No space left on device: '/run/x'; give a folder",
+            id="a full disk",
+        ),
+        pytest.param(
+            OSError(24, "Too many open files"), "[Errno 24] Too many open files", id="no more file descriptors"
+        ),
+    ],
+)
+def test_a_start_that_fails_is_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failure: Exception,
+    expected: str,
+) -> None:
+    monkeypatch.setattr(command, "build", lambda _settings: [Service([], failure=failure)])
+    assert run(tmp_path) == 1
+    assert capsys.readouterr().err == f"readygate-agent: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(POD + "condition: {publish: true, podName: p, podNamespace: n, podUID: u}\n", id="mode pod"),
+        pytest.param(
+            "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x}\n", id="mode kubelet"
+        ),
+    ],
+)
+def test_no_service_account_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    assert run(tmp_path, text) == 2
+    expected = "readygate-agent: not inside a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
+    assert capsys.readouterr().err == f"{expected}name a kubeconfig file (kubernetes.kubeconfig)\n"
