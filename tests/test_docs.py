@@ -27,13 +27,15 @@ RUN_ELSEWHERE = {
     "make test-fast": "tests/run.py",
     "make lint": "tests/run.py",
     "make venv": "Makefile",
-    "make bench": "tests/bench/__main__.py",
-    "python -m tests.testbed --ring plane up": "tests/plane/test_plane_command.py",
-    "python -m tests.testbed kubectl get nodes": "tests/plane/test_plane_command.py",
-    "python -m tests.testbed --ring plane down": "tests/plane/test_plane_command.py",
-    "cp playbooks/inventory-sample.yml inventory.yml": "tests/playbooks/test_site.py",
-    "ansible-playbook -i inventory.yml playbooks/site.yml --check --diff": "tests/hosts/test_deploy.py",
-    "ansible-playbook -i inventory.yml playbooks/site.yml": "tests/hosts/test_deploy.py",
+    "make bench": "tests/plane/test_bench.py",
+    ".venv/bin/python -m tests.bench --quick": "tests/plane/test_bench.py",
+    ".venv/bin/python -m tests.bench --only scheduler": "tests/plane/test_bench.py",
+    ".venv/bin/python -m tests.testbed --ring plane up": "tests/plane/test_plane_command.py",
+    ".venv/bin/python -m tests.testbed kubectl get nodes": "tests/plane/test_plane_command.py",
+    ".venv/bin/python -m tests.testbed --ring plane down": "tests/plane/test_plane_command.py",
+    "cp playbooks/inventory-sample.yml inventory.yml": "tests/playbooks/test_roles.py",
+    "ansible-playbook -i inventory.yml playbooks/site.yml --check --diff": "tests/hosts/deployment/test_deploy.py",
+    "ansible-playbook -i inventory.yml playbooks/site.yml": "tests/hosts/deployment/test_deploy.py",
 }
 
 
@@ -47,7 +49,12 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 
 COMMANDS = sorted(
-    {line.removeprefix("$ ").strip() for _, text in blocks("console") for line in text.splitlines() if line[:2] == "$ "}
+    {
+        line.removeprefix("$ ").partition("  #")[0].strip()
+        for _, text in blocks("console")
+        for line in text.splitlines()
+        if line[:2] == "$ "
+    }
 )
 YAML_FILES = {text.splitlines()[0].removeprefix("# "): text for _, text in blocks("yaml")}
 

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.bench import cold_start, filter_latency, layers, scheduler_rate, updates
 from tests.bench.arms import ROOT
@@ -27,6 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(SUITES), help="one suite; may be repeated")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: for a look, not for the record")
+    parser.add_argument("--save", type=Path, default=ROOT / "build" / "bench.json", help="default: build/bench.json")
     arguments = parser.parse_args()
     started = time.monotonic()
 
@@ -39,15 +41,14 @@ def main() -> int:
         progress("other programs are running: ratios may serve for a look, nothing here for the record")
     figures: list[Figure] = []
     failed = 0
-    path = ROOT / "build" / "bench.json"
     for name in arguments.only or SUITES:
         try:
             figures += SUITES[name](progress, quick=arguments.quick)
         except (MeasurementError, BinariesMissing, ProcessError) as e:
             failed += 1
             print(f"{name}: FAILED: {e}", file=sys.stderr, flush=True)
-        save(figures, path)  # after each suite: what comes later may be interrupted
-    print(f"\n{table(figures)}\n\nsaved in {path.relative_to(ROOT)}")
+        save(figures, arguments.save)  # after each suite: what comes later may be interrupted
+    print(f"\n{table(figures)}\n\nsaved in {arguments.save}")
     return 1 if failed else 0
 
 

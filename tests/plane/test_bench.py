@@ -1,0 +1,24 @@
+"""The benchmark runs, ends, and saves figures that have a name, a value, a unit and a note."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.timeout(300)
+def test_a_quick_look_at_the_filter_is_printed_and_saved(tmp_path):
+    saved = tmp_path / "bench.json"
+    argv = [sys.executable, "-m", "tests.bench", "--quick", "--only", "filter", "--save", str(saved)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=290)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    figures = json.loads(saved.read_text())
+    assert {frozenset(figure) for figure in figures} == {frozenset({"name", "value", "unit", "note"})}
+    names = {figure["name"] for figure in figures}
+    assert {"filter_812_p50_ms", "filter_812_p99_ms", "filter_5000_p50_ratio_to_go"} <= names
+    assert all(figure["value"] > 0 for figure in figures)
+    assert "filter_812_p99_ms" in done.stdout
