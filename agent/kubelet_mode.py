@@ -108,16 +108,16 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, statuses, runtime, prober, loop, source, reporter, lease, Hangup(heartbeats)]
+    services += [server, Hangup("pod connections", client), statuses, runtime, prober, loop, source]
+    services += [reporter, lease, Hangup("node connections", heartbeats)]
     return services
 
 
 class Hangup:
-    """A Service, stopped first: cuts the calls that would keep other services from stopping until their deadline."""
+    """A Service that cuts the calls in flight when it is stopped: else threads wait for the deadlines of theirs."""
 
-    name = "heartbeat connections"
-
-    def __init__(self, client: Client) -> None:
+    def __init__(self, name: str, client: Client) -> None:
+        self.name = name
         self._client = client
 
     def start(self) -> None:
