@@ -30,7 +30,7 @@ test-plane: venv ## ring 2: the real control plane on loopback (no root)
 test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
 	@$(VENV)/python -m tests.run hosts
 
-lint: venv ## ruff, mypy --strict, import contracts
+lint: venv ## ruff, mypy --strict, import contracts, ansible-lint
 	@$(VENV)/python -m tests.run lint
 
 format: venv ## let ruff format the code

@@ -5,6 +5,7 @@ stop the later ones that do not need it, so one run tells all that is wrong. Exi
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
+PLAYBOOKS = ["site.yml", "uninstall.yml", "inventory-sample.yml"]
+# ansible-lint looks for its own tools on PATH.
+WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 
@@ -27,6 +31,8 @@ class Step:
     command: list[str]
     what: str
     needs: str = ""
+    folder: str = "."
+    environ: dict[str, str] | None = None
 
 
 def pytest(*arguments: str) -> list[str]:
@@ -38,6 +44,13 @@ LINT = [
     Step("format", [str(BIN / "ruff"), "format", "--check", "."], "formatting"),
     Step("mypy", [str(BIN / "mypy")], "types, strict"),
     Step("imports", [str(BIN / "lint-imports")], "who may import whom"),
+    Step(
+        "playbooks",
+        [str(BIN / "ansible-lint"), "--offline", "--project-dir", ".", *PLAYBOOKS],
+        "playbooks, strictest profile",
+        folder="playbooks",
+        environ=WITH_TOOLS,
+    ),
 ]
 FAST = [Step("rings-0-1", pytest("-q", "-n", "2", *FAST_TESTS), "pure and scripted tests")]
 BINARIES = Step("binaries", [PYTHON, "-m", "tests.testbed.binaries"], "Kubernetes, built once and cached")
@@ -63,7 +76,14 @@ def run_step(step: Step) -> tuple[int, float, str]:
     started = time.monotonic()
     closing = ""
     with (LOGS / f"{step.name}.log").open("w") as log:
-        child = subprocess.Popen(step.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        child = subprocess.Popen(
+            step.command,
+            cwd=ROOT / step.folder,
+            env=step.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         if child.stdout is None:
             raise RuntimeError("the child has no standard output")
         for line in child.stdout:
