@@ -336,12 +336,9 @@ class ProcessRuntime:
             same = start_ticks(record.pid) == record.start_ticks
             count = end_container(record.id.removeprefix(ID_PREFIX), record.pid if same else None)
         log.info("leftover container ended", extra={"container": record.name, "processes": count})
+        message = "the agent that ran it was killed"
         kept = msgspec.structs.replace(
-            record,
-            finished_at=self._now(),
-            exit_code=EXIT_CODE_KILLED,
-            reason="Error",
-            message="the agent that ran it was killed",
+            record, finished_at=self._now(), exit_code=EXIT_CODE_KILLED, reason="Error", message=message
         )
         self._records.put_instance(uid, kept)
         return kept
