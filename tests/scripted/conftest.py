@@ -9,6 +9,11 @@ from tests.scripted.extender_process import ExtenderProcess
 BROKEN = [f"b{i}" for i in range(500)]
 
 
+def pytest_collection_modifyitems(items):
+    """The longest first: what begins last on one of two processes keeps the other waiting."""
+    items.sort(key=lambda item: item.path.name != "test_extender_life.py")
+
+
 @pytest.fixture(scope="session")
 def extender(tmp_path_factory):
     """Nodes h1, h2 healthy; u1 and BROKEN with a health pod that is not Ready; m1 without one; s1 with pods of another
