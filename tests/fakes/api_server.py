@@ -202,7 +202,10 @@ class FakeApiServer:
     # Faults of open watches; kind None is all of them
 
     def bookmark(self, kind: str | None = None) -> None:
+        """Nothing while events are held: a bookmark never overtakes the events before it."""
         with self.changed:
+            if self._held:
+                return
             for watcher in self._open(kind):
                 if watcher.bookmarks:
                     watcher.inbox.put(api_http.bookmark(watcher.resource, self.store.version))

@@ -1,7 +1,7 @@
 """Whatever happens in between, a store that has come to the server's version equals the server."""
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import following, node, wait_until
@@ -59,6 +59,7 @@ def act(api: FakeApiServer, verb: str, *arguments) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=25))
+@example([("put", "a", 0), ("hold",), ("put", "b", 0), ("delete", "a"), ("bookmark",)])
 def test_in_the_end_the_store_equals_the_server(steps):
     with FakeApiServer() as api, following(api, pause_s=0.001) as it:
         for step in steps:
