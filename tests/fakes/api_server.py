@@ -240,7 +240,8 @@ class FakeApiServer:
     def hold_events(self) -> None:
         """Changes are stored but not told, until release_events(): a slow or black-holed watch."""
         with self.changed:
-            self._held = []
+            if self._held is None:
+                self._held = []
 
     def release_events(self) -> None:
         with self.changed:

@@ -57,9 +57,10 @@ def act(api: FakeApiServer, verb: str, *arguments) -> None:
         }[verb]()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(STEPS, max_size=25))
 @example([("put", "a", 0), ("hold",), ("put", "b", 0), ("delete", "a"), ("bookmark",)])
+@example([("hold",), ("put", "a", 0), ("hold",)])
 def test_in_the_end_the_store_equals_the_server(steps):
     with FakeApiServer() as api, following(api, pause_s=0.001) as it:
         for step in steps:
