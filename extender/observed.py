@@ -79,6 +79,7 @@ def health_pod(pod: Pod, daemon_set: str | None, node_uid: str) -> HealthPod | N
         finished=pod.status.phase in FINISHED_PHASES,
         ready="" if ready is None else ready.status,
         ready_since="" if ready is None else ready.last_transition_time or "",
+        ready_reason="" if ready is None else ready.reason,
         containers_ready="" if containers_ready is None else containers_ready.status,
         node_healthy="" if node_healthy is None else node_healthy.status,
         message=_why(ready, node_healthy),

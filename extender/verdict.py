@@ -11,7 +11,7 @@ The table, first match wins:
     no usable health pod                                closed, no health pod
     gate condition False                                closed, unhealthy
     gate condition neither True nor False               closed, unknown
-    Ready False, ContainersReady True                   closed, node lost
+    Ready False without a reason, ContainersReady True  closed, node lost
     Ready Unknown                                       closed, unknown
     else                                                closed, not ready
 """
@@ -55,6 +55,7 @@ class HealthPod:
     finished: bool = False
     ready: str = ""
     ready_since: str = ""
+    ready_reason: str = ""
     containers_ready: str = ""
     node_healthy: str = ""
     message: str = ""
@@ -179,8 +180,9 @@ def _why_not_good(pod: HealthPod) -> str:
         return contract.CLOSED_UNHEALTHY
     if pod.node_healthy not in ("", contract.STATUS_TRUE):
         return contract.CLOSED_UNKNOWN
-    if pod.ready == contract.STATUS_FALSE and pod.containers_ready == contract.STATUS_TRUE:
-        # The node lifecycle controller turns Ready of a lost node's pods to False and leaves ContainersReady alone.
+    if pod.ready == contract.STATUS_FALSE and pod.containers_ready == contract.STATUS_TRUE and not pod.ready_reason:
+        # The node lifecycle controller turns Ready of a lost node's pods to False and leaves ContainersReady and the
+        # (empty) reason alone; a kubelet that waits for a readiness gate gives one.
         return contract.CLOSED_NODE_LOST
     if pod.ready == contract.STATUS_UNKNOWN:
         return contract.CLOSED_UNKNOWN

@@ -49,6 +49,11 @@ def reason(node, pods, *, memory=None, lost=False, now=100.0):
             CLOSED_NODE_LOST,
             id="the same with our condition still True",
         ),
+        pytest.param(
+            [health_pod(ready="False", containers_ready="True", ready_reason="ReadinessGatesNotReady")],
+            CLOSED_NOT_READY,
+            id="a pod that still waits for a readiness gate is not a lost node",
+        ),
         pytest.param([], CLOSED_NO_HEALTH_POD, id="no pod, never a good one"),
         pytest.param([health_pod(terminating=True)], CLOSED_NO_HEALTH_POD, id="X52: a terminating pod does not count"),
         pytest.param([health_pod(finished=True)], CLOSED_NO_HEALTH_POD, id="X52: a finished pod does not count"),
