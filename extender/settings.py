@@ -62,13 +62,17 @@ class Exempt(_Section, frozen=True):
 
     daemon_set_pods: bool = True
     namespaces: tuple[DnsLabel, ...] = ("kube-system",)
-    label: Text | None = "readygate.dev/exempt"
+    label: Text | None = contract.LABEL_EXEMPT
 
 
 class Heartbeat(_Section, frozen=True):
-    """limit_seconds: age of a kubelet's Lease beyond which its node counts as lost, 0 = do not look at Leases."""
+    """limit_seconds: age of a kubelet's Lease beyond which its node counts as lost, 0 = do not look at Leases.
 
-    limit_seconds: Seconds = 20
+    A kubelet renews every 10 s and a little; at 20 s one missed renewal would close a healthy node for a moment. With
+    24 s and the clock's second a dead kubelet closes its node within 25 s.
+    """
+
+    limit_seconds: Seconds = 24
 
 
 class Gate(_Section, frozen=True):

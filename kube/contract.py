@@ -42,6 +42,9 @@ CLOSED_UNKNOWN = "node(s) whose health is unknown"
 # health pod shows it.
 CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
 
+# A pod with this label is never held back (any value but "false").
+LABEL_EXEMPT = "readygate.dev/exempt"
+
 # Written by the extender on a Node after a release, always with a new value: the event that makes kube-scheduler look
 # again.
 ANNOTATION_KICK = "readygate.dev/kick"

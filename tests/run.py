@@ -52,7 +52,7 @@ LINT = [
         environ=WITH_TOOLS,
     ),
 ]
-FAST = [Step("rings-0-1", pytest("-q", "-n", "2", *FAST_TESTS), "pure and scripted tests")]
+FAST = [Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests")]
 BINARIES = Step("binaries", [PYTHON, "-m", "tests.testbed.binaries"], "Kubernetes, built once and cached")
 PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.packages"], "system packages of ring 3")
 PLANE = [BINARIES, Step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.wire_pod import format_time, parse_time
+from kube import contract
 
 Json = dict[str, Any]
 
@@ -120,7 +121,7 @@ def changed(old: Json, new: Json) -> bool:
 
 def ready_status(status: Json) -> str:
     """The status of the Ready condition, "" if there is none."""
-    found = [c.get("status", "") for c in status.get("conditions") or [] if c.get("type") == "Ready"]
+    found = [c.get("status", "") for c in status.get("conditions") or [] if c.get("type") == contract.CONDITION_READY]
     return found[0] if found else ""
 
 
@@ -128,7 +129,7 @@ def _comparable(key: str, value: object) -> object:
     if key != "conditions" or not isinstance(value, list):
         # The server fills nodeInfo with fields of its own (swap); ours are what counts.
         return _info(value) if key == "nodeInfo" else value
-    ours = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    ours = ("MemoryPressure", "DiskPressure", "PIDPressure", contract.CONDITION_READY)
     words = ("type", "status", "reason", "message", "lastTransitionTime")
     return sorted([condition.get(word, "") for word in words] for condition in value if condition.get("type") in ours)
 
@@ -141,23 +142,35 @@ def _info(value: object) -> object:
 
 def _pressure(before: Mapping[str, Json], kind: str, reason: str, message: str, now_s: float) -> Json:
     """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
-    return _condition(before.get(kind), kind, "False", f"Kubelet{reason}", f"kubelet {message}", now_s)
+    return _condition(before.get(kind), kind, contract.STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}", now_s)
 
 
 def _ready(before: Mapping[str, Json], errors: Sequence[str], now_s: float) -> Json:
     if not errors:
         return _condition(
-            before.get("Ready"), "Ready", "True", "KubeletReady", "kubelet is posting ready status", now_s
+            before.get(contract.CONDITION_READY),
+            contract.CONDITION_READY,
+            contract.STATUS_TRUE,
+            "KubeletReady",
+            "kubelet is posting ready status",
+            now_s,
         )
     once = list(dict.fromkeys(errors))
     message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
-    return _condition(before.get("Ready"), "Ready", "False", "KubeletNotReady", message, now_s)
+    return _condition(
+        before.get(contract.CONDITION_READY),
+        contract.CONDITION_READY,
+        contract.STATUS_FALSE,
+        "KubeletNotReady",
+        message,
+        now_s,
+    )
 
 
 def _condition(before: Json | None, kind: str, status: str, reason: str, message: str, now_s: float) -> Json:
     same = before is not None and before.get("status") == status
     since = parse_time(before.get("lastTransitionTime")) if same and before is not None else None
-    if same and before is not None and kind != "Ready":
+    if same and before is not None and kind != contract.CONDITION_READY:
         # Pressure setters write reason and message on a change of status only.
         reason, message = before.get("reason", reason), before.get("message", message)
     return {
