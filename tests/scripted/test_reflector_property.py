@@ -75,3 +75,4 @@ def test_in_the_end_the_store_equals_the_server(steps):
             return {o["metadata"]["name"]: o["metadata"]["resourceVersion"] for o in api.objects("Node")}
 
         wait_until(lambda: it.store.versions == truth(), f"the store to equal {truth()}")
+        assert truth() == it.store.versions
