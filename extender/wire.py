@@ -100,6 +100,7 @@ _encode = msgspec.json.Encoder().encode
 # Never filled: preemption would try these nodes again, and with two of them its text changes at every attempt, which
 # makes kube-scheduler retry the pod without pause.
 _NO_FAILED_NODES: dict[str, str] = {}
+_NO_METADATA = msgspec.Raw(b"{}")
 _KEYS = {"pod": "Pod", "nodes": "Nodes", "nodenames": "NodeNames"}
 _GO_NODE_START = b'{"metadata":{"name":"'
 
@@ -158,7 +159,9 @@ def write_nodes(
     metadata: msgspec.Raw, items: list[msgspec.Raw], survivors: list[str] | None, refused: dict[str, str]
 ) -> bytes:
     """A reply in the shape of whole nodes, and in names too when both were asked for (survivors not None)."""
-    return _encode(_FilterResult(_NodesReply(metadata, items), survivors, _NO_FAILED_NODES, refused))
+    # Go cannot decode a ListMeta from anything but an object, and would drop the whole answer.
+    kept = metadata if bytes(memoryview(metadata)[:1]) == b"{" else _NO_METADATA
+    return _encode(_FilterResult(_NodesReply(kept, items), survivors, _NO_FAILED_NODES, refused))
 
 
 def write_error(text: str) -> bytes:

@@ -114,3 +114,10 @@ def test_replies_are_one_line_with_gos_keys():
 def test_x10_nodes_go_back_byte_for_byte():
     reply = wire.write_nodes(msgspec.Raw(b'{"x": 1}'), [msgspec.Raw(GO_NODE)], None, {})
     assert reply.startswith(b'{"Nodes":{"metadata":{"x": 1},"items":[' + GO_NODE + b']},"NodeNames":null,')
+
+
+@pytest.mark.parametrize("metadata", [b"null", b"5", b'"x"', b"[]", b" null "])
+def test_list_metadata_that_is_no_object_is_not_given_back(metadata):
+    args = wire.read_filter_args(b'{"Pod":{},"Nodes":{"metadata":' + metadata + b',"items":[]}}')
+    reply = wire.write_nodes(args.nodes.metadata, [], None, {})
+    assert reply.startswith(b'{"Nodes":{"metadata":{},"items":[]},')

@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.go_types import read_filter_result
@@ -183,6 +183,7 @@ def mutated(chance: random.Random) -> bytes:
 
 @settings(max_examples=20, deadline=None, database=None)
 @given(seed=st.integers(0, 2**32))
+@example(seed=3013)  # a list whose metadata is null
 def test_two_thousand_mutated_bodies_never_fail_on_our_side(extender, seed):
     chance = random.Random(seed)
     connection = extender.connection()
