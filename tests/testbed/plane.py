@@ -53,7 +53,6 @@ class Plane:
     ):
         self.run = Run(name, lasting=lasting)
         self.folder = self.run.folder
-        self.logs = self.run.logs
         self.kubeconfig = self.folder / f"{identities.ADMIN}.kubeconfig"
         self.start_s = 0.0
         self._nodes = nodes
@@ -64,6 +63,10 @@ class Plane:
         self._progress = progress
         self._processes: dict[str, Process] = {}
         self._tokens: dict[str, str] = {}
+
+    @property
+    def logs(self) -> Path:
+        return self.run.logs
 
     # ---- life
 

@@ -91,12 +91,16 @@ def carrying(run: Path) -> list[Identity]:
 
 
 class Ledger:
-    """What a run started, kept on disk. `owner` None: the run outlives the process that began it."""
+    """What a run started, kept on disk. `owner` None: the run outlives the process that began it.
+
+    `logs`: the folder of the run's logs, None before it began.
+    """
 
     def __init__(self, path: Path):
         self._path = path
         self._lock = threading.Lock()  # processes are started by several threads at once
         self.owner: Identity | None = None
+        self.logs: Path | None = None
         self.processes: dict[str, Identity] = {}
 
     @classmethod
@@ -106,6 +110,7 @@ class Ledger:
         try:
             document = json.loads(path.read_text())
             ledger.owner = Identity(**document["owner"]) if document["owner"] else None
+            ledger.logs = Path(document["logs"]) if document.get("logs") else None
             ledger.processes = {name: Identity(**fields) for name, fields in document["processes"].items()}
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
@@ -114,6 +119,7 @@ class Ledger:
     def write(self) -> None:
         document = {
             "owner": asdict(self.owner) if self.owner else None,
+            "logs": str(self.logs) if self.logs else None,
             "processes": {name: asdict(identity) for name, identity in self.processes.items()},
         }
         part = self._path.with_suffix(".part")
@@ -211,7 +217,7 @@ class Process:
         self.stop(grace_s=0)
 
     def _last_words(self) -> str:
-        if not self.log.exists():  # a later run of the same name has begun its own
+        if not self.log.exists():
             return "(its log was removed)"
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         return " / ".join(lines[-2:])[-500:]

@@ -12,9 +12,13 @@ from pathlib import Path
 
 from tests.testbed.processes import RUN_VARIABLE, Identity, Ledger, Process, carrying, end_all
 
-# Logs outlive the run: they are what a person reads after a failure.
+# Logs outlive the run: they are what a person reads after a failure. LOGS/NAME/latest leads to the last run's.
 LOGS = Path(__file__).resolve().parents[2] / "build" / "logs"
+_LATEST = "latest"
+_KEPT = 10
 _LEDGER = "processes.json"
+# In a folder of logs: the run's own folder, which is gone when the run is.
+_RUN = "run"
 _count = itertools.count(1)
 
 
@@ -44,25 +48,42 @@ def end_crashed_runs() -> list[str]:
 
 
 class Run:
-    """Folder, logs and ledger of one run. A run that is `lasting` stays when the process that began it ends."""
+    """Folder, logs and ledger of one run. A run that is `lasting` stays when the process that began it ends.
+
+    Two runs never share a folder of logs. A lasting run that is up has its logs where it began them, whoever asks.
+    """
 
     def __init__(self, name: str, *, lasting: bool = False):
         self.name = name
-        self.folder = runs_folder() / (name if lasting else f"{name}-{os.getpid()}-{next(_count)}")
-        self.logs = LOGS / name
+        number = f"{os.getpid()}-{next(_count)}"
+        self.folder = runs_folder() / (name if lasting else f"{name}-{number}")
         self.ledger = Ledger.read(self.folder / _LEDGER)
+        self._own_logs = LOGS / name / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{number}"
         self._lasting = lasting
+
+    @property
+    def logs(self) -> Path:
+        return self.ledger.logs or self._own_logs
 
     def begin(self) -> None:
         """A fresh folder; ends what an earlier run of that folder and crashed runs left."""
         end_crashed_runs()
         Run.end(self.folder)
-        shutil.rmtree(self.logs, ignore_errors=True)
-        self.logs.mkdir(parents=True)
+        self._begin_logs()
         self.folder.mkdir(mode=0o700)
         self.ledger = Ledger(self.folder / _LEDGER)
+        self.ledger.logs = self._own_logs
         self.ledger.owner = None if self._lasting else Identity.of(os.getpid())
         self.ledger.write()
+
+    def _begin_logs(self) -> None:
+        self._own_logs.mkdir(parents=True)
+        (self._own_logs / _RUN).write_text(f"{self.folder}\n")
+        others = self._own_logs.parent
+        link = others / f"{_LATEST}.{self._own_logs.name}"
+        link.symlink_to(self._own_logs.name)
+        link.replace(others / _LATEST)
+        _forget_old_logs(others)
 
     def process(self, name: str, argv: list[str | Path], **options: object) -> Process:
         """A process of this run, not started."""
@@ -98,6 +119,14 @@ class Run:
                 break
             end_all(orphans, grace_s=1.0)
         _remove(folder)
+
+
+def _forget_old_logs(folder: Path) -> None:
+    """Keeps the logs of the last runs of one name, and those of any run that is still there."""
+    runs = [path for path in folder.iterdir() if (path / _RUN).exists() and path.name != _LATEST]
+    for logs in sorted(runs, key=lambda path: (path / _RUN).stat().st_mtime_ns)[:-_KEPT]:
+        if Ledger.read(Path((logs / _RUN).read_text().strip()) / _LEDGER).logs != logs:
+            shutil.rmtree(logs, ignore_errors=True)
 
 
 def _remove(folder: Path) -> None:
