@@ -81,10 +81,10 @@ class Signals:
 def build(loaded: settings.Settings) -> list[Service]:
     """The services of the mode. Imported late: neither mode pays for the other."""
     if loaded.mode == "pod":
-        from agent import pod_mode
+        from agent.modes import pod as pod_mode
 
         return pod_mode.build(loaded)
-    from agent import kubelet_mode
+    from agent.modes import kubelet as kubelet_mode
 
     return kubelet_mode.build(loaded)
 

@@ -6,7 +6,7 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError, LocationValueError
 
-from extender.report import NodeVerdict, NodeVerdicts
+from extender.web.report import NodeVerdict, NodeVerdicts
 from kube.errors import one_line
 from kube.objects import UNREADABLE
 

@@ -41,7 +41,7 @@ def _run(config: Path, *, check_only: bool) -> int:
         return 0
     logs.set_up(loaded.log.level)
 
-    from extender import server  # late: Flask and gunicorn take a third of a second, a bad file is told at once
+    from extender.process import server  # late: Flask and gunicorn take a third of a second, a bad file is told at once
 
     try:
         return server.serve(loaded, functools.partial(settings.load, config))

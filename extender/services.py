@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from extender import exempt, observed
-from extender.index import NodeIndex
+from flask import current_app
+
+from extender.cluster import observed
+from extender.cluster.index import NodeIndex
 from extender.metrics import Metrics, Reading
-from extender.publisher import Publisher
+from extender.outlets.kick import Publisher
+from extender.policy import exempt
+from extender.policy.verdict import OPEN, REASONS
 from extender.settings import Settings
-from extender.verdict import OPEN, REASONS
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client
@@ -236,3 +239,9 @@ class Services:
 def build(settings: Settings, connection: Connection) -> Services:
     """The services for a connection to the API server; nothing is started or sent."""
     return Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
+
+
+def services() -> Services:
+    """The bundle that create_app put into the application which answers now."""
+    bundle: Services = current_app.extensions["readygate"]
+    return bundle

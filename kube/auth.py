@@ -7,7 +7,7 @@ and at once after a 401.
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -102,20 +102,6 @@ def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = o
         raise CredentialsInvalid(f"certificate authority {ca_file} cannot be used: {_cause(e)}") from e
     bracketed = f"[{host}]" if ":" in host else host
     return Connection(server=f"https://{bracketed}:{port}", ssl_context=context, credentials=credentials)
-
-
-def connect(kubeconfig: str | None, *, server: str | None = None) -> Connection:
-    """The connection by a kubeconfig file, or by the pod's service account for None; `server` overrides the address.
-
-    Raises CredentialsInvalid, whose text is one line with cause and remedy.
-    """
-    if kubeconfig is None:
-        connection = in_cluster()
-    else:
-        from kube import kubeconfig as by_kubeconfig  # late: the package behind it costs 20 MiB
-
-        connection = by_kubeconfig.load(kubeconfig)
-    return connection if server is None else replace(connection, server=server)
 
 
 def _cause(error: Exception) -> str:

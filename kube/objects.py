@@ -3,7 +3,11 @@
 `gc=False` keeps thousands of cached objects out of the garbage collector's rounds; none of them can form a cycle.
 """
 
+from collections.abc import Sequence
+
 import msgspec
+
+DAEMON_SET = ("apps/v1", "DaemonSet")
 
 # What decoding raises. Bytes that are no UTF-8 inside a string are not msgspec's own error.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
@@ -30,3 +34,11 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     deletion_timestamp: str | None = None
     creation_timestamp: str | None = None
     generation: int | None = None
+
+
+def daemon_set_of(owners: Sequence[OwnerReference] | None) -> str:
+    """Name of the DaemonSet that controls a pod, or ""."""
+    for owner in owners or ():
+        if owner.controller is True and (owner.api_version, owner.kind) == DAEMON_SET:
+            return owner.name
+    return ""

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from agent import settings as agent_settings
-from extender import filtering, wire
 from extender import settings as extender_settings
+from extender.verbs import wire
+from extender.verbs.filter import split
 from kube import contract
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,7 +98,7 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
     request, answer = (text for document, text in blocks("json") if document == "README.md")
     reasons = {"node-1": "", "node-2": contract.CLOSED_NOT_READY, "node-3": ""}
     names = wire.read_filter_args(request.encode()).node_names or []
-    survivors, refused = filtering.split(names, reasons, contract.CLOSED_NO_HEALTH_POD)
+    survivors, refused = split(names, reasons, contract.CLOSED_NO_HEALTH_POD)
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(survivors, refused))
 
 

@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from agent.checks.actions import CheckSpec
-from agent.checks.verdict import (
+from agent.checks.catalogue import CheckSpec
+from agent.checks.health import (
     CheckState,
     CheckStatus,
     Finding,
@@ -23,8 +23,8 @@ from agent.checks.verdict import (
     overdue,
     verdict,
 )
-from agent.prober.execution import kill_running, reap_orphans
-from agent.prober.ticker import Ticker
+from agent.probe.ticker import Ticker
+from agent.processes.command import kill_running, reap_orphans
 
 log = logging.getLogger(__name__)
 

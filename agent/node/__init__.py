@@ -1,2 +1,13 @@
-"""Mode `kubelet` only: what the node says of itself (`facts`, pure), registering and reporting it (`registration`), its
-heartbeat (`lease`)."""
+"""Mode `kubelet`: what the node says of itself.
+
+    machine        what is read of this machine, once
+    facts          the Node object and its status; pure
+    registration   makes the Node and keeps its status true
+    lease          its heartbeat
+
+Mirrors the kubelet's pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go and component-helpers' Lease controller.
+Guaranteed: a Node that somebody deleted is made again; an API server that is away neither ends a thread nor makes the
+agent unhealthy; nothing of the Node is written but labels of ours, its status and its Lease.
+
+Imported by `agent.modes` only.
+"""

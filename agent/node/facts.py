@@ -1,16 +1,15 @@
-"""The Node object and its status. Pure: the machine is read once by `machine`, time is an argument.
+"""The Node object and its status. Pure: what is known of the machine and the time are arguments.
 
 Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without volumes and devices needs.
 """
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from agent.wire_pod import format_time, parse_time
+from agent.node.machine import Machine
 from kube import contract
+from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
 
@@ -21,18 +20,8 @@ RUNTIME_VERSION = "readygate-process://1"
 LABEL_HOSTNAME = "kubernetes.io/hostname"
 LABEL_OS = "kubernetes.io/os"
 LABEL_ARCH = "kubernetes.io/arch"
-DEFAULT_LABELS = (LABEL_HOSTNAME, LABEL_OS, LABEL_ARCH)
 
 NEEDED_CAPACITY = ("cpu", "memory", "pods")
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    architecture: str
-    kernel: str
-    os_image: str
-    machine_id: str
-    boot_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +33,6 @@ class NodeFacts:
     capacity: Mapping[str, str]
     labels: Mapping[str, str]
     machine: Machine
-
-
-def machine(root: Path = Path("/")) -> Machine:
-    """Reads the machine; what cannot be read is empty."""
-    names = {"x86_64": "amd64", "aarch64": "arm64"}
-    return Machine(
-        architecture=names.get(platform.machine(), platform.machine()),
-        kernel=platform.release(),
-        os_image=_os_image(_text(root / "etc/os-release")),
-        machine_id=_text(root / "etc/machine-id").strip(),
-        boot_id=_text(root / "proc/sys/kernel/random/boot_id").strip(),
-    )
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
@@ -186,18 +163,3 @@ def _condition(before: Json | None, kind: str, status: str, reason: str, message
 def _missing_capacity(facts: NodeFacts) -> list[str]:
     missing = [name for name in NEEDED_CAPACITY if name not in facts.capacity]
     return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
-
-
-def _os_image(os_release: str) -> str:
-    for line in os_release.splitlines():
-        key, _, value = line.partition("=")
-        if key == "PRETTY_NAME":
-            return value.strip('"')
-    return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from agent.wire_pod import format_micro_time
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE
 from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, KubeError, NotFound
+from kube.times import format_micro_time
 
 log = logging.getLogger(__name__)
 

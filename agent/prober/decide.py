@@ -19,6 +19,7 @@ from agent.model import (
     RestartPolicy,
     Result,
 )
+from agent.probe.streak import Streak, next_state
 from agent.status.restarts import ACTION_RESTART_ALL, is_sidecar, matching_rule, should_restart
 from kube import contract
 
@@ -36,19 +37,11 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
-class Streak:
-    """Equal results in a row. It starts as zero Successes, so the very first Success makes the run 1, not 2."""
-
-    last: Result = Result.SUCCESS
-    run: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerState:
     """What a worker remembers between probes. `container_id` is empty before the first container was seen."""
 
     container_id: str = ""
-    streak: Streak = Streak()
+    streak: Streak = Streak()  # noqa: RUF009 - frozen, so one is enough for all
     on_hold: bool = False
 
 
@@ -173,15 +166,6 @@ def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
         # The container will be restarted, or has started: no probe until there is a new one (#21751, #117153).
         return Step(replace(state, on_hold=True, streak=replace(streak, run=0)), (write,), row="D15")
     return Step(state, (write,), row="D14")
-
-
-def next_state(
-    streak: Streak, result: Result, *, success_threshold: int, failure_threshold: int
-) -> tuple[Streak, bool]:
-    """Counts one more result; True when the run has reached the threshold of its kind."""
-    streak = Streak(result, streak.run + 1) if result is streak.last else Streak(result, 1)
-    needed = {Result.FAILURE: failure_threshold, Result.SUCCESS: success_threshold}.get(result, 0)
-    return streak, streak.run >= needed
 
 
 def _adopt(

@@ -8,17 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent.model import Container, Pod, PodStatus, ProbeType, Result
+from agent.probe.outcome import ProbeErrored
+from agent.probe.ticker import Ticker
 from agent.prober.decide import Gates, Remove, Set, Step, Target, WorkerState, after_probe, before_probe
 from agent.prober.results import Results
-from agent.prober.ticker import Ticker
 
 log = logging.getLogger(__name__)
 
 JOIN_LIMIT_S = 1.0
-
-
-class ProbeErrored(Exception):  # noqa: N818 - the word of kubelet
-    """The probe could not be made; its result, whatever it was, is thrown away."""
 
 
 ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str], Result]

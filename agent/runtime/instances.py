@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from agent.processes.proc import start_ticks
 from agent.runtime.base import ContainerPhase, RuntimeContainer
 from agent.runtime.output import Output
-from agent.runtime.processes import start_ticks
 from agent.runtime.records import InstanceRecord, SandboxRecord
 
 EXIT_CODE_NOT_STARTED = 128  # as containerd reports a container whose start failed

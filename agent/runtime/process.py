@@ -28,6 +28,7 @@ import msgspec
 
 from agent.lifecycle import StartFailed
 from agent.model import Container, Pod
+from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container, start_ticks
 from agent.runtime.addresses import Addresses, NoAddressError
 from agent.runtime.base import RuntimePod, Sandbox, StartError
 from agent.runtime.environment import Place, command_line, environment
@@ -43,7 +44,6 @@ from agent.runtime.instances import (
     with_pipe,
 )
 from agent.runtime.output import LIMIT_BYTES, Output
-from agent.runtime.processes import ENV_CONTAINER_ID, boot_id, end_container, start_ticks
 from agent.runtime.records import KEPT_INSTANCES, InstanceRecord, Records, SandboxRecord
 
 log = logging.getLogger(__name__)

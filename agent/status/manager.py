@@ -28,10 +28,10 @@ from typing import Protocol
 
 import msgspec
 
-from agent import wire
 from agent.model import ContainerStatus, Pod, PodStatus
 from agent.status import conditions, merge, patch, termination
-from agent.wire_pod import write_status
+from agent.wire.pod import parse_pod
+from agent.wire.status import write_status
 from kube import paths
 from kube.client import STRATEGIC_MERGE_PATCH
 from kube.errors import CredentialsInvalid, KubeError, NotFound, Unreachable
@@ -270,7 +270,7 @@ class StatusManager:
 
     def _write(self, uid: str, kept: VersionedStatus) -> Pod | None:
         """The pod as it stands after the write; None when it is another one by now."""
-        pod = wire.parse_pod(self._client.get(paths.pod(kept.namespace, kept.name)))
+        pod = parse_pod(self._client.get(paths.pod(kept.namespace, kept.name)))
         if pod.uid and pod.uid != uid:
             log.info("pod was created anew", extra={"pod": _key(pod), "uid": uid, "new_uid": pod.uid})
             self._forget(uid)
@@ -281,7 +281,7 @@ class StatusManager:
             reply = self._client.patch(
                 paths.pod_status(pod.namespace, pod.name), body, content_type=STRATEGIC_MERGE_PATCH
             )
-            pod = wire.parse_pod(reply)
+            pod = parse_pod(reply)
         self._api_versions[uid] = kept.version
         return pod
 

@@ -12,29 +12,11 @@ from kube import contract
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kube", "agent", "extender", "cli")
 PRODUCT = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-PURE_ROOMS = [
-    "agent/model.py",
-    "agent/checks/verdict.py",
-    "agent/prober/decide.py",
-    "agent/prober/targets.py",
-    "agent/prober/ticker.py",
-    "agent/runtime/backoff.py",
-    "agent/runtime/environment.py",
-    "agent/status/conditions.py",
-    "agent/status/generate.py",
-    "agent/status/merge.py",
-    "agent/status/phase.py",
-    "agent/status/patch.py",
-    "agent/status/restarts.py",
-    "agent/status/termination.py",
-    "extender/filtering.py",
-    "extender/verdict.py",
-    "extender/exempt.py",
-    "extender/heartbeat.py",
-    "extender/observed.py",
-    "kube/watching.py",
-]
-IMPURE = {"threading", "time", "logging", "flask", "urllib3", "kubernetes", "socket", "subprocess", "os", "random"}
+PURE = re.compile(r"\bPure[.:;]")  # what the docstring of a pure module says
+IMPURE = {
+    *("flask", "kubernetes", "logging", "os", "pathlib", "platform", "queue", "random", "selectors", "socket"),
+    *("subprocess", "tempfile", "threading", "time", "urllib3"),
+}
 
 
 def imports(path: Path) -> set[str]:
@@ -56,9 +38,44 @@ def imported_by(name: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("room", PURE_ROOMS)
-def test_a_pure_room_knows_no_clock_no_lock_no_socket_and_no_log(room: str) -> None:
-    assert {name for name in imports(ROOT / room) if name.split(".")[0] in IMPURE} == set()
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+PURE_ROOMS = [path for path in PRODUCT if PURE.search(ast.get_docstring(ast.parse(path.read_text())) or "")]
+
+
+@pytest.mark.parametrize("room", PURE_ROOMS, ids=name_of)
+def test_a_room_that_calls_itself_pure_knows_no_clock_no_lock_no_socket_no_file_and_no_log(room: Path) -> None:
+    assert {name for name in imports(room) if name.split(".")[0] in IMPURE} == set()
+
+
+def test_the_rooms_that_decide_call_themselves_pure() -> None:
+    decide = {"agent/prober/decide.py", "agent/status/conditions.py", "extender/policy/verdict.py", "kube/watching.py"}
+    assert decide - {name_of(path) for path in PURE_ROOMS} == set()
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Late imports count too."""
+    modules = {module_of(path): path for path in PRODUCT}
+    arrows = {name: imports_of_ours(path) & modules.keys() - {name} for name, path in modules.items()}
+    while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys()]:
+        for name in leaves:
+            del arrows[name]
+    assert sorted(arrows) == []
+
+
+def imports_of_ours(path: Path) -> set[str]:
+    """As `imports`, with `from package import module` as package.module."""
+    found = imports(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
 
 
 def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:

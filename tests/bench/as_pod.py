@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from extender.__main__ import main
-from kube import auth
+from kube import connect
 
 if __name__ == "__main__":
-    auth.in_cluster = functools.partial(auth.in_cluster, Path(sys.argv[1]))
+    connect.in_cluster = functools.partial(connect.in_cluster, Path(sys.argv[1]))
     sys.exit(main(sys.argv[2:]))

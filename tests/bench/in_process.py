@@ -14,10 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from extender import filtering, settings, wire
-from extender.app import create_app
-from extender.index import UNKNOWN_NODE
+from extender import settings
+from extender.cluster.index import UNKNOWN_NODE
+from extender.process.app import create_app
 from extender.services import build
+from extender.verbs import wire
+from extender.verbs.filter import split
 from kube.auth import in_cluster
 from tests.bench.figures import median
 
@@ -81,16 +83,14 @@ def main() -> int:
 
         arguments = wire.read_filter_args(body)
         names = arguments.node_names or []
-        survivors, refused = filtering.split(names, services.index.reasons, UNKNOWN_NODE)
+        survivors, refused = split(names, services.index.reasons, UNKNOWN_NODE)
         parts = {
             "app": typical_us(call),
             "environ": typical_us(lambda: environ_of(body)),
             "decode": typical_us(lambda: wire.read_filter_args(body)),
             # As in a request, where the names have just been decoded: their hashes are not known yet.
             "decode and split": typical_us(
-                lambda: filtering.split(
-                    wire.read_filter_args(body).node_names or [], services.index.reasons, UNKNOWN_NODE
-                )
+                lambda: split(wire.read_filter_args(body).node_names or [], services.index.reasons, UNKNOWN_NODE)
             ),
             "encode": typical_us(lambda: wire.write_names(survivors, refused)),
         }

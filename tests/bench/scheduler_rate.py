@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kube.auth import Connection, connect
+from kube.auth import Connection
+from kube.connect import connect
 from tests.bench import arms, cluster
 from tests.bench.figures import Figure, median, median_ratio, spread
 from tests.testbed import scheduler_config

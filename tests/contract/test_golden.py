@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.publish import Wanted, condition_patch
-from extender.app import create_app
-from extender.index import NodeIndex
+from agent.report.condition import Wanted, condition_patch
+from extender.cluster.index import NodeIndex
+from extender.process.app import create_app
 from extender.services import Services
 from extender.settings import parse
 from kube import contract

@@ -4,8 +4,8 @@ import json
 
 import msgspec
 
-from extender import observed
-from extender.verdict import HealthPod, NodeFacts
+from extender.cluster import observed
+from extender.policy.verdict import HealthPod, NodeFacts
 
 CREATED = "2026-01-01T00:00:00Z"
 LATER = "2026-01-01T00:10:00Z"

@@ -6,7 +6,7 @@ from extender.logs import LineFormatter
 
 
 def line(message="node closed", **extra):
-    record = logging.LogRecord("extender.index", logging.INFO, "f", 1, message, None, None)
+    record = logging.LogRecord("extender.cluster.index", logging.INFO, "f", 1, message, None, None)
     vars(record).update(extra)
     return LineFormatter().format(record)
 
@@ -29,4 +29,4 @@ def test_x59_a_name_stays_in_its_line(value, expected):
 
 
 def test_a_message_of_others_stays_in_its_line():
-    assert line("bad\nrequest\x1b[0m").endswith("INFO extender.index bad request [0m")
+    assert line("bad\nrequest\x1b[0m").endswith("INFO extender.cluster.index bad request [0m")

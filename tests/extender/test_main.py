@@ -9,7 +9,7 @@ import yaml
 from gunicorn.workers.gthread import ThreadWorker
 
 from extender import __main__ as entry
-from extender.server import CONF
+from extender.process.server import CONF
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import pytest
 
 from kube import auth
 from kube.auth import TokenFile
+from kube.connect import connect
 from kube.errors import CredentialsInvalid
 
 
@@ -81,9 +82,9 @@ def test_what_is_missing_in_a_pod_is_named_in_one_line(tmp_path, environ, files,
 def test_connect_without_a_file_is_in_cluster(monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(CredentialsInvalid, match="not inside a pod"):
-        auth.connect(None)
+        connect(None)
 
 
 def test_in_cluster_costs_no_import_of_the_package_kubernetes():
-    program = "import sys, kube.reflector, kube.auth; sys.exit('kubernetes' in sys.modules)"
+    program = "import sys, kube.reflector, kube.connect; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=20).returncode == 0

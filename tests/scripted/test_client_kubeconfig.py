@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from kube import errors, kubeconfig, paths
-from kube.auth import connect, in_cluster
+from kube.auth import in_cluster
 from kube.client import Client
+from kube.connect import connect
 from kube.errors import CredentialsInvalid
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node

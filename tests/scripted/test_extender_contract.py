@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from extender import verdict
+from extender.policy import verdict
 from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from extender.wire import BODY_LIMIT_NAMES_BYTES, BODY_LIMIT_NODES_BYTES
+from extender.verbs.wire import BODY_LIMIT_NAMES_BYTES, BODY_LIMIT_NODES_BYTES
 from tests.scripted.extender_process import checked
 
 GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from agent import kubelet_mode, lifecycle, settings
+from agent import lifecycle, settings
+from agent.modes import kubelet as kubelet_mode
 from tests.fakes.api_server import FakeApiServer
 from tests.testbed.ports import free_port
 

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from agent import settings
-from agent.checks.actions import CheckSpec, check_spec
+from agent.checks.catalogue import CheckSpec, check_spec
 from agent.checks.engine import LATE_S, CheckEngine
-from agent.checks.verdict import CheckState, Finding, Severity, Thresholds, Verdict
-from agent.prober import execution
-from tests.agent.prober.http_target import Target
+from agent.checks.health import CheckState, Finding, Severity, Thresholds, Verdict
+from agent.processes import command
+from tests.agent.probe.http_target import Target
 
 PASSED = Finding(CheckState.PASSED)
 
@@ -123,14 +123,14 @@ def test_stop_kills_commands_that_run(start) -> None:
 
 def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, release = threading.Event(), threading.Event()
-    popen = execution.subprocess.Popen
+    popen = command.subprocess.Popen
 
     def late(*arguments: object, **more: object) -> object:
         entered.set()
         release.wait(5)
         return popen(*arguments, **more)
 
-    monkeypatch.setattr(execution.subprocess, "Popen", late)
+    monkeypatch.setattr(command.subprocess, "Popen", late)
     engine = start(configured(exec={"command": ["sleep", "60"]}, timeoutSeconds=60))
     assert entered.wait(5)
     threading.Timer(0.1, release.set).start()

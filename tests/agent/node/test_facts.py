@@ -5,15 +5,14 @@ import json
 import pytest
 
 from agent.node.facts import (
-    Machine,
     NodeFacts,
     changed,
-    machine,
     missing_labels,
     node_object,
     node_status,
     ready_status,
 )
+from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
 THEN = "2023-11-14T22:13:20Z"

@@ -17,9 +17,10 @@ from agent.model import (
     RestartPolicy,
     Result,
 )
+from agent.probe.outcome import ProbeErrored
 from agent.prober.decide import Gates, Target
 from agent.prober.results import Results
-from agent.prober.worker import ProbeErrored, Surroundings, Worker
+from agent.prober.worker import Surroundings, Worker
 
 NAME = "cOnTaInEr_NaMe"
 ID = "test://cOnTaInEr_Id"

@@ -11,10 +11,10 @@ import pytest
 
 from agent.lifecycle import StartFailed
 from agent.model import Container, EnvVar
+from agent.processes.proc import ENV_CONTAINER_ID, end_container, start_ticks
 from agent.runtime.base import ContainerPhase, StartError
 from agent.runtime.instances import launch
 from agent.runtime.process import ProcessRuntime
-from agent.runtime.processes import ENV_CONTAINER_ID, end_container, start_ticks
 from tests.agent.status.builders import make_pod
 
 POD = make_pod("c")

@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 
 from agent.status.manager import StatusManager
-from agent.wire import parse_pod
-from agent.wire_pod import format_time, write_status
+from agent.wire.pod import parse_pod
+from agent.wire.status import write_status
 from kube.errors import NotFound
+from kube.times import format_time
 from tests.agent.status.builders import NOW, make_pod, make_status
 
 

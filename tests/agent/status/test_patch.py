@@ -6,7 +6,7 @@ import pytest
 
 from agent.model import ContainerStatus, PodPhase
 from agent.status.patch import status_patch
-from agent.wire_pod import write_status
+from agent.wire.status import write_status
 from tests.agent.status.builders import condition, make_status
 
 STATUS = make_status(

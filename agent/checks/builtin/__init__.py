@@ -1,0 +1,7 @@
+"""The checks that readygate brings along, one file each, named as in the settings.
+
+A check looks, within its time, and returns a Finding: passed, failed with the cause, or unknown when it could not look.
+It changes nothing on the node, never waits for a lock of others, and keeps nothing between two runs.
+
+Imported by `agent.checks.catalogue` only.
+"""

@@ -1,0 +1,116 @@
+"""The built-in check `cni`: would the runtime find a network for new pods?
+
+Takes the configuration as containerd does (go-cni, loadFromConfDir): of the files *.conf, *.conflist and *.json the
+first by name counts, and when that one is broken no other is tried. On top: every plugin's binary is there and
+executable.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.checks.health import CheckState, Finding
+
+SUFFIXES = (".conf", ".conflist", ".json")
+CONFIG_LIMIT_BYTES = 2**20
+
+
+class _BrokenError(Exception):
+    """What is wrong with the configuration."""
+
+
+def check_cni(conf_dir: Path, bin_dirs: Sequence[Path]) -> Finding:
+    """PASSED, FAILED with the cause, or UNKNOWN when the files could not be looked at (rights, I/O errors)."""
+    try:
+        config = _first_config(conf_dir)
+        plugins = _plugins(config)
+        for plugin in plugins:
+            _find_binary(plugin, bin_dirs)
+    except _BrokenError as e:
+        return Finding(CheckState.FAILED, str(e))
+    except OSError as e:
+        return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
+    return Finding(CheckState.PASSED, f"{config.name}: {', '.join(plugins)}")
+
+
+def _first_config(conf_dir: Path) -> Path:
+    try:
+        with os.scandir(conf_dir) as entries:
+            # A link to a folder is taken for a file, as Go's ReadDir does.
+            names = sorted(e.name for e in entries if e.name.endswith(SUFFIXES) and not e.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError) as e:
+        raise _BrokenError(f"no network config found: {conf_dir} is not a folder") from e
+    if not names:
+        raise _BrokenError(f"no network config found in {conf_dir}")
+    return conf_dir / names[0]
+
+
+def _plugins(config: Path) -> list[str]:
+    """The plugin types of the configuration, in order."""
+    text = _content(config)
+    if len(text) > CONFIG_LIMIT_BYTES:
+        raise _BrokenError(f"{config} is larger than 1 MiB")
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise _BrokenError(f"{config} does not parse: {e}") from e
+    if not isinstance(parsed, dict):
+        raise _BrokenError(f"{config} is not a JSON object")
+    if config.suffix != ".conflist":
+        return [_type_of(parsed, config, "network")]
+    if not isinstance(parsed.get("name"), str):
+        raise _BrokenError(f"{config} has no name")
+    plugins = parsed.get("plugins")
+    if not isinstance(plugins, list) or not plugins:
+        raise _BrokenError(f"{config} lists no plugins")
+    return [_type_of(plugin, config, f"plugin {index}") for index, plugin in enumerate(plugins)]
+
+
+def _content(config: Path) -> bytes:
+    """The file up to a little more than the limit. Never waits for a writer, as opening a named pipe would."""
+    try:
+        descriptor = os.open(config, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as e:
+        if e.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            raise _BrokenError(f"{config} cannot be read: {e.strerror}") from e
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _BrokenError(f"{config} cannot be read: it is not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(CONFIG_LIMIT_BYTES + 1)
+    except OSError as e:
+        e.filename = str(config)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _type_of(plugin: Any, config: Path, what: str) -> str:  # noqa: ANN401 - any JSON value
+    name = plugin.get("type") if isinstance(plugin, dict) else None
+    if not isinstance(name, str) or not name:
+        raise _BrokenError(f"{config}: {what} has no type")
+    if "/" in name or name in (".", "..") or not name.isprintable():
+        raise _BrokenError(f"{config}: invalid plugin type {name[:64]}")
+    return name
+
+
+def _find_binary(plugin: str, bin_dirs: Sequence[Path]) -> None:
+    """The first regular file of that name must be executable, for whom does not matter: the runtime is not our user."""
+    for folder in bin_dirs:
+        try:
+            mode = (folder / plugin).stat().st_mode
+        except OSError as e:
+            if e.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
+                continue
+            raise
+        if not stat.S_ISREG(mode):
+            continue
+        if not mode & 0o111:
+            raise _BrokenError(f"plugin {plugin}: {folder / plugin} is not executable")
+        return
+    raise _BrokenError(f"plugin {plugin} not found in {', '.join(str(folder) for folder in bin_dirs)}")

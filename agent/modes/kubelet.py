@@ -1,0 +1,180 @@
+"""Mode `kubelet`: puts the rooms together. The agent is the kubelet of a node that has none.
+
+It registers the Node, renews its Lease, runs the pods bound to it as local processes, probes them and owns their whole
+status. When it stops it ends its containers and says so in the statuses; see `runtime.process` for what a crash leaves.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from agent.lifecycle import Service
+from agent.model import Result
+from agent.node.facts import NodeFacts
+from agent.node.lease import LeaseKeeper
+from agent.node.machine import machine
+from agent.node.registration import NodeReporter
+from agent.pods.inbox import Inbox
+from agent.pods.source import PodSource, PodTable
+from agent.pods.sync import PodLoop
+from agent.prober.manager import ProberManager
+from agent.prober.prober import Prober
+from agent.prober.results import Results, Update
+from agent.processes.command import RuntimeUnavailable, run_command
+from agent.report.metrics import Family, metrics_page, process_families
+from agent.report.server import HealthServer, Page, livez_page
+from agent.runtime.process import ProcessRuntime
+from agent.settings import Settings
+from agent.status.generate import Host
+from agent.status.manager import StatusManager
+from kube.auth import Connection
+from kube.client import ATTEMPTS, Client
+from kube.connect import connect
+
+
+def build(settings: Settings) -> list[Service]:
+    """The services of this mode, in the order of their start. No thread or socket is made here.
+
+    Raises kube.errors.CredentialsInvalid.
+    """
+    return assemble(settings, connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server))
+
+
+def assemble(settings: Settings, connection: Connection) -> list[Service]:
+    """As `build`, with a connection that was made before. `settings` are of mode kubelet."""
+    node = settings.kubelet
+    if node is None:
+        raise ValueError("settings without the section kubelet")
+    max_pods = node.most_pods
+    client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
+    inbox = Inbox()
+    table = PodTable(inbox.put)
+    runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_change=inbox.put)
+    source = PodSource(client, node.node_name, table)
+
+    statuses = StatusManager(client, table, could_run=lambda uid: loop.could_run(uid))
+
+    def on_readiness(update: Update) -> None:
+        statuses.set_container_readiness(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
+        inbox.put(update.pod_uid)
+
+    def on_startup(update: Update) -> None:
+        statuses.set_container_startup(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
+        inbox.put(update.pod_uid)
+
+    def on_liveness(update: Update) -> None:
+        if update.result is Result.FAILURE:
+            inbox.put(update.pod_uid)
+
+    readiness, startup, liveness = Results(on_readiness), Results(on_startup), Results(on_liveness)
+    prober = ProberManager(
+        get_pod_status=statuses.pod_status,
+        probe=Prober(_execute(runtime)).probe,
+        readiness=readiness,
+        liveness=liveness,
+        startup=startup,
+    )
+    loop = PodLoop(
+        inbox,
+        table,
+        runtime,
+        statuses,
+        prober,
+        liveness=liveness.get,
+        startup=startup.get,
+        source_synced=lambda: source.synced,
+        host=Host(ip=runtime.host_ip),
+        max_pods=max_pods,
+    )
+    facts = NodeFacts(
+        name=node.node_name,
+        address=runtime.host_ip,
+        capacity={**node.capacity, "pods": str(max_pods)},
+        labels=node.labels,
+        machine=machine(),
+    )
+    heartbeats = client.branch(attempts=ATTEMPTS)
+    reporter = NodeReporter(
+        heartbeats,
+        facts,
+        lambda: node_errors(runtime, loop, time.monotonic()),
+        update_s=float(node.node_status_update_seconds),
+    )
+    lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
+    services: list[Service] = []
+    pages = {
+        "/livez": lambda: livez_page(services, time.monotonic()),
+        "/readyz": lambda: readyz_page(reporter, source),
+        "/metrics": lambda: metrics_page(families(prober)),
+    }
+    # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
+    server = HealthServer(settings.listen.address, settings.listen.port, pages)
+    services += [server, Hangup("pod connections", client), statuses, runtime, prober, loop, source]
+    services += [reporter, lease, Hangup("node connections", heartbeats)]
+    return services
+
+
+class Hangup:
+    """A Service that cuts the calls in flight when it is stopped: else threads wait for the deadlines of theirs."""
+
+    def __init__(self, name: str, client: Client) -> None:
+        self.name = name
+        self._client = client
+
+    def start(self) -> None:
+        """Connections are made when they are needed."""
+
+    def stop(self) -> None:
+        self._client.close()
+
+    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+        return True
+
+
+def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
+    """200 once the Node is registered and its pods are known."""
+    waiting = [
+        *([] if reporter.registered else ["the node is not registered yet\n"]),
+        *([] if source.synced else ["the pods of the node are not known yet\n"]),
+    ]
+    return Page(503, "".join(waiting)) if waiting else Page(200, "ok\n")
+
+
+def families(prober: ProberManager) -> list[Family]:
+    """What /metrics shows."""
+    labels = ("probe_type", "result", "container", "pod", "namespace", "pod_uid")
+    samples = [(dict(zip(labels, key, strict=True)), float(count)) for key, count in prober.totals().items()]
+    return [
+        *process_families(product_version(), "kubelet"),
+        Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
+    ]
+
+
+def product_version() -> str:
+    try:
+        return version("readygate")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def node_errors(runtime: Service, loop: Service, now: float) -> list[str]:
+    """Why the node is not ready, in the words and the order of pkg/kubelet/runtime.go."""
+    errors = []
+    if not runtime.healthy(now):
+        errors.append("container runtime is down")
+    if not loop.healthy(now):
+        errors.append("PLEG is not healthy: the pod loop does not progress")
+    return errors
+
+
+def _execute(runtime: ProcessRuntime) -> Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]:
+    def execute(container_id: str, command: Sequence[str], timeout_s: float) -> tuple[int, bytes, bytes]:
+        """Runs an exec probe as the container would: with its environment. Raises RuntimeUnavailable, ExecTimeout."""
+        env = runtime.environment(container_id)
+        if env is None:
+            raise RuntimeUnavailable(f"container {container_id} does not run")
+        done = run_command(command, timeout_s=timeout_s, env=env, cwd="/")
+        return done.exit_code, done.stdout, done.stderr
+
+    return execute

@@ -1,0 +1,103 @@
+"""Mode `pod`, put together: checks -> verdict -> /readyz, and if wanted the condition of the own pod."""
+
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+from agent.checks.catalogue import check_spec
+from agent.checks.engine import CheckEngine
+from agent.checks.health import CheckState, Verdict, condition_message, readyz_text
+from agent.lifecycle import Service
+from agent.report.condition import ConditionPublisher, Wanted
+from agent.report.metrics import Family, metrics_page, process_families
+from agent.report.server import HealthServer, Page, livez_page
+from agent.settings import Settings
+from kube import contract
+
+
+def build(settings: Settings) -> list[Service]:
+    """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
+    publisher = _publisher(settings) if settings.condition.publish else None
+    engine = CheckEngine([check_spec(check) for check in settings.checks], on_verdict=_told(publisher))
+    services: list[Service] = []
+    pages = {
+        "/readyz": lambda: readyz_page(engine.verdict(), time.time()),
+        "/livez": lambda: livez_page(services, time.monotonic()),
+        "/metrics": lambda: metrics_page(families(engine, publisher)),
+    }
+    # The server first: a taken port ends the start before a check has run.
+    services += [HealthServer(settings.listen.address, settings.listen.port, pages), engine]
+    if publisher is not None:
+        services.append(publisher)  # last: it is stopped first, so the condition is False before the rest ends
+    return services
+
+
+def readyz_page(verdict: Verdict, now: float) -> Page:
+    return Page(200 if verdict.healthy else 503, readyz_text(verdict, now))
+
+
+def wanted_condition(verdict: Verdict) -> Wanted:
+    status = contract.STATUS_TRUE if verdict.healthy else contract.STATUS_FALSE
+    return Wanted(status, verdict.reason, condition_message(verdict), verdict.identity)
+
+
+def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[Family]:
+    """What /metrics shows."""
+    statuses = engine.statuses()
+    shown = [
+        *process_families(product_version(), "pod"),
+        Family(
+            "readygate_node_healthy",
+            "gauge",
+            "1 while all gate checks pass.",
+            [({}, float(engine.verdict().healthy))],
+        ),
+        Family(
+            "readygate_check_status",
+            "gauge",
+            "1 for the state the check is in.",
+            [
+                ({"check": s.name, "state": str(state)}, float(s.state is state))
+                for s in statuses
+                for state in CheckState
+            ],
+        ),
+        Family(
+            "readygate_check_runs_total",
+            "counter",
+            "Runs of a check by what they found.",
+            [({"check": check, "result": str(state)}, float(count)) for check, state, count in engine.runs()],
+        ),
+    ]
+    if publisher is not None:
+        shown += [
+            Family("readygate_condition_writes_total", "counter", "Condition writes.", [({}, float(publisher.writes))]),
+            Family("readygate_condition_errors_total", "counter", "Failed writes.", [({}, float(publisher.errors))]),
+        ]
+    return shown
+
+
+def product_version() -> str:
+    try:
+        return version("readygate")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _told(publisher: ConditionPublisher | None) -> Callable[[Verdict], None]:
+    if publisher is None:
+        return lambda _verdict: None
+    return lambda verdict: publisher.show(wanted_condition(verdict))
+
+
+def _publisher(settings: Settings) -> ConditionPublisher:
+    # Imported only where something is published: the client is a third of the agent's memory.
+    from kube.client import Client
+    from kube.connect import connect
+
+    connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
+    client = Client(connection, user_agent=f"readygate-agent/{product_version()}", deadline_s=5.0)
+    condition = settings.condition
+    return ConditionPublisher(
+        client, namespace=condition.pod_namespace, pod_name=condition.pod_name, pod_uid=condition.pod_uid
+    )

@@ -1,0 +1,12 @@
+"""Mode `kubelet`: the pods bound to this node, brought to what they should be.
+
+    inbox     work queue of pod UIDs, deduplicated
+    source    the pods as the API server has them: a reflector and the table it fills
+    actions   which containers to start and which to end; pure (computePodActions)
+    sync      the loop: one thread for all pods (syncPod, syncTerminatingPod, syncTerminatedPod)
+
+Guaranteed: no step waits for a container, a probe or the network; a pod that fails to sync is tried again and keeps no
+other from being synced.
+
+Imported by `agent.modes` only. Prober and status manager are handed in, as protocols.
+"""

@@ -1,0 +1,106 @@
+"""The pods bound to this node, as the API server tells them: a table that the reflector fills and everybody reads."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from agent.model import Pod
+from agent.status.conditions import is_terminal, need_to_reconcile_readiness
+from agent.wire.pod import PodObject, pod_from_object
+from kube import paths
+from kube.client import Client
+from kube.reflector import ListerWatcher, Reflector
+
+log = logging.getLogger(__name__)
+
+
+class PodTable:
+    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that somebody must look at."""
+
+    def __init__(self, on_change: Callable[[str], None]) -> None:
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._pods: dict[str, Pod] = {}
+
+    def pod_by_uid(self, uid: str) -> Pod | None:
+        with self._lock:
+            return self._pods.get(uid)
+
+    def uids(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._pods)
+
+    # --- kube.reflector.Store ---
+
+    def replace(self, items: Sequence[PodObject]) -> None:
+        found = {item.metadata.uid: _understood(item) for item in items}
+        with self._lock:
+            old = self._pods
+            # One that is no longer understood is still there: it stays as it was.
+            new = {uid: known for uid, pod in found.items() if (known := pod or old.get(uid)) is not None}
+            self._pods = new
+        for uid in old.keys() | new.keys():
+            if uid not in old or uid not in new or concerns_sync(old[uid], new[uid]):
+                self._on_change(uid)
+
+    def upsert(self, item: PodObject) -> None:
+        pod = _understood(item)
+        if pod is None:
+            return
+        with self._lock:
+            old = self._pods.get(pod.uid)
+            self._pods[pod.uid] = pod
+        if old is None or concerns_sync(old, pod):
+            self._on_change(pod.uid)
+
+    def remove(self, item: PodObject) -> None:
+        with self._lock:
+            gone = self._pods.pop(item.metadata.uid, None)
+        if gone is not None:
+            self._on_change(gone.uid)
+
+
+def _understood(item: PodObject) -> Pod | None:
+    """None for an object whose status or times make no sense: it must not keep the others from being known."""
+    try:
+        return pod_from_object(item)
+    except (msgspec.DecodeError, ValueError, OverflowError) as e:
+        where = f"{item.metadata.namespace}/{item.metadata.name}"
+        log.warning("pod not understood", extra={"pod": where, "cause": str(e)})
+        return None
+
+
+def concerns_sync(old: Pod, new: Pod) -> bool:
+    """Must the pod be synced? A changed status alone concerns us only by its readiness gates or a terminal phase.
+
+    Our own writes come back as such changes; a sync on each would also probe containers that are not ready once more.
+    """
+    if replace(new, status=old.status) != old:
+        return True
+    return need_to_reconcile_readiness(new) or (is_terminal(new.status.phase) and not is_terminal(old.status.phase))
+
+
+class PodSource:
+    """A Service: keeps the table equal to the API server's pods of one node."""
+
+    name = "pod source"
+
+    def __init__(self, client: Client, node_name: str, table: PodTable) -> None:
+        lister = ListerWatcher(client, paths.pods(), PodObject, field_selector=f"spec.nodeName={node_name}")
+        self._reflector = Reflector(lister, table, name="pods")
+
+    @property
+    def synced(self) -> bool:
+        return self._reflector.synced
+
+    def start(self) -> None:
+        self._reflector.start()
+
+    def stop(self) -> None:
+        self._reflector.stop()
+
+    def healthy(self, now: float) -> bool:
+        return self._reflector.healthy(now)

@@ -1,0 +1,21 @@
+"""The exec handler, as pkg/probe/exec: the runtime runs the command, its exit code is the verdict."""
+
+from collections.abc import Callable, Sequence
+
+from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
+from agent.processes.command import ExecTimeout, RuntimeUnavailable
+
+Execute = Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]
+"""(container id, command, timeout in seconds) -> exit code, stdout, stderr. Raises ExecTimeout, RuntimeUnavailable."""
+
+
+def exec_command(execute: Execute, container_id: str, command: Sequence[str], timeout_s: float) -> Outcome:
+    """One probe. A timeout is a failure; raises HandlerError when the runtime could not run the command."""
+    try:
+        exit_code, stdout, stderr = execute(container_id, command, timeout_s)
+    except ExecTimeout as e:
+        return Outcome(HandlerResult.FAILURE, str(e))
+    except (RuntimeUnavailable, OSError) as e:
+        raise HandlerError(str(e), HandlerResult.UNKNOWN) from e
+    output = (stdout + stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")
+    return Outcome(HandlerResult.SUCCESS if exit_code == 0 else HandlerResult.FAILURE, output)

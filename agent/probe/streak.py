@@ -1,0 +1,22 @@
+"""Equal results in a row, counted up to a threshold. Pure; used by probes and by checks."""
+
+from dataclasses import dataclass
+
+from agent.model import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """Equal results in a row. It starts as zero Successes, so the very first Success makes the run 1, not 2."""
+
+    last: Result = Result.SUCCESS
+    run: int = 0
+
+
+def next_state(
+    streak: Streak, result: Result, *, success_threshold: int, failure_threshold: int
+) -> tuple[Streak, bool]:
+    """Counts one more result; True when the run has reached the threshold of its kind."""
+    streak = Streak(result, streak.run + 1) if result is streak.last else Streak(result, 1)
+    needed = {Result.FAILURE: failure_threshold, Result.SUCCESS: success_threshold}.get(result, 0)
+    return streak, streak.run >= needed

@@ -1,0 +1,102 @@
+"""From a probe in a pod's spec to a result: handler, retries, events (pkg/kubelet/prober/prober.go)."""
+
+import logging
+from collections.abc import Callable
+from typing import assert_never
+
+from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, ProbeType, Result, TcpSocketAction
+from agent.probe.exec import Execute, exec_command
+from agent.probe.http import http_get
+from agent.probe.outcome import HandlerError, HandlerResult, Outcome, ProbeErrored
+from agent.probe.targets import TargetError, expand_command, http_request, resolve_port
+from agent.probe.tcp import tcp_connect
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3  # maxProbeRetries: back to back, only while the probe errors
+EVENT_WARNING = "Warning"
+REASON_UNHEALTHY = "Unhealthy"
+REASON_PROBE_WARNING = "ProbeWarning"
+
+RecordEvent = Callable[[Pod, Container, str, str, str], None]
+"""(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit."""
+
+
+class Prober:
+    """Makes probes for workers. `execute` runs a command in a running container."""
+
+    def __init__(self, execute: Execute, record_event: RecordEvent | None = None) -> None:
+        self._execute = execute
+        self._record_event = record_event
+
+    def probe(
+        self, probe_type: ProbeType, pod: Pod, status: PodStatus, container: Container, container_id: str
+    ) -> Result:
+        """SUCCESS or FAILURE. Raises ProbeErrored when the probe could not be made: the result is to be thrown away."""
+        spec = _spec(probe_type, container)
+        if spec is None:
+            return Result.SUCCESS
+        try:
+            outcome = self._with_retries(spec, pod, status, container, container_id)
+        except HandlerError as e:
+            self._event(
+                pod, container, REASON_UNHEALTHY, f"{probe_type} probe errored and resulted in {e.result} state: {e}"
+            )
+            raise ProbeErrored(str(e)) from e
+        match outcome.result:
+            case HandlerResult.SUCCESS:
+                return Result.SUCCESS
+            case HandlerResult.WARNING:
+                self._event(pod, container, REASON_PROBE_WARNING, f"{probe_type} probe warning: {outcome.output}")
+                return Result.SUCCESS
+            case HandlerResult.FAILURE:
+                self._event(pod, container, REASON_UNHEALTHY, f"{probe_type} probe failed: {outcome.output}")
+                return Result.FAILURE
+            case HandlerResult.UNKNOWN:
+                return Result.FAILURE
+
+    def _with_retries(
+        self, spec: Probe, pod: Pod, status: PodStatus, container: Container, container_id: str
+    ) -> Outcome:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self.attempt(spec, pod, status, container, container_id)
+            except HandlerError:
+                log.debug("probe errored, trying again", extra={"pod": pod.name, "container": container.name})
+        return self.attempt(spec, pod, status, container, container_id)
+
+    def attempt(self, spec: Probe, pod: Pod, status: PodStatus, container: Container, container_id: str) -> Outcome:
+        """One attempt. Raises HandlerError."""
+        timeout_s = float(spec.timeout_s)
+        try:
+            match spec.action:
+                case ExecAction(command):
+                    expanded = expand_command(command, container.env)
+                    return exec_command(self._execute, container_id, expanded, timeout_s)
+                case HttpGetAction():
+                    return http_get(http_request(spec.action, container, status.pod_ip), timeout_s)
+                case TcpSocketAction(port, host):
+                    return tcp_connect(host or status.pod_ip, resolve_port(port, container), timeout_s)
+                case None:
+                    where = f"{pod.name}_{pod.namespace}({pod.uid}):{container.name}"
+                    raise HandlerError(f"missing probe handler for {where}", HandlerResult.UNKNOWN)
+                case _:
+                    assert_never(spec.action)
+        except TargetError as e:
+            raise HandlerError(str(e), HandlerResult.UNKNOWN) from e
+
+    def _event(self, pod: Pod, container: Container, reason: str, message: str) -> None:
+        if self._record_event is not None:
+            self._record_event(pod, container, EVENT_WARNING, reason, message)
+
+
+def _spec(probe_type: ProbeType, container: Container) -> Probe | None:
+    match probe_type:
+        case ProbeType.READINESS:
+            return container.readiness_probe
+        case ProbeType.LIVENESS:
+            return container.liveness_probe
+        case ProbeType.STARTUP:
+            return container.startup_probe
+        case _:
+            raise ProbeErrored(f'unknown probe type: "{probe_type}"')

@@ -1,0 +1,10 @@
+"""Child processes that end when they should.
+
+    command   runs one command: its own session, a deadline that holds, output capped, the whole group killed
+    proc      who is who by /proc, and how to end exactly the processes of one container
+
+Guaranteed: no lock is held while a command starts or runs; a process that outlives SIGKILL is reported and never
+started a second time beside itself; only processes that we started are ended, by pid and start time.
+
+Imported by `probe`, `checks`, `runtime`, `pods` and `modes`. Knows no pod and no check.
+"""

@@ -1,0 +1,53 @@
+"""Numbers for Prometheus in its text format: families of samples, and what every mode exports about the process."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agent.report.server import Page
+
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric: samples are (labels, value)."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Iterable[tuple[Mapping[str, str], float]]
+
+
+def metrics_page(families: Iterable[Family]) -> Page:
+    """The families in Prometheus' text format."""
+    lines: list[str] = []
+    for family in families:
+        lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+        for labels, value in family.samples:
+            pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+            lines.append(f"{family.name}{{{pairs}}} {value:g}" if pairs else f"{family.name} {value:g}")
+    return Page(200, "\n".join(lines) + "\n", METRICS)
+
+
+def process_families(version: str, mode: str) -> list[Family]:
+    """What every mode exports about the process itself."""
+    pages = 0
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm") as statm:  # noqa: PTH123
+        pages = int(statm.read().split()[1])
+    return [
+        Family("readygate_build_info", "gauge", "Version and mode.", [({"version": version, "mode": mode}, 1)]),
+        Family(
+            "process_resident_memory_bytes",
+            "gauge",
+            "Resident memory.",
+            [({}, float(pages * os.sysconf("SC_PAGE_SIZE")))],
+        ),
+        Family("readygate_threads", "gauge", "Threads alive.", [({}, float(threading.active_count()))]),
+    ]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

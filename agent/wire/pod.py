@@ -1,0 +1,238 @@
+"""Kubernetes JSON -> the agent's Pod. With `wire_pod` (statuses) the only place that knows key spelling."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agent import model
+from agent.wire.status import parse_status
+from kube.objects import ObjectMeta
+from kube.times import parse_time
+
+ANNOTATION_CONFIG_SOURCE = "kubernetes.io/config.source"
+
+
+class PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Exec(msgspec.Struct, rename="camel"):
+    command: list[str] | None = None
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    name: str = ""
+    value: str = ""
+
+
+class _HttpGet(msgspec.Struct, rename="camel"):
+    port: int | str = 0
+    path: str = ""
+    host: str = ""
+    scheme: str = ""
+    http_headers: list[_Header] | None = None
+
+
+class _TcpSocket(msgspec.Struct, rename="camel"):
+    port: int | str = 0
+    host: str = ""
+
+
+class _Probe(msgspec.Struct, rename="camel"):
+    exec: _Exec | None = None
+    http_get: _HttpGet | None = None
+    tcp_socket: _TcpSocket | None = None
+    initial_delay_seconds: int = 0
+    timeout_seconds: int = 0
+    period_seconds: int = 0
+    success_threshold: int = 0
+    failure_threshold: int = 0
+
+
+class _Port(msgspec.Struct, rename="camel"):
+    container_port: int = 0
+    name: str = ""
+
+
+class _FieldRef(msgspec.Struct, rename="camel"):
+    field_path: str = ""
+
+
+class _OptionalRef(msgspec.Struct, rename="camel"):
+    optional: bool | None = None
+
+
+class _ValueFrom(msgspec.Struct, rename="camel"):
+    field_ref: _FieldRef | None = None
+    resource_field_ref: _OptionalRef | None = None
+    config_map_key_ref: _OptionalRef | None = None
+    secret_key_ref: _OptionalRef | None = None
+    file_key_ref: _OptionalRef | None = None
+
+
+class _Env(msgspec.Struct, rename="camel"):
+    name: str
+    value: str = ""
+    value_from: _ValueFrom | None = None
+
+
+class _ExitCodes(msgspec.Struct, rename="camel"):
+    operator: str = ""
+    values: list[int] | None = None
+
+
+class _RestartRule(msgspec.Struct, rename="camel"):
+    action: str = ""
+    exit_codes: _ExitCodes | None = None
+
+
+class _Container(msgspec.Struct, rename="camel"):
+    name: str
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_Env] | None = None
+    working_dir: str = ""
+    ports: list[_Port] | None = None
+    readiness_probe: _Probe | None = None
+    liveness_probe: _Probe | None = None
+    startup_probe: _Probe | None = None
+    restart_policy: str | None = None
+    restart_policy_rules: list[_RestartRule] | None = None
+
+
+class _Gate(msgspec.Struct, rename="camel"):
+    condition_type: str
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    restart_policy: str = ""
+    readiness_gates: list[_Gate] | None = None
+    termination_grace_period_seconds: int | None = None
+    host_network: bool = False
+    service_account_name: str = ""
+
+
+class PodObject(msgspec.Struct, frozen=True, rename="camel"):
+    """A pod as the reflector decodes it; `pod_from_object` makes the model's Pod of it."""
+
+    metadata: PodMeta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_pod_decoder = msgspec.json.Decoder(PodObject)
+
+
+def parse_pod(raw: bytes) -> model.Pod:
+    """A pod from its JSON. Raises msgspec.DecodeError (or its ValidationError) if it is not one."""
+    return pod_from_object(_pod_decoder.decode(raw))
+
+
+def pod_from_object(obj: PodObject) -> model.Pod:
+    meta, spec = obj.metadata, obj.spec
+    grace_s = spec.termination_grace_period_seconds
+    return model.Pod(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=meta.namespace,
+        node_name=spec.node_name,
+        containers=tuple(_container(c) for c in spec.containers or ()),
+        init_containers=tuple(_container(c) for c in spec.init_containers or ()),
+        restart_policy=_restart_policy(spec.restart_policy or model.RestartPolicy.ALWAYS),
+        readiness_gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
+        labels=meta.labels or {},
+        annotations=meta.annotations or {},
+        deletion_timestamp=parse_time(meta.deletion_timestamp),
+        deletion_grace_period_s=meta.deletion_grace_period_seconds,
+        termination_grace_period_s=30 if grace_s is None else grace_s,
+        host_network=spec.host_network,
+        service_account=spec.service_account_name,
+        generation=meta.generation or 0,
+        static=(meta.annotations or {}).get(ANNOTATION_CONFIG_SOURCE, "api") != "api",
+        status=parse_status(bytes(obj.status)),
+    )
+
+
+def _restart_policy(text: str) -> model.RestartPolicy | str:
+    try:
+        return model.RestartPolicy(text)
+    except ValueError:
+        return text
+
+
+def _container(wire: _Container) -> model.Container:
+    own_policy = None if wire.restart_policy is None else _restart_policy(wire.restart_policy)
+    return model.Container(
+        name=wire.name,
+        image=wire.image,
+        command=tuple(wire.command or ()),
+        args=tuple(wire.args or ()),
+        env=tuple(var for env in wire.env or () if (var := _env_var(env)) is not None),
+        working_dir=wire.working_dir,
+        ports=tuple(model.ContainerPort(p.container_port, p.name) for p in wire.ports or ()),
+        readiness_probe=_probe(wire.readiness_probe),
+        liveness_probe=_probe(wire.liveness_probe),
+        startup_probe=_probe(wire.startup_probe),
+        # A policy word we do not know leaves the decision to the pod's, as upstream does.
+        restart_policy=own_policy if isinstance(own_policy, model.RestartPolicy) else None,
+        restart_rules=tuple(_rule(rule) for rule in wire.restart_policy_rules or ()),
+    )
+
+
+def _rule(wire: _RestartRule) -> model.RestartRule:
+    if wire.exit_codes is None:
+        return model.RestartRule(action=wire.action)
+    return model.RestartRule(wire.action, wire.exit_codes.operator, tuple(wire.exit_codes.values or ()))
+
+
+def _env_var(wire: _Env) -> model.EnvVar | None:
+    """None for an optional reference to something we cannot read: it counts as absent, as the kubelet does."""
+    source = wire.value_from
+    if source is None:
+        return model.EnvVar(wire.name, wire.value)
+    if source.field_ref is not None:
+        return model.EnvVar(wire.name, field_path=source.field_ref.field_path)
+    references: Sequence[tuple[str, _OptionalRef | None]] = (
+        ("configMapKeyRef", source.config_map_key_ref),
+        ("secretKeyRef", source.secret_key_ref),
+        ("fileKeyRef", source.file_key_ref),
+    )
+    for name, reference in references:
+        if reference is not None:
+            return None if reference.optional else model.EnvVar(wire.name, unsupported=name)
+    return model.EnvVar(wire.name, unsupported="resourceFieldRef" if source.resource_field_ref else "valueFrom")
+
+
+def _probe(wire: _Probe | None) -> model.Probe | None:
+    """Zero fields get the defaults of pkg/apis/core/v1/defaults.go, as the API server's own objects have them."""
+    if wire is None:
+        return None
+    return model.Probe(
+        action=_action(wire),
+        initial_delay_s=wire.initial_delay_seconds,
+        timeout_s=wire.timeout_seconds or 1,
+        period_s=wire.period_seconds or 10,
+        success_threshold=wire.success_threshold or 1,
+        failure_threshold=wire.failure_threshold or 3,
+    )
+
+
+def _action(wire: _Probe) -> model.ProbeAction | None:
+    if wire.exec is not None:
+        return model.ExecAction(tuple(wire.exec.command or ()))
+    if wire.http_get is not None:
+        get = wire.http_get
+        return model.HttpGetAction(
+            port=get.port,
+            path=get.path or "/",
+            host=get.host,
+            scheme=get.scheme or "HTTP",
+            headers=tuple((header.name, header.value) for header in get.http_headers or ()),
+        )
+    if wire.tcp_socket is not None:
+        return model.TcpSocketAction(port=wire.tcp_socket.port, host=wire.tcp_socket.host)
+    return None

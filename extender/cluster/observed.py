@@ -1,0 +1,120 @@
+"""What the extender reads of a Pod, a Node and a Lease: JSON keys, and their translation into the words of `verdict`.
+
+A field of the wrong type makes the reflector skip the object, never stop its stream.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from extender.policy.verdict import HealthPod, NodeFacts
+from kube import contract
+from kube.errors import one_line
+from kube.objects import ObjectMeta, daemon_set_of
+
+FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    phase: str = ""
+    conditions: list[Condition] | None = None
+
+
+class _PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_name: str = ""
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: _PodSpec = _PodSpec()
+    status: _Status = _Status()
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    status: _Status = _Status()
+
+
+class _LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    renew_time: str | None = None
+    lease_duration_seconds: int | None = None
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: _LeaseSpec = _LeaseSpec()
+
+
+def health_pod(pod: Pod, daemon_set: str | None, node_uid: str) -> HealthPod | None:
+    """The health pod this is, or None if another DaemonSet owns it or it has no node yet.
+
+    daemon_set: name of the gate's DaemonSet, None = whatever the label selector gave. node_uid: of the Node it is on
+    as known now, or "".
+    """
+    meta = pod.metadata
+    if not pod.spec.node_name:
+        return None
+    if daemon_set is not None and daemon_set_of(meta.owner_references) != daemon_set:
+        return None
+    conditions = {condition.type: condition for condition in pod.status.conditions or ()}
+    ready = conditions.get(contract.CONDITION_READY)
+    containers_ready = conditions.get(contract.CONDITION_CONTAINERS_READY)
+    node_healthy = conditions.get(contract.CONDITION_NODE_HEALTHY)
+    return HealthPod(
+        name=f"{meta.namespace}/{meta.name}",
+        uid=meta.uid,
+        node=pod.spec.node_name,
+        created=meta.creation_timestamp or "",
+        terminating=meta.deletion_timestamp is not None,
+        finished=pod.status.phase in FINISHED_PHASES,
+        ready="" if ready is None else ready.status,
+        ready_since="" if ready is None else ready.last_transition_time or "",
+        ready_reason="" if ready is None else ready.reason,
+        containers_ready="" if containers_ready is None else containers_ready.status,
+        node_healthy="" if node_healthy is None else node_healthy.status,
+        message=_why(ready, node_healthy),
+        node_uid=node_uid,
+    )
+
+
+def _why(ready: Condition | None, node_healthy: Condition | None) -> str:
+    """The words of the condition that is not True, ours first: it knows the check, the kubelet only the container."""
+    for condition in (node_healthy, ready):
+        if condition is not None and condition.status != contract.STATUS_TRUE:
+            return one_line(": ".join(part for part in (condition.reason, condition.message) if part))
+    return ""
+
+
+def age_s(node: Node, wall_s: float) -> float:
+    """Seconds since the Node object was made, 0 if that cannot be told. wall_s: now, seconds of the epoch."""
+    try:
+        made = datetime.fromisoformat(node.metadata.creation_timestamp or "")
+    except ValueError:
+        return 0.0
+    return max(0.0, wall_s - made.timestamp()) if made.tzinfo is not None else 0.0
+
+
+def node_facts(node: Node, born_at: float) -> NodeFacts:
+    """born_at: monotonic seconds when the Node object was made."""
+    ready = next((c.status for c in node.status.conditions or () if c.type == contract.CONDITION_READY), "")
+    meta = node.metadata
+    return NodeFacts(name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", born_at=born_at, ready=ready)
+
+
+def heartbeat(lease: Lease) -> tuple[str, str, float]:
+    """(node, renewTime, duration in s). The Lease in kube-node-lease is named after its node."""
+    duration_s = lease.spec.lease_duration_seconds
+    return (
+        lease.metadata.name,
+        lease.spec.renew_time or "",
+        DEFAULT_LEASE_DURATION_S if duration_s is None else float(duration_s),
+    )

@@ -1,0 +1,9 @@
+"""What follows from a change of a verdict, each in a thread of its own and never in the request path.
+
+    kick   one Node write after a release, so that kube-scheduler looks again
+
+Guaranteed: an outlet that is stuck or refused holds up neither a verdict nor an answer; what failed is tried again with
+back-off and counted.
+
+Imported by `services`.
+"""

@@ -1,0 +1,25 @@
+"""Times as the API writes them: RFC 3339 text <-> seconds since the epoch. Pure."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+
+def parse_time(text: str | None) -> float | None:
+    """RFC 3339 -> seconds since the epoch. Raises msgspec.ValidationError on anything else."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError as e:
+        raise msgspec.ValidationError(f"not an RFC 3339 time: {text[:40]!r}") from e
+
+
+def format_time(time_s: float) -> str:
+    """As metav1.Time: whole seconds, UTC."""
+    return datetime.fromtimestamp(int(time_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(time_s: float) -> str:
+    """As metav1.MicroTime, for Leases."""
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

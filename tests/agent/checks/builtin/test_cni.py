@@ -1,0 +1,136 @@
+"""The check `cni` takes the configuration as containerd does."""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin.cni import check_cni
+from agent.checks.health import CheckState, Finding
+
+LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"type": "portmap"}]}
+
+
+class Node:
+    """A configuration folder and a folder of binaries."""
+
+    def __init__(self, root: Path) -> None:
+        self.conf, self.bin = root / "net.d", root / "bin"
+        self.conf.mkdir()
+        self.bin.mkdir()
+        self.config("10-net.conflist", LIST)
+        for name in ("bridge", "portmap"):
+            self.binary(name)
+
+    def config(self, name: str, content: object) -> None:
+        text = content if isinstance(content, str) else json.dumps(content)
+        (self.conf / name).write_text(text)
+
+    def binary(self, name: str, mode: int = 0o755) -> None:
+        (self.bin / name).write_text("#!/bin/sh\n")
+        (self.bin / name).chmod(mode)
+
+    def find(self) -> Finding:
+        return check_cni(self.conf, [self.bin.parent / "none", self.bin])
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def gone(folder: str) -> Callable[[Node], None]:
+    def remove(node: Node) -> None:
+        path = getattr(node, folder)
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+
+    return remove
+
+
+PASSES = [
+    pytest.param(lambda _node: None, "10-net.conflist: bridge, portmap", id="a config list"),
+    pytest.param(
+        lambda node: node.config("05-one.conf", {"name": "n", "type": "bridge"}), "05-one.conf: bridge", id="a config"
+    ),
+    pytest.param(
+        lambda node: node.config("01.json", {"name": "n", "type": "portmap"}), "01.json: portmap", id="a .json counts"
+    ),
+    pytest.param(
+        lambda node: node.config("99-broken.conflist", "{"), "10-net", id="a later broken one is not looked at"
+    ),
+    pytest.param(lambda node: node.config("00-note.txt", "{"), "10-net", id="other files are not looked at"),
+    pytest.param(lambda node: (node.conf / "00.conf").mkdir(), "10-net", id="folders are not looked at"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), PASSES)
+def test_passed(node: Node, change: Callable[[Node], object], expected: str) -> None:
+    change(node)
+    found = node.find()
+    assert found.state is CheckState.PASSED
+    assert expected in found.output
+
+
+FAILS = [
+    pytest.param(gone("conf"), "no network config found", id="no folder"),
+    pytest.param(lambda n: (n.conf / "10-net.conflist").unlink(), "no network config found in", id="an empty folder"),
+    pytest.param(lambda n: n.config("00-a.conflist", ""), "does not parse", id="an empty file comes first"),
+    pytest.param(lambda n: n.config("00-a.conflist", '{"name": "n", "plu'), "does not parse", id="half a file"),
+    pytest.param(lambda n: n.config("00-a.conflist", "[" * 100_000), "does not parse", id="a deep file"),
+    pytest.param(lambda n: n.config("00-a.conflist", "[]"), "is not a JSON object", id="no object"),
+    pytest.param(lambda n: n.config("00-a.conflist", {"plugins": [{"type": "bridge"}]}), "has no name", id="no name"),
+    pytest.param(lambda n: n.config("00-a.conflist", {"name": "n"}), "lists no plugins", id="no plugins"),
+    pytest.param(
+        lambda n: n.config("00-a.conflist", {"name": "n", "plugins": []}), "lists no plugins", id="an empty list"
+    ),
+    pytest.param(
+        lambda n: n.config("00-a.conflist", {"name": "n", "plugins": [{}]}), "plugin 0 has no type", id="no type"
+    ),
+    pytest.param(lambda n: n.config("00-a.conf", LIST), "network has no type", id="a list in a .conf"),
+    pytest.param(lambda n: n.config("00-a.conf", {"type": "../evil"}), "invalid plugin type", id="a type with a slash"),
+    pytest.param(lambda n: n.config("00-a.conf", {"type": "gone"}), "plugin gone not found in", id="no binary"),
+    pytest.param(lambda n: n.binary("portmap", 0o644), "is not executable", id="not executable"),
+    pytest.param(gone("bin"), "plugin bridge not found", id="no folder of binaries"),
+    pytest.param(lambda n: n.config("00-a.conf", "x" * (2**20 + 1)), "larger than 1 MiB", id="a huge file"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/no/such"), "cannot be read", id="a dead link comes first"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("00.conf"), "cannot be read", id="a link to itself"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to(n.bin), "not a regular file", id="a link to a folder"),
+    pytest.param(lambda n: (n.conf / "00.conf").symlink_to("/dev/zero"), "not a regular file", id="a device"),
+    pytest.param(lambda n: n.config("00.conf", '{"type": "a\\u0000b"}'), "invalid plugin type", id="a null in a type"),
+    pytest.param(lambda n: n.config("00.conf", '{"type": "\\ud800"}'), "invalid plugin type", id="half a character"),
+    pytest.param(lambda n: n.config("00.conf", {"type": "x" * 300}), "not found in", id="a type too long for a file"),
+    pytest.param(lambda n: n.config("00.conf", "1" * 100_000), "does not parse", id="a huge number"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), FAILS)
+def test_failed(node: Node, change: Callable[[Node], object], expected: str) -> None:
+    change(node)
+    found = node.find()
+    assert found.state is CheckState.FAILED
+    assert expected in found.output
+
+
+def test_a_named_pipe_is_not_waited_for(node: Node) -> None:
+    os.mkfifo(node.conf / "00.conflist")
+    found: list[Finding] = []
+    thread = threading.Thread(target=lambda: found.append(node.find()), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert [CheckState.FAILED] == [finding.state for finding in found]
+    assert "not a regular file" in found[0].output
+
+
+def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_arguments: object) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("agent.checks.builtin.cni.os.open", refuse)
+    found = node.find()
+    assert found.state is CheckState.UNKNOWN
+    assert found.output.endswith("10-net.conflist: Permission denied")

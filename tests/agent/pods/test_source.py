@@ -1,0 +1,97 @@
+"""The table of pods and which changes concern the sync loop."""
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from agent.model import ContainerStatus, PodPhase, PodStatus
+from agent.pods.source import PodTable, concerns_sync
+from agent.wire.pod import PodObject
+from tests.agent.status.builders import condition, make_pod
+
+
+def pod_object(uid, **spec):
+    raw = {"metadata": {"name": uid, "namespace": "default", "uid": uid}, "spec": spec}
+    return msgspec.json.decode(json.dumps(raw).encode(), type=PodObject)
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def table(told):
+    return PodTable(told.append)
+
+
+def test_a_list_tells_of_what_came_and_what_went(table, told):
+    table.replace([pod_object("a"), pod_object("b")])
+    told.clear()
+    table.replace([pod_object("b"), pod_object("c")])
+    assert ({"a", "c"}, {"b", "c"}) == (set(told), table.uids())
+
+
+def test_events(table, told):
+    table.upsert(pod_object("a"))
+    table.upsert(pod_object("a"))
+    table.upsert(pod_object("a", nodeName="node-1"))
+    table.remove(pod_object("a"))
+    table.remove(pod_object("a"))
+    assert (["a", "a", "a"], None) == (told, table.pod_by_uid("a"))
+
+
+def test_a_pod_that_is_not_understood_costs_only_itself(table, told, caplog):
+    bad = msgspec.json.decode(
+        b'{"metadata": {"name": "x", "uid": "bad"}, "status": {"startTime": "soon"}}', type=PodObject
+    )
+    table.replace([bad, pod_object("a")])
+    table.upsert(bad)
+    assert ({"a"}, ["a"]) == (table.uids(), told)
+    assert "pod not understood" in caplog.text
+
+
+def test_a_known_pod_that_is_no_longer_understood_stays_as_it_was(table, told):
+    table.upsert(pod_object("a"))
+    bad = msgspec.json.decode(
+        b'{"metadata": {"name": "a", "uid": "a"}, "status": {"startTime": "soon"}}', type=PodObject
+    )
+    table.replace([bad])
+    assert (["a"], {"a"}) == (told, table.uids())
+
+
+GATED = replace(
+    make_pod("c", readiness_gates=("gate",)),
+    status=PodStatus(
+        phase=PodPhase.RUNNING,
+        conditions=(condition("Ready", "True"), condition("gate", "True")),
+        container_statuses=(ContainerStatus("c", ready=True),),
+    ),
+)
+
+
+def with_status(pod, **fields):
+    return replace(pod, status=replace(pod.status, **fields))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(make_pod("c"), make_pod("c"), False, id="nothing"),
+        pytest.param(make_pod("c"), make_pod("c", deletion_timestamp=1.0), True, id="deletion"),
+        pytest.param(make_pod("c"), make_pod("c", labels={"a": "1"}), True, id="labels"),
+        pytest.param(make_pod("c"), with_status(make_pod("c"), phase=PodPhase.RUNNING), False, id="our own write"),
+        pytest.param(make_pod("c"), with_status(make_pod("c"), phase=PodPhase.FAILED), True, id="failed by somebody"),
+        pytest.param(GATED, GATED, False, id="a gate that agrees with Ready"),
+        pytest.param(
+            GATED,
+            with_status(GATED, conditions=(condition("Ready", "True"), condition("gate", "False"))),
+            True,
+            id="a gate that turned False",
+        ),
+    ],
+)
+def test_what_concerns_the_sync_loop(old, new, expected):
+    assert expected is concerns_sync(old, new)

@@ -1,0 +1,319 @@
+"""The sync loop, one turn at a time: fake runtime, prober and clocks; the real status manager without its thread."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.model import ContainerRunning, ContainerTerminated, ContainerWaiting, PodPhase, RestartPolicy, Result
+from agent.pods.inbox import Inbox
+from agent.pods.sync import PodLoop, Stage
+from agent.runtime.base import StartError
+from agent.status.generate import Host
+from agent.status.manager import StatusManager
+from tests.agent.status.builders import NOW, make_pod, make_status
+from tests.fakes.runtime import FakeRuntime
+
+
+class Clock:
+    def __init__(self):
+        self.time = NOW
+
+    def __call__(self):
+        return self.time
+
+
+class FakeProber:
+    """Every running container has started and is ready."""
+
+    def __init__(self):
+        self.calls = []
+
+    def add_pod(self, _pod):
+        self.calls.append("add")
+
+    def stop_liveness_and_startup(self, _pod):
+        self.calls.append("stop liveness and startup")
+
+    def remove_pod(self, _pod):
+        self.calls.append("remove")
+
+    def cleanup_pods(self, desired):
+        self.desired = desired
+
+    def update_pod_status(self, _pod, status):
+        def fill(statuses):
+            return tuple(
+                replace(
+                    s,
+                    started=isinstance(s.state, ContainerRunning),
+                    ready=isinstance(s.state, ContainerRunning)
+                    or (isinstance(s.state, ContainerTerminated) and s.state.exit_code == 0),
+                )
+                for s in statuses
+            )
+
+        return replace(
+            status,
+            container_statuses=fill(status.container_statuses),
+            init_container_statuses=fill(status.init_container_statuses),
+        )
+
+
+class Pods(dict):
+    def pod_by_uid(self, uid):
+        return self.get(uid)
+
+    def uids(self):
+        return frozenset(self)
+
+
+class Node:
+    """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
+
+    def __init__(self, max_pods=110):
+        self.clock, self.wall = Clock(), Clock()
+        self.inbox = Inbox()
+        self.pods = Pods()
+        self.runtime = FakeRuntime(self.wall)
+        self.prober = FakeProber()
+        self.liveness = {}
+        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), now=self.wall)
+        self.loop = PodLoop(
+            self.inbox,
+            self.pods,
+            self.runtime,
+            self.statuses,
+            self.prober,
+            liveness=self.liveness.get,
+            startup={}.get,
+            source_synced=lambda: True,
+            host=Host("127.0.1.1"),
+            max_pods=max_pods,
+            now=self.wall,
+            monotonic=self.clock,
+        )
+
+    def put(self, pod):
+        self.pods[pod.uid] = pod
+        self.inbox.put(pod.uid)
+        self.settle()
+
+    def end(self, name, exit_code=0, uid="uid-1"):
+        self.runtime.end(name, exit_code)
+        self.inbox.put(uid)
+        self.settle()
+
+    def remove(self, uid="uid-1"):
+        del self.pods[uid]
+        self.inbox.put(uid)
+        self.settle()
+
+    def settle(self):
+        for _ in range(5):
+            # A due housekeeping keeps the turn from waiting for the clock, which stands still.
+            self.loop._next_housekeeping = self.clock.time
+            self.loop.turn()
+
+    def after(self, seconds):
+        self.clock.time += seconds
+        self.wall.time += seconds
+        self.settle()
+
+    def status(self, uid="uid-1"):
+        return self.statuses.pod_status(uid)
+
+    def state(self, uid="uid-1"):
+        return self.loop._states[uid]
+
+    def container(self):
+        return self.status().container_statuses[0]
+
+    def finished(self, uid="uid-1"):
+        return self.statuses._statuses[uid].finished
+
+
+@pytest.fixture
+def node():
+    return Node()
+
+
+POD = make_pod("c")
+DELETED = replace(POD, deletion_timestamp=NOW, deletion_grace_period_s=7)
+
+
+def test_a_new_pod_is_started_and_running(node):
+    node.put(POD)
+    status = node.status()
+    assert (PodPhase.RUNNING, "127.0.1.2", "127.0.1.1") == (status.phase, status.pod_ip, status.host_ip)
+    assert {"Ready": "True", "ContainersReady": "True"}.items() <= {c.type: c.status for c in status.conditions}.items()
+    assert "add" in node.prober.calls
+
+
+def test_init_containers_run_one_after_another(node):
+    node.put(make_pod("app", init=("i", "j")))
+    assert [("i", 0)] == node.runtime.started
+    node.end("i")
+    node.end("j")
+    assert [("i", 0), ("j", 0), ("app", 0)] == node.runtime.started
+    assert node.status().phase is PodPhase.RUNNING
+
+
+def test_crashes_wait_longer_each_time(node):
+    node.put(POD)
+    node.end("c", 1)
+    assert [("c", 0), ("c", 1)] == node.runtime.started
+    node.end("c", 1)
+    assert (
+        ContainerWaiting("CrashLoopBackOff", "back-off 10s restarting failed container=c pod=pod-1_default(uid-1)")
+        == node.container().state
+    )
+    assert (1, PodPhase.RUNNING) == (node.container().last_state.exit_code, node.status().phase)
+    node.after(9)
+    assert len(node.runtime.started) == 2
+    node.after(1)
+    assert ("c", 2) == node.runtime.started[-1]
+    assert isinstance(node.container().state, ContainerRunning)
+    node.end("c", 1)
+    assert "back-off 20s" in node.container().state.message
+
+
+def test_a_clock_that_is_set_back_does_not_keep_a_container_waiting(node):
+    node.put(POD)
+    node.end("c", 1)
+    node.end("c", 1)
+    node.wall.time -= 3600
+    node.after(10)
+    assert [("c", 0), ("c", 1), ("c", 2)] == node.runtime.started
+
+
+def test_a_container_that_cannot_start_says_why(node):
+    node.runtime.refuse["c"] = StartError("CreateContainerConfigError", "env X: secretKeyRef is not supported here")
+    node.put(POD)
+    assert (
+        ContainerWaiting("CreateContainerConfigError", "env X: secretKeyRef is not supported here")
+        == node.container().state
+    )
+    assert node.status().phase is PodPhase.PENDING
+    node.runtime.refuse.clear()
+    node.after(10)
+    assert node.status().phase is PodPhase.RUNNING
+
+
+def test_a_failed_liveness_probe_kills_once_and_restarts(node):
+    node.put(POD)
+    node.liveness["fake://1"] = Result.FAILURE
+    node.inbox.put("uid-1")
+    node.settle()
+    assert [("c", 30)] == node.runtime.stopped
+    node.end("c", 143)
+    assert [("c", 0), ("c", 1)] == node.runtime.started
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "expected"), [(0, PodPhase.SUCCEEDED), (1, PodPhase.FAILED)], ids=["success", "error"]
+)
+def test_a_pod_that_is_done_is_finished(node, exit_code, expected):
+    node.put(replace(POD, restart_policy=RestartPolicy.NEVER))
+    node.end("c", exit_code)
+    assert (expected, True, False) == (node.status().phase, node.finished(), node.loop.could_run("uid-1"))
+
+
+def test_a_deleted_pod_ends_in_the_order_of_the_kubelet(node):
+    node.put(POD)
+    node.prober.calls.clear()
+    node.put(DELETED)
+    assert [("c", 7)] == node.runtime.stopped
+    assert ["stop liveness and startup"] == node.prober.calls
+    assert (False, True) == (node.finished(), node.loop.could_run("uid-1"))
+    node.end("c", 143)
+    assert ["stop liveness and startup", "remove"] == node.prober.calls
+    assert (PodPhase.FAILED, True, False) == (node.status().phase, node.finished(), node.loop.could_run("uid-1"))
+    node.remove()
+    assert (frozenset(), {}) == (node.runtime.known_pods(), node.loop._states)
+
+
+def test_a_deleted_container_is_not_restarted(node):
+    node.put(POD)
+    node.put(DELETED)
+    node.end("c", 1)
+    node.after(60)
+    assert [("c", 0)] == node.runtime.started
+
+
+def test_a_shorter_grace_is_passed_on(node):
+    node.put(POD)
+    node.put(DELETED)
+    node.put(replace(DELETED, deletion_grace_period_s=2))
+    node.put(replace(DELETED, deletion_grace_period_s=20))
+    assert [("c", 7), ("c", 2)] == node.runtime.stopped
+
+
+def test_a_pod_deleted_by_force_is_ended_and_forgotten(node):
+    node.put(POD)
+    node.put(DELETED)
+    node.remove()
+    assert [("c", 7), ("c", 1.0)] == node.runtime.stopped
+    node.end("c", 137)
+    assert (frozenset(), None) == (node.runtime.known_pods(), node.status())
+
+
+def test_a_pod_deleted_before_it_was_seen_is_finished_at_once(node):
+    node.put(DELETED)
+    assert ([], True) == (node.runtime.started, node.finished())
+
+
+def test_a_pod_that_somebody_failed_is_ended(node):
+    node.put(POD)
+    node.put(replace(POD, status=make_status(phase=PodPhase.FAILED, reason="Evicted")))
+    assert [("c", 30)] == node.runtime.stopped
+    node.end("c", 143)
+    assert (PodPhase.FAILED, True) == (node.status().phase, node.finished())
+
+
+def test_a_finished_pod_that_is_deleted_gets_a_new_version(node):
+    pod = replace(POD, restart_policy=RestartPolicy.NEVER)
+    node.put(pod)
+    node.end("c", 0)
+    before = node.statuses._statuses["uid-1"].version
+    node.put(replace(pod, deletion_timestamp=NOW))
+    after = node.statuses._statuses["uid-1"]
+    assert (True, True) == (after.version > before, after.finished)
+
+
+def test_more_pods_than_the_node_takes_are_rejected():
+    node = Node(max_pods=1)
+    node.put(POD)
+    node.put(make_pod("c", uid="uid-2", name="pod-2"))
+    status = node.status("uid-2")
+    assert (PodPhase.FAILED, "OutOfpods") == (status.phase, status.reason)
+    assert status.message.endswith("pods, requested: 1, used: 1, capacity: 1")
+    assert [("c", 0)] == node.runtime.started
+
+
+def test_stop_ends_the_containers_and_says_so(node):
+    node.put(POD)
+    node.loop._end_everything()
+    assert 143 == node.container().state.exit_code
+    assert {"Ready": "False"}.items() <= {c.type: c.status for c in node.status().conditions}.items()
+
+
+def test_pods_of_an_earlier_agent_that_are_gone_are_removed(node):
+    node.runtime.prepare_pod(make_pod(uid="old"))
+    node.settle()
+    assert node.runtime.known_pods() == frozenset()
+
+
+def test_a_pod_that_fails_to_sync_is_tried_again(node, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(node.prober, "update_pod_status", None)
+        node.put(POD)
+    assert node.status() is None
+    node.after(10)
+    assert (PodPhase.RUNNING, Stage.SYNCING) == (node.status().phase, node.state().stage)
+
+
+def test_what_is_due_wakes_the_pod_by_itself(node):
+    node.put(POD)
+    node.runtime.end("c", 0)
+    node.after(60)
+    assert [("c", 0), ("c", 1)] == node.runtime.started

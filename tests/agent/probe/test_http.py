@@ -1,0 +1,293 @@
+"""httpGet against a real socket: the rows H of kubelet's http_test.go, and peers that never end."""
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.model import Container, HttpGetAction
+from agent.probe import dial
+from agent.probe.http import http_get
+from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.targets import http_request
+from tests.agent.probe.http_target import Answer, Call, Target, self_signed
+
+SUCCESS, WARNING, FAILURE = HandlerResult.SUCCESS, HandlerResult.WARNING, HandlerResult.FAILURE
+REDIRECTED = "Probe terminated redirects, Response body: "
+
+
+def ask(
+    target: Target,
+    path: str = "/",
+    *headers: tuple[str, str],
+    timeout_s: float = 2.0,
+    scheme: str = "HTTP",
+    **more: bool,
+) -> Outcome:
+    action = HttpGetAction(target.port, path, "127.0.0.1", scheme, headers)
+    return http_get(http_request(action, Container("c"), ""), timeout_s, **more)
+
+
+def sent(*headers: tuple[str, str]) -> dict[str, str]:
+    """The header lines the server gets, without Host."""
+    with Target(lambda call: call.reply(200, b"ok body")) as target:
+        assert Outcome(SUCCESS, "ok body") == ask(target, "/", *headers)
+    return {name: value for name, value in target.calls[0].headers if name != "Host"}
+
+
+DEFAULTS = {"User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "changed"),
+    [
+        pytest.param([], {}, id="H1 H5 H42 H43 none: exactly three"),
+        pytest.param([("X-Muffins-Or-Cupcakes", "muffins")], {"X-Muffins-Or-Cupcakes": "muffins"}, id="H2 own"),
+        pytest.param([("User-Agent", "foo/1.0")], {"User-Agent": "foo/1.0"}, id="H3 user agent"),
+        pytest.param([("User-Agent", "")], {"User-Agent": None}, id="H4 empty user agent: none"),
+        pytest.param([("Accept", "")], {"Accept": None}, id="H6 empty Accept: none"),
+        pytest.param([("Accept", "text/html")], {"Accept": "text/html"}, id="H6 text/html"),
+        pytest.param([("Accept", "foo/*")], {"Accept": "foo/*"}, id="H6 foo/*"),
+        pytest.param([("Accept-Encoding", "gzip")], {"Accept-Encoding": "gzip"}, id="H44 gzip"),
+        pytest.param([("Accept-Encoding", "")], {"Accept-Encoding": ""}, id="H45 empty encoding is sent"),
+        pytest.param(
+            [("User-Agent", "foo/1.0"), ("Accept", "text/html")],
+            {"User-Agent": "foo/1.0", "Accept": "text/html"},
+            id="H46 both",
+        ),
+    ],
+)
+def test_headers(headers: list[tuple[str, str]], changed: dict[str, str | None]) -> None:
+    assert {k: v for k, v in {**DEFAULTS, **changed}.items() if v is not None} == sent(*headers)
+
+
+def test_h7_a_given_host_is_sent_once() -> None:
+    with Target(lambda call: call.reply(200, (call.header("Host") or "").encode())) as target:
+        assert Outcome(SUCCESS, "muffins.cupcakes.org") == ask(target, "/", ("Host", "muffins.cupcakes.org"))
+        assert Outcome(SUCCESS, f"127.0.0.1:{target.port}") == ask(target)
+    assert [1, 1] == [sum(name == "Host" for name, _ in call.headers) for call in target.calls]
+
+
+def new(path: str, status: int, location: str = "/new") -> Answer:
+    """`path` is redirected with `status`; /new answers 200, or 500 when the path says so."""
+
+    def answer(call: Call) -> None:
+        if call.path == path:
+            call.redirect(location, status)
+        else:
+            call.reply(500 if "fail" in call.path else 200, b"ok")
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(200, Outcome(SUCCESS, "ok"), id="200"),
+        pytest.param(299, Outcome(SUCCESS, "ok"), id="299"),
+        pytest.param(304, Outcome(WARNING, REDIRECTED), id="304 is a warning"),
+        pytest.param(400, Outcome(FAILURE, "HTTP probe failed with statuscode: 400"), id="400"),
+        pytest.param(500, Outcome(FAILURE, "HTTP probe failed with statuscode: 500"), id="H9 500"),
+    ],
+)
+def test_status(status: int, expected: Outcome) -> None:
+    with Target(lambda call: call.reply(status, b"" if status == 304 else b"ok")) as target:
+        assert expected == ask(target)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("location", "expected"), [("/new", SUCCESS), ("/fail", FAILURE)], ids=["H11-H18 ok", "H11-H18 500"]
+)
+def test_redirects(status: int, location: str, expected: HandlerResult) -> None:
+    with Target(new("/", status, location)) as target:
+        assert expected is ask(target).result
+        assert [("/", None), (location, f"http://127.0.0.1:{target.port}/")] == [
+            (call.path, call.header("Referer")) for call in target.calls
+        ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(b"", Outcome(WARNING, REDIRECTED), id="H19 no body"),
+        pytest.param(b"ok body", Outcome(WARNING, f"{REDIRECTED}ok body"), id="H20 with a body"),
+    ],
+)
+def test_a_redirect_without_location_is_a_warning(body: bytes, expected: Outcome) -> None:
+    with Target(lambda call: call.reply(308, body) if call.path == "/new" else call.redirect("/new", 308)) as target:
+        assert expected == ask(target)
+
+
+@pytest.mark.parametrize("path", ["/success", "/fail"], ids=["H25 H26", "H27 H28"])
+@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
+def test_another_port_is_the_same_host(path: str, follow: bool) -> None:
+    with (
+        Target(lambda call: call.reply(500 if call.path == "/fail" else 200)) as other,
+        Target(lambda call: call.redirect(f"http://127.0.0.1:{other.port}{path}")) as target,
+    ):
+        expected = FAILURE if path == "/fail" else SUCCESS
+        assert expected is ask(target, follow_non_local=follow).result
+
+
+@pytest.mark.parametrize(
+    ("follow", "expected"),
+    [pytest.param(False, WARNING, id="H29 local"), pytest.param(True, FAILURE, id="H30 nonlocal")],
+)
+def test_another_host(follow: bool, expected: HandlerResult) -> None:
+    with Target(
+        lambda call: call.reply(500) if call.path == "/fail" else call.redirect(f"http://0.0.0.0:{target.port}/fail")
+    ) as target:
+        assert expected is ask(target, follow_non_local=follow).result
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/success", SUCCESS), ("/fail", FAILURE)], ids=["H21 H22 success", "H23 H24 fail"]
+)
+def test_the_same_host_is_followed_by_both_probers(path: str, expected: HandlerResult, follow: bool) -> None:
+    with Target(new("/", 302, path)) as target:
+        assert expected is ask(target, follow_non_local=follow).result
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["H31 local", "H32 nonlocal"])
+def test_a_loop_ends_after_ten(follow: bool) -> None:
+    with Target(lambda call: call.redirect("/again")) as target:
+        assert Outcome(FAILURE, 'Get "/again": stopped after 10 redirects') == ask(target, follow_non_local=follow)
+    assert len(target.calls) == 10
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [pytest.param("www.success.com", SUCCESS, id="H33 H34"), pytest.param("www.fail.com", FAILURE, id="H35 H36")],
+)
+def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerResult, follow: bool) -> None:
+    def answer(call: Call) -> None:
+        if call.path == "/":
+            call.redirect("/next")
+        else:
+            call.reply(200 if call.header("Host") == "www.success.com" else 500)
+
+    with Target(answer) as target:
+        assert expected is ask(target, "/", ("Host", host), follow_non_local=follow).result
+
+
+@pytest.mark.parametrize(
+    ("sent_bytes", "kept_bytes"),
+    [
+        pytest.param(10241, 10240, id="H37 one too many"),
+        pytest.param(10239, 10239, id="H38 one less"),
+        pytest.param(10240, 10240, id="H47 exactly"),
+    ],
+)
+def test_the_body_is_cut_at_10_kib(sent_bytes: int, kept_bytes: int) -> None:
+    with Target(lambda call: call.reply(200, b"x" * sent_bytes)) as target:
+        assert Outcome(SUCCESS, "x" * kept_bytes) == ask(target)
+
+
+def test_h39_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with Target(lambda call: call.reply(200)) as target:
+        assert ask(target).result is SUCCESS
+
+
+def test_h41_a_certificate_nobody_knows_is_fine(tmp_path: Path) -> None:
+    with Target(lambda call: call.reply(200, b"tls"), tls=self_signed(tmp_path)) as target:
+        assert Outcome(SUCCESS, "tls") == ask(target, scheme="HTTPS")
+
+
+def test_h48_a_handshake_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dial, "TLS_HANDSHAKE_LIMIT_S", 0.2)
+    begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        action = HttpGetAction(silent.getsockname()[1], "/", "127.0.0.1", "HTTPS")
+        assert http_get(http_request(action, Container("c"), ""), 60).result is FAILURE
+    assert time.monotonic() - begun < 10
+
+
+def dripping(target: list[Target], data: bytes, before: bytes = b"") -> Answer:
+    def answer(call: Call) -> None:
+        call.send(before)
+        while not target[0].stopped.wait(0.02):
+            call.send(data)
+
+    return answer
+
+
+NEVER_ENDING = [
+    pytest.param(b"", b"", FAILURE, id="H10 no answer at all"),
+    pytest.param(b"x", b"HTTP/1.1 200 OK\r\nX: ", FAILURE, id="headers byte by byte"),
+    pytest.param(b"a: b\r\n", b"HTTP/1.1 200 OK\r\n", FAILURE, id="headers without end"),
+    pytest.param(b"HTTP/1.1 103 Early\r\n\r\n", b"", FAILURE, id="early hints without end"),
+    pytest.param(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", None, id="H40 headers, then a stalled body"),
+    pytest.param(b"x", b"HTTP/1.1 200 OK\r\n\r\n", None, id="a body byte by byte"),
+    pytest.param(b"x" * 9999, b"HTTP/1.1 200 OK\r\n\r\n", SUCCESS, id="a body without end: 10 KiB are enough"),
+    pytest.param(
+        b"1\r\nx\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None, id="chunks without end"
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "before", "expected"), NEVER_ENDING)
+def test_a_peer_that_never_ends_costs_the_timeout_and_no_more(
+    data: bytes, before: bytes, expected: HandlerResult | None
+) -> None:
+    target: list[Target] = []
+    begun = time.monotonic()
+    with Target(dripping(target, data, before)) as made:
+        target.append(made)
+        if expected is None:
+            with pytest.raises(HandlerError):
+                ask(made, timeout_s=0.3)
+        else:
+            assert expected is ask(made, timeout_s=0.3).result
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"", "EOF", id="H8 the connection is dropped"),
+        pytest.param(b"nonsense\r\n\r\n", "transport connection broken", id="no HTTP"),
+        pytest.param(b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n", "parse Location", id="a broken Location"),
+        pytest.param(
+            b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/\r\n\r\n", "protocol scheme", id="to another scheme"
+        ),
+    ],
+)
+def test_answers_that_fail(data: bytes, expected: str) -> None:
+    with Target(lambda call: call.send(data)) as target:
+        outcome = ask(target)
+    assert outcome.result is FAILURE
+    assert expected in outcome.output
+
+
+def test_a_body_that_breaks_off_is_errored() -> None:
+    with (
+        Target(lambda call: call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nxy")) as target,
+        pytest.raises(HandlerError, match="unexpected EOF"),
+    ):
+        ask(target)
+
+
+def test_early_hints_come_before_the_answer() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    with Target(lambda call: call.send(early)) as target:
+        assert Outcome(SUCCESS, "ok") == ask(target)
+
+
+def test_a_header_value_with_a_line_break_is_not_sent() -> None:
+    with Target(lambda call: call.reply(200)) as target:
+        outcome = ask(target, "/", ("X-A", "b\r\nHost: evil"))
+    assert (FAILURE, []) == (outcome.result, target.calls)
+    assert 'invalid header field value for "X-A"' in outcome.output
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    action = HttpGetAction(port, "/x", "127.0.0.1")
+    expected = f'Get "http://127.0.0.1:{port}/x": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    assert Outcome(FAILURE, expected) == http_get(http_request(action, Container("c"), ""), 1)

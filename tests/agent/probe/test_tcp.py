@@ -1,0 +1,69 @@
+"""tcpSocket: the rows T of kubelet's tcp_test.go, and names that do not resolve in time."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from agent.probe import dial
+from agent.probe.outcome import HandlerResult, Outcome
+from agent.probe.tcp import tcp_connect
+
+FAILURE = HandlerResult.FAILURE
+
+
+def test_t1_somebody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("127.0.0.1", port, 1)
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("", port, 1), "Q8: an empty host is this one"
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("localhost", port, 1)
+    expected = Outcome(FAILURE, f"dial tcp 127.0.0.1:{port}: connect: connection refused")
+    assert expected == tcp_connect("127.0.0.1", port, 1)
+
+
+def test_t2_a_port_that_cannot_be() -> None:
+    assert Outcome(FAILURE, "dial tcp: address -1: invalid port") == tcp_connect("127.0.0.1", -1, 1)
+
+
+def test_t3_a_full_backlog_costs_the_timeout() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        waiting = []
+        for _ in range(3):
+            client = socket.socket()
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+            waiting.append(client)
+        begun = time.monotonic()
+        assert Outcome(FAILURE, f"dial tcp 127.0.0.1:{port}: i/o timeout") == tcp_connect("127.0.0.1", port, 0.2)
+        assert time.monotonic() - begun < 10
+        for client in waiting:
+            client.close()
+
+
+def test_a_name_server_that_does_not_answer_costs_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def hang(*_arguments: object, **_more: object) -> list[object]:
+        release.wait(5)
+        return []
+
+    monkeypatch.setattr(dial.socket, "getaddrinfo", hang)
+    monkeypatch.setattr(dial, "_lookups", threading.BoundedSemaphore(2))
+    begun = time.monotonic()
+    outcomes = [tcp_connect("slow.example", 80, 0.1) for _ in range(4)]
+    assert [Outcome(FAILURE, "dial tcp slow.example:80: i/o timeout")] * 4 == outcomes, "also when no thread is free"
+    assert time.monotonic() - begun < 10
+    release.set()
+
+
+def test_a_name_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_arguments: object, **_more: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(dial.socket, "getaddrinfo", none)
+    assert Outcome(FAILURE, "dial tcp: lookup no.example: no such host") == tcp_connect("no.example", 80, 1)

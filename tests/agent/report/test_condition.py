@@ -1,0 +1,276 @@
+"""When the own pod's condition is written, and what: guarantees 1 to 6 of agent.report.condition, by a fake clock."""
+
+import json
+import threading
+import time
+
+import msgspec
+import pytest
+
+from agent.report.condition import ConditionPublisher, Wanted
+from kube import contract, errors
+
+UID = "uid-1"
+PATH = "/api/v1/namespaces/ns/pods/p/status"
+TYPE = contract.CONDITION_NODE_HEALTHY
+TRUE = Wanted("True", "ChecksPassed", "all checks passed (1)", "passed")
+FALSE = Wanted("False", "CheckFailed", "cni: failed since then: no file", "cni failed")
+STARTING = Wanted("False", "Starting", "cni: starting", "starting")
+DOWN = errors.Unreachable(path=PATH, message="connection refused")
+
+
+class FakeServer:
+    """Keeps one pod's conditions, merges by type; `failing` is raised instead while it is set."""
+
+    def __init__(self) -> None:
+        self.uid = UID
+        self.conditions: dict[str, dict[str, str]] = {"Ready": {"type": "Ready", "status": "True"}}
+        self.bodies: list[dict[str, object]] = []
+        self.attempts = 0
+        self.failing: Exception | None = None
+
+    def patch(self, path: str, body: bytes, *, content_type: str, deadline_s: float | None) -> bytes:
+        assert (path, content_type) == (PATH, "application/strategic-merge-patch+json")
+        assert deadline_s is not None
+        self.attempts += 1
+        if self.failing is not None:
+            raise self.failing
+        parsed = json.loads(body)
+        assert parsed["metadata"] == {"uid": UID}, "guarantee 1: always with the uid"
+        for condition in parsed.get("status", {}).get("conditions", []):
+            assert condition["type"] == TYPE, "guarantee 1: only our condition"
+            self.bodies.append(condition)
+            self.conditions[condition["type"]] = condition
+        return msgspec.json.encode(
+            {"metadata": {"uid": self.uid}, "status": {"conditions": [*self.conditions.values()]}}
+        )
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        return [(body["status"], body["reason"]) for body in self.bodies]
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.clock = 1000.0
+        self.publisher = self.new()
+
+    def new(self) -> ConditionPublisher:
+        return ConditionPublisher(
+            self.server,
+            namespace="ns",
+            pod_name="p",
+            pod_uid=UID,
+            now=lambda: 1_700_000_000 + self.clock,
+            monotonic=lambda: self.clock,
+            chance=lambda: 0.5,
+        )
+
+    def show(self, wanted: Wanted) -> None:
+        self.publisher.show(wanted)
+        self.settle()
+
+    def settle(self) -> None:
+        while self.publisher.turn() == 0.0:
+            pass
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass as the publisher's thread would, turn by turn."""
+        end = self.clock + seconds
+        while True:
+            pause_s = self.publisher.turn()
+            if pause_s and self.clock + pause_s > end:
+                break
+            self.clock += pause_s
+        self.clock = end
+        self.settle()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_a_change_is_written_at_once_and_once(scene: Scene) -> None:
+    for wanted in (TRUE, TRUE, FALSE, FALSE, TRUE):
+        scene.show(wanted)
+    assert [("True", "ChecksPassed"), ("False", "CheckFailed"), ("True", "ChecksPassed")] == scene.server.written
+    assert scene.server.bodies[1]["message"] == FALSE.message
+    assert scene.server.conditions["Ready"] == {"type": "Ready", "status": "True"}
+
+
+def test_the_transition_time_moves_with_the_status_alone(scene: Scene) -> None:
+    other = Wanted("False", "CheckUnknown", "cni: unknown", "cni unknown")
+    for wanted in (TRUE, FALSE, other, TRUE):
+        scene.show(wanted)
+        scene.clock += 60
+    assert ["22:30:00", "22:31:00", "22:31:00", "22:33:00"] == [
+        body["lastTransitionTime"][11:-1] for body in scene.server.bodies
+    ]
+
+
+def test_another_message_waits_for_the_refresh(scene: Scene) -> None:
+    scene.show(FALSE)
+    scene.show(Wanted(FALSE.status, FALSE.reason, "other words", FALSE.identity))
+    assert len(scene.server.bodies) == 1
+    scene.wait(301)
+    assert ["other words"] == [body["message"] for body in scene.server.bodies[1:]]
+
+
+def test_an_hour_of_nothing_costs_a_refresh_every_five_minutes(scene: Scene) -> None:
+    scene.show(TRUE)
+    scene.wait(3600)
+    assert len(scene.server.bodies) <= 13
+    assert {("True", "ChecksPassed")} == set(scene.server.written)
+    assert len({body["lastTransitionTime"] for body in scene.server.bodies}) == 1
+
+
+def test_fifty_flips_without_an_api_server_are_one_write_after_it(scene: Scene) -> None:
+    scene.show(TRUE)
+    scene.server.failing = DOWN
+    for flip in range(50):
+        scene.publisher.show(TRUE if flip % 2 else FALSE)
+        scene.wait(36)
+    scene.show(FALSE)
+    scene.server.failing = None
+    before = len(scene.server.bodies)
+    scene.wait(10)
+    assert [("False", "CheckFailed")] == scene.server.written[before:]
+    assert scene.publisher.errors > 50
+
+
+def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
+    scene.server.failing = errors.TooManyRequests(path=PATH, status=429, retry_after_s=30)
+    scene.show(TRUE)
+    scene.wait(29)
+    assert scene.server.attempts == 1
+    scene.server.failing = None
+    scene.wait(2)
+    assert [("True", "ChecksPassed")] == scene.server.written
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(errors.NotFound(path=PATH, status=404, message='pods "p" not found'), id="404"),
+        pytest.param(
+            errors.Conflict(
+                path=PATH,
+                status=409,
+                message='Operation cannot be fulfilled on pods "p": Precondition failed: UID in precondition: a, '
+                "UID in object meta: b",
+            ),
+            id="409 uid",
+        ),
+        pytest.param(
+            errors.Invalid(path=PATH, status=422, message="metadata.uid: Invalid value: field is immutable"),
+            id="422 uid",
+        ),
+    ],
+)
+def test_a_pod_that_is_gone_is_left_alone(scene: Scene, failing: Exception) -> None:
+    scene.server.failing = failing
+    scene.show(TRUE)
+    assert scene.publisher.gone
+    scene.server.failing = None
+    scene.show(FALSE)
+    scene.wait(1000)
+    assert (1, []) == (scene.server.attempts, scene.server.bodies)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(errors.Conflict(path=PATH, status=409, message="try again"), id="a conflict"),
+        pytest.param(
+            errors.Conflict(path=PATH, status=409, message='Operation cannot be fulfilled on pods "fluid": changed'),
+            id="a conflict of a pod whose name holds uid",
+        ),
+        pytest.param(
+            errors.Invalid(path=PATH, status=422, message='pods "fluid" is forbidden: a policy denied the request'),
+            id="a policy's refusal of such a pod",
+        ),
+        pytest.param(errors.NotFound(path=PATH, status=404, message="<html>default backend"), id="a proxy's 404"),
+        pytest.param(
+            errors.NotFound(path=PATH, status=404, message="the server could not find the requested resource"),
+            id="a server that has no pods yet",
+        ),
+        pytest.param(errors.Forbidden(path=PATH, status=403), id="forbidden"),
+        pytest.param(errors.CredentialsInvalid("no token"), id="no token"),
+        pytest.param(errors.ServerError(path=PATH, status=500), id="500"),
+        pytest.param(errors.MalformedReply(path=PATH), id="a reply that is none"),
+    ],
+)
+def test_other_errors_are_tried_again(scene: Scene, failing: Exception) -> None:
+    scene.server.failing = failing
+    scene.show(TRUE)
+    scene.server.failing = None
+    scene.wait(10)
+    assert [("True", "ChecksPassed")] == scene.server.written
+
+
+def test_another_pod_of_the_same_name_is_never_written(scene: Scene) -> None:
+    scene.server.uid = "uid-2"
+    scene.show(TRUE)
+    assert (True, []) == (scene.publisher.gone, scene.server.bodies)
+
+
+def test_a_restart_keeps_the_transition_time(scene: Scene) -> None:
+    scene.show(TRUE)
+    scene.clock += 1000
+    scene.publisher = scene.new()
+    scene.show(TRUE)
+    first, second = scene.server.bodies
+    assert first == second
+
+
+def test_starting_is_held_for_two_seconds_after_a_start(scene: Scene) -> None:
+    scene.publisher._due = scene.clock + 2.0
+    scene.show(STARTING)
+    assert [] == scene.server.bodies
+    scene.show(TRUE)
+    assert [("True", "ChecksPassed")] == scene.server.written
+    slow = Scene()
+    slow.publisher._due = slow.clock + 2.0
+    slow.show(STARTING)
+    slow.wait(2.5)
+    assert [("False", "Starting")] == slow.server.written
+
+
+def test_stop_says_terminating_once_and_nothing_after_it(scene: Scene) -> None:
+    scene.publisher.start()
+    scene.publisher.show(TRUE)
+    scene.publisher.stop()
+    scene.publisher.stop()
+    scene.publisher.show(TRUE)
+    scene.publisher.turn()
+    assert scene.server.written[-1] == ("False", "Terminating")
+    assert [reason for _, reason in scene.server.written].count("Terminating") == 1
+
+
+def test_stop_leaves_a_pod_that_is_gone_alone(scene: Scene) -> None:
+    scene.server.failing = errors.NotFound(path=PATH, status=404, message='pods "p" not found')
+    scene.publisher.start()
+    scene.show(TRUE)
+    attempts = scene.server.attempts
+    scene.publisher.stop()
+    assert attempts == scene.server.attempts
+
+
+def test_stop_does_not_wait_for_a_name_that_does_not_resolve(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """getaddrinfo knows no deadline."""
+    release = threading.Event()
+
+    def hang(*_arguments: object, **_more: object) -> bytes:
+        release.wait(10)
+        raise DOWN
+
+    monkeypatch.setattr(scene.server, "patch", hang)
+    scene.publisher.start()
+    scene.publisher.show(TRUE)
+    begun = time.monotonic()
+    scene.publisher.stop()
+    took_s = time.monotonic() - begun
+    release.set()
+    assert took_s < 5

@@ -1,0 +1,107 @@
+import pytest
+
+from extender.cluster.heartbeat import Heartbeats
+
+B_GOES_ON = [("b", "1", 0), ("b", "2", 10), ("b", "3", 20)]
+
+
+def beats(*renewals, limit_s=20.0):
+    """Renewals are (node, renewTime, at)."""
+    result = Heartbeats(limit_s)
+    for node, renew_time, at in renewals:
+        result.saw(node, renew_time, 40.0, at)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("renewals", "contact", "expected"),
+    [
+        pytest.param([("a", "1", 0), ("b", "1", 0), ("b", "2", 10), ("b", "3", 20)], 20, set(), id="at the limit"),
+        pytest.param([("a", "1", 0), *B_GOES_ON], 20.1, {"a"}, id="one stops while another goes on"),
+        pytest.param([("a", "1", 0), ("a", "1", 15), *B_GOES_ON], 21, {"a"}, id="the same renewTime is no beat"),
+        pytest.param([("a", "9", 0), ("a", "1", 15), *B_GOES_ON], 21, set(), id="any change is, also backwards"),
+        pytest.param([("a", "1", 0), ("b", "1", 1)], 60, set(), id="none moves: the fault is not the nodes'"),
+        pytest.param([("a", "1", 0), ("b", "1", 5)], 5, set(), id="a silent watch ages nobody"),
+        pytest.param([], 100, set(), id="no Lease at all"),
+    ],
+)
+def test_lost(renewals, contact, expected):
+    assert expected == beats(*renewals).lost(contact)
+
+
+def test_off():
+    assert set() == beats(("a", "1", 0), ("b", "2", 99), limit_s=0).lost(100)
+
+
+def test_a_list_gives_all_a_fresh_grace():
+    known = beats(("a", "1", 0), ("b", "1", 15))
+    known.replace([("a", "1", 40.0), ("b", "1", 40.0)], 19)
+    known.saw("b", "2", 40.0, 29)
+    known.saw("b", "3", 40.0, 39)
+    assert set() == known.lost(39)
+    assert {"a"} == known.lost(39.1)
+
+
+def test_a_list_is_no_sign_of_life_of_a_lost_node():
+    known = beats(("a", "1", 0), ("c", "1", 0), *B_GOES_ON)
+    assert {"a", "c"} == known.lost(21)
+    known.replace([("a", "1", 40.0), ("b", "1", 40.0), ("c", "2", 40.0)], 22)
+    assert {"a"} == known.lost(22)
+
+
+def test_a_long_lease_has_a_longer_limit():
+    known = Heartbeats(20.0)
+    known.saw("slow", "1", 400.0, 0)
+    known.saw("fast", "1", 40.0, 99)
+    assert set() == known.lost(100)
+    for at in range(109, 150, 10):
+        known.saw("fast", f"at {at}", 40.0, at)
+    assert set() == known.lost(150)
+    assert {"slow"} == known.lost(150.1)
+
+
+def after_an_outage(*, ends_at, limit_s=20.0):
+    """Ten nodes renew every ten seconds, one each second, until nothing is written or seen from 10 to `ends_at`."""
+    known = beats(*((f"n{i}", "before", i) for i in range(10)), limit_s=limit_s)
+    known.saw("n0", "after", 40.0, ends_at)
+    return known
+
+
+@pytest.mark.parametrize("ends_at", [22, 30, 70, 3600])
+def test_the_end_of_an_outage_loses_nobody(ends_at):
+    """An API server comes back, or our watch of the Leases does: one kubelet must be the first."""
+    assert set() == after_an_outage(ends_at=ends_at).lost(ends_at)
+
+
+def test_who_does_not_come_back_after_an_outage_is_lost_a_limit_later():
+    known = after_an_outage(ends_at=70)
+    for i in range(1, 9):
+        known.saw(f"n{i}", "after", 40.0, 70 + i)
+    known.saw("n0", "again", 40.0, 80)
+    assert set() == known.lost(90)
+    assert {"n9"} == known.lost(90.1)
+
+
+def test_who_was_lost_before_an_outage_stays_lost_after_it():
+    known = beats(("a", "1", 0), ("c", "1", 1), *B_GOES_ON)
+    assert {"a"} == known.lost(21)
+    known.saw("b", "4", 40.0, 40)
+    assert {"a"} == known.lost(40)
+
+
+def test_nobody_is_lost_while_an_outage_begins():
+    """A bookmark is a contact, but no beat: n1 would be 22 s old by it."""
+    known = beats(*((f"n{i}", "before", i) for i in range(10)))
+    assert set() == known.lost(23)
+
+
+def test_a_lost_node_opens_when_no_lease_moves_any_more():
+    known = beats(("a", "1", 0), *B_GOES_ON)
+    assert ({"a"}, {"a"}, set()) == (known.lost(21), known.lost(40), known.lost(40.1))
+
+
+def test_age():
+    known = beats(("a", "1", 5))
+    assert (known.age_s("a", 8), known.age_s("a", 4), known.age_s("b", 8)) == (3.0, 0.0, None)
+    known.forget("a")
+    assert known.age_s("a", 8) is None

@@ -1,0 +1,74 @@
+import pytest
+
+from extender.policy.exempt import NOT_EXEMPT, Rules, exemption
+from kube.objects import OwnerReference
+
+RULES = Rules(
+    health_namespace="readygate-system",
+    health_daemon_set="readygate-agent",
+    namespaces=frozenset({"kube-system"}),
+    label="readygate.dev/exempt",
+)
+ONLY_HEALTH = Rules(health_namespace="gates", health_daemon_set="probe", daemon_set_pods=False)
+
+
+def daemon_set(name, *, api_version="apps/v1", kind="DaemonSet", controller=True):
+    return [OwnerReference(api_version=api_version, kind=kind, name=name, uid="u", controller=controller)]
+
+
+def cause(rules=RULES, *, namespace="default", labels=None, owners=None, priority_class="", priority=None):
+    return exemption(
+        rules, namespace=namespace, labels=labels, owners=owners, priority_class=priority_class, priority=priority
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "pod"),
+    [
+        pytest.param(NOT_EXEMPT, {}, id="an ordinary pod"),
+        pytest.param(
+            "health-pod",
+            {"namespace": "readygate-system", "owners": daemon_set("readygate-agent")},
+            id="X15: the health DaemonSet's pod",
+        ),
+        pytest.param("daemonset", {"owners": daemon_set("cni")}, id="X16: any DaemonSet's pod"),
+        pytest.param(NOT_EXEMPT, {"owners": daemon_set("cni", controller=False)}, id="X17: an owner, no controller"),
+        pytest.param(NOT_EXEMPT, {"owners": daemon_set("cni", controller=None)}, id="X17: controller not said"),
+        pytest.param(
+            NOT_EXEMPT, {"owners": daemon_set("cni", api_version="extensions/v1beta1")}, id="X17: wrong apiVersion"
+        ),
+        pytest.param(NOT_EXEMPT, {"owners": daemon_set("web", kind="ReplicaSet")}, id="another kind of owner"),
+        pytest.param(
+            NOT_EXEMPT,
+            {"labels": {"app.kubernetes.io/name": "readygate-agent"}},
+            id="X18: the health label in another namespace",
+        ),
+        pytest.param("readygate", {"namespace": "readygate-system"}, id="our own namespace"),
+        pytest.param("namespace", {"namespace": "kube-system"}, id="X19: an exempt namespace"),
+        pytest.param("label", {"labels": {"readygate.dev/exempt": "true"}}, id="X19: the opt-out label"),
+        pytest.param("label", {"labels": {"readygate.dev/exempt": ""}}, id="the opt-out label without a value"),
+        pytest.param(NOT_EXEMPT, {"labels": {"readygate.dev/exempt": "false"}}, id="opted out of opting out"),
+        pytest.param("system-critical", {"priority_class": "system-node-critical"}, id="critical by class"),
+        pytest.param("system-critical", {"priority": 2_000_000_000}, id="critical by number"),
+        pytest.param(NOT_EXEMPT, {"priority": 1_000_000_000}, id="the highest priority of a user"),
+    ],
+)
+def test_exemption(expected, pod):
+    assert expected == cause(**pod)
+
+
+@pytest.mark.parametrize(
+    ("expected", "pod"),
+    [
+        pytest.param("health-pod", {"namespace": "gates", "owners": daemon_set("probe")}, id="health pods stay exempt"),
+        pytest.param(
+            NOT_EXEMPT, {"namespace": "gates", "owners": daemon_set("other")}, id="others of its namespace not"
+        ),
+        pytest.param(
+            NOT_EXEMPT, {"owners": daemon_set("cni")}, id="X16: DaemonSets are held back when the option is off"
+        ),
+        pytest.param(NOT_EXEMPT, {"labels": {"": "x"}}, id="no opt-out label configured"),
+    ],
+)
+def test_exemption_switched_off(expected, pod):
+    assert expected == cause(ONLY_HEALTH, **pod)

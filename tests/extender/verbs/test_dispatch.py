@@ -1,0 +1,197 @@
+"""Answers of the application without a server or a network: caches and clock are fakes, the rest is real."""
+
+import json
+import threading
+
+import pytest
+
+from extender.process.app import create_app
+from extender.services import NOT_SYNCED, STALE, Services
+from extender.settings import parse
+from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from tests.contract.go_types import read_filter_result
+from tests.extender.builders import AGENT_LABELS, node, node_json, owner, pod
+
+
+class FakeCache:
+    synced = True
+
+    def __init__(self):
+        self.counters = {"relists": 3}
+        self.age = 0.0
+        self.alive = True
+
+    def age_s(self, _now):
+        return self.age
+
+    def healthy(self, _now):
+        return self.alive
+
+    def start(self):
+        self.alive = True
+
+    def stop(self):
+        self.alive = False
+
+
+class World:
+    def __init__(self, config=""):
+        self.now = 1000.0
+        self.services = Services(parse(config), None, now=lambda: self.now)
+        self.caches = {"pods": FakeCache(), "nodes": FakeCache(), "leases": FakeCache()}
+        self.services.watch_with(self.caches, required=("pods", "nodes"))
+        self.client = create_app(self.services).test_client()
+        self.services.start()
+
+    def filter(self, names=None, *, pod=None, nodes=None, **fields):
+        body = {"Pod": {"metadata": {"name": "p", "namespace": "default"}} if pod is None else pod}
+        response = self.client.post("/filter", json=body | {"Nodes": nodes, "NodeNames": names} | fields)
+        assert response.status_code == 200
+        return read_filter_result(response.data)
+
+
+@pytest.fixture
+def unsynced():
+    world = World()
+    yield world
+    world.services.stop()
+
+
+@pytest.fixture
+def world(unsynced):
+    world = unsynced
+    world.services.index.replace_nodes([node(name) for name in ("h1", "h2", "u1", "m1")])
+    world.services.index.replace_pods([pod("h1"), pod("h2"), pod("u1", Ready="False")])
+    return world
+
+
+def test_survivors_and_reasons(world):
+    result = world.filter(["h2", "u1", "x1", "h1", "m1"])
+    assert result.NodeNames == ["h2", "h1"]
+    assert (result.FailedAndUnresolvableNodes) == {
+        "u1": CLOSED_NOT_READY,
+        "x1": CLOSED_NO_HEALTH_POD,
+        "m1": CLOSED_NO_HEALTH_POD,
+    }
+
+
+@pytest.mark.parametrize(
+    ("age", "error"),
+    [pytest.param(70.0, "", id="bookmarks come once a minute"), pytest.param(120.1, STALE, id="beyond the limit")],
+)
+@pytest.mark.parametrize("cache", ["pods", "nodes"])
+def test_x22_a_stale_cache(world, cache, age, error):
+    world.caches[cache].age = age
+    assert error == world.filter(["h1"]).Error
+    assert (503 if error else 200) == world.client.get("/readyz").status_code
+    assert world.client.get("/livez").status_code == 200
+
+
+def test_leases_that_are_stale_stop_nothing(world):
+    world.caches["leases"].age = float("inf")
+    assert world.filter(["h1"]).NodeNames == ["h1"]
+    assert world.client.get("/readyz").json["caches"]["leases"] == {"synced": True, "ageSeconds": None}
+
+
+def test_x21_not_synced(unsynced):
+    assert unsynced.filter(["h1"]).Error == NOT_SYNCED
+    assert (unsynced.client.get("/readyz").status_code, unsynced.client.get("/livez").status_code) == (503, 200)
+
+
+@pytest.mark.parametrize(
+    "exempt_pod",
+    [
+        {"metadata": {"namespace": "readygate-system", "labels": AGENT_LABELS, "ownerReferences": [owner()]}},
+        {"metadata": {"namespace": "kube-system"}},
+        {"metadata": {"namespace": "default"}, "spec": {"priorityClassName": "system-node-critical"}},
+    ],
+    ids=["a health pod", "kube-system", "system-critical"],
+)
+def test_x20_an_exempt_pod_passes_though_not_synced(unsynced, exempt_pod):
+    result = unsynced.filter(["u1", "x1"], pod=exempt_pod)
+    assert (result.NodeNames, result.FailedAndUnresolvableNodes) == (["u1", "x1"], {})
+
+
+@pytest.mark.parametrize("names", [[""], ["h1", ""], ["u1", ""]])
+@pytest.mark.parametrize("namespace", ["default", "kube-system"])
+def test_x28_an_empty_name_is_never_echoed(world, names, namespace):
+    result = world.filter(names, pod={"metadata": {"namespace": namespace}})
+    assert (result.NodeNames, bool(result.Error)) == (None, True)
+
+
+def test_x11_both_shapes_are_answered_alike(world):
+    items = [node_json(name) for name in ("u1", "h2", "h1", "h2")]
+    result = world.filter(["h1", "x1", "h2"], nodes={"metadata": {}, "items": items})
+    assert result.NodeNames == ["h1", "h2"]
+    assert [item["metadata"]["name"] for item in result.Nodes.items] == ["h1", "h2"]
+    assert sorted(result.FailedAndUnresolvableNodes) == ["u1", "x1"]
+
+
+def test_a_refusal_is_remembered_and_its_release_rings(world):
+    rung = []
+    world.services.index._on_release = rung.append
+    world.filter(["h1", "u1"])
+    world.services.index.upsert_pod(pod("u1"))
+    assert rung == ["u1"]
+
+
+def test_an_exempt_pod_refuses_nothing(world):
+    rung = []
+    world.services.index._on_release = rung.append
+    world.filter(["u1"], pod={"metadata": {"namespace": "kube-system"}})
+    world.services.index.upsert_pod(pod("u1"))
+    assert rung == []
+
+
+def test_livez_names_what_is_stuck(world):
+    world.caches["pods"].alive = False
+    response = world.client.get("/livez")
+    assert (response.status_code, "pods" in response.json["stuck"]) == (503, True)
+
+
+def test_x58_metrics_have_no_series_per_node_or_pod(world):
+    world.filter(["h1", "u1", "x1"])
+    world.client.post("/filter", data=b"[")
+    text = world.client.get("/metrics").text
+    assert 'readygate_requests_total{result="answered",verb="filter"} 1.0' in text
+    assert 'readygate_requests_total{result="malformed",verb="filter"} 1.0' in text
+    assert f'readygate_refused_nodes_total{{reason="{CLOSED_NOT_READY}"}} 1.0' in text
+    assert 'readygate_nodes{verdict="open"} 2.0' in text
+    assert 'readygate_cache_events_total{cache="pods",event="relists"} 3.0' in text
+    assert not [line for line in text.splitlines() if "u1" in line or "agent-" in line]
+
+
+def test_the_nodes_with_their_evidence(world):
+    world.now += 5
+    world.services.index.upsert_pod(pod("h1", Ready="False", NodeHealthy="False"))
+    world.now += 2
+    answer = world.client.get("/api/v1/nodes").json
+    assert answer["nodes"][0] == {
+        "node": "h1",
+        "open": False,
+        "reason": "node(s) reported unhealthy by the readygate agent",
+        "sinceSeconds": 2.0,
+        "pod": "readygate-system/agent-h1",
+        "evidence": "R: m",
+        "heartbeatAgeSeconds": None,
+    }
+    assert [entry["sinceSeconds"] for entry in answer["nodes"]] == [2.0, 7.0, 7.0, 7.0]
+
+
+def test_a_fault_of_ours_is_one_fixed_sentence(world, monkeypatch):
+    monkeypatch.setattr(world.services, "blind", lambda: 1 / 0)
+    response = world.client.get("/readyz")
+    assert (response.status_code, json.loads(response.data)) == (500, {"Error": "internal error"})
+
+
+def test_stop_may_be_called_without_start_and_twice():
+    services = Services(parse(""), None)
+    services.stop()
+    services.start()
+    services.stop()
+    services.stop()
+    assert "clock" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_wait_for_the_first_sync_ends_when_it_is_given_up(unsynced):
+    assert not unsynced.services.wait_synced(60, give_up=lambda: True)
