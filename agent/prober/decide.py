@@ -1,7 +1,26 @@
 """May we probe now, and what does a result change? Pure; the rows of kubelet's doProbe (pkg/kubelet/prober/worker.go).
 
-`before_probe` is what happens up to the probe itself, `after_probe` what its result changes. Both return the next state
-of the worker and the writes to the result cache, in order; the worker carries them out.
+The table, first match wins: the case, whether the worker lives on, what happens. `before_probe` is D1 to D10,
+`after_probe` D12 to D16. Both return the next state of the worker and the writes to the result cache, in order; the
+worker carries them out.
+
+    D0   anything raises                                stays      nothing
+    D1   the status manager has no status of the pod    stays      nothing
+    D2   the pod's phase is Failed or Succeeded         ends       nothing
+    D3   no status of the container, or one without id  stays      nothing
+    D4   the container id is a new one                  read on    old result removed, first one written, hold ended
+    D5   on hold                                        stays      nothing
+    D6   the container does not run                     by policy  Failure is written; who may restart stays
+    D7   the pod is being deleted; liveness or startup  ends       Success is written
+    D8   started less than the initial delay ago        stays      nothing
+    D9   it has started; startup                        stays      nothing
+    D10  it has not started; liveness or readiness      stays      nothing
+    D11  the probe errors                               stays      nothing, nor is it counted
+    D12  the probe gives a result                       read on    equal results in a row are counted
+    D13  fewer of them than the threshold               stays      nothing
+    D14  else                                           read on    the result is written
+    D15  liveness failed, or startup gave any result    stays      on hold until a new id comes, count 0
+    D16  else                                           stays      nothing more
 """
 
 from dataclasses import dataclass, replace
@@ -58,13 +77,12 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`keep`: does the worker live on? `probe`: shall it probe now? `row`: the row of the table that decided."""
+    """`keep`: does the worker live on? `probe`: shall it probe now?"""
 
     state: WorkerState
     writes: tuple[Remove | Set, ...] = ()
     keep: bool = True
     probe: bool = False
-    row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +139,32 @@ def before_probe(
 ) -> Step:
     """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one."""
     if status is None:
-        return Step(state, row="D1")
+        return Step(state)
     if status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
-        return Step(state, keep=False, row="D2")
+        return Step(state, keep=False)
     container = find_container_status(status, target.container.name)
     if container is None:
-        return Step(state, row="D3")
+        return Step(state)
     writes: tuple[Remove | Set, ...] = ()
     if container.container_id != state.container_id:
         state, writes = _adopt(state, target, container, manager_start, gates)
     if state.on_hold:
-        return Step(state, writes, row="D5")
+        return Step(state, writes)
     running = container.state
     if not isinstance(running, ContainerRunning):
         if state.container_id:
             writes += (Set(state.container_id, Result.FAILURE),)
-        return Step(state, writes, keep=_stays(target, status, container, gates), row="D6")
+        return Step(state, writes, keep=_stays(target, status, container, gates))
     if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
-        return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False, row="D7")
+        return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
     if running.started_at is not None and int(now - running.started_at) < delay_s:
-        return Step(state, writes, row="D8")
+        return Step(state, writes)
     if container.started and target.type is ProbeType.STARTUP:
-        return Step(state, writes, row="D9")
+        return Step(state, writes)
     if not container.started and target.type is not ProbeType.STARTUP:
-        return Step(state, writes, row="D10")
-    return Step(state, writes, probe=True, row="D11")
+        return Step(state, writes)
+    return Step(state, writes, probe=True)
 
 
 def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
@@ -160,12 +178,12 @@ def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
     )
     state = replace(state, streak=streak)
     if not stable:
-        return Step(state, row="D13")
+        return Step(state)
     write = Set(state.container_id, result)
     if target.type is ProbeType.STARTUP or (target.type is ProbeType.LIVENESS and result is Result.FAILURE):
         # The container will be restarted, or has started: no probe until there is a new one (#21751, #117153).
-        return Step(replace(state, on_hold=True, streak=replace(streak, run=0)), (write,), row="D15")
-    return Step(state, (write,), row="D14")
+        return Step(replace(state, on_hold=True, streak=replace(streak, run=0)), (write,))
+    return Step(state, (write,))
 
 
 def _adopt(

@@ -1,4 +1,4 @@
-"""What follows from a line, an error, an end: the pure table behind rules W4 to W9 and W12."""
+"""What follows from a line, an error, an end: the pure table behind rules LW4 to LW9 and LW12."""
 
 import hypothesis.strategies as st
 import pytest

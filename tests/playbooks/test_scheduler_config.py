@@ -19,7 +19,7 @@ VOLUME = {
     "readOnly": True,
     "pathType": "Directory",
 }
-V4, V3 = "kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"
+V1BETA4, V1BETA3 = "kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"
 
 
 def slurped(document: Any) -> dict[str, str]:
@@ -47,11 +47,11 @@ def clustered(scheduler: dict[str, Any] | None, version: str, wanted: str) -> di
 @pytest.mark.parametrize(
     ("scheduler", "version", "expected"),
     [
-        pytest.param({}, V4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="as kubeadm made it"),
-        pytest.param(None, V4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="without a section"),
+        pytest.param({}, V1BETA4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="as kubeadm made it"),
+        pytest.param(None, V1BETA4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="without a section"),
         pytest.param(
             {"extraArgs": [{"name": "v", "value": "2"}, {"name": "v", "value": "3"}], "extraEnvs": [{"name": "A"}]},
-            V4,
+            V1BETA4,
             {
                 "extraArgs": [{"name": "v", "value": "2"}, {"name": "v", "value": "3"}, OURS_LISTED],
                 "extraEnvs": [{"name": "A"}],
@@ -61,13 +61,13 @@ def clustered(scheduler: dict[str, Any] | None, version: str, wanted: str) -> di
         ),
         pytest.param(
             {"extraArgs": [{"name": "config", "value": EARLIER}], "extraVolumes": [VOLUME]},
-            V4,
+            V1BETA4,
             {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]},
             id="an earlier configuration of ours gives way",
         ),
         pytest.param(
             {"extraArgs": {"v": "2", "config": EARLIER}},
-            V3,
+            V1BETA3,
             {"extraArgs": {"v": "2", "config": FILE}, "extraVolumes": [VOLUME]},
             id="v1beta3 keeps arguments as a mapping",
         ),
@@ -80,11 +80,13 @@ def test_registration(scheduler, version, expected):
 @pytest.mark.parametrize(
     ("scheduler", "version"),
     [
-        pytest.param({}, V4, id="as kubeadm made it"),
-        pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, V4, id="with an argument"),
-        pytest.param({"extraArgs": {"v": "2"}}, V3, id="with an argument, v1beta3"),
-        pytest.param({"extraVolumes": [{**VOLUME, "name": "other"}]}, V4, id="with a volume"),
-        pytest.param({"extraArgs": [{"name": "config", "value": "/etc/own.yaml"}]}, V4, id="with a file of their own"),
+        pytest.param({}, V1BETA4, id="as kubeadm made it"),
+        pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, V1BETA4, id="with an argument"),
+        pytest.param({"extraArgs": {"v": "2"}}, V1BETA3, id="with an argument, v1beta3"),
+        pytest.param({"extraVolumes": [{**VOLUME, "name": "other"}]}, V1BETA4, id="with a volume"),
+        pytest.param(
+            {"extraArgs": [{"name": "config", "value": "/etc/own.yaml"}]}, V1BETA4, id="with a file of their own"
+        ),
     ],
 )
 def test_taking_it_out_again_leaves_what_was_there(scheduler, version):
@@ -118,13 +120,13 @@ def test_kubeadm_is_told_the_address_of_the_host_and_its_name(endpoint, expected
     value = expression(
         {
             "__readygate_scheduler_config_configmap": {
-                "stdout": json.dumps({"data": {"ClusterConfiguration": f"apiVersion: {V4}"}})
+                "stdout": json.dumps({"data": {"ClusterConfiguration": f"apiVersion: {V1BETA4}"}})
             },
             "__readygate_scheduler_config_apiserver": slurped({"metadata": {"annotations": {annotation: endpoint}}}),
         }
     )
     assert plain(value("__readygate_scheduler_config_wanted_init")) == {
-        "apiVersion": V4,
+        "apiVersion": V1BETA4,
         "kind": "InitConfiguration",
         "nodeRegistration": {"name": "control-1"},
         "localAPIEndpoint": {"advertiseAddress": expected},

@@ -1,4 +1,4 @@
-"""Rules W1 to W9 and W12 of a watch cache, each as a dialogue with a scripted server over a real socket."""
+"""Rules LW1 to LW9 and LW12 of a watch cache, each as a dialogue with a scripted server over a real socket."""
 
 import itertools
 import json
@@ -20,14 +20,14 @@ def page_query(request) -> dict:
     return {name: value for name, value in request.query.items() if name != "continue"}
 
 
-def test_w1_every_list_is_a_quorum_read_in_pages_of_500_and_then_of_100(api):
+def test_lw1_every_list_is_a_quorum_read_in_pages_of_500_and_then_of_100(api):
     with following(api) as it:
         api.error_watches(410, "Expired")
         wait_until(lambda: len(it.lists) == 2, "the second list")
     assert [page_query(r) for r in it.lists] == [{"limit": "500"}, {"limit": "100"}]
 
 
-def test_w2_all_pages_of_a_list_make_one_replacement(api):
+def test_lw2_all_pages_of_a_list_make_one_replacement(api):
     for i in range(1003):
         api.put(node(f"n{i:04}"))
     with following(api) as it:
@@ -35,7 +35,7 @@ def test_w2_all_pages_of_a_list_make_one_replacement(api):
     assert (len(it.lists), [(verb, len(names)) for verb, names in it.store.calls]) == (3, [("replace", 1003)])
 
 
-def test_w2_a_page_that_expired_is_followed_by_one_list_in_one_piece(api):
+def test_lw2_a_page_that_expired_is_followed_by_one_list_in_one_piece(api):
     for i in range(501):
         api.put(node(f"n{i:03}"))
     api.answer_next(200, body=api_page(api, 500, "token-of-old"))
@@ -55,7 +55,7 @@ def api_page(api: FakeApiServer, count: int, more: str) -> bytes:
     return json.dumps({"kind": "NodeList", "metadata": meta, "items": api.objects("Node")[:count]}).encode()
 
 
-def test_w3_what_was_deleted_while_cut_off_is_gone_after_the_next_list_in_one_step(api):
+def test_lw3_what_was_deleted_while_cut_off_is_gone_after_the_next_list_in_one_step(api):
     api.put(node("kept"))
     api.put(node("lost"))
     with following(api) as it:
@@ -66,7 +66,7 @@ def test_w3_what_was_deleted_while_cut_off_is_gone_after_the_next_list_in_one_st
     assert it.store.calls == [("replace", ["kept", "lost"]), ("replace", ["kept"])]
 
 
-def test_w4_the_watch_starts_at_the_list_and_asks_for_bookmarks_and_a_spread_end(api):
+def test_lw4_the_watch_starts_at_the_list_and_asks_for_bookmarks_and_a_spread_end(api):
     with following(api, random=lambda: 0.5) as it:
         pass
     wanted = {"watch": "1", "resourceVersion": "1000", "allowWatchBookmarks": "true", "timeoutSeconds": "450"}
@@ -84,7 +84,7 @@ def test_w4_the_watch_starts_at_the_list_and_asks_for_bookmarks_and_a_spread_end
         ),
     ],
 )
-def test_w4_a_watch_that_ends_goes_on_at_the_last_version_at_once(api, end):
+def test_lw4_a_watch_that_ends_goes_on_at_the_last_version_at_once(api, end):
     with following(api) as it:
         last = api.put(node("a"))["metadata"]["resourceVersion"]
         it.wait_version(int(last))
@@ -112,7 +112,7 @@ def not_decodable(api, _):
 
 
 @pytest.mark.parametrize("event", [unknown_type, bookmark, refused_by_the_store, not_decodable])
-def test_w5_the_version_moves_on_with(api, event):
+def test_lw5_the_version_moves_on_with(api, event):
     with following(api) as it:
         event(api, it)
         it.wait_version(2000)
@@ -141,7 +141,7 @@ def next_step(it) -> str:
         pytest.param(403, "Forbidden", ANEW, id="anything else"),
     ],
 )
-def test_w6_after_an_error_event_it_backs_off_and(api, code, reason, expected):
+def test_lw6_after_an_error_event_it_backs_off_and(api, code, reason, expected):
     with following(api) as it:
         api.error_watches(code, reason)
         assert (expected, [0.8]) == (next_step(it), it.pauses[:1])
@@ -157,13 +157,13 @@ def test_w6_after_an_error_event_it_backs_off_and(api, code, reason, expected):
         pytest.param(301, ANEW, id="a redirect"),
     ],
 )
-def test_w6_a_watch_refused_on_opening_backs_off_and(api, code, expected):
+def test_lw6_a_watch_refused_on_opening_backs_off_and(api, code, expected):
     api.answer_next(code, watch=True)
     with following(api) as it:
         assert (expected, [0.8]) == (next_step(it), it.pauses)
 
 
-def test_w6_a_refused_connection_leads_to_no_list(api):
+def test_lw6_a_refused_connection_leads_to_no_list(api):
     with following(api) as it:
         api.put(node("a"))
         it.wait_version(api.version)
@@ -174,7 +174,7 @@ def test_w6_a_refused_connection_leads_to_no_list(api):
         assert len(it.lists) == 1
 
 
-def test_w6_what_the_server_asked_for_is_waited_for(api):
+def test_lw6_what_the_server_asked_for_is_waited_for(api):
     api.answer_next(503, retry_after="7", watch=False)
     with following(api) as it:
         api.error_watches(429, "TooManyRequests", retry_after_s=9)
@@ -182,14 +182,14 @@ def test_w6_what_the_server_asked_for_is_waited_for(api):
     assert it.pauses == [7.0, 9.0]
 
 
-def test_w7_the_pauses_double_to_their_cap(api):
+def test_lw7_the_pauses_double_to_their_cap(api):
     api.answer_next(500, watch=False, times=8)
     with following(api, now=itertools.count().__next__) as it:
         pass
     assert it.pauses == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
-def test_w8_a_watch_that_ends_at_once_with_no_event_backs_off_and_lists(api):
+def test_lw8_a_watch_that_ends_at_once_with_no_event_backs_off_and_lists(api):
     with following(api) as it:
         api.end_watches()
         assert (next_step(it), it.pauses[:1], it.reflector.counters["errors.VeryShortWatch"]) == (ANEW, [0.8], 1)
@@ -207,7 +207,7 @@ def test_w8_a_watch_that_ends_at_once_with_no_event_backs_off_and_lists(api):
         pytest.param([], id="a list"),
     ],
 )
-def test_w9_an_event_is_skipped_and_the_stream_goes_on_when_its_object_is(api, value):
+def test_lw9_an_event_is_skipped_and_the_stream_goes_on_when_its_object_is(api, value):
     with following(api) as it:
         api.emit(None, "ADDED", value)
         api.put(node("good"))
@@ -220,7 +220,7 @@ def test_w9_an_event_is_skipped_and_the_stream_goes_on_when_its_object_is(api, v
     ) == ({"good": "1001"}, 1, 1, [])
 
 
-def test_w9_an_object_of_a_list_that_cannot_be_decoded_is_left_out(api):
+def test_lw9_an_object_of_a_list_that_cannot_be_decoded_is_left_out(api):
     api.put(node("good"))
     api.put(node("bad", spec={"unschedulable": "yes"}))
     with following(api) as it:
@@ -229,7 +229,7 @@ def test_w9_an_object_of_a_list_that_cannot_be_decoded_is_left_out(api):
 
 
 @pytest.mark.parametrize("name", [b'"\xff"', b"7"], ids=["not UTF-8", "a number"])
-def test_w9_an_object_of_a_list_whose_name_is(api, name):
+def test_lw9_an_object_of_a_list_whose_name_is(api, name):
     good = b'{"metadata":{"name":"good","resourceVersion":"7"}}'
     bad = b'{"metadata":{"name":' + name + b',"resourceVersion":"8"}}'
     api.answer_next(
@@ -240,14 +240,14 @@ def test_w9_an_object_of_a_list_whose_name_is(api, name):
     assert (it.store.versions, it.reflector.counters["skipped"]) == ({"good": "7"}, 1)
 
 
-def test_w9_a_table_in_answer_to_a_list_is_an_error(api):
+def test_lw9_a_table_in_answer_to_a_list_is_an_error(api):
     api.answer_next(200, body=b'{"kind":"Table","metadata":{"resourceVersion":"7"},"rows":[]}')
     with following(api) as it:
         pass
     assert (it.reflector.counters["errors.MalformedReply"], len(it.lists)) == (1, 2)
 
 
-def test_w9_a_deletion_that_cannot_be_decoded_is_not_forgotten(api):
+def test_lw9_a_deletion_that_cannot_be_decoded_is_not_forgotten(api):
     api.put(node("bad"))
     with following(api) as it:
         api.hold_events()
@@ -258,13 +258,13 @@ def test_w9_a_deletion_that_cannot_be_decoded_is_not_forgotten(api):
     assert it.pauses == [0.8]
 
 
-def test_w9_a_line_that_is_not_json_leads_to_a_new_list(api):
+def test_lw9_a_line_that_is_not_json_leads_to_a_new_list(api):
     with following(api) as it:
         api.emit_bytes(None, b'{"type":"ADDED","object":{"kind":"No\xff\n')
         assert (next_step(it), it.pauses) == (ANEW, [0.8])
 
 
-def test_w12_an_event_from_the_past_changes_nothing(api):
+def test_lw12_an_event_from_the_past_changes_nothing(api):
     api.put(node("a"))
     with following(api) as it:
         api.emit(None, "DELETED", {"kind": "Node", "metadata": {"name": "a", "resourceVersion": "999"}})
@@ -273,7 +273,7 @@ def test_w12_an_event_from_the_past_changes_nothing(api):
     assert it.store.versions == {"a": "1001", "b": "1002"}
 
 
-def test_w12_a_list_from_the_past_is_not_taken_over(api):
+def test_lw12_a_list_from_the_past_is_not_taken_over(api):
     api.put(node("a"))
     with following(api) as it:
         api.rewind(500)
@@ -282,7 +282,7 @@ def test_w12_a_list_from_the_past_is_not_taken_over(api):
         assert (it.reflector.resource_version, len(it.store.calls)) == ("1001", 1)
 
 
-def test_w12_a_server_set_back_for_good_is_believed_in_the_end(api):
+def test_lw12_a_server_set_back_for_good_is_believed_in_the_end(api):
     with following(api, now=itertools.count(step=REWIND_LIMIT_S / 20).__next__) as it:
         api.rewind(500)
         api.error_watches(410, "Expired")

@@ -17,7 +17,7 @@ def test_t1_somebody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert Outcome(HandlerResult.SUCCESS) == tcp_connect("127.0.0.1", port, 1)
-        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("", port, 1), "Q8: an empty host is this one"
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("", port, 1), "an empty host is this machine"
         assert Outcome(HandlerResult.SUCCESS) == tcp_connect("localhost", port, 1)
     expected = Outcome(FAILURE, f"dial tcp 127.0.0.1:{port}: connect: connection refused")
     assert expected == tcp_connect("127.0.0.1", port, 1)

@@ -228,11 +228,11 @@ def test_w54_a_new_container_takes_the_old_result_away() -> None:
 RESTART = [
     pytest.param(row, gates, age, sidecar, probe_type, expected, id=f"{row} {probe_type} {words}")
     for row, gates, age, sidecar, expects, words in [
-        ("W66-68", GATE_ON, OLD, False, (S, F, U), "gate on, old app"),
-        ("W69-71", GATE_ON, YOUNG, False, (S, F, U), "gate on, young app"),
-        ("W72-74", None, OLD, False, (None, None, None), "old app"),
-        ("W75-77", None, YOUNG, False, (S, F, U), "young app"),
-        ("W78-80", None, OLD, True, (None, None, S), "old sidecar"),
+        ("W66-W68", GATE_ON, OLD, False, (S, F, U), "gate on, old app"),
+        ("W69-W71", GATE_ON, YOUNG, False, (S, F, U), "gate on, young app"),
+        ("W72-W74", None, OLD, False, (None, None, None), "old app"),
+        ("W75-W77", None, YOUNG, False, (S, F, U), "young app"),
+        ("W78-W80", None, OLD, True, (None, None, S), "old sidecar"),
     ]
     for probe_type, expected in zip(ALL_TYPES, expects, strict=True)
 ]

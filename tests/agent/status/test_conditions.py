@@ -116,7 +116,7 @@ def test_containers_ready(pod, statuses, phase, expected):
 
 @pytest.mark.parametrize(("pod", "statuses", "phase", "expected"), CONTAINERS_READY)
 def test_ready_follows_containers_ready_without_gates(pod, statuses, phase, expected):
-    """Rows Y1 to Y7 are K1 to K7 under the type Ready."""
+    """Rows Y1-Y7 are K1-K7 under the type Ready."""
     made = conditions.ready_condition(pod, None, (), statuses, phase)
     assert ("Ready", *expected) == (made.type, *words(made))
 
@@ -349,7 +349,7 @@ def api_status(*, ready_word, gate="True", message=""):
     ("pod", "status", "expected"),
     [
         pytest.param(make_pod("app"), api_status(ready_word="False"), False, id="no gates"),
-        pytest.param(GATED, api_status(ready_word="True"), False, id="agrees, with a sidecar"),
+        pytest.param(GATED, api_status(ready_word="True"), False, id="S102 agrees, with a sidecar"),
         pytest.param(GATED, api_status(ready_word="False"), True, id="gate turned True"),
         pytest.param(GATED, api_status(ready_word="True", gate="False"), True, id="gate turned False"),
         pytest.param(GATED, PodStatus(), False, id="no Ready condition yet"),

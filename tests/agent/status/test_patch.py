@@ -15,7 +15,7 @@ STATUS = make_status(
     container_statuses=(ContainerStatus("container1", ready=True), ContainerStatus("container2", ready=True)),
     message="Message",
 )
-PT1 = (
+READY_FALSE = (
     b'{"metadata":{"uid":"myuid"},"status":{"$setElementOrder/conditions":[{"type":"Ready"},{"type":"PodScheduled"}],'
     b'"conditions":[{"status":"False","type":"Ready"}]}}'
 )
@@ -36,7 +36,7 @@ INIT = (
         ),
         pytest.param(
             replace(STATUS, conditions=(condition("Ready", "False"), condition("PodScheduled"))),
-            PT1,
+            READY_FALSE,
             id="S94 condition",
         ),
         pytest.param(

@@ -1,0 +1,101 @@
+"""A case that the code or a test names by its row, as W14 or X54, stands in a table of docs/, once and truly."""
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agent.prober import decide
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ("docs/kubelet-parity.md", "docs/extender-contract.md")
+
+ROW = re.compile(r"\b([A-Z]{1,2})(\d{1,3})(?:-\1(\d{1,3}))?\b")  # W14, or W55-W57 for three of them
+CELL = re.compile(r"\| ([A-Z]{1,2}\d[-A-Z\d]*) \| ")
+LINTER = re.compile(r"# (?:ruff: )?noqa.*")  # the linter's rules have names of the same shape
+TEST_NAME = re.compile(r"test((?:_[a-z]{1,2}\d{1,3})+)_")
+OPEN = ("*Not built", "*Not covered")
+
+
+def ids(text: str) -> list[str]:
+    """Each id of a text, ranges taken apart."""
+    return [
+        f"{prefix}{number}"
+        for prefix, first, last in ROW.findall(text)
+        for number in range(int(first), int(last or first) + 1)
+    ]
+
+
+def names_rows(path: Path) -> set[str]:
+    """The ids that a file of Python mentions: in texts, comments, and names of tests."""
+    source = path.read_text()
+    found = set(ids(LINTER.sub("", source)))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (match := TEST_NAME.match(node.name)):
+            found |= set(ids(match[1].upper().replace("_", " ")))
+    return found
+
+
+def rows() -> list[tuple[str, str]]:
+    """(id, line) of each row of the documents."""
+    lines = [line for document in DOCUMENTS for line in (ROOT / document).read_text().splitlines()]
+    return [(row, line) for line in lines if (cell := CELL.match(line)) for row in ids(cell[1])]
+
+
+@pytest.fixture(scope="module")
+def mentioned() -> dict[str, list[str]]:
+    """By id: the files that mention it."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, list[str]] = {}
+    for name in tracked.stdout.split():
+        path = ROOT / name
+        if path != Path(__file__) and path.exists():
+            for row in names_rows(path):
+                found.setdefault(row, []).append(name)
+    return found
+
+
+def test_each_row_that_code_or_tests_name_is_in_a_table(mentioned: dict[str, list[str]]) -> None:
+    known = {row for row, _ in rows()}
+    assert {row: files for row, files in mentioned.items() if row not in known} == {}, f"add them to {DOCUMENTS}"
+
+
+def test_no_row_stands_twice() -> None:
+    assert [row for row, count in Counter(row for row, _ in rows()).items() if count > 1] == []
+
+
+def test_a_row_is_named_by_a_test_or_says_that_none_does(mentioned: dict[str, list[str]]) -> None:
+    unnamed = {row for row, line in rows() if not any(word in line for word in OPEN)} - set(mentioned)
+    assert sorted(unnamed) == [], "name the row in its test, or write *Not covered* into it"
+
+
+def test_a_row_that_a_test_names_is_not_called_open(mentioned: dict[str, list[str]]) -> None:
+    assert {row: mentioned[row] for row, line in rows() if any(w in line for w in OPEN) and row in mentioned} == {}
+
+
+def test_the_rows_of_doprobe_are_the_same_in_the_docstring_and_in_the_document() -> None:
+    docstring = re.findall(r"^    (D\d+) +(.+?)  +(.+?)  +(.+)$", decide.__doc__ or "", re.MULTILINE)
+    document = [tuple(line.strip("| ").split(" | ")) for row, line in rows() if row.startswith("D")]
+    assert document == docstring
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("W14", ["W14"]),
+        ("S65 S99 of a pod", ["S65", "S99"]),
+        ("PH10-PH12", ["PH10", "PH11", "PH12"]),
+        ("HTTP200, x1, v1beta4, C_4, A100B, W1234", []),
+    ],
+)
+def test_what_is_an_id(text: str, expected: list[str]) -> None:
+    assert expected == ids(text)
