@@ -90,10 +90,35 @@ def test_the_contract_holds_words_only() -> None:
     assert imports(ROOT / "kube/contract.py") == set()
 
 
+FILE_LIMIT_LINES = 400
+FUNCTION_LIMIT_LINES = 72
+PACKAGE_TEXT_LINES = 8  # what the room is, what it guarantees, who may import it
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split()]
+
+
 def test_no_file_is_two_rooms() -> None:
-    tracked = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
-    lengths = {name: len((ROOT / name).read_text().splitlines()) for name in tracked.stdout.split()}
-    assert {name: length for name, length in lengths.items() if length > 400} == {}
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in tracked()}
+    assert {name: length for name, length in lengths.items() if length > FILE_LIMIT_LINES} == {}
+
+
+def test_no_function_is_longer_than_a_screen_and_a_half() -> None:
+    found = {
+        f"{name_of(path)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in tracked()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {name: length for name, length in found.items() if length > FUNCTION_LIMIT_LINES} == {}
+
+
+@pytest.mark.parametrize("package", [p for p in PRODUCT if p.name == "__init__.py"], ids=name_of)
+def test_each_package_says_what_it_is_what_it_guarantees_and_who_may_import_it(package: Path) -> None:
+    text = ast.get_docstring(ast.parse(package.read_text())) or ""
+    assert (True, True) == (len(text.splitlines()) >= PACKAGE_TEXT_LINES, bool(re.search(r"[Ii]mport", text)))
 
 
 CLOSED_REASONS = [value for name, value in vars(contract).items() if name.startswith("CLOSED_")]
