@@ -40,7 +40,7 @@ bench: venv ## measure and print a table, save build/bench.json
 	@$(VENV)/python -m tests.bench
 
 image: venv ## the container image as an archive under build/
-	@$(VENV)/python -m tests.testbed.images
+	@$(VENV)/python -m images.build
 
 lock: venv ## renew requirements.lock from pyproject.toml
 	@$(VENV)/python -m pip install --quiet 'uv>=0.9,<1'

@@ -55,8 +55,8 @@ LINT = [
     ),
 ]
 FAST = [Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests")]
-BINARIES = Step("binaries", [PYTHON, "-m", "tests.testbed.binaries"], "Kubernetes, built once and cached")
-PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.packages"], "system packages of ring 3")
+BINARIES = Step("binaries", [PYTHON, "-m", "tests.testbed.shared.binaries"], "Kubernetes, built once and cached")
+PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.hosts.packages"], "system packages of ring 3")
 PLANE = [BINARIES, Step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")]
 HOSTS = [
     PACKAGES,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kube import contract
+from tests.architecture.source import ROOT, circles, imports, name_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kube", "agent", "extender", "cli")
 PRODUCT = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PURE = re.compile(r"\bPure[.:;]")  # what the docstring of a pure module says
@@ -19,27 +19,12 @@ IMPURE = {
 }
 
 
-def imports(path: Path) -> set[str]:
-    """Full names of the modules that a file imports, anywhere in it."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-    return found
-
-
 def imported_by(name: str) -> list[str]:
     return [
         str(path.relative_to(ROOT))
         for path in PRODUCT
         if any(module == name or module.startswith(f"{name}.") for module in imports(path))
     ]
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 PURE_ROOMS = [path for path in PRODUCT if PURE.search(ast.get_docstring(ast.parse(path.read_text())) or "")]
@@ -55,27 +40,8 @@ def test_the_rooms_that_decide_call_themselves_pure() -> None:
     assert decide - {name_of(path) for path in PURE_ROOMS} == set()
 
 
-def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Late imports count too."""
-    modules = {module_of(path): path for path in PRODUCT}
-    arrows = {name: imports_of_ours(path) & modules.keys() - {name} for name, path in modules.items()}
-    while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys()]:
-        for name in leaves:
-            del arrows[name]
-    assert sorted(arrows) == []
-
-
-def imports_of_ours(path: Path) -> set[str]:
-    """As `imports`, with `from package import module` as package.module."""
-    found = imports(path)
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    assert circles(PRODUCT) == []
 
 
 def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:

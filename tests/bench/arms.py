@@ -16,7 +16,7 @@ import yaml
 
 from kube import contract
 from tests.bench.processes import Child, MeasurementError
-from tests.testbed import binaries
+from tests.testbed.shared import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).resolve().parent / "goextender"

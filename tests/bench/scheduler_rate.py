@@ -13,8 +13,8 @@ from kube.auth import Connection
 from kube.connect import connect
 from tests.bench import arms, cluster
 from tests.bench.figures import Figure, median, median_ratio, spread
-from tests.testbed import scheduler_config
-from tests.testbed.plane import Plane
+from tests.testbed.plane import scheduler_config
+from tests.testbed.plane.plane import Plane
 
 NODES = 1000
 PODS = 2000

@@ -10,9 +10,9 @@ from types import FrameType
 from tests.demo.narrator import Narrator, StepMissedError
 from tests.demo.play import play
 from tests.demo.stage import Stage
-from tests.testbed.api import ApiError
-from tests.testbed.binaries import BinariesMissing
-from tests.testbed.processes import ProcessError
+from tests.testbed.shared.api import ApiError
+from tests.testbed.shared.binaries import BinariesMissing
+from tests.testbed.shared.processes import ProcessError
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130

@@ -4,8 +4,8 @@ from collections import Counter
 
 from kube import contract
 from tests.demo.stage import NODES
-from tests.testbed import bare
-from tests.testbed.api import Api, Object, condition
+from tests.testbed.shared import bare
+from tests.testbed.shared.api import Api, Object, condition
 
 _HEALTH_PODS = (
     f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector=app.kubernetes.io%2Fname%3D{contract.NAME_AGENT}"

@@ -8,12 +8,12 @@ from pathlib import Path
 import yaml
 
 from kube import contract
-from tests.testbed import scheduler_config
-from tests.testbed.api import Object
-from tests.testbed.binaries import Progress, kube_binaries
-from tests.testbed.plane import Plane
-from tests.testbed.processes import RUN_VARIABLE
-from tests.testbed.programs import Agent, Extender, python_environ
+from tests.testbed.plane import scheduler_config
+from tests.testbed.plane.plane import Plane
+from tests.testbed.plane.programs import Agent, Extender, python_environ
+from tests.testbed.shared.api import Object
+from tests.testbed.shared.binaries import Progress, kube_binaries
+from tests.testbed.shared.processes import RUN_VARIABLE
 
 NODES = ("node-1", "node-2", "node-3")
 HEALTH_PORT = 9375

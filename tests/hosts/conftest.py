@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.hosts import Hosts, obstacle
-from tests.testbed.hosts_cache import HostsError
-from tests.testbed.images import TAG, readygate_image
+from images.build import TAG, readygate_image
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.hosts import Hosts, obstacle
 
 HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts" / "hosts"

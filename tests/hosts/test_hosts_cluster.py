@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.binaries import KUBERNETES_VERSION
-from tests.testbed.hosts import Hosts
-from tests.testbed.hosts_cache import HostsError
-from tests.testbed.network import BRIDGE_ADDRESS
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.network import BRIDGE_ADDRESS
+from tests.testbed.shared.binaries import KUBERNETES_VERSION
 
 MANIFESTS = "/etc/kubernetes/manifests"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.hosts_machine import Process
+from tests.kit.pid import ProcessId
 
 ROOT = Path(__file__).resolve().parents[2]
 _HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
@@ -41,7 +41,7 @@ def testbed_folder():
 
 def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed_folder):
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
-    start = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts import Hosts; Hosts().up()"]
+    start = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts.hosts import Hosts; Hosts().up()"]
     starting = subprocess.Popen(start, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     state_file = testbed_folder / "hosts" / "state.json"
     deadline = time.monotonic() + 300
@@ -54,10 +54,10 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
             state = json.loads(state_file.read_text())
     os.kill(starting.pid, signal.SIGKILL)
     starting.wait()
-    hosts = [Process(**process) for process in state["processes"].values()]
+    hosts = [ProcessId(**process) for process in state["processes"].values()]
     assert [process.alive() for process in hosts] == [True] * 3
 
-    end = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts import Hosts; Hosts().down()"]
+    end = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts.hosts import Hosts; Hosts().down()"]
     done = subprocess.run(end, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.testbed.network import Peer
+from tests.testbed.hosts.network import Peer
 
 _READ_API = """
 import os, ssl, urllib.request

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
-from tests.testbed.binaries import kube_binaries
-from tests.testbed.plane import Plane
+from tests.testbed.plane.plane import Plane
+from tests.testbed.shared.binaries import kube_binaries
 
 ARTEFACTS = Path(__file__).resolve().parents[2] / "build" / "artefacts"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kube import contract
+from tests.kit.ports import free_port
 from tests.plane.cluster import Cluster
-from tests.testbed import bare
-from tests.testbed.api import condition, wait_for
-from tests.testbed.ports import free_port
-from tests.testbed.recorder import Recorder
+from tests.testbed.plane.recorder import Recorder
+from tests.testbed.shared import bare
+from tests.testbed.shared.api import condition, wait_for
 
 # Held against what the scheduler really sends; READYGATE_RENEW_GOLDEN=1 writes it anew.
 GOLDEN = Path(__file__).resolve().parents[1] / "contract" / "filter_request.json"

@@ -16,8 +16,8 @@ import pytest
 
 from kube import contract
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
-from tests.testbed.binaries import kube_binaries
-from tests.testbed.plane import Plane
+from tests.testbed.plane.plane import Plane
+from tests.testbed.shared.binaries import kube_binaries
 
 pytestmark = pytest.mark.timeout(420)
 

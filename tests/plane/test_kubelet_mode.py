@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.api import condition, wait_for
-from tests.testbed.bare import pod_spec
-from tests.testbed.plane import Plane
-from tests.testbed.programs import Agent, fetch
+from tests.testbed.plane.plane import Plane
+from tests.testbed.plane.programs import Agent, fetch
+from tests.testbed.shared.api import condition, wait_for
+from tests.testbed.shared.bare import pod_spec
 
 NODE = "node-16"
 NAMESPACE = "default"

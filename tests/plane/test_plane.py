@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from kube import contract
-from tests.testbed import bare, binaries, identities
-from tests.testbed.api import Api, ApiError, wait_for
-from tests.testbed.plane import COMPONENTS, Plane
-from tests.testbed.processes import Identity
-from tests.testbed.programs import CHECKOUT
-from tests.testbed.runs import end_crashed_runs
+from tests.kit.pid import ProcessId, find_processes
+from tests.testbed.plane import identities
+from tests.testbed.plane.plane import CONTROL_PLANE, Plane
+from tests.testbed.plane.programs import CHECKOUT
+from tests.testbed.shared import bare, binaries
+from tests.testbed.shared.api import Api, ApiError, wait_for
+from tests.testbed.shared.runs import end_crashed_runs
 
 CRASHING = """
 import os, signal
-from tests.testbed.plane import Plane
+from tests.testbed.plane.plane import Plane
 plane = Plane("crashing").up()
 orphan = plane.run.process("orphan-maker", ["sh", "-c", "setsid sleep 600 & exit 0"])
 orphan.start()
-print(*(identity.pid for identity in plane.run.ledger.processes.values()), flush=True)
+print(*(process.pid for process in plane.run.ledger.processes.values()), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -93,46 +94,37 @@ def test_a_crashed_run_is_ended_by_the_next_and_its_neighbour_is_not(plane: Plan
         [sys.executable, "-c", CRASHING], cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=120
     )
     assert crashed.returncode == -signal.SIGKILL, crashed.stderr
-    left = [identity for pid in crashed.stdout.split() if (identity := Identity.of(int(pid)))]
+    left = [process for pid in crashed.stdout.split() if (process := ProcessId.of(int(pid)))]
     orphans = _sleeping_orphans()
-    assert len(left) >= len(COMPONENTS)
+    assert len(left) >= len(CONTROL_PLANE)
     assert orphans
 
     ended = end_crashed_runs()
 
     assert [name for name in ended if name.startswith("crashing-")]
-    assert [] == [identity for identity in [*left, *orphans] if identity.alive()]
+    assert [] == [process for process in [*left, *orphans] if process.alive()]
     assert plane.stands()
     assert plane.api.ready()
 
 
-def _sleeping_orphans() -> list[Identity]:
+def _sleeping_orphans() -> list[ProcessId]:
     """What the crashed run's short-lived child left: nobody has its pid but /proc."""
 
-    def look() -> list[Identity]:
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    line, environ = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
-                except OSError:
-                    continue
-                if line == b"sleep\x00600\x00" and b"/crashing-" in environ:
-                    found.append(Identity.of(int(entry.name)))
-        return [identity for identity in found if identity]
+    def matches(command: list[bytes], environ: list[bytes]) -> bool:
+        return command[:2] == [b"sleep", b"600"] and any(b"/crashing-" in word for word in environ)
 
-    return wait_for(look, timeout_s=5) or []
+    return wait_for(lambda: find_processes(matches), timeout_s=5) or []
 
 
 def test_ready_made_binaries_are_taken_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for name in binaries.COMPONENTS:
+    for name in binaries.EXECUTABLES:
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("READYGATE_KUBE_BIN_DIR", str(tmp_path))
     assert binaries.kube_binaries() == tmp_path
 
 
 def test_missing_ready_made_binaries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for name in binaries.COMPONENTS:
+    for name in binaries.EXECUTABLES:
         (tmp_path / name).touch(mode=0o755)
     (tmp_path / "etcd").unlink()
     (tmp_path / "kubelet").chmod(0o644)

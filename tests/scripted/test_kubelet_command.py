@@ -6,7 +6,7 @@ import time
 
 from tests.agent.runtime.test_process import marked
 from tests.fakes.api_server import FakeApiServer
-from tests.testbed.ports import free_port
+from tests.kit.ports import free_port
 
 
 def config(folder, kubeconfig, root):

@@ -8,7 +8,7 @@ import pytest
 from agent import lifecycle, settings
 from agent.modes import kubelet as kubelet_mode
 from tests.fakes.api_server import FakeApiServer
-from tests.testbed.ports import free_port
+from tests.kit.ports import free_port
 
 
 class Node:

@@ -6,10 +6,10 @@ import os
 import sys
 from types import ModuleType
 
-from tests.testbed import plane_command
-from tests.testbed.binaries import BinariesMissing
-from tests.testbed.hosts_cache import HostsError
-from tests.testbed.processes import ProcessError
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.plane import command as plane_command
+from tests.testbed.shared.binaries import BinariesMissing
+from tests.testbed.shared.processes import ProcessError
 
 EXIT_FAILED = 1
 # What follows these is not ours to read, also when it begins with a dash.
@@ -47,7 +47,7 @@ def _rings(arguments: argparse.Namespace) -> list[ModuleType]:
     else:
         names = {"up": ["plane"], "ssh": ["hosts"]}.get(arguments.verb, ["plane", *(["hosts"] if root else [])])
     # Late: ring 2 must not need what ring 3 needs.
-    return [plane_command if name == "plane" else importlib.import_module("tests.testbed.hosts") for name in names]
+    return [importlib.import_module(f"tests.testbed.{name}.command") for name in names]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,9 +9,9 @@ import pytest
 from kube import contract
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
-from tests.testbed.api import Object
-from tests.testbed.hosts import Hosts
-from tests.testbed.hosts_layers import CNI_BIN_DIR
+from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.layers import CNI_BIN_DIR
+from tests.testbed.shared.api import Object
 
 MANIFESTS = "/etc/kubernetes/manifests"
 KUBEADM_CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"

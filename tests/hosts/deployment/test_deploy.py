@@ -13,7 +13,7 @@ from tests.hosts.deployment.conftest import (
     namespaces,
     scheduler_files,
 )
-from tests.testbed.api import ApiError, condition, wait_for
+from tests.testbed.shared.api import ApiError, condition, wait_for
 
 NS = contract.NAMESPACE
 FOLDER = "/etc/kubernetes/readygate"

@@ -1,0 +1,64 @@
+"""Folders made once and found again by the hash of all that went into them, under the user's cache folder."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from images.commands import Progress
+
+
+def cache_folder() -> Path:
+    """`${XDG_CACHE_HOME:-~/.cache}/readygate`; made when it is not there."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(base) if base else Path.home() / ".cache") / "readygate"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def key_of(parts: Iterable[str | bytes]) -> str:
+    """16 hexadecimal digits; the order of the parts counts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()[:16]
+
+
+def key_of_file(path: Path) -> str:
+    """16 hexadecimal digits of the content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progress) -> Path:
+    """The folder `<kind>-<key>` of the cache; `build` fills a new one, which gets its name only when it is complete.
+
+    Older folders of the same kind stay: two checkouts may need different ones. `make clean` does not touch them either.
+    """
+    folder = cache_folder() / f"{kind}-{key}"
+    if folder.exists():
+        return folder
+    with _lock(cache_folder() / f"{kind}.lock", f"another run is making {folder.name}: waiting for it", progress):
+        if not folder.exists():  # the holder of the lock before us may have made it
+            work = folder.with_name(f"{folder.name}.part")
+            # Of a build that was interrupted; nobody else builds while we hold the lock.
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir()
+            build(work)
+            work.rename(folder)
+    return folder
+
+
+@contextmanager
+def _lock(path: Path, waiting: str, progress: Progress) -> Iterator[None]:
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(waiting)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,61 @@
+"""Who may import whom among what builds and tests: the image's builder, the kit, the testbed."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT, circles, imports_of_ours, name_of
+
+OURS = ("agent", "cli", "component", "extender", "images", "kube", "playbooks", "tests")
+INSTRUMENTS = ("images", "tests/kit", "tests/testbed")
+FILES = sorted(path for folder in INSTRUMENTS for path in (ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("room", "may_import"),
+    [
+        pytest.param("images", ("images",), id="a packager needs no tests and no product to build the image"),
+        pytest.param("tests/kit", ("tests.kit",), id="the kit serves every ring and knows none"),
+        pytest.param(
+            "tests/testbed/shared",
+            ("images", "kube.contract", "tests.kit", "tests.testbed.shared"),
+            id="what both real rings share knows neither",
+        ),
+        pytest.param(
+            "tests/testbed/plane",
+            ("images", "kube.contract", "tests.kit", "tests.testbed.shared", "tests.testbed.plane"),
+            id="ring 2 does not need what ring 3 needs",
+        ),
+        pytest.param(
+            "tests/testbed/hosts",
+            ("images", "tests.kit", "tests.testbed.shared", "tests.testbed.hosts"),
+            id="ring 3 does not need ring 2",
+        ),
+    ],
+)
+def test_an_instrument_imports_only_what_it_stands_on(room: str, may_import: tuple[str, ...]) -> None:
+    foreign = {
+        f"{name_of(path)} imports {module}"
+        for path in FILES
+        if name_of(path).startswith(f"{room}/") and not path.name.startswith("test_")
+        for module in imports_of_ours(path)
+        if module.split(".")[0] in OURS and not may(module, may_import)
+    }
+    assert foreign == set()
+
+
+def may(module: str, allowed: tuple[str, ...]) -> bool:
+    """A package above an allowed one is fine: `from kube import contract` names both."""
+    return any(f"{module}.".startswith(f"{name}.") or name.startswith(f"{module}.") for name in allowed)
+
+
+def test_no_instruments_import_each_other_in_a_circle() -> None:
+    assert circles(FILES) == []
+
+
+@pytest.mark.parametrize("package", [path for path in FILES if path.name == "__init__.py"], ids=name_of)
+def test_each_says_what_it_is_what_it_guarantees_and_who_may_import_it(package: Path) -> None:
+    text = ast.get_docstring(ast.parse(package.read_text())) or ""
+    assert (True, True) == (len(text.splitlines()) >= 8, bool(re.search(r"[Ii]mport", text)))

@@ -1,0 +1,9 @@
+"""What tests of several rings need, one of each.
+
+`pid`: a process known for ever, and processes found by what they carry.
+`ports`: free ports for servers that must be told theirs.
+`kubeconfig`: kubeconfig files for one cluster, one user, one context.
+
+Guarantees: nothing here knows how readygate decides, nothing waits without a limit, no port is given twice.
+Every ring, the testbed, the demo and the benchmark may import it; it imports none of them, and nothing of the product.
+"""

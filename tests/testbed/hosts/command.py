@@ -1,0 +1,66 @@
+"""Ring 3 on the command line: the one set of hosts of this machine, up until it is told otherwise."""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.hosts import Hosts
+
+EXIT_NOT_UP = 3
+
+
+def up(_: argparse.Namespace) -> int:
+    hosts = Hosts(progress=_say)
+    if hosts.running():
+        _say("the hosts are up already")
+    else:
+        hosts.up()
+        hosts.leave()
+    _say(f"kubeconfig {hosts.kubeconfig}")
+    _say("python -m tests.testbed --ring hosts  ssh worker-1 | kubectl get nodes | status | down")
+    return 0
+
+
+def down(_: argparse.Namespace) -> int:
+    if os.geteuid() != 0:
+        raise HostsError("only root can end the hosts")
+    started = time.monotonic()
+    Hosts(progress=_say).down()
+    _say(f"down after {time.monotonic() - started:.1f} s")
+    return 0
+
+
+def status(_: argparse.Namespace) -> int:
+    """Exit code 0 when the hosts are up, 3 when they are not (as systemctl does)."""
+    hosts = Hosts(progress=_say)
+    if not hosts.running():
+        _say("not up")
+        return EXIT_NOT_UP
+    for name in hosts.names:
+        _say(f"{name}  {hosts.address(name)}")
+    sys.stdout.write(hosts.kubectl("get", "nodes,pods", "--all-namespaces", "--output=wide").stdout)
+    return 0
+
+
+def ssh(arguments: argparse.Namespace) -> int:
+    """`arguments.host`, `arguments.command` (empty: a shell)."""
+    hosts = Hosts.found(progress=_say)
+    if arguments.host not in hosts.names:
+        raise HostsError(f"no host {arguments.host}: there are {', '.join(hosts.names)}")
+    command = [shlex.join(arguments.command)] if arguments.command else []
+    return subprocess.run(["ssh", "-F", str(hosts.ssh_config), arguments.host, *command], check=False).returncode
+
+
+def kubectl(arguments: argparse.Namespace) -> int:
+    """`arguments.arguments`: what kubectl shall be told."""
+    hosts = Hosts.found(progress=_say)
+    argv = [hosts.kubectl_path(), f"--kubeconfig={hosts.kubeconfig}", *arguments.arguments]
+    return subprocess.run(argv, check=False).returncode
+
+
+def _say(text: str) -> None:
+    print(f"hosts: {text}", flush=True)

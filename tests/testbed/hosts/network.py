@@ -1,0 +1,84 @@
+"""One bridge on this machine and, for each host, a network namespace with a veth into it.
+
+The hosts reach one another and this machine, nothing else. Every make is preceded by a remove of the same names, and
+every remove is silent about what is not there: a crashed run leaves nothing that the next one stumbles over.
+"""
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from tests.testbed.hosts.errors import HostsError
+
+BRIDGE = "rg-hosts"
+BRIDGE_ADDRESS = "10.99.0.1"
+PREFIX_LENGTH = 24
+_NAMESPACE_PREFIX = "rg-"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A host as the others see it: its name, its address on the bridge, and where its pods get theirs from."""
+
+    name: str
+    number: int
+
+    @property
+    def address(self) -> str:
+        return f"10.99.0.{self.number}"
+
+    @property
+    def pod_subnet(self) -> str:
+        return f"10.244.{self.number}.0/24"
+
+    @property
+    def namespace(self) -> str:
+        return _NAMESPACE_PREFIX + self.name
+
+    @property
+    def veth(self) -> str:
+        """On this machine; at most 15 characters."""
+        return f"{_NAMESPACE_PREFIX}veth{self.number}"
+
+
+def make(peers: list[Peer]) -> None:
+    """Bridge, namespaces, links, addresses, and routes to the pods of the other hosts."""
+    remove(peers)
+    _ip("link", "add", BRIDGE, "type", "bridge")
+    _ip("address", "add", f"{BRIDGE_ADDRESS}/{PREFIX_LENGTH}", "dev", BRIDGE)
+    _ip("link", "set", BRIDGE, "up")
+    for peer in peers:
+        _ip("netns", "add", peer.namespace)
+        _ip("link", "add", peer.veth, "type", "veth", "peer", "name", "eth0", "netns", peer.namespace)
+        _ip("link", "set", peer.veth, "master", BRIDGE, "up")
+        inside = ("-n", peer.namespace)
+        _ip(*inside, "address", "add", f"{peer.address}/{PREFIX_LENGTH}", "dev", "eth0")
+        _ip(*inside, "link", "set", "lo", "up")
+        _ip(*inside, "link", "set", "eth0", "up")
+        _ip(*inside, "route", "add", "default", "via", BRIDGE_ADDRESS)
+        for other in peers:
+            if other is not peer:
+                _ip(*inside, "route", "add", other.pod_subnet, "via", other.address)
+
+
+def remove(peers: list[Peer]) -> None:
+    """All that `make` made, as far as it is there."""
+    if shutil.which("ip") is None:  # then `make` never ran
+        return
+    namespaces = {entry["name"] for entry in json.loads(_ip("-json", "netns", "list") or "[]")}
+    links = {entry["ifname"] for entry in json.loads(_ip("-json", "link", "show") or "[]")}
+    for peer in peers:
+        if peer.veth in links:
+            _ip("link", "delete", peer.veth)
+        if peer.namespace in namespaces:
+            _ip("netns", "delete", peer.namespace)
+    if BRIDGE in links:
+        _ip("link", "delete", BRIDGE)
+
+
+def _ip(*arguments: str) -> str:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HostsError(f"ip {' '.join(arguments)} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,25 @@
+"""The system packages ring 3 needs, those of the image build included.
+
+`python -m tests.testbed.hosts.packages` installs (as root, with apt-get); `--check` only says what is missing.
+"""
+
+import sys
+
+from images import packages
+
+PACKAGES = (
+    *packages.PACKAGES,
+    "busybox-static",  # the pause image
+    "iproute2",
+    "openssh-client",
+    "systemd-container",  # systemd-nspawn
+)
+
+
+def missing() -> list[str]:
+    """Raises PackagesError on a system without dpkg."""
+    return packages.missing(PACKAGES)
+
+
+if __name__ == "__main__":
+    sys.exit(packages.main(PACKAGES, program="tests.testbed.hosts.packages"))

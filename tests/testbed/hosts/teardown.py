@@ -1,0 +1,50 @@
+"""Removes what a run of ring 3 made, finished or crashed, and nothing else.
+
+Processes are known by id and start time or by being in a control group that is ours; mounts by lying below the run
+folder; namespaces, links and the bridge by names only this ring uses.
+"""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tests.kit.pid import ProcessId
+from tests.testbed.hosts import cgroups, limits, network
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.machine import Machine
+from tests.testbed.hosts.state import RunFolder, State
+
+_END_LIMIT_S = 10.0
+
+
+def remove(run: RunFolder, machines: Sequence[Machine]) -> None:
+    """The caller holds the run folder's lock. Raises HostsError when a process does not end."""
+    state = run.read() or State()
+    for process in state.processes.values():
+        process.signal(signal.SIGKILL)  # takes the host with it: its init dies with systemd-nspawn
+    cgroups.end([Path(folder) for folder in state.cgroups])
+    _wait_gone(state.processes.values())
+    run.unmount()
+    network.remove([machine.peer for machine in machines])
+    for machine in machines:
+        machine.forget()
+    limits.restore(state.limits)
+    if run.path.exists():
+        shutil.rmtree(run.path)
+
+
+def _wait_gone(processes: Iterable[ProcessId]) -> None:
+    deadline = time.monotonic() + _END_LIMIT_S
+    for process in processes:
+        while process.alive():
+            if time.monotonic() > deadline:
+                raise HostsError(
+                    f"process {process.pid} (systemd-nspawn) does not end: see ps -o pid,stat,wchan {process.pid}"
+                )
+            time.sleep(0.02)
+        with suppress(ChildProcessError):  # it was started by another process
+            os.waitpid(process.pid, os.WNOHANG)

@@ -1,0 +1,75 @@
+"""Who may speak with the plane's API server, and what the extender's identity may do there."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kube import contract
+from tests.testbed.shared.api import Api, Object
+
+ADMIN = "admin"
+EXTENDER = f"system:serviceaccount:{contract.NAMESPACE}:{contract.NAME_EXTENDER}"
+NODES_GROUP = "system:nodes"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@dataclass(frozen=True)
+class Identity:
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+def node(name: str) -> Identity:
+    """The identity of a kubelet: the Node authorizer and NodeRestriction confine it to its node."""
+    return Identity(f"system:node:{name}", (NODES_GROUP,))
+
+
+def standard(nodes: Sequence[str]) -> list[Identity]:
+    return [
+        Identity(ADMIN, ("system:masters",)),
+        Identity("system:kube-controller-manager"),
+        Identity("system:kube-scheduler"),
+        Identity(EXTENDER),
+        *(node(name) for name in nodes),
+    ]
+
+
+def token_file(identities: Sequence[Identity]) -> tuple[str, dict[str, str]]:
+    """(text of --token-auth-file, token of each user)."""
+    tokens = {identity.user: secrets.token_hex(16) for identity in identities}
+    lines = [
+        f'{tokens[identity.user]},{identity.user},{number},"{",".join(identity.groups)}"'
+        for number, identity in enumerate(identities)
+    ]
+    return "\n".join(lines) + "\n", tokens
+
+
+def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
+    """Health pods of one namespace and kubelet Leases to read, nodes to read and to kick; nothing else."""
+    for name in (namespace, contract.NAMESPACE_NODE_LEASE):
+        if not any(thing["metadata"]["name"] == name for thing in api.items("/api/v1/namespaces")):
+            api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    read = ["get", "list", "watch"]
+    _role(api, contract.NAMESPACE_NODE_LEASE, [_rule("coordination.k8s.io", "leases", read)])
+    _role(api, namespace, [_rule("", "pods", read)])
+    _role(api, None, [_rule("", "nodes", [*read, "patch"])])
+
+
+def _rule(group: str, resource: str, verbs: list[str]) -> Object:
+    return {"apiGroups": [group], "resources": [resource], "verbs": verbs}
+
+
+def _role(api: Api, namespace: str | None, rules: list[Object]) -> None:
+    """A role and its binding to the extender; cluster-wide without a namespace."""
+    kind = "Role" if namespace else "ClusterRole"
+    base = f"{_RBAC}/namespaces/{namespace}" if namespace else _RBAC
+    metadata = {"name": contract.NAME_EXTENDER}
+    api.create(f"{base}/{kind.lower()}s", {"metadata": metadata, "rules": rules})
+    api.create(
+        f"{base}/{kind.lower()}bindings",
+        {
+            "metadata": metadata,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": contract.NAME_EXTENDER},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": EXTENDER}],
+        },
+    )

