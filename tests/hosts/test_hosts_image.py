@@ -65,7 +65,7 @@ def test_every_entry_point_starts(run_in_pod, program):
     assert "usage: readygate" in run_in_pod([program, "--help"])
 
 
-def test_it_runs_as_a_user_that_is_not_root(run_in_pod):
+def test_the_image_runs_as_a_user_that_is_not_root(run_in_pod):
     assert run_in_pod(["sh", "-c", "echo $(id -u):$(id -g)"]).strip() == "65532:65532"
 
 
@@ -73,7 +73,7 @@ def test_every_module_comes_with_its_bytecode(run_in_pod):
     assert run_in_pod(["python3", "-c", _UNCOMPILED]).strip() == "0"
 
 
-def test_it_holds_no_installer(run_in_pod):
+def test_the_image_holds_no_installer(run_in_pod):
     assert run_in_pod(["sh", "-c", "command -v pip pip3 /pip/bin/pip || echo none"]).strip() == "none"
 
 

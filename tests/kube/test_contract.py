@@ -22,7 +22,7 @@ def spelled(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_other_module_spells_them(package):
+def test_no_other_module_spells_the_words_of_the_contract(package):
     found = {
         str(path.relative_to(ROOT)): sorted(words)
         for path in (ROOT / package).rglob("*.py")

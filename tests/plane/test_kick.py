@@ -49,12 +49,12 @@ def test_a_pending_pod_binds_within_two_seconds_after_its_node_is_healed(arms):
     assert max(arms["direct"]) <= LIMIT_S
 
 
-def test_so_it_does_when_the_extender_learns_half_a_second_late(arms):
+def test_a_pending_pod_binds_within_two_seconds_also_when_the_extender_learns_half_a_second_late(arms):
     assert len(arms["watch delayed"]) == ROUNDS
     assert max(arms["watch delayed"]) <= LIMIT_S
 
 
-def test_without_the_kick_it_stays_pending(arms):
+def test_without_the_kick_a_pending_pod_stays_pending_after_its_node_is_healed(arms):
     assert arms["watch delayed, no kick"] == [PENDING_FOR_S] * BATCHES * BATCH
 
 

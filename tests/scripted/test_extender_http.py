@@ -30,7 +30,7 @@ def test_x32_the_content_type_is_not_looked_at(extender, content_type):
     assert (status, checked(body).NodeNames) == (200, ["h1"])
 
 
-def test_x32_not_even_missed(extender):
+def test_x32_a_request_without_a_content_type_is_answered(extender):
     answer = extender.raw(
         b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD)
     )
@@ -44,7 +44,7 @@ def test_x33_slashes_do_not_redirect(extender, path):
 
 
 @pytest.mark.parametrize("path", ["/", "/filters", "/filter/x", "/prioritize", "/%2e%2e/filter"])
-def test_other_paths_are_not_found(extender, path):
+def test_paths_that_are_not_ours_are_not_found(extender, path):
     assert extender.post(GOOD, path=path)[0] == 404
 
 

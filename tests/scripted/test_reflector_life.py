@@ -103,7 +103,7 @@ def test_age_counts_from_the_last_line_and_is_infinite_before_the_first(api):
         assert (before, after_list, it.reflector.age_s(170.0)) == (math.inf, 30.0, 10.0)
 
 
-def test_it_is_healthy_while_the_server_is_away_and_not_when_its_store_hangs(api):
+def test_a_reflector_is_healthy_while_the_server_is_away_and_not_when_its_store_hangs(api):
     hung, release = threading.Event(), threading.Event()
 
     def hang(_) -> None:

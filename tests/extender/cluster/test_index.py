@@ -96,7 +96,7 @@ def test_x54_a_node_made_again_waits_for_a_new_pod(world):
     assert world.index.reasons["n1"] == OPEN
 
 
-def test_x54_also_within_one_second(world):
+def test_x54_a_node_made_again_within_one_second_waits_for_a_new_pod_too(world):
     world.index.remove_node(node("n1"))
     world.index.upsert_node(node("n1", uid="again"))
     assert world.index.reasons["n1"] == CLOSED_NO_HEALTH_POD
@@ -116,7 +116,7 @@ def test_a_node_that_registers_again_opens_though_its_pod_has_nothing_new_to_say
     assert (world.index.reasons["n1"], world.kicked) == (OPEN, ["n1"])
 
 
-def test_so_it_does_for_an_extender_that_starts_later():
+def test_an_extender_that_starts_later_opens_a_node_that_registered_again_though_its_pod_is_older():
     world = World()
     world.now += 660
     world.listed([node("n1", created=LATER)], [pod("n1")])
@@ -236,7 +236,7 @@ def test_a_release_between_the_look_and_the_note_is_kicked(world):
     assert world.kicked == ["n2"]
 
 
-def test_such_a_late_refusal_of_a_node_that_closed_again_waits_for_its_next_release(world):
+def test_a_refusal_noted_after_its_node_opened_and_closed_again_waits_for_the_next_release(world):
     releases, reasons = world.index.releases, dict(world.index.reasons)
     world.index.upsert_pod(pod("n2"))
     world.index.upsert_pod(pod("n2", Ready="False"))
