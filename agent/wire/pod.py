@@ -1,4 +1,4 @@
-"""Kubernetes JSON -> the agent's Pod. With `wire_pod` (statuses) the only place that knows key spelling."""
+"""Kubernetes JSON -> the agent's Pod; its status is read by `status`."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,7 @@ from tests.testbed.shared.processes import RUN_VARIABLE
 
 NODES = ("node-1", "node-2", "node-3")
 HEALTH_PORT = 9375
-# Short, so that nobody has to wait: a kubelet renews its Lease every 10 s, and the extender's default limit is 20 s.
+# Shorter than a kubelet's and than the extender's default, so that nobody has to wait.
 LEASE_S = 4
 LEASE_LIMIT_S = 5
 CHECK_PERIOD_S = 1
