@@ -1,4 +1,4 @@
-"""Who may import whom among what builds and tests: the image's builder, the kit, the testbed."""
+"""Who may import whom among what builds and tests: the image's builder, the kit, the fakes, the testbed."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.source import ROOT, circles, imports_of_ours, name_of
 
 OURS = ("agent", "cli", "component", "extender", "images", "kube", "playbooks", "tests")
-INSTRUMENTS = ("images", "tests/kit", "tests/testbed")
+INSTRUMENTS = ("images", "tests/fakes", "tests/kit", "tests/testbed")
 FILES = sorted(path for folder in INSTRUMENTS for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -6,18 +6,16 @@ import queue
 import select
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING
+from typing import Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.fakes import api_store
-from tests.fakes.api_store import Change, Object, Refused
-
-if TYPE_CHECKING:
-    from tests.fakes.api_server import FakeApiServer
+from tests.fakes.api_store import ApiStore, Change, Object, Refused
 
 _LOOK_S = 0.05  # how often an idle watch looks whether its client is still there
 _tokens = itertools.count(1)
@@ -108,10 +106,37 @@ def _target(path: str) -> _Target:
     return _Target(resource, namespace, name, subresource)
 
 
+class Fault(Protocol):
+    """Instead of an answer. May raise Cut."""
+
+    def act(self, handler: "Handler") -> None: ...
+
+
+class Server(Protocol):
+    """What the connections of one API server share. `changed` guards all of it; `closing` ends what waits."""
+
+    store: ApiStore
+    pages: dict[str, tuple[int, list[Object]]]  # rest of a list by continue token
+    tokens: set[str] | None  # bearer tokens that are let in; None for no check
+    gone_as_event: bool  # how a watch from a compacted version is refused: ERROR event, or HTTP 410
+    changed: threading.Condition
+    closing: threading.Event
+
+    def take_fault(self, request: Request) -> Fault | None:
+        """Notes the request; the fault that it shall meet."""
+
+    def told(self, changes: Iterable[Change]) -> list[Change]:
+        """Those that are not held back."""
+
+    def follow(self, watcher: Watcher) -> None: ...
+
+    def forget(self, watcher: Watcher) -> None: ...
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: "FakeApiServer"
+    server: Server
 
     def handle_any(self) -> None:
         url = urlsplit(self.path)

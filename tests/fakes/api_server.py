@@ -33,7 +33,7 @@ __all__ = ["FakeApiServer", "Request"]
 
 @dataclass
 class _Fault:
-    act: Callable[["Handler"], None]
+    act: Callable[[Handler], None]
     method: str | None
     path: str
     watch: bool | None
@@ -51,14 +51,14 @@ class FakeApiServer:
     def __init__(self, *, first_version: int = 1000, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
         self.requests: list[Request] = []
-        self.tokens: set[str] | None = None  # bearer tokens that are let in; None for no check
-        self.gone_as_event = True  # how a watch from a compacted version is refused: ERROR event, or HTTP 410
+        self.tokens: set[str] | None = None
+        self.gone_as_event = True
         self.changed = threading.Condition(threading.RLock())
         self.store = ApiStore(on_change=self._publish, first_version=first_version)
         self._faults: list[_Fault] = []
         self._watchers: list[Watcher] = []
         self._held: list[Change] | None = None
-        self.pages: dict[str, tuple[int, list[Object]]] = {}  # rest of a list by continue token
+        self.pages: dict[str, tuple[int, list[Object]]] = {}
         self._connections: set[socket.socket] = set()
         self.closing = threading.Event()
         self._listener: socket.socket | None = None
@@ -194,7 +194,7 @@ class FakeApiServer:
     ) -> None:
         """Read the request, then reset the connection."""
 
-        def act(_: "Handler") -> None:
+        def act(_: Handler) -> None:
             raise Cut(reset=True)
 
         self._add_fault(act, method, path, watch, times)
