@@ -2,6 +2,7 @@
 
 import os
 import queue
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -233,14 +234,16 @@ def test_what_an_agent_left_that_was_killed_before_it_kept_a_record_is_ended(tmp
 
 
 def test_what_is_left_of_a_pod_without_its_own_file_is_ended_too(tmp_path, ends):
-    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first = ProcessRuntime(tmp_path / "first", CIDR, on_change=ends.put)
     first.start()
     cid = first.start_container(POD, shell("sleep 300; true"), 0)
-    (tmp_path / "pods" / "uid-1" / "pod.json").write_text("{")
-    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    # In a copy: the first one is alive here, sees its container end and writes that down.
+    shutil.copytree(tmp_path / "first", tmp_path / "second")
+    (tmp_path / "second" / "pods" / "uid-1" / "pod.json").write_text("{")
+    second = ProcessRuntime(tmp_path / "second", CIDR, on_change=ends.put)
     second.start()
     assert (marked(cid), second.known_pods()) == ([], frozenset())
-    assert not (tmp_path / "pods" / "uid-1").exists()
+    assert not (tmp_path / "second" / "pods" / "uid-1").exists()
     second.stop()
     first.stop()
 
