@@ -264,6 +264,8 @@ class ProcessRuntime:
 
     def _turn(self, selector: selectors.BaseSelector) -> None:
         for key, _ in selector.select(self._until_next_deadline_s()):
+            if key.fd not in selector.get_map():
+                continue  # the output of a container reaped a moment ago: closed, its number may be another file's
             if key.data is None:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_r, 4096)

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import selectors
 import shutil
 import subprocess
 import time
@@ -15,6 +16,7 @@ from agent.model import Container, EnvVar
 from agent.processes.proc import ENV_CONTAINER_ID, end_container, start_ticks
 from agent.runtime.base import ContainerPhase, StartError
 from agent.runtime.instances import launch
+from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
 from tests.agent.status.builders import make_pod
 
@@ -334,3 +336,23 @@ def wait_until(condition, timeout_s=30.0):
 
 def test_healthy_while_it_runs(runtime):
     assert runtime.healthy(time.monotonic())
+
+
+class EndsFirst(selectors.DefaultSelector):
+    """Gives the end of a container and its last output together, the end first."""
+
+    def select(self, timeout=None):
+        time.sleep(0.1)
+        return sorted(super().select(timeout), key=lambda found: isinstance(found[0].data, Output))
+
+
+def test_the_output_of_a_container_that_was_just_reaped_is_left_alone(tmp_path, ends, monkeypatch, caplog):
+    """Its descriptor is closed, and another file may have the number by now."""
+    monkeypatch.setattr("agent.runtime.process.selectors.DefaultSelector", EndsFirst)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    runtime.start_container(POD, shell("echo last words"), 0)
+    ends.wait()
+    runtime.stop()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+    assert (tmp_path / "pods" / "uid-1" / "c" / "0.log").read_text() == "last words\n"
