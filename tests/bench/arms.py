@@ -16,6 +16,8 @@ import yaml
 
 from kube import contract
 from tests.bench.processes import Child, MeasurementError
+from tests.kit import kubeconfig
+from tests.kit.ports import free_port
 from tests.testbed.shared import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,14 +77,6 @@ def go_binary(progress: Callable[[str], None]) -> Path:
     return binary
 
 
-def free_port() -> int:
-    """A loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def accepts(host: str, port: int) -> bool:
     """Whether somebody listens there."""
     with socket.socket() as probe:
@@ -102,9 +96,9 @@ class Stub:
             [binary, "apistub", "-nodes", str(nodes), "-ca-file", ca_file], log=WORK / "apistub.log", cwd=WORK
         )
         self._server = f"https://{self.child.listening_on()}"
-        kubeconfig = WORK / "apistub.kubeconfig"
-        write_kubeconfig(kubeconfig, server=self._server, ca_file=ca_file, token_file=token_file)
-        self.api = Api(self._server, kubeconfig, account, ca_file=ca_file, token_file=token_file)
+        cluster, user = {"certificate-authority": str(ca_file)}, {"tokenFile": str(token_file)}
+        file = kubeconfig.write(WORK / "apistub.kubeconfig", server=self._server, cluster=cluster, user=user)
+        self.api = Api(self._server, file, account, ca_file=ca_file, token_file=token_file)
         self._context = ssl.create_default_context(cafile=str(ca_file))
 
     def stream(self, *, pods_per_s: int = 0, leases_per_s: int = 0) -> None:
@@ -120,19 +114,6 @@ class Stub:
         with urllib.request.urlopen(request, timeout=10, context=self._context) as reply:
             body: bytes = reply.read()
         return body
-
-
-def write_kubeconfig(path: Path, *, server: str, ca_file: Path, token_file: Path) -> None:
-    """A kubeconfig with a token file, as other tools write it."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "bench", "cluster": {"server": server, "certificate-authority": str(ca_file)}}],
-        "users": [{"name": "bench", "user": {"tokenFile": str(token_file)}}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
-        "current-context": "bench",
-    }
-    path.write_text(yaml.safe_dump(document))
 
 
 def start_go(

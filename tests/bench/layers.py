@@ -14,6 +14,7 @@ from tests.bench import arms
 from tests.bench.figures import Figure, median
 from tests.bench.filter_latency import NODES, Round, run_load
 from tests.bench.processes import Child, MeasurementError
+from tests.kit.ports import free_port
 
 NAMES = (420, 812)
 PROFILE = arms.WORK / "profile.txt"
@@ -22,7 +23,7 @@ COPIED = ("threads", "keepalive")
 
 def start_floor() -> arms.Arm:
     """gunicorn as the extender configures it, serving a reader of bodies."""
-    port = arms.free_port()
+    port = free_port()
     ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "gunicorn.conf.py"))
     path = arms.WORK / "floor.conf.py"
     worker = ours["worker_class"]

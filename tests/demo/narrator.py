@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tests.testbed.shared.api import wait_for
+from tests.kit.waiting import wait_for
 
 WIDTH = 110
 _MARGIN = "      "

@@ -10,6 +10,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from extender import __main__ as entry
 from extender.process.server import CONF
+from tests.kit import kubeconfig
 
 
 @pytest.fixture(autouse=True)
@@ -58,20 +59,8 @@ def test_a_bad_configuration(tmp_path, capsys, monkeypatch, text, expected):
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "300.1.1.1"], ids=["of another host", "of no host"])
 def test_an_address_that_cannot_be_taken(tmp_path, capsys, address):
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "c",
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
-                "users": [{"name": "u", "user": {}}],
-            }
-        )
-    )
-    config = {"listen": {"address": address, "port": 1}, "kubernetes": {"kubeconfig": str(kubeconfig)}}
+    file = kubeconfig.write(tmp_path / "kubeconfig", server="http://127.0.0.1:1")
+    config = {"listen": {"address": address, "port": 1}, "kubernetes": {"kubeconfig": str(file)}}
     code, _, err = start(tmp_path, capsys, yaml.safe_dump(config))
     assert code == 1
     assert f"cannot listen on {address} port 1: " in err

@@ -27,6 +27,7 @@ from kube.auth import Anonymous, Connection, Credentials
 from tests.fakes import api_http, api_store
 from tests.fakes.api_http import Cut, Handler, Request, Watcher
 from tests.fakes.api_store import ApiStore, Change, Object
+from tests.kit import kubeconfig
 
 __all__ = ["FakeApiServer", "Request"]
 
@@ -102,20 +103,9 @@ class FakeApiServer:
     def connection(self, credentials: Credentials | None = None) -> Connection:
         return Connection(server=self.url, ssl_context=None, credentials=credentials or Anonymous())
 
-    def write_kubeconfig(self, path: Path | str, *, user: Object | None = None, cluster: Object | None = None) -> Path:
+    def write_kubeconfig(self, path: Path, *, user: Object | None = None, cluster: Object | None = None) -> Path:
         """user, cluster: more of the entries' content, e.g. {"token": "t"}, {"certificate-authority": "/f"}."""
-        path = Path(path)
-        entry = {"name": "fake"}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{**entry, "cluster": {"server": self.url, **(cluster or {})}}],
-            "users": [{**entry, "user": user or {}}],
-            "contexts": [{**entry, "context": {"cluster": "fake", "user": "fake"}}],
-            "current-context": "fake",
-        }
-        path.write_text(json.dumps(config))  # JSON is YAML
-        return path
+        return kubeconfig.write(path, server=self.url, user=user, cluster=cluster)
 
     # Objects, past all faults and checks
 

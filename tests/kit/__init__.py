@@ -1,5 +1,6 @@
 """What tests of several rings need, one of each.
 
+`clock`: a clock that a test sets. `waiting`: for what another thread or process does.
 `pid`: a process known for ever, and processes found by what they carry.
 `ports`: free ports for servers that must be told theirs.
 `kubeconfig`: kubeconfig files for one cluster, one user, one context.

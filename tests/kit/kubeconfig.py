@@ -2,7 +2,10 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
+
+_NAME = "testbed"
 
 
 def token_user(token: str) -> dict[str, str]:
@@ -13,23 +16,26 @@ def certificate_user(certificate: Path, key: Path) -> dict[str, str]:
     return {"client-certificate": str(certificate), "client-key": str(key)}
 
 
-def write(path: Path, *, server: str, ca: Path, user: dict[str, str]) -> Path:
-    """JSON is YAML. Mode 0600: it holds a credential."""
+def with_authority(certificate: Path) -> dict[str, str]:
+    """The cluster's authority inside the file."""
+    return {"certificate-authority-data": base64.b64encode(certificate.read_bytes()).decode()}
+
+
+def write(
+    path: Path,
+    *,
+    server: str,
+    user: Mapping[str, object] | None = None,
+    cluster: Mapping[str, object] | None = None,
+) -> Path:
+    """JSON is YAML. user, cluster: more of the entries' content. Mode 0600: it may hold a credential."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {
-                "name": "testbed",
-                "cluster": {
-                    "server": server,
-                    "certificate-authority-data": base64.b64encode(ca.read_bytes()).decode(),
-                },
-            }
-        ],
-        "users": [{"name": "testbed", "user": user}],
-        "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": "testbed"}}],
-        "current-context": "testbed",
+        "clusters": [{"name": _NAME, "cluster": {"server": server, **(cluster or {})}}],
+        "users": [{"name": _NAME, "user": dict(user or {})}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
+        "current-context": _NAME,
     }
     path.touch(mode=0o600)
     path.write_text(json.dumps(document, indent=1))

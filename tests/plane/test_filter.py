@@ -7,10 +7,11 @@ from pathlib import Path
 
 from kube import contract
 from tests.kit.ports import free_port
+from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.testbed.plane.recorder import Recorder
 from tests.testbed.shared import bare
-from tests.testbed.shared.api import condition, wait_for
+from tests.testbed.shared.api import condition
 
 # Held against what the scheduler really sends; READYGATE_RENEW_GOLDEN=1 writes it anew.
 GOLDEN = Path(__file__).resolve().parents[1] / "contract" / "filter_request.json"

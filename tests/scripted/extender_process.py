@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from tests.contract.go_types import read_filter_result
+from tests.kit.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
@@ -119,10 +120,7 @@ class ExtenderProcess:
         self.wait(lambda: self.get("/readyz")[0] == expected, timeout_s)
 
     def wait(self, condition, timeout_s=10.0):
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.02)
+        wait_until(condition, lambda: self.log, timeout_s=timeout_s)
 
 
 def checked(body: bytes, names=None):

@@ -12,6 +12,7 @@ from kube.client import Client
 from kube.objects import ObjectMeta
 from kube.reflector import ListerWatcher, Reflector
 from tests.fakes.api_server import FakeApiServer, Request
+from tests.kit.waiting import wait_until
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,15 +68,6 @@ class Following:
     @property
     def watches(self) -> list[Request]:
         return [r for r in self.api.requests if r.is_watch]
-
-
-def wait_until(condition, what: str, timeout_s: float = 5.0) -> None:
-    patience = threading.Event()
-    for _ in range(int(timeout_s / 0.005)):
-        if condition():
-            return
-        patience.wait(0.005)
-    raise AssertionError(f"waited {timeout_s} s in vain for {what}")
 
 
 def node(name: str, **more) -> dict:

@@ -11,7 +11,8 @@ from kube import errors, paths
 from kube.auth import TokenFile
 from kube.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.following import node, wait_until
+from tests.kit.waiting import wait_until
+from tests.scripted.following import node
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 
 from tests.agent.runtime.test_process import marked
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.ports import free_port
+from tests.kit.waiting import wait_until
 
 
 def config(folder, kubeconfig, root):
@@ -43,10 +43,7 @@ def test_sigterm_ends_it_and_its_containers(tmp_path):
                     "spec": {"nodeName": "node-1", "containers": [{"name": "c"}]},
                 }
             )
-            deadline = time.monotonic() + 40
-            while api.get("Pod", "p").get("status", {}).get("phase") != "Running":
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            wait_until(lambda: api.get("Pod", "p").get("status", {}).get("phase") == "Running", timeout_s=40)
             container = api.get("Pod", "p")["status"]["containerStatuses"][0]["containerID"]
             assert len(marked(container)) == 1
             agent.terminate()

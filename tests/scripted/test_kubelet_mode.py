@@ -9,6 +9,7 @@ from agent import lifecycle, settings
 from agent.modes import kubelet as kubelet_mode
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.ports import free_port
+from tests.kit.waiting import wait_until
 
 
 class Node:
@@ -55,10 +56,7 @@ kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, 
         return next((c["status"] for c in self.status(name).get("conditions", []) if c["type"] == "Ready"), "")
 
     def wait(self, condition, timeout_s=20.0):
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, self.status()
-            time.sleep(0.01)
+        wait_until(condition, self.status, timeout_s=timeout_s)
 
 
 @pytest.fixture

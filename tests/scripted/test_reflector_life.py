@@ -12,7 +12,9 @@ from kube.errors import ConnectionRefused
 from kube.listing import ListerWatcher
 from kube.reflector import Reflector
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.following import Node, Recorder, following, node, wait_until
+from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
+from tests.scripted.following import Node, Recorder, following, node
 
 
 @pytest.fixture
@@ -90,14 +92,14 @@ def test_stopping_one_reflector_leaves_the_client_of_the_others_alone(api):
 
 
 def test_age_counts_from_the_last_line_and_is_infinite_before_the_first(api):
-    clock = [100.0]
-    with following(api, started=False, now=lambda: clock[0]) as it:
+    clock = Clock(100.0)
+    with following(api, started=False, now=clock) as it:
         before = it.reflector.age_s(100.0)
         it.reflector.start()
         it.reflector.wait_synced(5)
         after_list = it.reflector.age_s(130.0)
         api.wait_watchers(1)
-        clock[0] = 160.0
+        clock.time = 160.0
         api.bookmark()
         wait_until(lambda: it.reflector.counters["bookmarks"], "the bookmark")
         assert (before, after_list, it.reflector.age_s(170.0)) == (math.inf, 30.0, 10.0)
@@ -110,16 +112,16 @@ def test_a_reflector_is_healthy_while_the_server_is_away_and_not_when_its_store_
         hung.set()
         release.wait(5)
 
-    clock = [100.0]
-    with following(api, now=lambda: clock[0]) as it:
+    clock = Clock(100.0)
+    with following(api, now=clock) as it:
         api.refuse()
         wait_until(lambda: len(it.pauses) > 2, "refused attempts")
-        away = it.reflector.healthy(clock[0])
+        away = it.reflector.healthy(clock())
         it.store.upsert = it.store.replace = hang
         api.put(node("a"))
         api.listen()
         assert hung.wait(5)
-        later = it.reflector.healthy(clock[0] + 1000)
+        later = it.reflector.healthy(clock.time + 1000)
         release.set()
         assert (away, later) == (True, False)
 
@@ -171,14 +173,14 @@ class DeadServer:
 
 @pytest.mark.parametrize("random", [0.0, 0.5, 0.999])
 def test_a_dead_server_is_asked_at_most_once_in_four_seconds_after_the_first_minute(random):
-    time_s = [0.0]
-    dead = DeadServer(lambda: time_s[0])
+    clock = Clock()
+    dead = DeadServer(clock)
 
     def wait(seconds: float) -> bool:
-        time_s[0] += seconds
-        return time_s[0] > 600
+        clock.time += seconds
+        return clock() > 600
 
-    reflector = Reflector(dead, Recorder(), name="dead", now=lambda: time_s[0], wait=wait, random=lambda: random)
+    reflector = Reflector(dead, Recorder(), name="dead", now=clock, wait=wait, random=lambda: random)
     reflector.start()
     reflector._thread.join(5)
     assert len([a for a in dead.attempts if a > 60]) / 540 <= 0.25

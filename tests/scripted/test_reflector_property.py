@@ -4,7 +4,8 @@ import hypothesis.strategies as st
 from hypothesis import example, given, settings
 
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.following import following, node, wait_until
+from tests.kit.waiting import wait_until
+from tests.scripted.following import following, node
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 STEPS = st.one_of(

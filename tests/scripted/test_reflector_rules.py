@@ -7,7 +7,8 @@ import pytest
 
 from kube.watching import REWIND_LIMIT_S
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.following import following, node, wait_until
+from tests.kit.waiting import wait_until
+from tests.scripted.following import following, node
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -13,17 +12,10 @@ from agent.checks.engine import LATE_S, CheckEngine
 from agent.checks.health import CheckState, Finding, Severity, Thresholds, Verdict
 from agent.processes import command
 from tests.agent.probe.http_target import Target
+from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
 
 PASSED = Finding(CheckState.PASSED)
-
-
-def eventually(true: Callable[[], object], limit_s: float = 5.0) -> bool:
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        time.sleep(0.01)
-    return bool(true())
 
 
 def states(engine: CheckEngine) -> list[str]:
@@ -60,15 +52,15 @@ def test_the_first_verdict_comes_at_once_and_the_word_starting_before(start) -> 
     engine = start(
         CheckSpec("a", wait, period_s=60), CheckSpec("b", lambda: PASSED, period_s=60), on_verdict=told.append
     )
-    assert eventually(lambda: states(engine) == ["starting", "passed"])
+    wait_until(lambda: states(engine) == ["starting", "passed"])
     assert engine.verdict().reason == "Starting"
     release.set()
-    assert eventually(lambda: told and told[-1].healthy), "no period, no jitter before the first run"
+    wait_until(lambda: told and told[-1].healthy, "no period, no jitter before the first run")
     assert told[0].reason == "Starting"
 
 
 def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(start) -> None:
-    clock = [1000.0]
+    clock = Clock(1000.0)
     entered, release = threading.Event(), threading.Event()
 
     def hang() -> Finding:
@@ -76,34 +68,34 @@ def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(star
         release.wait(10)
         return PASSED
 
-    engine = start(CheckSpec("nfs", hang, timeout_s=1), monotonic=lambda: clock[0])
+    engine = start(CheckSpec("nfs", hang, timeout_s=1), monotonic=clock)
     assert entered.wait(5)
-    clock[0] += 1 + LATE_S + 1
+    clock.time += 1 + LATE_S + 1
     assert (["hung"], "CheckFailed") == (states(engine), engine.verdict().reason)
-    clock[0] += 10_000
-    assert eventually(lambda: engine.healthy(clock[0])), "liveness does not depend on what is measured"
+    clock.time += 10_000
+    wait_until(lambda: engine.healthy(clock()), "liveness does not depend on what is measured")
     release.set()
-    assert eventually(lambda: states(engine) == ["passed"])
+    wait_until(lambda: states(engine) == ["passed"])
 
 
 def test_a_run_that_comes_back_too_late_has_hung_whatever_it_found(start) -> None:
-    clock = [1000.0]
+    clock = Clock(1000.0)
     runs: list[float] = []
 
     def slow() -> Finding:
-        runs.append(clock[0])
-        clock[0] += 8.0 if len(runs) > 1 else 0.5
+        runs.append(clock())
+        clock.time += 8.0 if len(runs) > 1 else 0.5
         return Finding(CheckState.PASSED, "fine")
 
-    engine = start(CheckSpec("disk", slow, period_s=0.01, thresholds=Thresholds(1, 2)), monotonic=lambda: clock[0])
-    assert eventually(lambda: len(runs) > 3)
+    engine = start(CheckSpec("disk", slow, period_s=0.01, thresholds=Thresholds(1, 2)), monotonic=clock)
+    wait_until(lambda: len(runs) > 3)
     assert states(engine) == ["hung"], "not open and closed with every run"
     assert engine.statuses()[0].output == "took 8 s of 1 s: fine"
 
 
 def test_a_check_that_breaks_is_unknown(start) -> None:
     engine = start(CheckSpec("broken", lambda: 1 / 0, period_s=60))
-    assert eventually(lambda: states(engine) == ["unknown"])
+    wait_until(lambda: states(engine) == ["unknown"])
     assert engine.statuses()[0].output == "ZeroDivisionError: division by zero"
     assert ("broken", CheckState.UNKNOWN, 1) in engine.runs()
 
@@ -114,11 +106,11 @@ def test_an_engine_whose_thread_is_gone_is_not_healthy() -> None:
 
 def test_stop_kills_commands_that_run(start) -> None:
     engine = start(configured(exec={"command": ["sleep", "60"]}, timeoutSeconds=60))
-    assert eventually(lambda: engine._workers[0]._running_since is not None)
+    wait_until(lambda: engine._workers[0]._running_since is not None)
     begun = time.monotonic()
     engine.stop()
     assert time.monotonic() - begun < 2
-    assert eventually(lambda: not engine._workers[0].thread.is_alive())
+    wait_until(lambda: not engine._workers[0].thread.is_alive())
 
 
 def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +127,7 @@ def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pyt
     assert entered.wait(5)
     threading.Timer(0.1, release.set).start()
     engine.stop()
-    assert eventually(lambda: not engine._workers[0].thread.is_alive(), 2.0)
+    wait_until(lambda: not engine._workers[0].thread.is_alive(), timeout_s=2)
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,9 @@ from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
 from tests.agent.node.test_facts import FACTS, NOW
 from tests.fakes.api_server import FakeApiServer
+from tests.kit.clock import Clock
 
 NAMESPACE = "kube-node-lease"
-
-
-class Clock:
-    def __init__(self, time):
-        self.time = time
-
-    def __call__(self):
-        return self.time
 
 
 @pytest.fixture

@@ -12,14 +12,7 @@ from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.fakes.runtime import FakeRuntime
-
-
-class Clock:
-    def __init__(self):
-        self.time = NOW
-
-    def __call__(self):
-        return self.time
+from tests.kit.clock import Clock
 
 
 class FakeProber:
@@ -71,7 +64,7 @@ class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
     def __init__(self, max_pods=110):
-        self.clock, self.wall = Clock(), Clock()
+        self.clock, self.wall = Clock(NOW), Clock(NOW)
         self.inbox = Inbox()
         self.pods = Pods()
         self.runtime = FakeRuntime(self.wall)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,6 +25,7 @@ from tests.agent.prober.builders import (
     make_status,
     running,
 )
+from tests.kit.waiting import wait_for, wait_until
 
 ALWAYS = RestartPolicy.ALWAYS
 SLOW = make_probe(period_s=3600)
@@ -62,16 +63,7 @@ class Scene:
         return {(name, probe_type) for _, name, probe_type in self.manager.workers()}
 
     def gone(self, count: int = 0) -> bool:
-        return eventually(lambda: len(self.manager.workers()) == count)
-
-
-def eventually(true: Callable[[], bool], limit_s: float = 3.0) -> bool:
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        time.sleep(0.005)
-    return true()
+        return bool(wait_for(lambda: len(self.manager.workers()) == count, timeout_s=3))
 
 
 @pytest.fixture
@@ -159,7 +151,7 @@ def test_readiness_reaches_whoever_listens(scene: Scene, outcome: Result, expect
     scene.outcome = outcome
     scene.manager.add_pod(make_pod(slow(READINESS)))
     assert scene.probed.acquire(timeout=3)
-    assert eventually(lambda: (scene.results[READINESS].get(ID) is S) is expected)
+    wait_until(lambda: (scene.results[READINESS].get(ID) is S) is expected, timeout_s=3)
     assert expected == (scene.updates[-1].result is S)
     assert (scene.updates[-1].container_id, scene.updates[-1].pod_uid) == (ID, UID)
 
@@ -169,7 +161,7 @@ def test_w22_a_stopped_worker_takes_itself_and_its_result_away(scene: Scene, pro
     scene.statuses[UID] = make_status(running(time.time()), started=probe_type is not STARTUP)
     pod = make_pod(slow(probe_type))
     scene.manager.add_pod(pod)
-    assert eventually(lambda: scene.results[probe_type].get(ID) is S)
+    wait_until(lambda: scene.results[probe_type].get(ID) is S, timeout_s=3)
     for _ in range(10):
         scene.manager.remove_pod(pod)
     assert scene.gone()

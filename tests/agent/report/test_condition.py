@@ -9,6 +9,7 @@ import pytest
 
 from agent.report.condition import ConditionPublisher, Wanted
 from kube import contract, errors
+from tests.kit.clock import Clock
 
 UID = "uid-1"
 PATH = "/api/v1/namespaces/ns/pods/p/status"
@@ -53,7 +54,7 @@ class FakeServer:
 class Scene:
     def __init__(self) -> None:
         self.server = FakeServer()
-        self.clock = 1000.0
+        self.clock = Clock(1000.0)
         self.publisher = self.new()
 
     def new(self) -> ConditionPublisher:
@@ -62,8 +63,8 @@ class Scene:
             namespace="ns",
             pod_name="p",
             pod_uid=UID,
-            now=lambda: 1_700_000_000 + self.clock,
-            monotonic=lambda: self.clock,
+            now=lambda: 1_700_000_000 + self.clock(),
+            monotonic=self.clock,
             chance=lambda: 0.5,
         )
 
@@ -77,13 +78,13 @@ class Scene:
 
     def wait(self, seconds: float) -> None:
         """Lets time pass as the publisher's thread would, turn by turn."""
-        end = self.clock + seconds
+        end = self.clock() + seconds
         while True:
             pause_s = self.publisher.turn()
-            if pause_s and self.clock + pause_s > end:
+            if pause_s and self.clock() + pause_s > end:
                 break
-            self.clock += pause_s
-        self.clock = end
+            self.clock.time += pause_s
+        self.clock.time = end
         self.settle()
 
 
@@ -104,7 +105,7 @@ def test_the_transition_time_moves_with_the_status_alone(scene: Scene) -> None:
     other = Wanted("False", "CheckUnknown", "cni: unknown", "cni unknown")
     for wanted in (TRUE, FALSE, other, TRUE):
         scene.show(wanted)
-        scene.clock += 60
+        scene.clock.time += 60
     assert ["22:30:00", "22:31:00", "22:31:00", "22:33:00"] == [
         body["lastTransitionTime"][11:-1] for body in scene.server.bodies
     ]
@@ -218,7 +219,7 @@ def test_another_pod_of_the_same_name_is_never_written(scene: Scene) -> None:
 
 def test_a_restart_keeps_the_transition_time(scene: Scene) -> None:
     scene.show(TRUE)
-    scene.clock += 1000
+    scene.clock.time += 1000
     scene.publisher = scene.new()
     scene.show(TRUE)
     first, second = scene.server.bodies
@@ -226,13 +227,13 @@ def test_a_restart_keeps_the_transition_time(scene: Scene) -> None:
 
 
 def test_starting_is_held_for_two_seconds_after_a_start(scene: Scene) -> None:
-    scene.publisher._due = scene.clock + 2.0
+    scene.publisher._due = scene.clock() + 2.0
     scene.show(STARTING)
     assert [] == scene.server.bodies
     scene.show(TRUE)
     assert [("True", "ChecksPassed")] == scene.server.written
     slow = Scene()
-    slow.publisher._due = slow.clock + 2.0
+    slow.publisher._due = slow.clock() + 2.0
     slow.show(STARTING)
     slow.wait(2.5)
     assert [("False", "Starting")] == slow.server.written

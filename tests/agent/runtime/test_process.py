@@ -19,6 +19,7 @@ from agent.runtime.instances import launch
 from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
 from tests.agent.status.builders import make_pod
+from tests.kit.waiting import wait_until
 
 POD = make_pod("c")
 CIDR = "127.21.7.0/24"
@@ -96,7 +97,7 @@ def test_a_container_without_a_command_pauses_until_it_is_stopped(runtime, ends)
 
 def test_a_container_that_ignores_sigterm_is_killed_after_its_grace(runtime, ends, tmp_path):
     cid = runtime.start_container(POD, shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"), 0)
-    wait_until(lambda: "ready" in log_text(tmp_path))
+    wait_until(lambda: "ready" in log_text(tmp_path), timeout_s=30)
     started = time.monotonic()
     runtime.stop_container(cid, 0.3)
     ends.wait()
@@ -106,7 +107,7 @@ def test_a_container_that_ignores_sigterm_is_killed_after_its_grace(runtime, end
 
 def test_a_shorter_grace_counts(runtime, ends, tmp_path):
     cid = runtime.start_container(POD, shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"), 0)
-    wait_until(lambda: "ready" in log_text(tmp_path))
+    wait_until(lambda: "ready" in log_text(tmp_path), timeout_s=30)
     runtime.stop_container(cid, 60)
     runtime.stop_container(cid, 0)
     ends.wait()
@@ -115,7 +116,7 @@ def test_a_shorter_grace_counts(runtime, ends, tmp_path):
 def test_processes_it_started_end_with_it_also_those_in_sessions_of_their_own(runtime, ends, tmp_path):
     script = "setsid sleep 300 & sleep 300 & echo $! ; wait"
     cid = runtime.start_container(POD, shell(script), 0)
-    wait_until(lambda: log_text(tmp_path).strip().isdigit() and len(marked(cid)) >= 3)
+    wait_until(lambda: log_text(tmp_path).strip().isdigit() and len(marked(cid)) >= 3, timeout_s=30)
     runtime.stop_container(cid, 0)
     ends.wait()
     assert marked(cid) == []
@@ -193,7 +194,7 @@ def test_what_a_killed_agent_left_is_ended_and_only_that(tmp_path, ends):
     first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
     first.start()
     cid = first.start_container(POD, shell("setsid sleep 300 & sleep 300; true"), 0)
-    wait_until(lambda: len(marked(cid)) >= 3)
+    wait_until(lambda: len(marked(cid)) >= 3, timeout_s=30)
     bystander = subprocess.Popen(["sleep", "300"])
     try:
         # The first agent is as good as dead: nobody asks it any more.
@@ -325,13 +326,6 @@ def marked(cid):
             except OSError:
                 continue
     return found
-
-
-def wait_until(condition, timeout_s=30.0):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.01)
 
 
 def test_healthy_while_it_runs(runtime):

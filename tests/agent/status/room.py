@@ -9,14 +9,7 @@ from agent.wire.status import write_status
 from kube.errors import NotFound
 from kube.times import format_time
 from tests.agent.status.builders import NOW, make_pod, make_status
-
-
-class Clock:
-    def __init__(self):
-        self.time = NOW
-
-    def __call__(self):
-        return self.time
+from tests.kit.clock import Clock
 
 
 class FakeClient:
@@ -81,7 +74,7 @@ class Room:
         self.pod = pod or make_pod("c1", "c2")
         self.client = FakeClient(self.pod)
         self.pods = Pods({self.pod.uid: self.pod})
-        self.clock = Clock()
+        self.clock = Clock(NOW)
         self.could_run = could_run
         self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, now=self.clock)
 

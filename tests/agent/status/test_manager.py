@@ -11,6 +11,7 @@ from agent.status.manager import StatusManager
 from kube.errors import DeadlineExceeded, ServerError
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, waiting, words
 from tests.agent.status.room import Room
+from tests.kit.clock import Clock
 
 RUNNING = make_status(phase=PodPhase.RUNNING)
 PENDING = make_status(phase=PodPhase.PENDING)
@@ -379,16 +380,16 @@ def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monk
 
 def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch):
     room = Room()
-    clock = [1000.0]
-    manager = StatusManager(room.client, room.pods, lambda _uid: True, now=room.clock, monotonic=lambda: clock[0])
+    monotonic = Clock(1000.0)
+    manager = StatusManager(room.client, room.pods, lambda _uid: True, now=room.clock, monotonic=monotonic)
     monkeypatch.setattr(manager, "_thread", threading.current_thread())
     for number in range(10):
         manager.set_pod_status(make_pod("c1", uid=f"uid-{number}"), make_status(phase=PodPhase.RUNNING))
     get = room.client.get
 
     def slow(path):
-        clock[0] += 9.0
-        assert manager.healthy(clock[0]), "its life does not depend on the API server's speed"
+        monotonic.time += 9.0
+        assert manager.healthy(monotonic()), "its life does not depend on the API server's speed"
         return get(path)
 
     monkeypatch.setattr(room.client, "get", slow)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube import contract
-from tests.testbed.shared.api import Api, ApiError, condition, wait_for
+from tests.kit.waiting import wait_for
+from tests.testbed.shared.api import Api, ApiError, condition
 
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

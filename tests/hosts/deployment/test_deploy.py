@@ -13,7 +13,8 @@ from tests.hosts.deployment.conftest import (
     namespaces,
     scheduler_files,
 )
-from tests.testbed.shared.api import ApiError, condition, wait_for
+from tests.kit.waiting import wait_for
+from tests.testbed.shared.api import ApiError, condition
 
 NS = contract.NAMESPACE
 FOLDER = "/etc/kubernetes/readygate"

@@ -8,8 +8,8 @@ import yaml
 from kube import contract
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, pod
+from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
-from tests.testbed.shared.api import wait_for
 
 SCHEDULER_ONLY = Path(__file__).with_name("scheduler_only.yml")
 WRONG = {

@@ -17,9 +17,10 @@ from typing import Self
 
 from tests.kit import kubeconfig
 from tests.kit.ports import free_port
+from tests.kit.waiting import wait_for
 from tests.testbed.plane import identities, scheduler_config
 from tests.testbed.plane.pki import Authority
-from tests.testbed.shared.api import Api, ApiError, wait_for
+from tests.testbed.shared.api import Api, ApiError
 from tests.testbed.shared.binaries import Progress, kube_binaries
 from tests.testbed.shared.processes import Process, ProcessError
 from tests.testbed.shared.runs import Run
@@ -138,7 +139,7 @@ class Plane:
         return kubeconfig.write(
             self.folder / f"{name}.kubeconfig",
             server=server or self.server,
-            ca=self._authority.certificate,
+            cluster=kubeconfig.with_authority(self._authority.certificate),
             user=credential,
         )
 

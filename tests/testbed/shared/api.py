@@ -5,15 +5,13 @@ On purpose not the product's own client (`kube/`): what checks the product must 
 
 import json
 import ssl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import urllib3
 
 Object = dict[str, Any]
-T = TypeVar("T")
 
 
 class ApiError(Exception):
@@ -113,15 +111,3 @@ def _lines(reply: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 def condition(thing: Object, kind: str) -> Object:
     """The condition of that type in the object's status, or an empty one."""
     return next((c for c in thing.get("status", {}).get("conditions") or [] if c["type"] == kind), {})
-
-
-def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
-    """Calls `look` until it returns something true; that, or None when the time is over."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = look()
-        if found:
-            return found
-        if time.monotonic() >= deadline:
-            return None
-        time.sleep(every_s)

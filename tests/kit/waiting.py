@@ -1,0 +1,27 @@
+"""Waiting for what another thread or process does: as short as it takes, never without a limit."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
+    """Calls `look` until it returns something true; that, or None when the time is over."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(every_s)
+
+
+def wait_until(
+    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = 5.0
+) -> None:
+    """Returns once `condition` holds. Raises AssertionError with `what` was waited for, or what it says then."""
+    if not wait_for(condition, timeout_s=timeout_s, every_s=0.005):
+        raise AssertionError(f"waited {timeout_s:g} s in vain: {what() if callable(what) else what}")
