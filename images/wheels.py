@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements.lock"
 IMAGE_PYTHON = "3.11"  # of the Debian the image stands on
 EXTRAS = ("agent", "extender", "cli")
-PACKAGES = ("agent", "cli", "extender", "kube")
+PACKAGES = ("agent", "cli", "component", "extender", "kube")
 # Metadata and texts that go into the wheel beside the packages.
 _PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
 

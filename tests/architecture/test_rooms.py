@@ -10,7 +10,7 @@ import pytest
 from kube import contract
 from tests.architecture.source import ROOT, circles, imports, name_of
 
-PACKAGES = ("kube", "agent", "extender", "cli")
+PACKAGES = ("component", "kube", "agent", "extender", "cli")
 PRODUCT = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PURE = re.compile(r"\bPure[.:;]")  # what the docstring of a pure module says
 IMPURE = {
@@ -85,6 +85,10 @@ def test_no_function_is_longer_than_a_screen_and_a_half() -> None:
 def test_each_package_says_what_it_is_what_it_guarantees_and_who_may_import_it(package: Path) -> None:
     text = ast.get_docstring(ast.parse(package.read_text())) or ""
     assert (True, True) == (len(text.splitlines()) >= PACKAGE_TEXT_LINES, bool(re.search(r"[Ii]mport", text)))
+
+
+def test_the_ground_floor_stays_small() -> None:
+    assert sum(len(path.read_text().splitlines()) for path in (ROOT / "component").glob("*.py")) <= 450
 
 
 CLOSED_REASONS = [value for name, value in vars(contract).items() if name.startswith("CLOSED_")]

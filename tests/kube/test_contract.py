@@ -8,7 +8,7 @@ import pytest
 from kube import contract
 
 ROOT = Path(contract.__file__).parents[1]
-PACKAGES = ("kube", "agent", "extender", "cli")
+PACKAGES = ("component", "kube", "agent", "extender", "cli")
 KINDS = ("CONDITION_", "REASON_", "CLOSED_", "ANNOTATION_", "LABEL_", "NAMESPACE")
 # Words of Kubernetes that mean other things as well.
 COMMON = {contract.CONDITION_READY}
