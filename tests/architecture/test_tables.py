@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.prober import decide
+from tests.agent.status import test_phase
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("docs/kubelet-parity.md", "docs/extender-contract.md")
@@ -86,6 +87,13 @@ def test_the_rows_of_doprobe_are_the_same_in_the_docstring_and_in_the_document()
     docstring = re.findall(r"^    (D\d+) +(.+?)  +(.+?)  +(.+)$", decide.__doc__ or "", re.MULTILINE)
     document = [tuple(line.strip("| ").split(" | ")) for row, line in rows() if row.startswith("D")]
     assert document == docstring
+
+
+def test_the_phases_of_the_document_are_those_of_the_test() -> None:
+    tested = dict(re.findall(r"^PH(\d+) (\w+: .*-> \w+)", test_phase.ROWS, re.MULTILINE))
+    expected = {f"PH{row}": (line.partition(":")[0], line.rpartition(" ")[2]) for row, line in tested.items()}
+    cells = {row: line.strip("| ").split(" | ") for row, line in rows() if row.startswith("PH")}
+    assert expected == {row: (policy, phase) for row, (_, policy, _, phase) in cells.items()}
 
 
 @pytest.mark.parametrize(
