@@ -110,12 +110,12 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, Hangup("pod connections", client), statuses, runtime, prober, loop, source]
-    services += [reporter, lease, Hangup("node connections", heartbeats)]
+    services += [server, CloseClient("pod connections", client), statuses, runtime, prober, loop, source]
+    services += [reporter, lease, CloseClient("node connections", heartbeats)]
     return services
 
 
-class Hangup:
+class CloseClient:
     """A Service that cuts the calls in flight when it is stopped: else threads wait for the deadlines of theirs."""
 
     def __init__(self, name: str, client: Client) -> None:
@@ -128,7 +128,7 @@ class Hangup:
     def stop(self) -> None:
         self._client.close()
 
-    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
         return True
 
 
@@ -158,12 +158,12 @@ def product_version() -> str:
         return "unknown"
 
 
-def node_errors(runtime: Service, loop: Service, now: float) -> list[str]:
+def node_errors(runtime: Service, loop: Service, monotonic: float) -> list[str]:
     """Why the node is not ready, in the words and the order of pkg/kubelet/runtime.go."""
     errors = []
-    if not runtime.healthy(now):
+    if not runtime.healthy(monotonic):
         errors.append("container runtime is down")
-    if not loop.healthy(now):
+    if not loop.healthy(monotonic):
         errors.append("PLEG is not healthy: the pod loop does not progress")
     return errors
 

@@ -44,13 +44,13 @@ def labels(facts: NodeFacts) -> dict[str, str]:
     }
 
 
-def node_object(facts: NodeFacts, errors: Sequence[str], now_s: float) -> Json:
+def node_object(facts: NodeFacts, errors: Sequence[str], wall: float) -> Json:
     """The Node to create."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": facts.name, "labels": labels(facts)},
-        "status": node_status(facts, {}, errors, now_s),
+        "status": node_status(facts, {}, errors, wall),
     }
 
 
@@ -60,7 +60,7 @@ def missing_labels(facts: NodeFacts, node: Json) -> dict[str, str]:
     return {key: value for key, value in labels(facts).items() if value and present.get(key) != value}
 
 
-def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], now_s: float) -> Json:
+def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], wall: float) -> Json:
     """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
     before = {condition["type"]: condition for condition in old.get("conditions") or []}
     return {
@@ -83,10 +83,10 @@ def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], now_s: float
             "systemUUID": facts.machine.machine_id,
         },
         "conditions": [
-            _pressure(before, "MemoryPressure", "HasSufficientMemory", "has sufficient memory available", now_s),
-            _pressure(before, "DiskPressure", "HasNoDiskPressure", "has no disk pressure", now_s),
-            _pressure(before, "PIDPressure", "HasSufficientPID", "has sufficient PID available", now_s),
-            _ready(before, (*errors, *_missing_capacity(facts)), now_s),
+            _pressure(before, "MemoryPressure", "HasSufficientMemory", "has sufficient memory available", wall),
+            _pressure(before, "DiskPressure", "HasNoDiskPressure", "has no disk pressure", wall),
+            _pressure(before, "PIDPressure", "HasSufficientPID", "has sufficient PID available", wall),
+            _ready(before, (*errors, *_missing_capacity(facts)), wall),
         ],
     }
 
@@ -117,12 +117,12 @@ def _info(value: object) -> object:
     return {key: text for key, text in value.items() if text and key not in ("swap", "kubeProxyVersion")}
 
 
-def _pressure(before: Mapping[str, Json], kind: str, reason: str, message: str, now_s: float) -> Json:
+def _pressure(before: Mapping[str, Json], kind: str, reason: str, message: str, wall: float) -> Json:
     """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
-    return _condition(before.get(kind), kind, contract.STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}", now_s)
+    return _condition(before.get(kind), kind, contract.STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}", wall)
 
 
-def _ready(before: Mapping[str, Json], errors: Sequence[str], now_s: float) -> Json:
+def _ready(before: Mapping[str, Json], errors: Sequence[str], wall: float) -> Json:
     if not errors:
         return _condition(
             before.get(contract.CONDITION_READY),
@@ -130,7 +130,7 @@ def _ready(before: Mapping[str, Json], errors: Sequence[str], now_s: float) -> J
             contract.STATUS_TRUE,
             "KubeletReady",
             "kubelet is posting ready status",
-            now_s,
+            wall,
         )
     once = list(dict.fromkeys(errors))
     message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
@@ -140,11 +140,11 @@ def _ready(before: Mapping[str, Json], errors: Sequence[str], now_s: float) -> J
         contract.STATUS_FALSE,
         "KubeletNotReady",
         message,
-        now_s,
+        wall,
     )
 
 
-def _condition(before: Json | None, kind: str, status: str, reason: str, message: str, now_s: float) -> Json:
+def _condition(before: Json | None, kind: str, status: str, reason: str, message: str, wall: float) -> Json:
     same = before is not None and before.get("status") == status
     since = parse_time(before.get("lastTransitionTime")) if same and before is not None else None
     if same and before is not None and kind != contract.CONDITION_READY:
@@ -155,8 +155,8 @@ def _condition(before: Json | None, kind: str, status: str, reason: str, message
         "status": status,
         "reason": reason,
         "message": message,
-        "lastHeartbeatTime": format_time(now_s),
-        "lastTransitionTime": format_time(now_s if since is None else since),
+        "lastHeartbeatTime": format_time(wall),
+        "lastTransitionTime": format_time(wall if since is None else since),
     }
 
 

@@ -48,14 +48,14 @@ class LeaseKeeper:
         node_name: str,
         *,
         duration_s: int,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
         self._client = client
         self._node_name = node_name
         self._duration_s = duration_s
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
         self._random = random
         self._latest: Json | None = None
@@ -74,9 +74,9 @@ class LeaseKeeper:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         alive = self._thread is not None and self._thread.is_alive()
-        return alive and now - self._last_turn < self._duration_s + STUCK_AFTER_S
+        return alive and monotonic - self._last_turn < self._duration_s + STUCK_AFTER_S
 
     @property
     def period_s(self) -> float:
@@ -160,7 +160,7 @@ class LeaseKeeper:
         return {
             "holderIdentity": self._node_name,
             "leaseDurationSeconds": self._duration_s,
-            "renewTime": format_micro_time(self._now()),
+            "renewTime": format_micro_time(self._wall()),
         }
 
 

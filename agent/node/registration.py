@@ -49,7 +49,7 @@ class NodeReporter:
         errors: Callable[[], Sequence[str]],
         *,
         update_s: float,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
@@ -57,7 +57,7 @@ class NodeReporter:
         self._facts = facts
         self._errors = errors
         self._update_s = update_s
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
         self._random = random
         self._stop = threading.Event()
@@ -80,10 +80,10 @@ class NodeReporter:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         """Alive and progressing; an API server that is away does not make it unhealthy."""
         alive = self._thread is not None and self._thread.is_alive()
-        return alive and now - self._last_turn < self._update_s * (1 + JITTER) + STUCK_AFTER_S
+        return alive and monotonic - self._last_turn < self._update_s * (1 + JITTER) + STUCK_AFTER_S
 
     def _run(self) -> None:
         pause_s = FIRST_PAUSE_S
@@ -109,7 +109,7 @@ class NodeReporter:
     def register(self) -> None:
         """Creates the Node, or puts the labels of an existing one right. Raises KubeError."""
         facts = self._facts
-        body = node_facts.node_object(facts, self._errors(), self._now())
+        body = node_facts.node_object(facts, self._errors(), self._wall())
         try:
             self._client.create(paths.nodes(), json.dumps(body).encode())
             log.info("node registered", extra={"node": facts.name})
@@ -141,16 +141,16 @@ class NodeReporter:
 
     def _report_once(self) -> bool:
         old = self._get().get("status") or {}
-        new = node_facts.node_status(self._facts, old, self._errors(), self._now())
+        new = node_facts.node_status(self._facts, old, self._errors(), self._wall())
         changed = node_facts.changed(old, new)
-        now = self._monotonic()
-        if not changed and self._next_report is not None and now < self._next_report:
+        monotonic = self._monotonic()
+        if not changed and self._next_report is not None and monotonic < self._next_report:
             return False
         body = json.dumps({"status": new}).encode()
         self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
         # The first report, and one after a change, spreads the nodes of a cluster by +-50 %.
         spread = self._random() - 0.5 if changed or self._next_report is None else 0.0
-        self._next_report = now + REPORT_S * (1 + spread)
+        self._next_report = monotonic + REPORT_S * (1 + spread)
         before, after = node_facts.ready_status(old), node_facts.ready_status(new)
         if before != after:
             log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})

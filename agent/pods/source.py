@@ -102,5 +102,5 @@ class PodSource:
     def stop(self) -> None:
         self._reflector.stop()
 
-    def healthy(self, now: float) -> bool:
-        return self._reflector.healthy(now)
+    def healthy(self, monotonic: float) -> bool:
+        return self._reflector.healthy(monotonic)

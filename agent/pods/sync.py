@@ -100,7 +100,7 @@ class PodLoop:
         source_synced: Callable[[], bool],
         host: Host,
         max_pods: int,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._inbox = inbox
@@ -113,7 +113,7 @@ class PodLoop:
         self._source_synced = source_synced
         self._host = host
         self._max_pods = max_pods
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
         self._backoff = RestartBackoff()
         self._states: dict[str, _PodState] = {}
@@ -136,9 +136,9 @@ class PodLoop:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         alive = self._thread is not None and self._thread.is_alive()
-        return alive and now - self._last_turn < STUCK_AFTER_S
+        return alive and monotonic - self._last_turn < STUCK_AFTER_S
 
     def could_run(self, uid: str) -> bool:
         """May containers of the pod still run? For the status manager, from its thread."""
@@ -155,8 +155,8 @@ class PodLoop:
         self._last_turn = self._monotonic()
         due = min(self._due.values(), default=self._next_housekeeping)
         uids = self._inbox.take(min(due, self._next_housekeeping) - self._last_turn)
-        now = self._monotonic()
-        uids |= {uid for uid, at in self._due.items() if at <= now}
+        monotonic = self._monotonic()
+        uids |= {uid for uid, at in self._due.items() if at <= monotonic}
         for uid in uids - {""}:
             if self._stopping.is_set():
                 return
@@ -166,8 +166,8 @@ class PodLoop:
             except Exception:
                 log.exception("pod sync failed", extra={"uid": uid})
                 self._wake_in(uid, RETRY_S)
-        if now >= self._next_housekeeping:
-            self._next_housekeeping = now + HOUSEKEEPING_S
+        if monotonic >= self._next_housekeeping:
+            self._next_housekeeping = monotonic + HOUSEKEEPING_S
             self._housekeeping()
 
     def _end_everything(self) -> None:
@@ -266,7 +266,7 @@ class PodLoop:
         known = state.ends.get(instance.name)
         if known is None or known[0] != instance.id:
             at = instance.finished_at if instance.finished_at is not None else instance.created_at
-            known = state.ends[instance.name] = (instance.id, self._monotonic() - max(0.0, self._now() - at))
+            known = state.ends[instance.name] = (instance.id, self._monotonic() - max(0.0, self._wall() - at))
         return known[1]
 
     def _rejected(self, state: _PodState) -> bool:

@@ -133,7 +133,7 @@ def before_probe(
     target: Target,
     status: PodStatus | None,
     *,
-    now: float,
+    wall: float,
     manager_start: float,
     gates: Gates,
 ) -> Step:
@@ -158,7 +158,7 @@ def before_probe(
     if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
-    if running.started_at is not None and int(now - running.started_at) < delay_s:
+    if running.started_at is not None and int(wall - running.started_at) < delay_s:
         return Step(state, writes)
     if container.started and target.type is ProbeType.STARTUP:
         return Step(state, writes)

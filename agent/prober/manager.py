@@ -4,7 +4,7 @@ Guarantees: at most one worker per pod, container and probe type; no call waits 
 takes itself out of the table when it ends.
 """
 
-import random
+import random as random_module
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -22,7 +22,7 @@ from agent.model import (
 )
 from agent.prober.decide import Gates, Target, parse_container_id, started_before_restart
 from agent.prober.results import Results
-from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Surroundings, Worker
+from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Worker, WorkerContext
 from agent.status.restarts import is_sidecar
 from kube import contract
 
@@ -45,20 +45,20 @@ class ProberManager:
         liveness: Results,
         startup: Results,
         gates: Gates | None = None,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
-        start: float | None = None,
+        random: Callable[[], float] = random_module.random,
+        start_wall: float | None = None,
     ) -> None:
         self._gates = gates or Gates()
         self._readiness = readiness
         self._startup = startup
-        self._start = now() if start is None else start
+        self._start_wall = wall() if start_wall is None else start_wall
         self._lock = threading.Lock()
         self._workers: dict[WorkerKey, Worker] = {}
         self._totals: dict[tuple[str, str, str, str, str, str], int] = {}
         self._shutdown = threading.Event()
-        self._around = Surroundings(
+        self._context = WorkerContext(
             get_pod_status=get_pod_status,
             probe=probe,
             results={
@@ -66,12 +66,12 @@ class ProberManager:
                 ProbeType.LIVENESS: liveness,
                 ProbeType.STARTUP: startup,
             },
-            start=self._start,
-            start_monotonic=monotonic() + (self._start - now()),
+            start_wall=self._start_wall,
+            start_monotonic=monotonic() + (self._start_wall - wall()),
             gates=self._gates,
-            now=now,
+            wall=wall,
             monotonic=monotonic,
-            chance=chance,
+            random=random,
             count=self._count,
             shutdown=self._shutdown,
         )
@@ -90,7 +90,7 @@ class ProberManager:
         for worker in workers:
             worker.join(max(0.0, deadline - time.monotonic()))
 
-    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
         """Every worker in the table has a living thread."""
         with self._lock:
             return all(worker.alive() for worker in self._workers.values())
@@ -111,7 +111,7 @@ class ProberManager:
                     key = (pod.uid, container.name, probe_type)
                     if key in self._workers:
                         return
-                    worker = Worker(target, self._around, self._forget)
+                    worker = Worker(target, self._context, self._forget)
                     worker.start()  # before it is kept: one that cannot start must not stay in the table
                     self._workers[key] = worker
 
@@ -191,7 +191,7 @@ class ProberManager:
             worker.trigger()
         ready = worker is None
         restart_rule = not self._gates.change_container_status_on_kubelet_restart
-        if spec is None or not restart_rule or not started_before_restart(container.state.started_at, self._start):
+        if spec is None or not restart_rule or not started_before_restart(container.state.started_at, self._start_wall):
             return ready
         # The container is older than this agent: what was ready stays ready until a probe says otherwise.
         if result is None:

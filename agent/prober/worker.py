@@ -1,7 +1,7 @@
 """One loop for one pod, container and probe type (pkg/kubelet/prober/worker.go): thin; `decide` decides."""
 
 import logging
-import random
+import random as random_module
 import threading
 import time
 from collections.abc import Callable
@@ -23,18 +23,18 @@ ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str], Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all workers of a manager share. `start` is seconds since the epoch, `start_monotonic` of `monotonic`."""
+class WorkerContext:
+    """What all workers of a manager share. `start_wall`, `start_monotonic`: when it was made, by either clock."""
 
     get_pod_status: Callable[[str], PodStatus | None]
     probe: ProbeFunction
     results: dict[ProbeType, Results]
-    start: float
+    start_wall: float
     start_monotonic: float
     gates: Gates
-    now: Callable[[], float] = time.time
+    wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random_module.random
     count: Callable[[Target, Result], None] = lambda _target, _result: None
     shutdown: threading.Event = field(default_factory=threading.Event)
 
@@ -42,11 +42,11 @@ class Surroundings:
 class Worker:
     """Probes until it is stopped or its container will never run again. `on_exit` is called last, in its thread."""
 
-    def __init__(self, target: Target, around: Surroundings, on_exit: Callable[["Worker"], None]) -> None:
+    def __init__(self, target: Target, context: WorkerContext, on_exit: Callable[["Worker"], None]) -> None:
         self.target = target
         self.state = WorkerState()
-        self._around = around
-        self._results = around.results[target.type]
+        self._context = context
+        self._results = context.results[target.type]
         self._on_exit = on_exit
         self._wake = threading.Condition()
         self._stopped = False
@@ -89,20 +89,20 @@ class Worker:
             return True
 
     def _do_probe(self) -> bool:
-        around, target = self._around, self.target
-        status = around.get_pod_status(target.pod.uid)
+        context, target = self._context, self.target
+        status = context.get_pod_status(target.pod.uid)
         step = before_probe(
-            self.state, target, status, now=around.now(), manager_start=around.start, gates=around.gates
+            self.state, target, status, wall=context.wall(), manager_start=context.start_wall, gates=context.gates
         )
         self._apply(step)
         if not step.probe or status is None:
             return step.keep
         try:
-            result = around.probe(target.type, target.pod, status, target.container, self.state.container_id)
+            result = context.probe(target.type, target.pod, status, target.container, self.state.container_id)
         except ProbeErrored:
             # kubelet drops the result when the probe could not run; counting it would flap the gate.
             return True
-        around.count(target, result)
+        context.count(target, result)
         step = after_probe(self.state, target, result)
         self._apply(step)
         return step.keep
@@ -117,14 +117,14 @@ class Worker:
                     self._results.set(container_id, result, self.target.pod.uid)
 
     def _run(self) -> None:
-        around = self._around
+        context = self._context
         period_s = float(max(1, self.target.probe.period_s)) if self.target.probe else 1.0
-        jitter_s = jitter(period_s, around.monotonic() - around.start_monotonic, around.chance())
+        jitter_s = jitter(period_s, context.monotonic() - context.start_monotonic, context.random())
         try:
             # A stop does not end this sleep: kubelet's worker makes its first probe and ends after it.
-            if jitter_s > 0 and around.shutdown.wait(jitter_s):
+            if jitter_s > 0 and context.shutdown.wait(jitter_s):
                 return
-            ticker = Ticker(period_s, around.monotonic())
+            ticker = Ticker(period_s, context.monotonic())
             while self.do_probe() and self._wait(ticker):
                 pass
         finally:
@@ -134,7 +134,7 @@ class Worker:
 
     def _wait(self, ticker: Ticker) -> bool:
         """Waits for a tick or a trigger; False for a stop."""
-        monotonic = self._around.monotonic
+        monotonic = self._context.monotonic
         with self._wake:
             while not self._stopped:
                 if self._triggered:
@@ -156,6 +156,6 @@ class Worker:
         }
 
 
-def jitter(period_s: float, manager_age_s: float, chance: float) -> float:
+def jitter(period_s: float, manager_age_s: float, random: float) -> float:
     """The pause before the first probe: a random part of the period while the manager is younger than a period."""
-    return chance * period_s if period_s > manager_age_s else 0.0
+    return random * period_s if period_s > manager_age_s else 0.0

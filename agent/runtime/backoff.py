@@ -23,26 +23,26 @@ class RestartBackoff:
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], _Entry] = {}
 
-    def remaining_s(self, key: tuple[str, str], ended_at: float, now: float) -> float:
+    def remaining_s(self, key: tuple[str, str], ended_at: float, monotonic: float) -> float:
         """Seconds until the container that ended at `ended_at` may start again; 0 when it may now."""
         entry = self._entries.get(key)
         if entry is None or ended_at - entry.updated_at > FORGET_AFTER_S:
             return 0.0
-        return max(0.0, ended_at + entry.delay_s - now)
+        return max(0.0, ended_at + entry.delay_s - monotonic)
 
     def delay_s(self, key: tuple[str, str]) -> float:
         """The present delay, for the message of CrashLoopBackOff."""
         entry = self._entries.get(key)
         return entry.delay_s if entry is not None else 0.0
 
-    def restarted(self, key: tuple[str, str], ended_at: float, now: float) -> None:
+    def restarted(self, key: tuple[str, str], ended_at: float, monotonic: float) -> None:
         """The container is started again after having ended at `ended_at`: the next wait is longer."""
         entry = self._entries.get(key)
         if entry is None or ended_at - entry.updated_at > FORGET_AFTER_S:
-            self._entries[key] = _Entry(INITIAL_S, now)
+            self._entries[key] = _Entry(INITIAL_S, monotonic)
         else:
             entry.delay_s = min(entry.delay_s * 2, LIMIT_S)
-            entry.updated_at = now
+            entry.updated_at = monotonic
 
     def forget_pod(self, uid: str) -> None:
         for key in [key for key in self._entries if key[0] == uid]:

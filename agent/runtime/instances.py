@@ -39,7 +39,7 @@ class SandboxState:
     instances: list[Instance] = field(default_factory=list)
 
 
-def launch(instance: Instance, argv: list[str], working_dir: str, output: Output, writer: int, now_s: float) -> None:
+def launch(instance: Instance, argv: list[str], working_dir: str, output: Output, writer: int, wall: float) -> None:
     """Makes the process in a session of its own; output goes to `writer`. Raises OSError: then there is no process."""
     process = subprocess.Popen(
         argv,
@@ -58,26 +58,26 @@ def launch(instance: Instance, argv: list[str], working_dir: str, output: Output
         raise
     instance.process, instance.output = process, output
     instance.record = msgspec.structs.replace(
-        instance.record, started_at=now_s, pid=process.pid, start_ticks=start_ticks(process.pid) or 0
+        instance.record, started_at=wall, pid=process.pid, start_ticks=start_ticks(process.pid) or 0
     )
 
 
-def not_started(record: InstanceRecord, message: str, now_s: float) -> InstanceRecord:
+def not_started(record: InstanceRecord, message: str, wall: float) -> InstanceRecord:
     return msgspec.structs.replace(
         record,
-        started_at=now_s,
-        finished_at=now_s,
+        started_at=wall,
+        finished_at=wall,
         exit_code=EXIT_CODE_NOT_STARTED,
         reason="StartError",
         message=message,
     )
 
 
-def ended(record: InstanceRecord, returncode: int, now_s: float) -> InstanceRecord:
+def ended(record: InstanceRecord, returncode: int, wall: float) -> InstanceRecord:
     """`returncode` as subprocess gives it: minus the number of the signal that ended the process."""
     exit_code = returncode if returncode >= 0 else 128 - returncode
     reason = "Completed" if exit_code == 0 else "Error"
-    return msgspec.structs.replace(record, finished_at=now_s, exit_code=exit_code, reason=reason)
+    return msgspec.structs.replace(record, finished_at=wall, exit_code=exit_code, reason=reason)
 
 
 def as_runtime_container(record: InstanceRecord) -> RuntimeContainer:

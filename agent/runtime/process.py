@@ -67,14 +67,14 @@ class ProcessRuntime:
         pod_cidr: str,
         *,
         on_change: Callable[[str], None],
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         log_limit_bytes: int = LIMIT_BYTES,
     ) -> None:
         self._records = Records(root)
         self._addresses = Addresses(pod_cidr)
         self._on_change = on_change
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
         self._log_limit_bytes = log_limit_bytes
         self._lock = threading.Lock()
@@ -134,9 +134,9 @@ class ProcessRuntime:
                 if instance.process is not None:
                     end_container(instance.record.id, instance.process.pid)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         alive = self._thread is not None and self._thread.is_alive()
-        return alive and now - self._last_turn < 6 * TURN_S
+        return alive and monotonic - self._last_turn < 6 * TURN_S
 
     # --- what the sync loop asks (see base.ContainerRuntime) ---
 
@@ -182,7 +182,7 @@ class ProcessRuntime:
             id=ID_PREFIX + bare_id,
             name=container.name,
             attempt=restart_count,
-            created_at=self._now(),
+            created_at=self._wall(),
             image=container.image,
             boot=boot_id(),
         )
@@ -195,11 +195,11 @@ class ProcessRuntime:
         try:
             with_pipe(
                 lambda reader: self._output(reader, path),
-                lambda output, writer: launch(instance, argv, container.working_dir, output, writer, self._now()),
+                lambda output, writer: launch(instance, argv, container.working_dir, output, writer, self._wall()),
             )
         except OSError as e:
             message = start_message(argv[0], container.working_dir, e)
-            instance.record = not_started(record, message, self._now())
+            instance.record = not_started(record, message, self._wall())
             self._keep(instance)
             raise StartError(REASON_RUN, message) from e
         self._keep(instance)
@@ -287,9 +287,9 @@ class ProcessRuntime:
         return min(TURN_S, max(0.0, nearest - self._monotonic()))
 
     def _kill_overdue(self) -> None:
-        now = self._monotonic()
+        monotonic = self._monotonic()
         with self._lock:
-            while self._deadlines and self._deadlines[0][0] <= now:
+            while self._deadlines and self._deadlines[0][0] <= monotonic:
                 instance = self._find(heapq.heappop(self._deadlines)[1])
                 if instance is not None and instance.pidfd >= 0:
                     _send(instance.pidfd, signal.SIGKILL)
@@ -300,7 +300,7 @@ class ProcessRuntime:
             return
         # Whatever it started dies with it, as in a container. Before the wait: until then the pid is nobody else's.
         end_container(instance.env[ENV_CONTAINER_ID], process.pid)
-        record = ended(instance.record, process.wait(), self._now())
+        record = ended(instance.record, process.wait(), self._wall())
         selector.unregister(instance.pidfd)
         if output is not None:
             with contextlib.suppress(KeyError):
@@ -340,7 +340,7 @@ class ProcessRuntime:
         log.info("leftover container ended", extra={"container": record.name, "processes": count})
         message = "the agent that ran it was killed"
         kept = msgspec.structs.replace(
-            record, finished_at=self._now(), exit_code=EXIT_CODE_KILLED, reason="Error", message=message
+            record, finished_at=self._wall(), exit_code=EXIT_CODE_KILLED, reason="Error", message=message
         )
         self._records.put_instance(uid, kept)
         return kept

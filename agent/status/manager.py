@@ -78,13 +78,13 @@ class StatusManager:
         pods: PodLookup,
         could_run: Callable[[str], bool],
         *,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._pods = pods
         self._could_run = could_run
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._statuses: dict[str, VersionedStatus] = {}
@@ -108,9 +108,9 @@ class StatusManager:
         if self._thread is not None:
             self._thread.join(timeout=1.0)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         alive = self._thread is not None and self._thread.is_alive()
-        return alive and now - self._last_turn < SYNC_PERIOD_S + STUCK_AFTER_S
+        return alive and monotonic - self._last_turn < SYNC_PERIOD_S + STUCK_AFTER_S
 
     def _run(self) -> None:
         next_tick = self._monotonic() + SYNC_PERIOD_S
@@ -197,7 +197,7 @@ class StatusManager:
         if error:
             log.error("status update dropped", extra={"pod": _key(pod), "cause": error})
             return False
-        status = merge.settled(pod, old, status, self._now())
+        status = merge.settled(pod, old, status, self._wall())
         if kept is not None and not force and merge.equal_for_kubelet(kept.status, status):
             return False
         self._statuses[pod.uid] = VersionedStatus(
@@ -275,7 +275,7 @@ class StatusManager:
             log.info("pod was created anew", extra={"pod": _key(pod), "uid": uid, "new_uid": pod.uid})
             self._forget(uid)
             return None
-        merged = merge.merged(pod, pod.status, kept.status, could_run=self._could_run(uid), now_s=self._now())
+        merged = merge.merged(pod, pod.status, kept.status, could_run=self._could_run(uid), wall=self._wall())
         body = patch.status_patch(uid, write_status(pod.status), write_status(merged))
         if body is not None:
             reply = self._client.patch(

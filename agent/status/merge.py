@@ -182,31 +182,31 @@ def _revived(name: str, statuses: Sequence[ContainerStatus] | None) -> bool:
     return any(s.name == name and not isinstance(s.state, ContainerTerminated) for s in statuses or ())
 
 
-def with_transition_time(new: PodStatus, old: PodStatus, condition_type: str, now_s: float) -> PodStatus:
-    """The condition of that type in `new` keeps the old time while its status is the old one, else gets `now_s`."""
+def with_transition_time(new: PodStatus, old: PodStatus, condition_type: str, wall: float) -> PodStatus:
+    """The condition of that type in `new` keeps the old time while its status is the old one, else gets `wall`."""
     condition = find_condition(new.conditions, condition_type)
     if condition is None:
         return new
     before = find_condition(old.conditions, condition_type)
     same = before is not None and before.status == condition.status
-    changed = replace(condition, last_transition_time=before.last_transition_time if same and before else now_s)
+    changed = replace(condition, last_transition_time=before.last_transition_time if same and before else wall)
     return replace(new, conditions=replace_or_append(new.conditions, changed))
 
 
-def settled(pod: Pod, old: PodStatus, new: PodStatus, now_s: float) -> PodStatus:
+def settled(pod: Pod, old: PodStatus, new: PodStatus, wall: float) -> PodStatus:
     """`new` as the manager keeps it: transition times, a start time that never changes, no older generation."""
     for condition_type in TIMED_CONDITIONS:
-        new = with_transition_time(new, old, condition_type, now_s)
+        new = with_transition_time(new, old, condition_type, wall)
     start_time = old.start_time if old.start_time is not None else new.start_time
     generation = max(old.observed_generation, new.observed_generation)
-    new = replace(new, start_time=now_s if start_time is None else start_time, observed_generation=generation)
+    new = replace(new, start_time=wall if start_time is None else start_time, observed_generation=generation)
     return normalized(pod, new)
 
 
 # --- towards the API server ---
 
 
-def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, now_s: float) -> PodStatus:
+def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: float) -> PodStatus:
     """mergePodStatus: what to write, given the API's `old` and the cached `new`.
 
     Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
@@ -218,7 +218,7 @@ def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, now_s: 
     if going_terminal and not could_run:
         # The time is taken again: the condition waited for the containers to end.
         target = find_condition(
-            with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, now_s).conditions, CONDITION_DISRUPTION_TARGET
+            with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall).conditions, CONDITION_DISRUPTION_TARGET
         )
         if target is not None:
             conditions = replace_or_append(conditions, target)
@@ -230,15 +230,15 @@ def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, now_s: 
     ):
         # https://github.com/kubernetes/kubernetes/issues/108594
         for condition_type in (CONDITION_CONTAINERS_READY, CONDITION_READY):
-            result = _updated(result, terminal_condition(condition_type, pod, old, result.phase), now_s)
+            result = _updated(result, terminal_condition(condition_type, pod, old, result.phase), wall)
     return result
 
 
-def _updated(status: PodStatus, condition: Condition, now_s: float) -> PodStatus:
+def _updated(status: PodStatus, condition: Condition, wall: float) -> PodStatus:
     """UpdatePodCondition: the transition time is now if the status changed, else the old one."""
     before = find_condition(status.conditions, condition.type)
     same = before is not None and before.status == condition.status
-    condition = replace(condition, last_transition_time=before.last_transition_time if same and before else now_s)
+    condition = replace(condition, last_transition_time=before.last_transition_time if same and before else wall)
     return replace(status, conditions=replace_or_append(status.conditions, condition))
 
 

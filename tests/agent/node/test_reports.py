@@ -43,7 +43,7 @@ def errors():
 @pytest.fixture
 def reporter(client, errors, monotonic):
     return NodeReporter(
-        client, FACTS, lambda: errors, update_s=10, now=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
+        client, FACTS, lambda: errors, update_s=10, wall=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
     )
 
 
@@ -176,7 +176,7 @@ def clock():
 
 @pytest.fixture
 def lease(client, clock):
-    return LeaseKeeper(client, "node-1", duration_s=40, now=clock)
+    return LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
 
 
 def test_the_lease_is_made_with_its_node_as_owner(api, lease):

@@ -70,7 +70,7 @@ class Node:
         self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
         self.liveness = {}
-        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), now=self.wall)
+        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), wall=self.wall)
         self.loop = PodLoop(
             self.inbox,
             self.pods,
@@ -82,7 +82,7 @@ class Node:
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
             max_pods=max_pods,
-            now=self.wall,
+            wall=self.wall,
             monotonic=self.clock,
         )
 

@@ -20,7 +20,7 @@ from agent.model import (
 from agent.probe.outcome import ProbeErrored
 from agent.prober.decide import Gates, Target
 from agent.prober.results import Results
-from agent.prober.worker import Surroundings, Worker
+from agent.prober.worker import Worker, WorkerContext
 
 NAME = "cOnTaInEr_NaMe"
 ID = "test://cOnTaInEr_Id"
@@ -74,7 +74,7 @@ def make_status(
 
 
 class Bench:
-    """One worker, its cache and everything around it. The manager starts at NOW; `outcome` is what a probe gives."""
+    """One worker, its cache and everything context it. The manager starts at NOW; `outcome` is what a probe gives."""
 
     def __init__(
         self,
@@ -97,17 +97,17 @@ class Bench:
         self.counted: list[Result] = []
         self.updates: list[tuple[str, Result]] = []
         self.results = Results(lambda update: self.updates.append((update.container_id, update.result)))
-        around = Surroundings(
+        context = WorkerContext(
             get_pod_status=lambda _uid: self.status,
             probe=self._probe,
             results=dict.fromkeys(ALL_TYPES, self.results),
-            start=manager_start,
+            start_wall=manager_start,
             start_monotonic=0.0,
             gates=gates or Gates(),
-            now=lambda: self.now,
+            wall=lambda: self.now,
             count=lambda _target, result: self.counted.append(result),
         )
-        self.worker = Worker(Target(self.pod, self.container, probe_type), around, lambda _worker: None)
+        self.worker = Worker(Target(self.pod, self.container, probe_type), context, lambda _worker: None)
 
     @classmethod
     def ready(cls, probe_type: ProbeType, **given: object) -> "Bench":

@@ -34,7 +34,7 @@ class Scene:
             liveness=Results(),
             startup=self.startup,
             gates=gates,
-            now=lambda: NOW,
+            wall=lambda: NOW,
         )
 
     def worker(self, probe_type: str, name: str = "c") -> FakeWorker:

@@ -47,7 +47,7 @@ class Scene:
             readiness=self.results[READINESS],
             liveness=self.results[LIVENESS],
             startup=self.results[STARTUP],
-            chance=lambda: 0.0,
+            random=lambda: 0.0,
         )
 
     def _probe(self, *_arguments: object) -> Result:
@@ -177,7 +177,7 @@ def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None
     worker = next(iter(scene.manager._workers.values()))
     assert worker.trigger()
     assert scene.probed.acquire(timeout=3), "probed at once, an hour before the tick"
-    original = scene.manager._around.get_pod_status
+    original = scene.manager._context.get_pod_status
     entered = threading.Event()
 
     def slow_look(uid: str) -> PodStatus | None:
@@ -185,7 +185,7 @@ def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None
         blocked.wait(3)
         return original(uid)
 
-    object.__setattr__(scene.manager._around, "get_pod_status", slow_look)
+    object.__setattr__(scene.manager._context, "get_pod_status", slow_look)
     worker.trigger()
     assert entered.wait(3)
     assert [worker.trigger(), worker.trigger()] == [True, False], "one wish is kept while a probe runs"
@@ -203,7 +203,7 @@ def test_w82_a_stop_during_the_jitter_is_seen_after_one_probe() -> None:
         readiness=scene.results[READINESS],
         liveness=scene.results[LIVENESS],
         startup=scene.results[STARTUP],
-        chance=lambda: 0.2,
+        random=lambda: 0.2,
     )
     scene.statuses[UID] = make_status(running(time.time()))
     pod = make_pod(make_container(READINESS))
@@ -222,7 +222,7 @@ def test_stop_does_not_wait_for_a_jitter() -> None:
         readiness=scene.results[READINESS],
         liveness=scene.results[LIVENESS],
         startup=scene.results[STARTUP],
-        chance=lambda: 0.9,
+        random=lambda: 0.9,
     )
     scene.manager.add_pod(make_pod(slow(ALL_TYPES)))
     assert scene.manager.healthy(0.0)

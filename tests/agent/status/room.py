@@ -76,7 +76,7 @@ class Room:
         self.pods = Pods({self.pod.uid: self.pod})
         self.clock = Clock(NOW)
         self.could_run = could_run
-        self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, now=self.clock)
+        self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, wall=self.clock)
 
     def set(self, status, pod=None):
         return self.manager.set_pod_status(pod or self.pod, status)

@@ -295,7 +295,7 @@ BY_KUBELET = target("TerminationByKubelet")
     ],
 )
 def test_merge(old, new, could_run, phase, expected):
-    made = merge.merged(POD, old, new, could_run=could_run, now_s=NOW)
+    made = merge.merged(POD, old, new, could_run=could_run, wall=NOW)
     assert (phase, expected) == (made.phase, {c.type: words(c) for c in made.conditions})
 
 
@@ -308,19 +308,19 @@ def test_merge(old, new, could_run, phase, expected):
 )
 def test_reason_and_message_follow_the_phase(could_run, expected):
     old = replace(BASE, reason="Old", message="old")
-    made = merge.merged(POD, old, failed(reason="Evicted", message="new"), could_run=could_run, now_s=NOW)
+    made = merge.merged(POD, old, failed(reason="Evicted", message="new"), could_run=could_run, wall=NOW)
     assert expected == (made.reason, made.message)
 
 
 def test_fields_that_are_not_ours_come_from_the_api():
     old = replace(BASE, extra={"resourceClaimStatuses": b'[{"name":"a"}]'})
     new = replace(BASE, extra={"resourceClaimStatuses": b"[]"})
-    assert old.extra == merge.merged(POD, old, new, could_run=False, now_s=NOW).extra
+    assert old.extra == merge.merged(POD, old, new, could_run=False, wall=NOW).extra
 
 
 def test_foreign_conditions_come_first():
     old = replace(BASE, conditions=(*READY, condition("mine")))
-    made = merge.merged(POD, old, BASE, could_run=False, now_s=NOW)
+    made = merge.merged(POD, old, BASE, could_run=False, wall=NOW)
     assert [c.type for c in made.conditions] == ["mine", "Ready", "ContainersReady"]
 
 
