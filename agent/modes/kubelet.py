@@ -25,7 +25,8 @@ from agent.processes.command import RuntimeUnavailable, run_command
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.runtime.process import ProcessRuntime
-from agent.settings import Settings
+from agent.semantics import Semantics
+from agent.settings import Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from kube.auth import Connection
@@ -46,14 +47,14 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
-    max_pods = node.most_pods
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
+    semantics = Semantics()
     inbox = Inbox()
-    table = PodTable(inbox.put)
+    table = PodTable(inbox.put, semantics)
     runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_change=inbox.put)
     source = PodSource(client, node.node_name, table)
 
-    statuses = StatusManager(client, table, could_run=lambda uid: loop.could_run(uid))
+    statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
 
     def on_readiness(update: Update) -> None:
         statuses.set_container_readiness(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
@@ -74,6 +75,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         readiness=readiness,
         liveness=liveness,
         startup=startup,
+        semantics=semantics,
     )
     loop = PodLoop(
         inbox,
@@ -85,19 +87,13 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         startup=startup.get,
         source_synced=lambda: source.synced,
         host=Host(ip=runtime.host_ip),
-        max_pods=max_pods,
-    )
-    facts = NodeFacts(
-        name=node.node_name,
-        address=runtime.host_ip,
-        capacity={**node.capacity, "pods": str(max_pods)},
-        labels=node.labels,
-        machine=machine(),
+        max_pods=node.most_pods,
+        semantics=semantics,
     )
     heartbeats = client.branch(attempts=ATTEMPTS)
     reporter = NodeReporter(
         heartbeats,
-        facts,
+        node_facts(node, runtime.host_ip, semantics),
         lambda: node_errors(runtime, loop, time.monotonic()),
         update_s=float(node.node_status_update_seconds),
     )
@@ -113,6 +109,17 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     services += [server, CloseClient("pod connections", client), statuses, runtime, prober, loop, source]
     services += [reporter, lease, CloseClient("node connections", heartbeats)]
     return services
+
+
+def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFacts:
+    return NodeFacts(
+        name=kubelet.node_name,
+        address=address,
+        capacity={**kubelet.capacity, "pods": str(kubelet.most_pods)},
+        labels=kubelet.labels,
+        machine=machine(),
+        kubelet_version=f"{semantics.profile}-readygate",
+    )
 
 
 class CloseClient:

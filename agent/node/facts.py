@@ -13,8 +13,6 @@ from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
 
-# Semantics of this kubelet, by this agent: components compare kubelet versions as semantic versions.
-KUBELET_VERSION = "v1.36.3-readygate"
 RUNTIME_VERSION = "readygate-process://1"
 
 LABEL_HOSTNAME = "kubernetes.io/hostname"
@@ -33,6 +31,7 @@ class NodeFacts:
     capacity: Mapping[str, str]
     labels: Mapping[str, str]
     machine: Machine
+    kubelet_version: str  # components compare it as a semantic version
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
@@ -76,7 +75,7 @@ def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], wall: float)
             "containerRuntimeVersion": RUNTIME_VERSION,
             "kernelVersion": facts.machine.kernel,
             "kubeProxyVersion": "",
-            "kubeletVersion": KUBELET_VERSION,
+            "kubeletVersion": facts.kubelet_version,
             "machineID": facts.machine.machine_id,
             "operatingSystem": "linux",
             "osImage": facts.machine.os_image,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from agent.model import Container, ContainerStatus, ContainerTerminated, Pod, PodStatus, Result
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar, should_restart
 
 
@@ -34,7 +35,7 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Inputs:
     """What the decision is made of. `status` is the one just generated; `liveness`, `startup`: id -> stable result."""
 
     pod: Pod
@@ -42,36 +43,37 @@ class Known:
     status: PodStatus
     liveness: Callable[[str], Result | None]
     startup: Callable[[str], Result | None]
+    semantics: Semantics
 
 
-def pod_actions(known: Known) -> Actions:
+def pod_actions(inputs: Inputs) -> Actions:
     """Starts and kills, without regard to back-off."""
     actions = Actions()
-    apps = {container.name for container in known.pod.containers}
-    initialized = any(instance.name in apps for instance in known.runtime.containers)
-    statuses = {s.name: s for s in known.status.init_container_statuses or ()}
-    for container in known.pod.init_containers:
+    apps = {container.name for container in inputs.pod.containers}
+    initialized = any(instance.name in apps for instance in inputs.runtime.containers)
+    statuses = {s.name: s for s in inputs.status.init_container_statuses or ()}
+    for container in inputs.pod.init_containers:
         status = statuses.get(container.name)
         sidecar = is_sidecar(container)
         if sidecar:
-            _keep_running(known, container, status, actions)
+            _keep_running(inputs, container, status, actions)
         if initialized:
             continue
         if sidecar:
             if status is None or status.started is not True:
                 return actions
-        elif not _init_done(known, container, status, actions):
+        elif not _init_done(inputs, container, status, actions):
             return actions
-    statuses = {s.name: s for s in known.status.container_statuses or ()}
-    for container in known.pod.containers:
-        _keep_running(known, container, statuses.get(container.name), actions)
+    statuses = {s.name: s for s in inputs.status.container_statuses or ()}
+    for container in inputs.pod.containers:
+        _keep_running(inputs, container, statuses.get(container.name), actions)
     return actions
 
 
-def _init_done(known: Known, container: Container, status: ContainerStatus | None, actions: Actions) -> bool:
+def _init_done(inputs: Inputs, container: Container, status: ContainerStatus | None, actions: Actions) -> bool:
     """Is a regular init container done? If not, it is started unless it runs or has failed for good."""
     ended = status.state if status is not None and isinstance(status.state, ContainerTerminated) else None
-    newest = known.runtime.newest(container.name)
+    newest = inputs.runtime.newest(container.name)
     if newest is not None and newest.phase is ContainerPhase.EXITED:
         exit_code: int | None = newest.exit_code
     else:
@@ -80,25 +82,29 @@ def _init_done(known: Known, container: Container, status: ContainerStatus | Non
         return True
     if newest is not None and newest.phase is not ContainerPhase.EXITED:
         return False
-    if exit_code is None or should_restart(container, known.pod, exit_code):
+    if exit_code is None or should_restart(container, inputs.pod, exit_code, inputs.semantics):
         actions.starts.append(_start(container, newest, status))
     return False
 
 
-def _keep_running(known: Known, container: Container, status: ContainerStatus | None, actions: Actions) -> None:
-    newest = known.runtime.newest(container.name)
+def _keep_running(inputs: Inputs, container: Container, status: ContainerStatus | None, actions: Actions) -> None:
+    newest = inputs.runtime.newest(container.name)
     if newest is None:
         # Its records are lost: what the API server was told decides.
         over = status is not None and isinstance(status.state, ContainerTerminated)
-        if not over or should_restart(container, known.pod, _exit_code(status)):
+        if not over or _starts_again(inputs, container, _exit_code(status)):
             actions.starts.append(_start(container, newest, status))
     elif newest.phase is ContainerPhase.RUNNING:
-        if known.liveness(newest.id) is Result.FAILURE:
+        if inputs.liveness(newest.id) is Result.FAILURE:
             actions.kills.append(Kill(newest, f"Container {container.name} failed liveness probe"))
-        elif known.startup(newest.id) is Result.FAILURE:
+        elif inputs.startup(newest.id) is Result.FAILURE:
             actions.kills.append(Kill(newest, f"Container {container.name} failed startup probe"))
-    elif newest.phase is not ContainerPhase.EXITED or should_restart(container, known.pod, newest.exit_code):
+    elif newest.phase is not ContainerPhase.EXITED or _starts_again(inputs, container, newest.exit_code):
         actions.starts.append(_start(container, newest, status))
+
+
+def _starts_again(inputs: Inputs, container: Container, exit_code: int) -> bool:
+    return is_sidecar(container) or should_restart(container, inputs.pod, exit_code, inputs.semantics)
 
 
 def _start(container: Container, newest: RuntimeContainer | None, status: ContainerStatus | None) -> Start:

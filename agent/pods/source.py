@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from agent.model import Pod
+from agent.semantics import Semantics
 from agent.status.conditions import is_terminal, need_to_reconcile_readiness
 from agent.wire.pod import PodObject, pod_from_object
 from kube import paths
@@ -20,8 +21,9 @@ log = logging.getLogger(__name__)
 class PodTable:
     """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that somebody must look at."""
 
-    def __init__(self, on_change: Callable[[str], None]) -> None:
+    def __init__(self, on_change: Callable[[str], None], semantics: Semantics) -> None:
         self._on_change = on_change
+        self._semantics = semantics
         self._lock = threading.Lock()
         self._pods: dict[str, Pod] = {}
 
@@ -43,7 +45,7 @@ class PodTable:
             new = {uid: known for uid, pod in found.items() if (known := pod or old.get(uid)) is not None}
             self._pods = new
         for uid in old.keys() | new.keys():
-            if uid not in old or uid not in new or concerns_sync(old[uid], new[uid]):
+            if uid not in old or uid not in new or concerns_sync(old[uid], new[uid], self._semantics):
                 self._on_change(uid)
 
     def upsert(self, item: PodObject) -> None:
@@ -53,7 +55,7 @@ class PodTable:
         with self._lock:
             old = self._pods.get(pod.uid)
             self._pods[pod.uid] = pod
-        if old is None or concerns_sync(old, pod):
+        if old is None or concerns_sync(old, pod, self._semantics):
             self._on_change(pod.uid)
 
     def remove(self, item: PodObject) -> None:
@@ -73,14 +75,16 @@ def _understood(item: PodObject) -> Pod | None:
         return None
 
 
-def concerns_sync(old: Pod, new: Pod) -> bool:
+def concerns_sync(old: Pod, new: Pod, semantics: Semantics) -> bool:
     """Must the pod be synced? A changed status alone concerns us only by its readiness gates or a terminal phase.
 
     Our own writes come back as such changes; a sync on each would also probe containers that are not ready once more.
     """
     if replace(new, status=old.status) != old:
         return True
-    return need_to_reconcile_readiness(new) or (is_terminal(new.status.phase) and not is_terminal(old.status.phase))
+    if need_to_reconcile_readiness(new, semantics):
+        return True
+    return is_terminal(new.status.phase) and not is_terminal(old.status.phase)
 
 
 class PodSource:

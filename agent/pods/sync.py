@@ -13,11 +13,12 @@ from enum import Enum
 from typing import Protocol
 
 from agent.model import ContainerWaiting, Pod, PodPhase, PodStatus, Result
-from agent.pods.actions import Known, Start, pod_actions
+from agent.pods import actions
 from agent.pods.inbox import Inbox
 from agent.processes.command import go_duration
 from agent.runtime.backoff import RestartBackoff
 from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
+from agent.semantics import Semantics
 from agent.status import conditions
 from agent.status.generate import Host, Inputs, generate_status
 
@@ -100,6 +101,7 @@ class PodLoop:
         source_synced: Callable[[], bool],
         host: Host,
         max_pods: int,
+        semantics: Semantics,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,6 +115,7 @@ class PodLoop:
         self._source_synced = source_synced
         self._host = host
         self._max_pods = max_pods
+        self._semantics = semantics
         self._wall = wall
         self._monotonic = monotonic
         self._backoff = RestartBackoff()
@@ -220,20 +223,20 @@ class PodLoop:
             self._wake_in(pod.uid, RETRY_S)
             return
         self._prober.add_pod(pod)
-        known = Known(pod, self._runtime.pod(pod.uid), status, self._liveness, self._startup)
-        actions = pod_actions(known)
-        for kill in actions.kills:
+        inputs = actions.Inputs(pod, self._runtime.pod(pod.uid), status, self._liveness, self._startup, self._semantics)
+        wanted = actions.pod_actions(inputs)
+        for kill in wanted.kills:
             if kill.instance.id not in state.killed:
                 state.killed.add(kill.instance.id)
                 log.info("container is killed", extra={**_facts(pod), "cause": kill.cause})
                 self._runtime.stop_container(kill.instance.id, max(MIN_GRACE_S, pod.termination_grace_period_s))
         errors = dict(state.start_errors)
-        changed = [self._try_start(state, start) for start in actions.starts]
+        changed = [self._try_start(state, start) for start in wanted.starts]
         if any(changed) or state.start_errors != errors:
             # What was done shows in the status at once.
             self._inbox.put(pod.uid)
 
-    def _try_start(self, state: _PodState, start: Start) -> bool:
+    def _try_start(self, state: _PodState, start: actions.Start) -> bool:
         """True if the runtime knows something new."""
         pod, name = state.pod, start.container.name
         key = (pod.uid, name)
@@ -342,6 +345,7 @@ class PodLoop:
         inputs = Inputs(
             pod=pod,
             runtime=self._runtime.pod(pod.uid),
+            semantics=self._semantics,
             old=self._statuses.pod_status(pod.uid),
             host=self._host,
             start_errors=state.start_errors,

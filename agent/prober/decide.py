@@ -39,20 +39,12 @@ from agent.model import (
     Result,
 )
 from agent.probe.streak import Streak, next_state
+from agent.semantics import Semantics
 from agent.status.restarts import ACTION_RESTART_ALL, is_sidecar, matching_rule, should_restart
 from kube import contract
 
 RESTART_GRACE_S = 10.0  # containers older than the manager by more than this survived a restart of the agent
 INITIAL = {ProbeType.READINESS: Result.FAILURE, ProbeType.LIVENESS: Result.SUCCESS, ProbeType.STARTUP: Result.UNKNOWN}
-
-
-@dataclass(frozen=True, slots=True)
-class Gates:
-    """The feature gates of kubelet that the prober looks at, with the defaults of 1.36."""
-
-    change_container_status_on_kubelet_restart: bool = False
-    container_restart_rules: bool = True
-    restart_all_containers_on_container_exits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +127,7 @@ def before_probe(
     *,
     wall: float,
     manager_start: float,
-    gates: Gates,
+    semantics: Semantics,
 ) -> Step:
     """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one."""
     if status is None:
@@ -147,14 +139,14 @@ def before_probe(
         return Step(state)
     writes: tuple[Remove | Set, ...] = ()
     if container.container_id != state.container_id:
-        state, writes = _adopt(state, target, container, manager_start, gates)
+        state, writes = _adopt(state, target, container, manager_start, semantics)
     if state.on_hold:
         return Step(state, writes)
     running = container.state
     if not isinstance(running, ContainerRunning):
         if state.container_id:
             writes += (Set(state.container_id, Result.FAILURE),)
-        return Step(state, writes, keep=_stays(target, status, container, gates))
+        return Step(state, writes, keep=_stays(target, status, container, semantics))
     if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
@@ -187,13 +179,13 @@ def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
 
 
 def _adopt(
-    state: WorkerState, target: Target, container: ContainerStatus, manager_start: float, gates: Gates
+    state: WorkerState, target: Target, container: ContainerStatus, manager_start: float, semantics: Semantics
 ) -> tuple[WorkerState, tuple[Remove | Set, ...]]:
     """Row D4: a new container id. Its first result depends on whether the container is older than the agent."""
     writes: list[Remove | Set] = [Remove(state.container_id)] if state.container_id else []
     container_id = parse_container_id(container.container_id)
     initial = Set(container_id, INITIAL[target.type])
-    if gates.change_container_status_on_kubelet_restart:
+    if semantics.change_container_status_on_kubelet_restart:
         writes.append(initial)
     else:
         started_at = container.state.started_at if isinstance(container.state, ContainerRunning) else None
@@ -205,16 +197,15 @@ def _adopt(
     return replace(state, container_id=container_id, on_hold=False), tuple(writes)
 
 
-def _stays(target: Target, status: PodStatus, container: ContainerStatus, gates: Gates) -> bool:
+def _stays(target: Target, status: PodStatus, container: ContainerStatus, semantics: Semantics) -> bool:
     """Row D6: does the worker of a container that does not run live on?"""
     if not isinstance(container.state, ContainerTerminated):
         return True
-    if not gates.container_restart_rules:
+    if not semantics.container_restart_rules:
         return target.pod.restart_policy != RestartPolicy.NEVER or target.sidecar
-    restart_all = gates.restart_all_containers_on_container_exits
-    return should_restart(target.container, target.pod, container.state.exit_code, restart_all=restart_all) or (
-        restart_all and _all_restart(target.pod, status)
-    )
+    if should_restart(target.container, target.pod, container.state.exit_code, semantics):
+        return True
+    return semantics.restart_all_containers_on_container_exits and _all_restart(target.pod, status)
 
 
 def _all_restart(pod: Pod, status: PodStatus) -> bool:

@@ -20,9 +20,10 @@ from agent.model import (
     ProbeType,
     Result,
 )
-from agent.prober.decide import Gates, Target, parse_container_id, started_before_restart
+from agent.prober.decide import Target, parse_container_id, started_before_restart
 from agent.prober.results import Results
 from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Worker, WorkerContext
+from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar
 from kube import contract
 
@@ -44,13 +45,13 @@ class ProberManager:
         readiness: Results,
         liveness: Results,
         startup: Results,
-        gates: Gates | None = None,
+        semantics: Semantics,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
         start_wall: float | None = None,
     ) -> None:
-        self._gates = gates or Gates()
+        self._semantics = semantics
         self._readiness = readiness
         self._startup = startup
         self._start_wall = wall() if start_wall is None else start_wall
@@ -68,7 +69,7 @@ class ProberManager:
             },
             start_wall=self._start_wall,
             start_monotonic=monotonic() + (self._start_wall - wall()),
-            gates=self._gates,
+            semantics=semantics,
             wall=wall,
             monotonic=monotonic,
             random=random,
@@ -98,7 +99,7 @@ class ProberManager:
     def add_pod(self, pod: Pod) -> None:
         """Starts a worker for every probe of the pod's app containers and sidecars.
 
-        When one exists already the whole call ends there, as in 1.36 (#138930 mends it in a newer release).
+        When one exists already the whole call ends there, as in 1.36, unless the semantics mend it.
         """
         with self._lock:
             if self._shutdown.is_set():
@@ -110,6 +111,8 @@ class ProberManager:
                         continue
                     key = (pod.uid, container.name, probe_type)
                     if key in self._workers:
+                        if self._semantics.fix_add_pod_ends_at_first_worker:
+                            continue
                         return
                     worker = Worker(target, self._context, self._forget)
                     worker.start()  # before it is kept: one that cannot start must not stay in the table
@@ -176,7 +179,7 @@ class ProberManager:
         result = self._startup.get(parse_container_id(container.container_id))
         if result is not None:
             return result is Result.SUCCESS
-        if not self._gates.change_container_status_on_kubelet_restart and container.started:
+        if not self._semantics.change_container_status_on_kubelet_restart and container.started:
             return True
         return self._worker(pod, container, ProbeType.STARTUP) is None
 
@@ -190,7 +193,7 @@ class ProberManager:
         if worker is not None:
             worker.trigger()
         ready = worker is None
-        restart_rule = not self._gates.change_container_status_on_kubelet_restart
+        restart_rule = not self._semantics.change_container_status_on_kubelet_restart
         if spec is None or not restart_rule or not started_before_restart(container.state.started_at, self._start_wall):
             return ready
         # The container is older than this agent: what was ready stays ready until a probe says otherwise.

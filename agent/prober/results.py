@@ -16,16 +16,6 @@ class Update:
     pod_uid: str
 
 
-def result_text(number: int) -> str:
-    """The word kubelet prints for a result's number; UNKNOWN for any other number."""
-    return {Result.SUCCESS.value: "Success", Result.FAILURE.value: "Failure"}.get(number, "UNKNOWN")
-
-
-def prometheus_number(number: int) -> float:
-    """The value kubelet exports for a result's number; -1 for any other number."""
-    return float(number) if number in (Result.SUCCESS.value, Result.FAILURE.value) else float(Result.UNKNOWN.value)
-
-
 class Results:
     """Container id -> last stable result, safe for threads.
 

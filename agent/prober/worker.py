@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from agent.model import Container, Pod, PodStatus, ProbeType, Result
 from agent.probe.outcome import ProbeErrored
 from agent.probe.ticker import Ticker
-from agent.prober.decide import Gates, Remove, Set, Step, Target, WorkerState, after_probe, before_probe
+from agent.prober.decide import Remove, Set, Step, Target, WorkerState, after_probe, before_probe
 from agent.prober.results import Results
+from agent.semantics import Semantics
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class WorkerContext:
     results: dict[ProbeType, Results]
     start_wall: float
     start_monotonic: float
-    gates: Gates
+    semantics: Semantics
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random_module.random
@@ -92,7 +93,12 @@ class Worker:
         context, target = self._context, self.target
         status = context.get_pod_status(target.pod.uid)
         step = before_probe(
-            self.state, target, status, wall=context.wall(), manager_start=context.start_wall, gates=context.gates
+            self.state,
+            target,
+            status,
+            wall=context.wall(),
+            manager_start=context.start_wall,
+            semantics=context.semantics,
         )
         self._apply(step)
         if not step.probe or status is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from agent.model import Condition, ContainerRunning, ContainerStatus, ContainerTerminated, Pod, PodPhase, PodStatus
+from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar
 from kube.contract import (
     CONDITION_ALL_CONTAINERS_RESTARTING,
@@ -126,12 +127,16 @@ def initialized_condition(
     old: PodStatus | None,
     statuses: Statuses | None,
     phase: PodPhase | str,
-    *,
-    restart_all: bool = True,
+    semantics: Semantics,
 ) -> Condition:
-    """Initialized: every init container done. `statuses` holds init and app containers together.
+    """Initialized: every init container done. `statuses` holds init and app containers together. First match wins:
 
-    `restart_all` is the gate RestartAllContainersOnContainerExits: with it a pod that once was initialized stays so.
+    there are init containers, statuses are not known       False UnknownContainerStatuses
+    phase Succeeded, every init container has a status      True PodCompleted
+    some app container runs or has ended                    True
+    every init container is done (a sidecar: has started)   True
+    Initialized was True before                             True, unless RestartAllContainersOnContainerExits is off
+    else                                                    False ContainersNotInitialized, names in the message
     """
     build = partial(_condition, CONDITION_INITIALIZED, pod, old)
     if statuses is None and pod.init_containers:
@@ -153,8 +158,9 @@ def initialized_condition(
     message = _joined(("containers with unknown status", unknown), ("containers with incomplete status", incomplete))
     if not message:
         return build(STATUS_TRUE)
-    was = find_condition(old.conditions, CONDITION_INITIALIZED) if old is not None else None
-    if restart_all and was is not None and was.status == STATUS_TRUE:
+    before = find_condition(old.conditions, CONDITION_INITIALIZED) if old is not None else None
+    was_initialized = before is not None and before.status == STATUS_TRUE
+    if was_initialized and semantics.restart_all_containers_on_container_exits:
         return build(STATUS_TRUE)
     return build(STATUS_FALSE, REASON_CONTAINERS_NOT_INITIALIZED, message)
 
@@ -175,21 +181,17 @@ def terminal_condition(condition_type: str, pod: Pod, old: PodStatus | None, pha
     return _condition(condition_type, pod, old, STATUS_FALSE, reasons.get(phase, ""))
 
 
-def need_to_reconcile_readiness(pod: Pod) -> bool:
-    """True when the API copy's Ready does not say what its readiness gates say (NeedToReconcilePodReadiness).
-
-    Init and app statuses are passed together: upstream passes the app ones only, which makes a pod with sidecars and
-    gates sync on every status event while it is Ready.
-    """
+def need_to_reconcile_readiness(pod: Pod, semantics: Semantics) -> bool:
+    """True when the API copy's Ready does not say what its readiness gates say (NeedToReconcilePodReadiness)."""
     if not pod.readiness_gates:
         return False
     status = pod.status
     current = find_condition(status.conditions, CONDITION_READY)
     if current is None:
         return False
-    statuses: Statuses | None = None
-    if status.container_statuses is not None:
-        statuses = (*(status.init_container_statuses or ()), *status.container_statuses)
+    statuses: Statuses | None = status.container_statuses
+    if statuses is not None and semantics.fix_readiness_without_sidecars:
+        statuses = (*(status.init_container_statuses or ()), *statuses)
     wanted = ready_condition(pod, status, status.conditions, statuses, status.phase)
     return (current.status, current.message) != (wanted.status, wanted.message)
 

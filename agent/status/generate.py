@@ -19,6 +19,7 @@ from agent.model import (
     PodStatus,
 )
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.semantics import Semantics
 from agent.status import conditions
 from agent.status.phase import pod_phase
 from agent.status.restarts import is_sidecar, should_restart
@@ -46,6 +47,7 @@ class Inputs:
 
     pod: Pod
     runtime: RuntimePod
+    semantics: Semantics
     old: PodStatus | None = None
     host: Host = Host()
     start_errors: Mapping[str, ContainerWaiting] = field(default_factory=dict)
@@ -123,7 +125,7 @@ def _container_status(
                 status, state=ContainerTerminated(exit_code=0, reason="Completed", message=MESSAGE_INIT_LOST)
             )
     error = inputs.start_errors.get(container.name)
-    if error is None or not _starts_next(pod, container, newest):
+    if error is None or not _starts_next(inputs, container, newest):
         return status
     last = status.state if isinstance(status.state, ContainerTerminated) else status.last_state
     return replace(status, state=error, last_state=last)
@@ -190,15 +192,17 @@ def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> Co
     )
 
 
-def _starts_next(pod: Pod, container: Container, newest: RuntimeContainer | None) -> bool:
+def _starts_next(inputs: Inputs, container: Container, newest: RuntimeContainer | None) -> bool:
     """ShouldContainerBeRestarted: will the next sync start it?"""
-    if pod.deletion_timestamp is not None:
+    if inputs.pod.deletion_timestamp is not None:
         return False
     if newest is None:
         return True
     if newest.phase is ContainerPhase.RUNNING:
         return False
-    return newest.phase is not ContainerPhase.EXITED or should_restart(container, pod, newest.exit_code)
+    return newest.phase is not ContainerPhase.EXITED or should_restart(
+        container, inputs.pod, newest.exit_code, inputs.semantics
+    )
 
 
 def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
@@ -211,6 +215,7 @@ def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
         (*(status.container_statuses or ()), *(status.init_container_statuses or ())),
         pod_is_terminal=inputs.pod_is_terminal,
         initialized=initialized,
+        semantics=inputs.semantics,
     )
     if not conditions.is_terminal(phase):
         if conditions.is_terminal(old.phase):
@@ -236,7 +241,7 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     kept += (
         conditions.ready_to_start_condition(pod, old, sandbox_usable=sandbox_usable(pod, inputs.runtime)),
-        conditions.initialized_condition(pod, old, statuses, status.phase),
+        conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics),
     )
     return (
         *kept,

@@ -29,6 +29,7 @@ from typing import Protocol
 import msgspec
 
 from agent.model import ContainerStatus, Pod, PodStatus
+from agent.semantics import Semantics
 from agent.status import conditions, merge, patch, termination
 from agent.wire.pod import parse_pod
 from agent.wire.status import write_status
@@ -77,6 +78,7 @@ class StatusManager:
         client: PodClient,
         pods: PodLookup,
         could_run: Callable[[str], bool],
+        semantics: Semantics,
         *,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -84,6 +86,7 @@ class StatusManager:
         self._client = client
         self._pods = pods
         self._could_run = could_run
+        self._semantics = semantics
         self._wall = wall
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -193,7 +196,7 @@ class StatusManager:
         old = pod.status if kept is None else kept.status
         if kept is not None and kept.finished and not pod.static:
             finished = True
-        error = merge.illegal_transition(old, status, pod)
+        error = merge.illegal_transition(old, status, pod, self._semantics)
         if error:
             log.error("status update dropped", extra={"pod": _key(pod), "cause": error})
             return False

@@ -19,6 +19,7 @@ from agent.model import (
     PodStatus,
     RestartPolicy,
 )
+from agent.semantics import Semantics
 from agent.status.conditions import (
     find_condition,
     is_owned,
@@ -148,13 +149,15 @@ def _comparable(status: PodStatus) -> PodStatus:
 # --- transitions ---
 
 
-def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod) -> str:
+def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod, semantics: Semantics) -> str:
     """Why `new` must be dropped, or "": what is over for good must not come back (checkContainerStateTransition)."""
-    if pod.restart_policy == RestartPolicy.ALWAYS or all_containers_could_restart(pod):
+    if pod.restart_policy == RestartPolicy.ALWAYS:
+        return ""
+    if semantics.restart_all_containers_on_container_exits and all_containers_could_restart(pod):
         return ""
     app_containers = {container.name: container for container in pod.containers}
     for status in old.container_statuses or ():
-        if not _over_for_good(status, app_containers.get(status.name), pod):
+        if not _over_for_good(status, app_containers.get(status.name), pod, semantics):
             continue
         if _revived(status.name, new.container_statuses):
             return f"terminated container {status.name} attempted illegal transition to non-terminated state"
@@ -162,20 +165,20 @@ def illegal_transition(old: PodStatus, new: PodStatus, pod: Pod) -> str:
         if index >= len(pod.init_containers) or pod.init_containers[index].name != status.name:
             return f"found mismatch between pod spec and status, container: {status.name}"
         container = pod.init_containers[index]
-        if is_sidecar(container) or not _over_for_good(status, container, pod):
+        if is_sidecar(container) or not _over_for_good(status, container, pod, semantics):
             continue
         if _revived(status.name, new.init_container_statuses):
             return f"terminated init container {status.name} attempted illegal transition to non-terminated state"
     return ""
 
 
-def _over_for_good(status: ContainerStatus, container: Container | None, pod: Pod) -> bool:
+def _over_for_good(status: ContainerStatus, container: Container | None, pod: Pod, semantics: Semantics) -> bool:
     if not isinstance(status.state, ContainerTerminated):
         return False
     exit_code = status.state.exit_code
     if exit_code != 0 and pod.restart_policy == RestartPolicy.ON_FAILURE:
         return False
-    return container is None or not should_restart(container, pod, exit_code)
+    return container is None or not should_restart(container, pod, exit_code, semantics)
 
 
 def _revived(name: str, statuses: Sequence[ContainerStatus] | None) -> bool:

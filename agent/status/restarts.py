@@ -1,6 +1,7 @@
 """Who may be restarted, and whether a container is a sidecar. Pure. Mirrors pkg/api/v1/pod/util.go."""
 
 from agent.model import Container, Pod, RestartPolicy, RestartRule
+from agent.semantics import Semantics
 
 ACTION_RESTART = "Restart"
 ACTION_RESTART_ALL = "RestartAllContainers"
@@ -21,13 +22,14 @@ def matching_rule(container: Container, exit_code: int) -> RestartRule | None:
     return None
 
 
-def should_restart(container: Container, pod: Pod, exit_code: int, *, restart_all: bool = True) -> bool:
+def should_restart(container: Container, pod: Pod, exit_code: int, semantics: Semantics) -> bool:
     """ContainerShouldRestart: may this container run again after `exit_code`?
 
-    `restart_all` is the gate RestartAllContainersOnContainerExits. Rules count only beside a container's own policy; a
-    pod policy that is not known means Always.
+    Rules count only beside a container's own policy, and both only while ContainerRestartRules is on; a pod policy that
+    is not known means Always.
     """
-    if container.restart_policy is not None:
+    if container.restart_policy is not None and semantics.container_restart_rules:
+        restart_all = semantics.restart_all_containers_on_container_exits
         rule = matching_rule(container, exit_code)
         if rule is not None and (rule.action == ACTION_RESTART or (rule.action == ACTION_RESTART_ALL and restart_all)):
             return True

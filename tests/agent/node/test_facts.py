@@ -1,6 +1,7 @@
 """What the node says of itself: the setters of pkg/kubelet/nodestatus/setters.go."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,7 @@ FACTS = NodeFacts(
     capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
     labels={"zone": "a"},
     machine=Machine("amd64", "6.1.0", "Debian", "machine", "boot"),
+    kubelet_version="v1.36.3-readygate",
 )
 
 
@@ -54,7 +56,7 @@ def test_ready_comes_last():
     ],
 )
 def test_why_a_node_is_not_ready(errors, capacity, expected):
-    facts = NodeFacts(FACTS.name, FACTS.address, capacity, {}, FACTS.machine)
+    facts = replace(FACTS, capacity=capacity)
     made = conditions(node_status(facts, {}, errors, NOW))["Ready"]
     assert ("False", "KubeletNotReady", expected) == made
 

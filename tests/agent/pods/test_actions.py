@@ -3,8 +3,9 @@
 import pytest
 
 from agent.model import PodStatus, RestartPolicy, Result
-from agent.pods.actions import Known, pod_actions
+from agent.pods.actions import Inputs, pod_actions
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from agent.semantics import Semantics
 from tests.agent.status.builders import exited, make_pod, make_status, running, sidecar, waiting
 
 
@@ -16,14 +17,15 @@ def instance(name, exit_code=None, attempt=0):
 
 
 def decide(pod, *instances, status=None, liveness=None, startup=None):
-    known = Known(
+    inputs = Inputs(
         pod,
         RuntimePod(pod.uid, containers=instances),
         status or PodStatus(),
         (liveness or {}).get,
         (startup or {}).get,
+        Semantics(),
     )
-    actions = pod_actions(known)
+    actions = pod_actions(inputs)
     starts = [(start.container.name, start.restart_count) for start in actions.starts]
     return starts, [kill.instance.name for kill in actions.kills]
 
@@ -117,7 +119,7 @@ def test_starts(pod, instances, status, expected):
         pytest.param({"liveness": {"test://a": Result.FAILURE}}, ["a"], id="liveness failed"),
         pytest.param({"startup": {"test://a": Result.FAILURE}}, ["a"], id="startup failed"),
         pytest.param({"liveness": {"test://a": Result.SUCCESS}}, [], id="liveness passed"),
-        pytest.param({"startup": {"test://a": Result.UNKNOWN}}, [], id="startup not known yet"),
+        pytest.param({"startup": {"test://a": Result.UNKNOWN}}, [], id="startup not inputs yet"),
     ],
 )
 def test_kills(results, expected):

@@ -8,6 +8,7 @@ import pytest
 
 from agent.model import ContainerStatus, PodPhase, PodStatus
 from agent.pods.source import PodTable, concerns_sync
+from agent.semantics import Semantics
 from agent.wire.pod import PodObject
 from tests.agent.status.builders import condition, make_pod
 
@@ -24,7 +25,7 @@ def told():
 
 @pytest.fixture
 def table(told):
-    return PodTable(told.append)
+    return PodTable(told.append, Semantics())
 
 
 def test_a_list_tells_of_what_came_and_what_went(table, told):
@@ -94,4 +95,4 @@ def with_status(pod, **fields):
     ],
 )
 def test_what_concerns_the_sync_loop(old, new, expected):
-    assert expected is concerns_sync(old, new)
+    assert expected is concerns_sync(old, new, Semantics())

@@ -8,6 +8,7 @@ from agent.model import ContainerRunning, ContainerTerminated, ContainerWaiting,
 from agent.pods.inbox import Inbox
 from agent.pods.sync import PodLoop, Stage
 from agent.runtime.base import StartError
+from agent.semantics import Semantics
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from tests.agent.status.builders import NOW, make_pod, make_status
@@ -70,7 +71,9 @@ class Node:
         self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
         self.liveness = {}
-        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), wall=self.wall)
+        self.statuses = StatusManager(
+            None, self.pods, lambda uid: self.loop.could_run(uid), Semantics(), wall=self.wall
+        )
         self.loop = PodLoop(
             self.inbox,
             self.pods,
@@ -82,6 +85,7 @@ class Node:
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
             max_pods=max_pods,
+            semantics=Semantics(),
             wall=self.wall,
             monotonic=self.clock,
         )

@@ -18,9 +18,10 @@ from agent.model import (
     Result,
 )
 from agent.probe.outcome import ProbeErrored
-from agent.prober.decide import Gates, Target
+from agent.prober.decide import Target
 from agent.prober.results import Results
 from agent.prober.worker import Worker, WorkerContext
+from agent.semantics import Semantics
 
 NAME = "cOnTaInEr_NaMe"
 ID = "test://cOnTaInEr_Id"
@@ -30,9 +31,9 @@ NOW = 1_000_000.0
 LIVENESS, READINESS, STARTUP = ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP
 ALL_TYPES = (LIVENESS, READINESS, STARTUP)
 S, F, U = Result.SUCCESS, Result.FAILURE, Result.UNKNOWN
-GATE_ON = Gates(change_container_status_on_kubelet_restart=True)
-RULES_OFF = Gates(container_restart_rules=False)
-RESTART_ALL_OFF = Gates(restart_all_containers_on_container_exits=False)
+GATE_ON = Semantics(change_container_status_on_kubelet_restart=True)
+RULES_OFF = Semantics(container_restart_rules=False)
+RESTART_ALL_OFF = Semantics(restart_all_containers_on_container_exits=False)
 
 
 def make_probe(action: object = ExecAction(("true",)), **fields: object) -> Probe:
@@ -83,7 +84,7 @@ class Bench:
         pod: Pod | None = None,
         container: Container | None = None,
         status: PodStatus | None = None,
-        gates: Gates | None = None,
+        semantics: Semantics | None = None,
         manager_start: float = NOW,
         **probe: object,
     ) -> None:
@@ -103,7 +104,7 @@ class Bench:
             results=dict.fromkeys(ALL_TYPES, self.results),
             start_wall=manager_start,
             start_monotonic=0.0,
-            gates=gates or Gates(),
+            semantics=semantics or Semantics(),
             wall=lambda: self.now,
             count=lambda _target, result: self.counted.append(result),
         )

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent.model import Condition, Container, ContainerStatus, Pod, PodStatus, RestartPolicy
-from agent.prober.decide import Gates
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results
+from agent.semantics import Semantics
 from tests.agent.prober.builders import GATE_ON, NOW, READINESS, UID, F, S, exited, make_container, running
 
 ALWAYS = RestartPolicy.ALWAYS
@@ -25,7 +25,7 @@ class FakeWorker:
 
 
 class Scene:
-    def __init__(self, gates: Gates | None = None) -> None:
+    def __init__(self, semantics: Semantics | None = None) -> None:
         self.readiness, self.startup = Results(), Results()
         self.manager = ProberManager(
             get_pod_status=lambda _uid: None,
@@ -33,7 +33,7 @@ class Scene:
             readiness=self.readiness,
             liveness=Results(),
             startup=self.startup,
-            gates=gates,
+            semantics=semantics or Semantics(),
             wall=lambda: NOW,
         )
 
@@ -145,10 +145,11 @@ def test_ready_after_a_restart_of_the_agent(
 
 
 @pytest.mark.parametrize(
-    ("gates", "started"), [pytest.param(None, True, id="M39 gate off"), pytest.param(GATE_ON, False, id="M39 gate on")]
+    ("semantics", "started"),
+    [pytest.param(None, True, id="M39 gate off"), pytest.param(GATE_ON, False, id="M39 gate on")],
 )
-def test_what_has_started_stays_started(gates: Gates | None, started: bool) -> None:
-    scene = Scene(gates)
+def test_what_has_started_stays_started(semantics: Semantics | None, started: bool) -> None:
+    scene = Scene(semantics)
     scene.worker("Startup")
     assert [(started, started)] == scene.update(pod_of(Container("c")), status_of(started=True))
 

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from agent.model import Container, Pod, PodStatus, ProbeType, RestartPolicy, Result
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results, Update
+from agent.semantics import Semantics
 from tests.agent.prober.builders import (
     ALL_TYPES,
     ID,
@@ -34,21 +35,27 @@ SLOW = make_probe(period_s=3600)
 class Scene:
     """A prober manager whose probes are answered by the test."""
 
-    def __init__(self) -> None:
+    def __init__(self, random: float = 0.0, semantics: Semantics | None = None) -> None:
         self.statuses: dict[str, PodStatus] = {}
         self.outcome = S
+        self.before_status: Callable[[], object] = lambda: None
         self.probed = threading.Semaphore(0)
         self.updates: list[Update] = []
         self.updated = threading.Condition()
         self.results = {probe_type: Results(self._update) for probe_type in ALL_TYPES}
         self.manager = ProberManager(
-            get_pod_status=self.statuses.get,
+            get_pod_status=self._status,
             probe=self._probe,
             readiness=self.results[READINESS],
             liveness=self.results[LIVENESS],
             startup=self.results[STARTUP],
-            random=lambda: 0.0,
+            semantics=semantics or Semantics(),
+            random=lambda: random,
         )
+
+    def _status(self, uid: str) -> PodStatus | None:
+        self.before_status()
+        return self.statuses.get(uid)
 
     def _probe(self, *_arguments: object) -> Result:
         self.probed.release()
@@ -111,6 +118,17 @@ def test_m8_an_existing_worker_ends_the_whole_call(scene: Scene) -> None:
     assert scene.gone(1)
     scene.manager.add_pod(pod)
     assert {("a", READINESS)} == scene.keys()
+
+
+def test_m8_with_its_fix_the_call_goes_on_behind_a_worker_that_exists() -> None:
+    scene = Scene(semantics=Semantics(fix_add_pod_ends_at_first_worker=True))
+    pod = make_pod(slow(READINESS, "a"), slow(READINESS, "b"))
+    scene.manager.add_pod(pod)
+    scene.manager.remove_pod(make_pod(slow(READINESS, "b")))
+    assert scene.gone(1)
+    scene.manager.add_pod(pod)
+    assert {("a", READINESS), ("b", READINESS)} == scene.keys()
+    scene.manager.stop()
 
 
 def test_m9_cleanup_keeps_the_desired_pods(scene: Scene) -> None:
@@ -177,15 +195,13 @@ def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None
     worker = next(iter(scene.manager._workers.values()))
     assert worker.trigger()
     assert scene.probed.acquire(timeout=3), "probed at once, an hour before the tick"
-    original = scene.manager._context.get_pod_status
     entered = threading.Event()
 
-    def slow_look(uid: str) -> PodStatus | None:
+    def wait() -> None:
         entered.set()
         blocked.wait(3)
-        return original(uid)
 
-    object.__setattr__(scene.manager._context, "get_pod_status", slow_look)
+    scene.before_status = wait
     worker.trigger()
     assert entered.wait(3)
     assert [worker.trigger(), worker.trigger()] == [True, False], "one wish is kept while a probe runs"
@@ -196,15 +212,7 @@ def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None
 
 
 def test_w82_a_stop_during_the_jitter_is_seen_after_one_probe() -> None:
-    scene = Scene()
-    scene.manager = ProberManager(
-        get_pod_status=scene.statuses.get,
-        probe=scene._probe,
-        readiness=scene.results[READINESS],
-        liveness=scene.results[LIVENESS],
-        startup=scene.results[STARTUP],
-        random=lambda: 0.2,
-    )
+    scene = Scene(random=0.2)
     scene.statuses[UID] = make_status(running(time.time()))
     pod = make_pod(make_container(READINESS))
     scene.manager.add_pod(pod)
@@ -215,15 +223,7 @@ def test_w82_a_stop_during_the_jitter_is_seen_after_one_probe() -> None:
 
 
 def test_stop_does_not_wait_for_a_jitter() -> None:
-    scene = Scene()
-    scene.manager = ProberManager(
-        get_pod_status=scene.statuses.get,
-        probe=scene._probe,
-        readiness=scene.results[READINESS],
-        liveness=scene.results[LIVENESS],
-        startup=scene.results[STARTUP],
-        random=lambda: 0.9,
-    )
+    scene = Scene(random=0.9)
     scene.manager.add_pod(make_pod(slow(ALL_TYPES)))
     assert scene.manager.healthy(0.0)
     scene.manager.stop()

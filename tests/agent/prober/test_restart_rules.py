@@ -42,7 +42,7 @@ def test_w38_a_sidecar_is_restarted_whatever_the_pod_says(probe_type: ProbeType)
 
 
 @pytest.mark.parametrize(
-    ("pod_policy", "container", "code", "gates", "goes_on"),
+    ("pod_policy", "container", "code", "semantics", "goes_on"),
     [
         pytest.param(NEVER, {}, 0, None, False, id="W39 no policy, Never"),
         pytest.param(ON_FAILURE, {}, 1, None, True, id="W40 OnFailure, exit 1"),
@@ -89,11 +89,11 @@ def test_w38_a_sidecar_is_restarted_whatever_the_pod_says(probe_type: ProbeType)
 )
 @pytest.mark.parametrize("probe_type", ALL_TYPES)
 def test_a_container_that_has_ended(
-    probe_type: ProbeType, pod_policy: str, container: dict[str, object], code: int, gates: object, goes_on: bool
+    probe_type: ProbeType, pod_policy: str, container: dict[str, object], code: int, semantics: object, goes_on: bool
 ) -> None:
     made = make_container(probe_type, **container)
     pod = make_pod(made, restart_policy=pod_policy)
-    bench = Bench(probe_type, container=made, pod=pod, status=make_status(exited(code)), gates=gates)
+    bench = Bench(probe_type, container=made, pod=pod, status=make_status(exited(code)), semantics=semantics)
     assert goes_on == bench.once()
     assert bench.result() == F
 
@@ -107,7 +107,9 @@ def test_w64_another_container_restarts_the_whole_pod() -> None:
     )
     status = make_status(None, container_statuses=states)
     assert Bench(READINESS, container=own, pod=make_pod(own, trigger), status=status).once()
-    assert not Bench(READINESS, container=own, pod=make_pod(own, trigger), status=status, gates=RESTART_ALL_OFF).once()
+    assert not Bench(
+        READINESS, container=own, pod=make_pod(own, trigger), status=status, semantics=RESTART_ALL_OFF
+    ).once()
 
 
 @pytest.mark.parametrize("probe_type", ALL_TYPES)
@@ -129,4 +131,4 @@ def test_with_the_rules_gate_off_the_pod_policy_alone_decides(policy: str, sidec
     container = make_container(READINESS, restart_policy=ALWAYS if sidecar else None)
     pod = make_pod(container, sidecar=sidecar, restart_policy=policy)
     status = make_status(exited(0), sidecar=sidecar)
-    assert goes_on == Bench(READINESS, container=container, pod=pod, status=status, gates=RULES_OFF).once()
+    assert goes_on == Bench(READINESS, container=container, pod=pod, status=status, semantics=RULES_OFF).once()

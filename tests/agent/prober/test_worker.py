@@ -186,15 +186,17 @@ def test_w37_a_prober_that_breaks_does_not_end_the_worker(probe_type: ProbeType)
 
 
 @pytest.mark.parametrize(
-    ("started_ago_s", "gates", "expected"),
+    ("started_ago_s", "semantics", "expected"),
     [
         pytest.param(11, None, None, id="W44 older than the manager: no first Failure"),
         pytest.param(9, None, F, id="W45 not old enough"),
         pytest.param(11, GATE_ON, F, id="W46 with the gate on"),
     ],
 )
-def test_the_first_result_after_a_restart_of_the_agent(started_ago_s: float, gates: object, expected: object) -> None:
-    bench = Bench(READINESS, status=make_status(running(NOW - started_ago_s)), gates=gates)
+def test_the_first_result_after_a_restart_of_the_agent(
+    started_ago_s: float, semantics: object, expected: object
+) -> None:
+    bench = Bench(READINESS, status=make_status(running(NOW - started_ago_s)), semantics=semantics)
     bench.once(ERROR)
     assert expected == bench.result()
     bench.once(S)
@@ -226,8 +228,8 @@ def test_w54_a_new_container_takes_the_old_result_away() -> None:
 
 
 RESTART = [
-    pytest.param(row, gates, age, sidecar, probe_type, expected, id=f"{row} {probe_type} {words}")
-    for row, gates, age, sidecar, expects, words in [
+    pytest.param(row, semantics, age, sidecar, probe_type, expected, id=f"{row} {probe_type} {words}")
+    for row, semantics, age, sidecar, expects, words in [
         ("W66-W68", GATE_ON, OLD, False, (S, F, U), "gate on, old app"),
         ("W69-W71", GATE_ON, YOUNG, False, (S, F, U), "gate on, young app"),
         ("W72-W74", None, OLD, False, (None, None, None), "old app"),
@@ -238,20 +240,22 @@ RESTART = [
 ]
 
 
-@pytest.mark.parametrize(("row", "gates", "started_at", "sidecar", "probe_type", "expected"), RESTART)
+@pytest.mark.parametrize(("row", "semantics", "started_at", "sidecar", "probe_type", "expected"), RESTART)
 def test_container_status_on_restart(
-    row: str, gates: object, started_at: float, sidecar: bool, probe_type: ProbeType, expected: object
+    row: str, semantics: object, started_at: float, sidecar: bool, probe_type: ProbeType, expected: object
 ) -> None:
-    bench = sidecar_bench(probe_type, started_at, gates) if sidecar else app_bench(probe_type, started_at, gates)
+    bench = (
+        sidecar_bench(probe_type, started_at, semantics) if sidecar else app_bench(probe_type, started_at, semantics)
+    )
     assert bench.once()
     assert (expected, 0) == (bench.result(), bench.probes), row
 
 
-def app_bench(probe_type: ProbeType, started_at: float, gates: object) -> Bench:
-    return Bench(probe_type, status=make_status(running(started_at)), gates=gates, initial_delay_s=1000)
+def app_bench(probe_type: ProbeType, started_at: float, semantics: object) -> Bench:
+    return Bench(probe_type, status=make_status(running(started_at)), semantics=semantics, initial_delay_s=1000)
 
 
-def sidecar_bench(probe_type: ProbeType, started_at: float, gates: object = None) -> Bench:
+def sidecar_bench(probe_type: ProbeType, started_at: float, semantics: object = None) -> Bench:
     container = make_container(probe_type, restart_policy="Always")
     delayed = replace(getattr(container, f"{probe_type.lower()}_probe"), initial_delay_s=1000)
     container = replace(container, **{f"{probe_type.lower()}_probe": delayed})
@@ -260,7 +264,7 @@ def sidecar_bench(probe_type: ProbeType, started_at: float, gates: object = None
         container=container,
         pod=make_pod(container, sidecar=True),
         status=make_status(running(started_at), sidecar=True),
-        gates=gates,
+        semantics=semantics,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from agent.semantics import Semantics
 from agent.status.manager import StatusManager
 from agent.wire.pod import parse_pod
 from agent.wire.status import write_status
@@ -76,7 +77,7 @@ class Room:
         self.pods = Pods({self.pod.uid: self.pod})
         self.clock = Clock(NOW)
         self.could_run = could_run
-        self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, wall=self.clock)
+        self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, Semantics(), wall=self.clock)
 
     def set(self, status, pod=None):
         return self.manager.set_pod_status(pod or self.pod, status)

@@ -6,6 +6,7 @@ import pytest
 
 from agent.model import Condition, PodPhase, PodStatus
 from agent.runtime.base import RuntimePod, Sandbox
+from agent.semantics import Semantics
 from agent.status import conditions
 from agent.status.generate import sandbox_usable
 from tests.agent.status.builders import (
@@ -253,12 +254,16 @@ NOT_INITIALIZED = "ContainersNotInitialized"
 )
 def test_initialized(init, app, statuses, phase, old, gate, expected):
     pod = make_pod(*app, init=init)
-    made = conditions.initialized_condition(pod, old, statuses, PodPhase(phase), restart_all=gate)
+    made = conditions.initialized_condition(
+        pod, old, statuses, PodPhase(phase), Semantics(restart_all_containers_on_container_exits=gate)
+    )
     assert expected == words(made)[:2]
 
 
 def test_initialized_names_unknown_and_incomplete_containers():
-    made = conditions.initialized_condition(make_pod(init=("a", "b")), None, (running("b"),), PodPhase.PENDING)
+    made = conditions.initialized_condition(
+        make_pod(init=("a", "b")), None, (running("b"),), PodPhase.PENDING, Semantics()
+    )
     assert made.message == "containers with unknown status: [a], containers with incomplete status: [b]"
 
 
@@ -295,7 +300,7 @@ def test_observed_generation_of_a_condition(old, expected):
     made = [
         conditions.containers_ready_condition(pod, old, (), PodPhase.RUNNING),
         conditions.ready_condition(pod, old, (), (), PodPhase.RUNNING),
-        conditions.initialized_condition(pod, old, (), PodPhase.RUNNING),
+        conditions.initialized_condition(pod, old, (), PodPhase.RUNNING, Semantics()),
         conditions.ready_to_start_condition(pod, old, sandbox_usable=True),
         conditions.scheduled_condition(pod, old),
     ]
@@ -356,4 +361,10 @@ def api_status(*, ready_word, gate="True", message=""):
     ],
 )
 def test_readiness_is_reconciled_when_a_gate_and_ready_disagree(pod, status, expected):
-    assert expected is conditions.need_to_reconcile_readiness(replace(pod, status=status))
+    assert expected is conditions.need_to_reconcile_readiness(replace(pod, status=status), Semantics())
+
+
+def test_s102_without_its_fix_a_ready_pod_with_gate_and_sidecar_is_synced_at_each_status():
+    as_upstream = Semantics(fix_readiness_without_sidecars=False)
+    pod = replace(GATED, status=api_status(ready_word="True"))
+    assert conditions.need_to_reconcile_readiness(pod, as_upstream) is True

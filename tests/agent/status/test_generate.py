@@ -14,6 +14,7 @@ from agent.model import (
     RestartPolicy,
 )
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
+from agent.semantics import Semantics
 from agent.status.generate import MESSAGE_INIT_LOST, MESSAGE_LOST, Host, Inputs, generate_status
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, sidecar, waiting, words
 
@@ -38,7 +39,7 @@ def dead(name, exit_code, **fields):
 
 def generate(pod, *instances, old=None, fill=lambda _pod, status: status, **fields):
     runtime = RuntimePod(pod.uid, (Sandbox(True, "127.0.1.2"),), instances)
-    return generate_status(Inputs(pod, runtime, old=old, **fields), fill)
+    return generate_status(Inputs(pod, runtime, Semantics(), old=old, **fields), fill)
 
 
 def only(status, *, init=False):
@@ -236,7 +237,7 @@ def test_probe_results_are_filled_in_before_the_conditions_are_made():
 def test_addresses(host_network, expected):
     pod = replace(POD, host_network=host_network)
     sandbox = Sandbox(True, None if host_network else "127.0.1.2", host_network)
-    inputs = Inputs(pod, RuntimePod(pod.uid, (sandbox,), (instance("a"),)), host=Host("10.0.0.1"))
+    inputs = Inputs(pod, RuntimePod(pod.uid, (sandbox,), (instance("a"),)), Semantics(), host=Host("10.0.0.1"))
     made = generate_status(inputs, lambda _pod, status: status)
     assert expected == (made.host_ip, made.pod_ip)
 

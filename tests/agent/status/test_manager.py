@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.model import PodPhase
+from agent.semantics import Semantics
 from agent.status.conditions import find_condition
 from agent.status.manager import StatusManager
 from kube.errors import DeadlineExceeded, ServerError
@@ -381,7 +382,9 @@ def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monk
 def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch):
     room = Room()
     monotonic = Clock(1000.0)
-    manager = StatusManager(room.client, room.pods, lambda _uid: True, wall=room.clock, monotonic=monotonic)
+    manager = StatusManager(
+        room.client, room.pods, lambda _uid: True, Semantics(), wall=room.clock, monotonic=monotonic
+    )
     monkeypatch.setattr(manager, "_thread", threading.current_thread())
     for number in range(10):
         manager.set_pod_status(make_pod("c1", uid=f"uid-{number}"), make_status(phase=PodPhase.RUNNING))

@@ -20,6 +20,7 @@ from agent.model import (
     RestartPolicy,
     RestartRule,
 )
+from agent.semantics import Semantics
 from agent.status.phase import REASON_RESTARTING_ALL, pod_phase
 
 RESTART_ALL = (RestartRule("RestartAllContainers", "In", (42,)),)
@@ -170,7 +171,7 @@ def test_phase(policy, containers, flags, expected):
         if word != "-":
             state, last, started = STATES[word]
             statuses.append(ContainerStatus(name, state=state, last_state=last, started=started))
-    made = pod_phase(pod, statuses, pod_is_terminal="term" in flags, initialized="init" in flags)
+    made = pod_phase(pod, statuses, pod_is_terminal="term" in flags, initialized="init" in flags, semantics=Semantics())
     assert expected == made.value
 
 
@@ -186,11 +187,13 @@ def test_phase(policy, containers, flags, expected):
 def test_phase_with_the_rules_gate_off(policy, words, expected):
     pod = Pod("u", "p", "n", containers=(Container("A"), Container("B")), restart_policy=RestartPolicy(policy))
     statuses = [ContainerStatus(name, state=STATES[word][0]) for name, word in zip("AB", words, strict=True)]
-    made = pod_phase(pod, statuses, pod_is_terminal=False, initialized=True, restart_rules=False)
+    made = pod_phase(
+        pod, statuses, pod_is_terminal=False, initialized=True, semantics=Semantics(container_restart_rules=False)
+    )
     assert expected == made.value
 
 
 def test_a_static_pod_that_was_stopped_is_not_terminal():
     pod = Pod("u", "p", "n", containers=(Container("A"),), static=True)
     statuses = [ContainerStatus("A", state=ContainerTerminated(0))]
-    assert pod_phase(pod, statuses, pod_is_terminal=True, initialized=True).value == "Running"
+    assert pod_phase(pod, statuses, pod_is_terminal=True, initialized=True, semantics=Semantics()).value == "Running"
