@@ -6,8 +6,8 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError, LocationValueError
 
+from component.text import one_line
 from extender.web.report import NodeVerdict, NodeVerdicts
-from kube.errors import one_line
 from kube.objects import UNREADABLE
 
 DEFAULT_SERVER = "http://127.0.0.1:9376"

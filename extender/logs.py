@@ -5,7 +5,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-from kube.errors import one_line
+from component.text import one_line
 
 MESSAGE_LIMIT = 1024  # characters; ours are constant, gunicorn's may quote a request
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

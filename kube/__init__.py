@@ -8,5 +8,5 @@ Here live no decision about a pod or a node, no settings, no metric registry, no
 that does not know the Kubernetes API does not belong.
 
 Guaranteed: every call has a deadline and one error type per cause; a store is never filled from an older list; stop()
-unblocks whatever waits. Imported by agent, extender and cli; imports none of them.
+unblocks whatever waits. Imported by agent, extender and cli; of ours it imports `component` only.
 """

@@ -18,8 +18,8 @@ TOKEN_READ_EVERY_S = 60.0  # client-go's period; bound tokens live an hour and a
 
 
 class Credentials(Protocol):
-    def headers(self, now_s: float) -> Mapping[str, str]:
-        """Headers that authenticate one request. now_s: monotonic. Raises CredentialsInvalid."""
+    def headers(self, monotonic: float) -> Mapping[str, str]:
+        """Headers that authenticate one request. monotonic: seconds. Raises CredentialsInvalid."""
         ...
 
     def refresh(self) -> None:
@@ -40,7 +40,7 @@ class Connection:
 class Anonymous:
     """No headers: plain HTTP in tests, or a client certificate that lives in the TLS context."""
 
-    def headers(self, now_s: float) -> Mapping[str, str]:  # noqa: ARG002
+    def headers(self, monotonic: float) -> Mapping[str, str]:  # noqa: ARG002
         return {}
 
     def refresh(self) -> None:
@@ -59,10 +59,10 @@ class TokenFile:
         self._remembered: tuple[float, Mapping[str, str]] | None = None
         self._last: Mapping[str, str] = {}
 
-    def headers(self, now_s: float) -> Mapping[str, str]:
+    def headers(self, monotonic: float) -> Mapping[str, str]:
         # One tuple, read once: threads may both read the file, none can see a half-written state.
         remembered = self._remembered
-        if remembered is not None and now_s - remembered[0] < TOKEN_READ_EVERY_S:
+        if remembered is not None and monotonic - remembered[0] < TOKEN_READ_EVERY_S:
             return remembered[1]
         try:
             token = self._read(self._path).strip()
@@ -75,7 +75,7 @@ class TokenFile:
                 raise CredentialsInvalid(f"token file {self._path} is empty: wait for the kubelet or mount it")
             return self._last
         self._last = {"Authorization": f"Bearer {token}"}
-        self._remembered = (now_s, self._last)
+        self._remembered = (monotonic, self._last)
         return self._last
 
     def refresh(self) -> None:

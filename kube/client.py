@@ -28,7 +28,6 @@ from kube.transport import Transport
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_PAUSE_S = 0.25  # doubled with each attempt
@@ -85,9 +84,9 @@ class WatchStream:
                 ) from e
             return  # cut: what was read stays true, and the watch goes on from there
         finally:
-            self._let_go()
+            self._close()
 
-    def _let_go(self) -> None:
+    def _close(self) -> None:
         self._response.close()
         self._connection.close()
         self._lifeline = None
@@ -106,7 +105,7 @@ class WatchStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        self._let_go()
+        self._close()
 
 
 class Client:
@@ -118,7 +117,7 @@ class Client:
         *,
         user_agent: str,
         deadline_s: float = 10.0,
-        now: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
         attempts: int = ATTEMPTS,
     ) -> None:
@@ -128,7 +127,7 @@ class Client:
         self._credentials = connection.credentials
         self._user_agent = user_agent
         self._deadline_s = deadline_s
-        self._now = now
+        self._monotonic = monotonic
         self._attempts = attempts
         self._closing = threading.Event()
         self._wait = wait if wait is not None else self._closing.wait
@@ -140,7 +139,7 @@ class Client:
             self._server,
             user_agent=self._user_agent,
             deadline_s=self._deadline_s,
-            now=self._now,
+            monotonic=self._monotonic,
             attempts=attempts,
         )
 
@@ -205,19 +204,19 @@ class Client:
         raise _refusal(path, response, body)
 
     def _headers(self, content_type: str) -> dict[str, str]:
-        headers = {"Accept": JSON, "User-Agent": self._user_agent, **self._credentials.headers(self._now())}
+        headers = {"Accept": JSON, "User-Agent": self._user_agent, **self._credentials.headers(self._monotonic())}
         if content_type:
             headers["Content-Type"] = content_type
         return headers
 
     def _call(self, method: str, target: str, body: bytes, content_type: str, deadline_s: float | None) -> bytes:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
-        ends = self._now() + limit_s
+        ends = self._monotonic() + limit_s
         path = target.partition("?")[0]
         refreshed = reset = False
         attempt = 1
         while True:
-            left_s = ends - self._now()
+            left_s = ends - self._monotonic()
             if left_s <= 0:
                 raise errors.DeadlineExceeded(path=path, message=f"no answer within {limit_s:g} s")
             try:
@@ -230,7 +229,7 @@ class Client:
                 continue
             except KubeError as e:
                 pause_s = self._pause_s(method, e, attempt, reset=reset)
-                if pause_s is None or attempt >= self._attempts or self._now() + pause_s >= ends:
+                if pause_s is None or attempt >= self._attempts or self._monotonic() + pause_s >= ends:
                     raise
                 reset = reset or _is_reset(e)
                 attempt += 1

@@ -1,19 +1,13 @@
 """What can go wrong at the border with the API server: one type per cause, each chained to what raised it.
 
-`str(error)` is always one line: what was asked, what came back, and a remedy where there is one. No imports of ours.
+`str(error)` is always one line: what was asked, what came back, and a remedy where there is one.
 """
 
 # ruff: noqa: N818 - the names are those of the API's own reasons
 
 from collections.abc import Mapping
 
-MESSAGE_LIMIT = 256  # characters; messages of the server may quote whole objects
-
-
-def one_line(text: object, limit: int = MESSAGE_LIMIT) -> str:
-    """`text` with all white space and control characters folded to single spaces, at most `limit` characters."""
-    folded = "".join(c if c.isprintable() else " " for c in str(text))
-    return " ".join(folded.split())[:limit]
+from component.text import one_line
 
 
 class CredentialsInvalid(Exception):

@@ -21,8 +21,9 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import ConfigException, kube_config
 
+from component.text import one_line
 from kube.auth import TOKEN_READ_EVERY_S, Connection
-from kube.errors import CredentialsInvalid, one_line
+from kube.errors import CredentialsInvalid
 
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
@@ -56,7 +57,7 @@ class KubeconfigCredentials:
     def __init__(self, path: str, context: str | None) -> None:
         self._path = path
         self._context = context
-        self._reloading = threading.Lock()  # taken without waiting: who comes second goes on with what there is
+        self._reloading = threading.Lock()  # try-lock: a second caller uses the current credentials
         self._configuration: Any = None
         self._token_file = False
         self._tried_s: float | None = None
@@ -64,11 +65,11 @@ class KubeconfigCredentials:
         self._certificate: tuple[str, str | None] | None = None
         self.ssl_context: ssl.SSLContext | None = None
 
-    def headers(self, now_s: float) -> Mapping[str, str]:
+    def headers(self, monotonic: float) -> Mapping[str, str]:
         if self._tried_s is None:
-            self._tried_s = now_s
-        elif now_s - self._tried_s >= self._reload_after_s():
-            self._tried_s = now_s
+            self._tried_s = monotonic
+        elif monotonic - self._tried_s >= self._reload_after_s():
+            self._tried_s = monotonic
             # What we have stays in use when this fails: the server has the last word, and its 401 tells the cause.
             with suppress(CredentialsInvalid):
                 self.refresh()
@@ -111,7 +112,7 @@ class KubeconfigCredentials:
 
         def run() -> None:
             try:
-                with _heard() as complaints:
+                with _captured_errors() as complaints:
                     outcome["value"] = action()
             except (*_BROKEN, CredentialsInvalid) as e:
                 outcome["error"] = e
@@ -175,26 +176,26 @@ class KubeconfigCredentials:
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
-    """Collect what this thread logs as an error on the root logger: so the package reports a failed plugin.
+def _captured_errors() -> Iterator[list[str]]:
+    """What this thread logs as an error on the root logger: the package reports a failed plugin by logging.error only.
 
     Without a handler there, `logging.error` would also install one that writes to standard error.
     """
-    told: list[str] = []
+    captured: list[str] = []
     me = threading.get_ident()
     root = logging.getLogger()
 
     def take(record: logging.LogRecord) -> bool:
         if record.thread != me or record.levelno < logging.ERROR:
             return True
-        told.append(record.getMessage())
+        captured.append(record.getMessage())
         return False
 
     silent = logging.NullHandler()
     root.addHandler(silent)
     root.addFilter(take)
     try:
-        yield told
+        yield captured
     finally:
         root.removeFilter(take)
         root.removeHandler(silent)

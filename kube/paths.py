@@ -32,10 +32,6 @@ def pod_status(namespace: str, name: str) -> str:
     return f"{pod(namespace, name)}/status"
 
 
-def pod_binding(namespace: str, name: str) -> str:
-    return f"{pod(namespace, name)}/binding"
-
-
 def nodes() -> str:
     return _core(None, "nodes")
 
@@ -58,14 +54,6 @@ def namespaces() -> str:
 
 def namespace(name: str) -> str:
     return f"{namespaces()}/{_segment(name)}"
-
-
-def config_map(namespace: str, name: str) -> str:
-    return f"{_core(namespace, 'configmaps')}/{_segment(name)}"
-
-
-def service_account_token(namespace: str, name: str) -> str:
-    return f"{_core(namespace, 'serviceaccounts')}/{_segment(name)}/token"
 
 
 def leases(namespace: str | None = None) -> str:

@@ -63,7 +63,7 @@ class Lifelines:
         self._open: weakref.WeakSet[Lifeline] = weakref.WeakSet()
         self._cut = False
 
-    def tie(self, sock: socket.socket) -> Lifeline:
+    def register(self, sock: socket.socket) -> Lifeline:
         """Raises ConnectionAbortedError once cut."""
         with self._lock:
             if self._cut:
@@ -132,7 +132,7 @@ class _Timed(HTTPConnection):
             try:
                 for option in SOCKET_OPTIONS:
                     sock.setsockopt(*option)
-                self.lifeline = self.lifelines.tie(sock)
+                self.lifeline = self.lifelines.register(sock)
                 sock.settimeout(max(began + self._limit_s() - time.monotonic(), _LEAST_TIMEOUT_S))
                 sock.connect(address)
             except OSError as e:

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import msgspec
 
+from component.text import one_line
 from extender.policy.verdict import HealthPod, NodeFacts
 from kube import contract
-from kube.errors import one_line
 from kube.objects import ObjectMeta, daemon_set_of
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})

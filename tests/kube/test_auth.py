@@ -18,18 +18,18 @@ def token(tmp_path):
     return path
 
 
-def bearer(credentials, now_s: float) -> str:
-    return credentials.headers(now_s)["Authorization"]
+def bearer(credentials, monotonic: float) -> str:
+    return credentials.headers(monotonic)["Authorization"]
 
 
 @pytest.mark.parametrize(
-    ("now_s", "expected"), [(100.0, "Bearer first"), (159.9, "Bearer first"), (160.0, "Bearer second")]
+    ("monotonic", "expected"), [(100.0, "Bearer first"), (159.9, "Bearer first"), (160.0, "Bearer second")]
 )
-def test_a_token_is_read_again_after_a_minute(token, now_s, expected):
+def test_a_token_is_read_again_after_a_minute(token, monotonic, expected):
     credentials = TokenFile(token)
     bearer(credentials, 100.0)
     token.write_text("second")
-    assert expected == bearer(credentials, now_s)
+    assert expected == bearer(credentials, monotonic)
 
 
 def test_a_token_is_read_again_at_once_after_a_refusal(token):

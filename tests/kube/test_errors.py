@@ -2,6 +2,7 @@
 
 import pytest
 
+from component.text import MESSAGE_LIMIT
 from kube import errors
 
 
@@ -19,7 +20,7 @@ def test_text(error, expected):
 
 
 def test_a_message_is_cut():
-    assert len(errors.Gone(path="/p", message="x" * 9999).message) == errors.MESSAGE_LIMIT
+    assert len(errors.Gone(path="/p", message="x" * 9999).message) == MESSAGE_LIMIT
 
 
 @pytest.mark.parametrize("kind", [errors.TooManyRequests, errors.ServerError])

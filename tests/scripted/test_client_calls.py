@@ -9,7 +9,7 @@ import urllib3
 
 from kube import errors, paths
 from kube.auth import TokenFile
-from kube.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.waiting import wait_until
 from tests.scripted.following import node
@@ -34,7 +34,7 @@ class Waiting:
         self.passed_s += seconds
         return False
 
-    def now(self) -> float:
+    def monotonic(self) -> float:
         return time.monotonic() + self.passed_s
 
 
@@ -45,7 +45,7 @@ def waiting():
 
 @pytest.fixture
 def client(api, waiting):
-    client = Client(api.connection(), user_agent="readygate/test", now=waiting.now, wait=waiting.wait)
+    client = Client(api.connection(), user_agent="readygate/test", monotonic=waiting.monotonic, wait=waiting.wait)
     yield client
     client.close()
 
@@ -77,7 +77,9 @@ def test_create_replace_patch_and_delete_reach_the_object(api, client, content_t
     client.create(paths.nodes(), b'{"metadata":{"name":"new"}}')
     client.patch(paths.node("new"), b'{"metadata":{"labels":{"a":"1"}}}', content_type=content_type)
     labels = api.get("Node", "new")["metadata"]["labels"]
-    client.patch(paths.node("new"), b'[{"op":"remove","path":"/metadata/labels"}]', content_type=JSON_PATCH)
+    client.patch(
+        paths.node("new"), b'[{"op":"remove","path":"/metadata/labels"}]', content_type="application/json-patch+json"
+    )
     client.replace(paths.node("new"), b'{"metadata":{"name":"new"},"spec":{"unschedulable":true}}')
     spec = api.get("Node", "new")["spec"]
     client.delete(paths.node("new"))

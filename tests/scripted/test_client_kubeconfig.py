@@ -143,7 +143,7 @@ def test_the_token_of_an_exec_plugin_is_asked_for_again_after_a_401(api, tmp_pat
 def test_the_token_of_an_exec_plugin_is_asked_for_again_when_it_expires(api, tmp_path):
     user = exec_user(tmp_path, TELL % ", 'expirationTimestamp': '2020-01-01T00:00:00Z'")
     credentials = kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user))).credentials
-    found = [credentials.headers(now_s)["Authorization"] for now_s in (0.0, 9.0, 10.0, 11.0)]
+    found = [credentials.headers(monotonic)["Authorization"] for monotonic in (0.0, 9.0, 10.0, 11.0)]
     assert found == ["Bearer token-1", "Bearer token-1", "Bearer token-2", "Bearer token-2"]
 
 
