@@ -18,6 +18,7 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from component.backoff import Backoff
 from kube import errors
 from kube.auth import Connection
 from kube.errors import KubeError
@@ -30,7 +31,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
-REFUSED_PAUSE_S = 0.25  # doubled with each attempt
+REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -214,7 +215,7 @@ class Client:
         ends = self._monotonic() + limit_s
         path = target.partition("?")[0]
         refreshed = reset = False
-        attempt = 1
+        backoff = REFUSED_BACKOFF
         while True:
             left_s = ends - self._monotonic()
             if left_s <= 0:
@@ -228,19 +229,19 @@ class Client:
                 self._credentials.refresh()
                 continue
             except KubeError as e:
-                pause_s = self._pause_s(method, e, attempt, reset=reset)
-                if pause_s is None or attempt >= self._attempts or self._monotonic() + pause_s >= ends:
+                refused_s, backoff = backoff.next(lambda: 0.0)
+                pause_s = self._pause_s(method, e, refused_s, reset=reset)
+                if pause_s is None or backoff.failures >= self._attempts or self._monotonic() + pause_s >= ends:
                     raise
                 reset = reset or _is_reset(e)
-                attempt += 1
                 if pause_s and self._wait(pause_s):
                     raise
 
     @staticmethod
-    def _pause_s(method: str, error: KubeError, attempt: int, *, reset: bool) -> float | None:
-        """Seconds until the same request may be sent again; None if it may not."""
+    def _pause_s(method: str, error: KubeError, refused_s: float, *, reset: bool) -> float | None:
+        """Seconds until the same request may be sent again; None if it may not. refused_s: if nobody listens."""
         if isinstance(error, errors.ConnectionRefused):
-            return REFUSED_PAUSE_S * float(2 ** (attempt - 1))
+            return refused_s
         if isinstance(error, errors.TooManyRequests):
             return error.retry_after_s
         if method == "GET" and isinstance(error, errors.ServerError):

@@ -1,7 +1,7 @@
 """Keeps a store equal to what the API server has, over cuts, expiry and restarts: list, then watch, for ever.
 
-What follows from what is decided in `kube.watching`; here are the thread, the clock and the order of things. A store
-is called from this thread only, with no lock held.
+What follows from what is decided in `kube.watching`; here are the clock and the order of things, on a thread of
+`component.loop`. A store is called from this thread only, with no lock held.
 """
 
 import logging
@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from component.loop import Loop
 from kube import watching
 from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply
 from kube.listing import HasMetadata, ListerWatcher, Page
 from kube.objects import UNREADABLE
-from kube.watching import Backoff, Change, Failure, Next, Operation, Skip
+from kube.watching import BACKOFF, Change, Failure, Next, Operation, Skip
 
 __all__ = ["ListerWatcher", "Reflector", "Store"]
 
@@ -25,7 +26,6 @@ log = logging.getLogger(__name__)
 FIRST_PAGE_SIZE = 500
 RELIST_PAGE_SIZE = 100  # a page's decode holds the interpreter; at start nobody is served yet
 WATCH_TIMEOUT_S = (300, 600)  # uniform between: keeps replicas apart, and spreads them over API servers
-STOP_LIMIT_S = 1.0
 GRACE_S = 30.0  # beyond the longest time a step may take, before the thread counts as stuck
 
 T = TypeVar("T", bound=HasMetadata)
@@ -59,31 +59,33 @@ class Reflector(Generic[T]):
         store: Store[T],
         *,
         name: str,
-        stop: threading.Event | None = None,
-        now: Callable[[], float] = time.monotonic,
-        wait: Callable[[float], bool] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
         silence_limit_s: float = 70.0,
     ) -> None:
-        """stop: set by stop(), so share it only among those who end together. wait: like `stop.wait`."""
         self._lister_watcher = lister_watcher
         self._store: Store[T] = store
         self._name = name
-        self._stop = stop if stop is not None else threading.Event()
-        self._now = now
-        self._wait = wait if wait is not None else self._stop.wait
+        self._monotonic = monotonic
         self._random = random
         self._silence_limit_s = silence_limit_s
         self._synced = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"reflector-{name}", daemon=True)
-        self._backoff = Backoff(last_start=now())
+        self._loop = Loop(
+            f"reflector-{name}",
+            self._turn,
+            stuck_after_s=silence_limit_s + GRACE_S,
+            unblock=lister_watcher.close,
+            at_end=lambda: log.info("reflector stopped", extra={"reflector": name}),
+            monotonic=monotonic,
+        )
+        self._next: Next | None = None  # None: the first list
+        self._backoff = BACKOFF.reset(monotonic())
         self._resource_version = ""
         self._kind = ""
         self._refused_since: float | None = None
         self._asked_s: float | None = None  # Retry-After of the last failure
-        self._due = math.inf  # when the next sign of life must have come
-        self._skips_told: set[str] = set()
-        self._trouble = ""  # cause logged last; empty while all is well
+        self._skips_logged: set[str] = set()
+        self._failure = ""  # cause logged last; empty while all is well
         self._counters = dict.fromkeys(
             ("relists", "watch_restarts", "events", "bookmarks", "skipped", "refused", "rewinds"), 0
         )
@@ -108,40 +110,35 @@ class Reflector(Generic[T]):
         return dict(self._counters)
 
     def start(self) -> None:
-        self._due = self._now() + GRACE_S
-        self._thread.start()
+        log.info("reflector started", extra={"reflector": self._name, "path": self._lister_watcher.path})
+        self._loop.start()
 
     def stop(self) -> None:
         """Ask, unblock the socket, join for at most a second. May be called twice, also without start()."""
-        self._stop.set()
-        self._lister_watcher.close()
-        if self._thread.ident is not None and self._thread is not threading.current_thread():
-            self._thread.join(STOP_LIMIT_S)
+        self._loop.stop()
 
     def wait_synced(self, timeout_s: float) -> bool:
         return self._synced.wait(timeout_s)
 
-    def age_s(self, now: float) -> float:
+    def age_s(self, monotonic: float) -> float:
         """Seconds since the last line or list; infinite before the first."""
-        return math.inf if self.last_contact is None else max(0.0, now - self.last_contact)
+        return math.inf if self.last_contact is None else max(0.0, monotonic - self.last_contact)
 
-    def healthy(self, now: float) -> bool:
+    def healthy(self, monotonic: float) -> bool:
         """The thread lives and is not stuck in a step. An API server that is away does not make it unhealthy."""
-        return self._thread.is_alive() and now <= self._due
+        return self._loop.healthy(monotonic)
 
-    def _run(self) -> None:
-        log.info("reflector started", extra={"reflector": self._name, "path": self._lister_watcher.path})
-        step: Next | None = None  # the first list needs no pause
-        while not self._stop.is_set():
-            try:
-                step = self._take(step)
-            except Exception as e:  # noqa: BLE001 - top of the loop: a fault of ours must not end it
-                step = self._failed(e, Next.LIST_LATER)
-            if self._stop.is_set():
-                break
-            if step is not Next.WATCH and self._pause():
-                break
-        log.info("reflector stopped", extra={"reflector": self._name})
+    def _turn(self) -> float:
+        """One step: a list with its watch, or a watch. The seconds until the next one."""
+        try:
+            self._next = self._take(self._next)
+        except Exception as e:  # noqa: BLE001 - a bug of ours is counted and paced like any failure
+            self._next = self._failed(e, Next.LIST_LATER)
+        if self._next is Next.WATCH or self._loop.stopping:
+            return 0.0
+        delay_s, self._backoff = self._backoff.next(self._random, self._asked_s, monotonic=self._monotonic())
+        self._asked_s = None
+        return delay_s
 
     def _take(self, step: Next | None) -> Next:
         if step is None or step is Next.LIST_LATER:
@@ -152,13 +149,6 @@ class Reflector(Generic[T]):
             self._count("watch_restarts")
         return self._watch()
 
-    def _pause(self) -> bool:
-        """Wait as long as the back-off says. True: stop."""
-        delay_s, self._backoff = self._backoff.step(self._now(), self._random, self._asked_s)
-        self._asked_s = None
-        self._due = self._now() + delay_s + GRACE_S
-        return self._wait(delay_s)
-
     def _list(self) -> Next | None:
         """None: the store was replaced."""
         if self.synced:
@@ -167,9 +157,9 @@ class Reflector(Generic[T]):
             items, last_page = self._pages()
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, Next.LIST_LATER)
-        version, now = last_page.resource_version, self._now()
+        version, now = last_page.resource_version, self._monotonic()
         if not watching.believe_list(
-            version=version, last=self._resource_version, refused_since=self._refused_since, now=now
+            version=version, last=self._resource_version, refused_since=self._refused_since, monotonic=now
         ):
             self._refused_since = now if self._refused_since is None else self._refused_since
             older = MalformedReply(
@@ -178,7 +168,7 @@ class Reflector(Generic[T]):
             return self._failed(older, Next.LIST_LATER)
         if self._refused_since is not None and watching.is_older(version, self._resource_version):
             self._count("rewinds")
-            log.warning("the server was set back in time and is believed", extra={"reflector": self._name})
+            log.warning("resourceVersion went back; accepting the restored server", extra={"reflector": self._name})
         self._refused_since = None
         self._store.replace(items)
         self._kind = last_page.kind
@@ -188,7 +178,7 @@ class Reflector(Generic[T]):
         return None
 
     def _pages(self) -> tuple[list[T], Page[T]]:
-        """All items, and the last page, which tells the resourceVersion (the same on each)."""
+        """All items, and the last page, which has the resourceVersion (the same on each)."""
         limit = RELIST_PAGE_SIZE if self.synced else FIRST_PAGE_SIZE
         page = self._page(limit, "")
         items = list(page.items)
@@ -204,7 +194,7 @@ class Reflector(Generic[T]):
         return items, page
 
     def _page(self, limit: int | None, more: str) -> Page[T]:
-        self._due = self._now() + self._silence_limit_s + GRACE_S
+        self._loop.progressed()
         page = self._lister_watcher.page(limit=limit, more=more)
         if page.skipped:
             self._count("skipped", page.skipped)
@@ -214,20 +204,20 @@ class Reflector(Generic[T]):
     def _watch(self) -> Next:
         low, high = WATCH_TIMEOUT_S
         timeout_s = int(low + self._random() * (high - low))
-        began = self._now()
-        self._due = began + self._silence_limit_s + GRACE_S
+        began = self._monotonic()
+        self._loop.progressed()
         try:
             stream = self._lister_watcher.watch(
                 self._resource_version, timeout_s=timeout_s, silence_limit_s=self._silence_limit_s
             )
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, watching.after_open_error(e))
-        seen = 0
+        opened, seen = self._monotonic(), 0
         with stream:
             try:
                 for line in stream:
-                    self.last_contact = now = self._now()
-                    self._due = now + self._silence_limit_s + GRACE_S
+                    self.last_contact = self._monotonic()
+                    self._loop.progressed()
                     outcome = watching.read_event(
                         line, kind=self._kind, last=self._resource_version, path=self._lister_watcher.path
                     )
@@ -243,9 +233,13 @@ class Reflector(Generic[T]):
                     self._recovered()
             except KubeError as e:
                 return self._failed(e, watching.after_stream_error(e))
-        following = watching.after_end(lasted_s=self._now() - began, events=seen)
+            finally:
+                ended = self._monotonic()
+                if ended - opened >= watching.STEADY_WATCH_S:
+                    self._backoff = self._backoff.reset(ended)
+        following = watching.after_end(lasted_s=self._monotonic() - began, events=seen)
         if following is not Next.WATCH:
-            if self._stop.is_set():
+            if self._loop.stopping:
                 return following
             short = MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch")
             return self._failed(short, following)
@@ -253,7 +247,7 @@ class Reflector(Generic[T]):
         return following
 
     def _apply(self, line: bytes, change: Change) -> KubeError | None:
-        """An error if the event told of something that cannot be left out."""
+        """An error if the event is one that cannot be left out."""
         if change.note:
             self._skipped(change.note)
         if change.operation is Operation.NONE:
@@ -264,7 +258,7 @@ class Reflector(Generic[T]):
             except UNREADABLE as e:
                 self._skipped("type")
                 if change.operation is Operation.REMOVE:
-                    # Whom it was about is unknown to the store, and what is deleted must not stay healthy.
+                    # We cannot tell which object was deleted; relist, or it would stay healthy for ever.
                     return MalformedReply(path=self._lister_watcher.path, reason="UnreadDeletion", message=str(e))
                 self._resource_version = change.resource_version
                 return None
@@ -282,26 +276,26 @@ class Reflector(Generic[T]):
 
     def _failed(self, error: Exception, following: Next) -> Next:
         cause = error.reason if isinstance(error, MalformedReply) else type(error).__name__
-        if self._stop.is_set():
+        if self._loop.stopping:
             return following
         self._count(f"errors.{cause}")
         self._asked_s = getattr(error, "retry_after_s", None)
-        if cause != self._trouble:
-            self._trouble = cause
+        if cause != self._failure:
+            self._failure = cause
             own_fault = not isinstance(error, KubeError | CredentialsInvalid)
             facts = {"reflector": self._name, "cause": cause, "error": str(error), "next": following.name}
-            log.warning("reflector in trouble", extra=facts, exc_info=error if own_fault else None)
+            log.warning("watch failed", extra=facts, exc_info=error if own_fault else None)
         return following
 
     def _recovered(self) -> None:
-        if self._trouble:
-            log.info("reflector recovered", extra={"reflector": self._name, "after": self._trouble})
-            self._trouble = ""
+        if self._failure:
+            log.info("watch restored", extra={"reflector": self._name, "after": self._failure})
+            self._failure = ""
 
     def _skipped(self, cause: str) -> None:
         self._count("skipped")
-        if cause not in self._skips_told:  # an object that stays broken comes again with each of its changes
-            self._skips_told.add(cause)
+        if cause not in self._skips_logged:  # an object that stays broken comes again with each of its changes
+            self._skips_logged.add(cause)
             log.warning("watch event skipped", extra={"reflector": self._name, "cause": cause})
 
     def _count(self, key: str, by: int = 1) -> None:

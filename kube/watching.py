@@ -6,20 +6,19 @@ The shell that acts on it is `kube.reflector`.
 """
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
+from component.backoff import Backoff
 from kube import errors
 from kube.objects import UNREADABLE
 
-BACKOFF_FIRST_S = 0.8
-BACKOFF_FACTOR = 2.0
-BACKOFF_CAP_S = 30.0
-BACKOFF_RESET_S = 120.0
-RETRY_AFTER_CAP_S = 300.0  # a server that asks for an hour would leave us blind for an hour
+# client-go's delays: from the start again with the first that comes more than two minutes after the last start.
+# A server that asks for an hour would leave us without news for an hour.
+BACKOFF = Backoff(first_s=0.8, limit_s=30.0, jitter=1.0, at_least_limit_s=300.0, reset_after_s=120.0)
 SHORT_WATCH_S = 1.0
+STEADY_WATCH_S = 10.0  # a watch that lived so long was no part of an outage: the next failure is a new one
 REWIND_LIMIT_S = 120.0  # older data than this is not used by anybody, so a server set back may then be believed
 
 
@@ -102,7 +101,7 @@ def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip
     except msgspec.ValidationError:  # JSON, but no object with metadata of this shape
         return _read_error(line, path) if _is_error(line) else Skip("malformed")
     except UNREADABLE as e:
-        # What it would have told is unknown, so only a list can tell the truth again (client-go: a decode error).
+        # We cannot know what it was about; only a list shows the truth again (client-go: a decode error).
         broken = errors.MalformedReply(path=path, reason="BrokenLine", message=str(e))
         return Failure(broken, Next.LIST_LATER)
     if head.type == "ERROR":
@@ -180,28 +179,9 @@ def _comparable(version: str) -> bool:
     return version.isascii() and version.isdigit() and version[0] != "0"
 
 
-def believe_list(*, version: str, last: str, refused_since: float | None, now: float) -> bool:
+def believe_list(*, version: str, last: str, refused_since: float | None, monotonic: float) -> bool:
     """Whether a list may replace the store. One that goes back in time may not (a replica that lags behind), unless
     for REWIND_LIMIT_S nothing better was to be had: then the cluster itself was set back to a backup."""
     if not is_older(version, last):
         return True
-    return refused_since is not None and now - refused_since >= REWIND_LIMIT_S
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """client-go's delays: 0.8 s doubled to 30 s, each plus up to its own length at random; from the start again with
-    the first one that comes more than two minutes after the last start. last_start: monotonic seconds."""
-
-    last_start: float
-    next_s: float = BACKOFF_FIRST_S
-
-    def step(self, now: float, random: Callable[[], float], at_least_s: float | None = None) -> tuple[float, "Backoff"]:
-        """The seconds to wait now, and the state after. at_least_s: what the server asked for; random: 0..1."""
-        state = self
-        if now - self.last_start > BACKOFF_RESET_S:
-            state = Backoff(last_start=now)
-        delay_s = state.next_s * (1 + random())
-        if at_least_s is not None:
-            delay_s = max(delay_s, min(at_least_s, RETRY_AFTER_CAP_S))
-        return delay_s, replace(state, next_s=min(state.next_s * BACKOFF_FACTOR, BACKOFF_CAP_S))
+    return refused_since is not None and monotonic - refused_since >= REWIND_LIMIT_S

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from kube import errors, watching
-from kube.watching import Backoff, Change, Next, Operation, Skip
+from kube.watching import Change, Next, Operation, Skip
 
 PATH = "/api/v1/nodes"
 
@@ -127,13 +127,13 @@ def test_versions_compare_as_integers(a, b):
     ],
 )
 def test_a_list_is_believed_when(version, refused_since, expected):
-    assert expected is watching.believe_list(version=version, last="10", refused_since=refused_since, now=120.0)
+    assert expected is watching.believe_list(version=version, last="10", refused_since=refused_since, monotonic=120.0)
 
 
 def delays(times: list[float], random: float = 0.0) -> list[float]:
-    backoff, found = Backoff(last_start=0.0), []
-    for now in times:
-        delay, backoff = backoff.step(now, lambda: random)
+    backoff, found = watching.BACKOFF, []
+    for monotonic in times:
+        delay, backoff = backoff.next(lambda: random, monotonic=monotonic)
         found.append(delay)
     return found
 
@@ -153,4 +153,4 @@ def test_the_back_off_waits(times, random, expected):
 
 @pytest.mark.parametrize(("asked_s", "expected"), [(None, 0.8), (0.1, 0.8), (5.0, 5.0), (9999.0, 300.0)])
 def test_what_the_server_asks_for_is_the_least_up_to_a_cap(asked_s, expected):
-    assert expected == Backoff(last_start=0.0).step(0.0, lambda: 0.0, asked_s)[0]
+    assert expected == watching.BACKOFF.next(lambda: 0.0, asked_s)[0]

@@ -1,6 +1,5 @@
 """A reflector that follows the nodes of the fake API server, its back-off noted and cut short."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,7 +54,6 @@ class Following:
     reflector: Reflector[Node]
     store: Recorder
     pauses: list[float]
-    stop: threading.Event
 
     def wait_version(self, version: int) -> None:
         """Until the reflector has come to this resourceVersion."""
@@ -74,27 +72,35 @@ def node(name: str, **more) -> dict:
     return {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name}, **more}
 
 
+def cut_short(reflector: Reflector, pause_s: float) -> list[float]:
+    """Makes each pause of the reflector so long. The pauses that it asks for, in order, as they come."""
+    pauses: list[float] = []
+    turn = reflector._loop.turn
+
+    def short() -> float:
+        asked_s = turn()
+        if asked_s:
+            pauses.append(asked_s)
+        return min(asked_s, pause_s)
+
+    reflector._loop.turn = short
+    return pauses
+
+
 @contextmanager
 def following(api: FakeApiServer, *, started: bool = True, pause_s: float = 0.01, **options) -> Iterator[Following]:
     """Started, its first list taken over and its watch open (unless `started` is False). No jitter."""
-    stop = threading.Event()
-    pauses: list[float] = []
-
-    def wait(seconds: float) -> bool:
-        pauses.append(seconds)
-        return stop.wait(pause_s)
-
     client = Client(api.connection(), user_agent="test", deadline_s=2.0)
     store = Recorder()
     lister_watcher = ListerWatcher(client, paths.nodes(), Node)
-    given = {"wait": wait, "random": lambda: 0.0, "stop": stop, **options}
-    reflector = Reflector(lister_watcher, store, name="nodes", **given)
+    reflector = Reflector(lister_watcher, store, name="nodes", **{"random": lambda: 0.0, **options})
+    pauses = cut_short(reflector, pause_s)
     try:
         if started:
             reflector.start()
             assert reflector.wait_synced(5)
             api.wait_watchers(1)
-        yield Following(api, reflector, store, pauses, stop)
+        yield Following(api, reflector, store, pauses)
     finally:
         reflector.stop()
         client.close()

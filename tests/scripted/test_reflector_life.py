@@ -93,7 +93,7 @@ def test_stopping_one_reflector_leaves_the_client_of_the_others_alone(api):
 
 def test_age_counts_from_the_last_line_and_is_infinite_before_the_first(api):
     clock = Clock(100.0)
-    with following(api, started=False, now=clock) as it:
+    with following(api, started=False, monotonic=clock) as it:
         before = it.reflector.age_s(100.0)
         it.reflector.start()
         it.reflector.wait_synced(5)
@@ -113,7 +113,7 @@ def test_a_reflector_is_healthy_while_the_server_is_away_and_not_when_its_store_
         release.wait(5)
 
     clock = Clock(100.0)
-    with following(api, now=clock) as it:
+    with following(api, monotonic=clock) as it:
         api.refuse()
         wait_until(lambda: len(it.pauses) > 2, "refused attempts")
         away = it.reflector.healthy(clock())
@@ -176,20 +176,52 @@ def test_a_dead_server_is_asked_at_most_once_in_four_seconds_after_the_first_min
     clock = Clock()
     dead = DeadServer(clock)
 
-    def wait(seconds: float) -> bool:
-        clock.time += seconds
-        return clock() > 600
-
-    reflector = Reflector(dead, Recorder(), name="dead", now=clock, wait=wait, random=lambda: random)
-    reflector.start()
-    reflector._thread.join(5)
+    reflector = Reflector(dead, Recorder(), name="dead", monotonic=clock, random=lambda: random)
+    while clock() <= 600:
+        clock.time += reflector._loop.turn()
     assert len([a for a in dead.attempts if a > 60]) / 540 <= 0.25
 
 
-def test_trouble_is_told_once_and_its_end_once(api, caplog):
+def test_a_failure_is_logged_once_and_its_end_once(api, caplog):
     caplog.set_level("INFO", "kube.reflector")
     api.answer_next(503, watch=False, times=4)
     with following(api):
         pass
     told = [(record.message, getattr(record, "cause", "")) for record in caplog.records]
-    assert told.count(("reflector in trouble", "ServerError")) == 1
+    assert told.count(("watch failed", "ServerError")) == 1
+
+
+@pytest.mark.parametrize(
+    ("lived_s", "expected"),
+    [
+        pytest.param(9.0, [0.8, 1.6, 3.2, 6.4], id="nine seconds: the outage goes on"),
+        pytest.param(10.0, [0.8, 1.6, 0.8, 1.6], id="ten seconds: it is over, and a second one begins anew"),
+    ],
+)
+def test_after_a_watch_that_lived(api, lived_s, expected):
+    clock = Clock(100.0)
+    api.answer_next(503, watch=False, times=2)
+    with following(api, monotonic=clock) as it:
+        api.put(node("a"))
+        it.wait_version(1001)  # only now is the watch open on our side too
+        clock.time += lived_s
+        api.answer_next(503, watch=False, times=1)
+        api.error_watches(410, "Expired")
+        wait_until(lambda: len(it.pauses) == 4, "the second outage")
+    assert it.pauses == expected
+
+
+def test_a_watch_that_takes_long_to_open_has_not_lived(api):
+    clock = Clock(100.0)
+    with following(api, monotonic=clock, started=False) as it:
+        opened = it.reflector._lister_watcher.watch
+
+        def slow(*arguments, **options):
+            clock.time += 60.0
+            return opened(*arguments, **options)
+
+        it.reflector._lister_watcher.watch = slow
+        api.answer_next(503, times=3)
+        it.reflector.start()
+        wait_until(lambda: len(it.pauses) == 3, "three failures")
+    assert it.pauses == [0.8, 1.6, 3.2]

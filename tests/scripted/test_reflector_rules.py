@@ -185,7 +185,7 @@ def test_lw6_what_the_server_asked_for_is_waited_for(api):
 
 def test_lw7_the_pauses_double_to_their_cap(api):
     api.answer_next(500, watch=False, times=8)
-    with following(api, now=itertools.count().__next__) as it:
+    with following(api, monotonic=itertools.count().__next__) as it:
         pass
     assert it.pauses == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
@@ -284,7 +284,7 @@ def test_lw12_a_list_from_the_past_is_not_taken_over(api):
 
 
 def test_lw12_a_server_set_back_for_good_is_believed_in_the_end(api):
-    with following(api, now=itertools.count(step=REWIND_LIMIT_S / 20).__next__) as it:
+    with following(api, monotonic=itertools.count(step=REWIND_LIMIT_S / 20).__next__) as it:
         api.rewind(500)
         api.error_watches(410, "Expired")
         it.wait_version(500)
