@@ -1,4 +1,5 @@
-"""The words agent, extender and playbooks share: condition types, labels, annotations, reasons. No imports, no code.
+"""Words that must be spelled alike wherever they stand: condition types, labels, annotations, reasons. Agent, extender,
+command line and tests take them from here, also those that only one of them needs. No imports, no code.
 
 The rule they serve: a gate reads the pod condition `Ready` (and `readygate.dev/NodeHealthy` where present) and explains
 itself with `ContainersReady`; the n/m column of kubectl is never read, because a dead kubelet leaves ContainersReady
