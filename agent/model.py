@@ -208,3 +208,62 @@ class Pod:
     generation: int = 0
     static: bool = False
     status: PodStatus = field(default_factory=PodStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    type: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    type: str
+    status: str  # True, False, Unknown
+    reason: str = ""
+    message: str = ""
+    last_heartbeat_time: float | None = None
+    last_transition_time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """core/v1 NodeSystemInfo, as far as we report it."""
+
+    architecture: str = ""
+    boot_id: str = ""
+    container_runtime_version: str = ""
+    kernel_version: str = ""
+    kubelet_version: str = ""
+    machine_id: str = ""
+    operating_system: str = ""
+    os_image: str = ""
+    system_uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """`capacity`, `allocatable`: resource name -> quantity."""
+
+    addresses: tuple[NodeAddress, ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    info: NodeInfo = NodeInfo()
+    conditions: tuple[NodeCondition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    status: NodeStatus = field(default_factory=NodeStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSpec:
+    """coordination/v1 LeaseSpec. `renew_time`: seconds since the epoch."""
+
+    holder_identity: str
+    duration_s: int
+    renew_time: float

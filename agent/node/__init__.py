@@ -4,6 +4,7 @@
     facts          the Node object and its status; pure
     registration   makes the Node and keeps its status true
     lease          its heartbeat
+    outage         writes that fail for a while: two lines of log, growing pauses
 
 Mirrors the kubelet's pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go and component-helpers' Lease controller.
 Guaranteed: a Node that somebody deleted is made again; an API server that is away neither ends a thread nor makes the

@@ -4,20 +4,23 @@ Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.node.machine import Machine
-from kube import contract
-from kube.times import format_time, parse_time
-
-Json = dict[str, Any]
+from kube.contract import CONDITION_READY, STATUS_FALSE, STATUS_TRUE
 
 RUNTIME_VERSION = "readygate-process://1"
 
 LABEL_HOSTNAME = "kubernetes.io/hostname"
 LABEL_OS = "kubernetes.io/os"
 LABEL_ARCH = "kubernetes.io/arch"
+LINUX = "linux"
+
+CONDITION_MEMORY_PRESSURE = "MemoryPressure"
+CONDITION_DISK_PRESSURE = "DiskPressure"
+CONDITION_PID_PRESSURE = "PIDPressure"
+OURS = (CONDITION_MEMORY_PRESSURE, CONDITION_DISK_PRESSURE, CONDITION_PID_PRESSURE, CONDITION_READY)
 
 NEEDED_CAPACITY = ("cpu", "memory", "pods")
 
@@ -38,125 +41,93 @@ def labels(facts: NodeFacts) -> dict[str, str]:
     return {
         **facts.labels,
         LABEL_HOSTNAME: facts.name,
-        LABEL_OS: "linux",
+        LABEL_OS: LINUX,
         LABEL_ARCH: facts.machine.architecture,
     }
 
 
-def node_object(facts: NodeFacts, errors: Sequence[str], wall: float) -> Json:
+def new_node(facts: NodeFacts, errors: Sequence[str], wall: float) -> Node:
     """The Node to create."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": facts.name, "labels": labels(facts)},
-        "status": node_status(facts, {}, errors, wall),
-    }
+    return Node(facts.name, labels=labels(facts), status=node_status(facts, NodeStatus(), errors, wall))
 
 
-def missing_labels(facts: NodeFacts, node: Json) -> dict[str, str]:
+def missing_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
     """Labels that an existing Node lacks or has otherwise; empty values are never written."""
-    present = node.get("metadata", {}).get("labels") or {}
-    return {key: value for key, value in labels(facts).items() if value and present.get(key) != value}
+    return {key: value for key, value in labels(facts).items() if value and node.labels.get(key) != value}
 
 
-def node_status(facts: NodeFacts, old: Json, errors: Sequence[str], wall: float) -> Json:
+def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float) -> NodeStatus:
     """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
-    before = {condition["type"]: condition for condition in old.get("conditions") or []}
-    return {
-        "addresses": [
-            {"type": "InternalIP", "address": facts.address},
-            {"type": "Hostname", "address": facts.name},
-        ],
-        "capacity": dict(facts.capacity),
-        "allocatable": dict(facts.capacity),
-        "nodeInfo": {
-            "architecture": facts.machine.architecture,
-            "bootID": facts.machine.boot_id,
-            "containerRuntimeVersion": RUNTIME_VERSION,
-            "kernelVersion": facts.machine.kernel,
-            "kubeProxyVersion": "",
-            "kubeletVersion": facts.kubelet_version,
-            "machineID": facts.machine.machine_id,
-            "operatingSystem": "linux",
-            "osImage": facts.machine.os_image,
-            "systemUUID": facts.machine.machine_id,
-        },
-        "conditions": [
-            _pressure(before, "MemoryPressure", "HasSufficientMemory", "has sufficient memory available", wall),
-            _pressure(before, "DiskPressure", "HasNoDiskPressure", "has no disk pressure", wall),
-            _pressure(before, "PIDPressure", "HasSufficientPID", "has sufficient PID available", wall),
-            _ready(before, (*errors, *_missing_capacity(facts)), wall),
-        ],
-    }
-
-
-def changed(old: Json, new: Json) -> bool:
-    """Do the statuses differ in what we report, heartbeat times and the order of conditions aside?"""
-    return any(_comparable(key, old.get(key)) != _comparable(key, value) for key, value in new.items())
-
-
-def ready_status(status: Json) -> str:
-    """The status of the Ready condition, "" if there is none."""
-    found = [c.get("status", "") for c in status.get("conditions") or [] if c.get("type") == contract.CONDITION_READY]
-    return found[0] if found else ""
-
-
-def _comparable(key: str, value: object) -> object:
-    if key != "conditions" or not isinstance(value, list):
-        # The server fills nodeInfo with fields of its own (swap); ours are what counts.
-        return _info(value) if key == "nodeInfo" else value
-    ours = ("MemoryPressure", "DiskPressure", "PIDPressure", contract.CONDITION_READY)
-    words = ("type", "status", "reason", "message", "lastTransitionTime")
-    return sorted([condition.get(word, "") for word in words] for condition in value if condition.get("type") in ours)
-
-
-def _info(value: object) -> object:
-    if not isinstance(value, dict):
-        return value
-    return {key: text for key, text in value.items() if text and key not in ("swap", "kubeProxyVersion")}
-
-
-def _pressure(before: Mapping[str, Json], kind: str, reason: str, message: str, wall: float) -> Json:
-    """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
-    return _condition(before.get(kind), kind, contract.STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}", wall)
-
-
-def _ready(before: Mapping[str, Json], errors: Sequence[str], wall: float) -> Json:
-    if not errors:
-        return _condition(
-            before.get(contract.CONDITION_READY),
-            contract.CONDITION_READY,
-            contract.STATUS_TRUE,
-            "KubeletReady",
-            "kubelet is posting ready status",
-            wall,
-        )
-    once = list(dict.fromkeys(errors))
-    message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
-    return _condition(
-        before.get(contract.CONDITION_READY),
-        contract.CONDITION_READY,
-        contract.STATUS_FALSE,
-        "KubeletNotReady",
-        message,
-        wall,
+    before = {condition.type: condition for condition in old.conditions}
+    conditions = (
+        _pressure(CONDITION_MEMORY_PRESSURE, "HasSufficientMemory", "has sufficient memory available"),
+        _pressure(CONDITION_DISK_PRESSURE, "HasNoDiskPressure", "has no disk pressure"),
+        _pressure(CONDITION_PID_PRESSURE, "HasSufficientPID", "has sufficient PID available"),
+        _ready((*errors, *_missing_capacity(facts))),
+    )
+    return NodeStatus(
+        addresses=(NodeAddress("InternalIP", facts.address), NodeAddress("Hostname", facts.name)),
+        capacity=facts.capacity,
+        allocatable=facts.capacity,
+        info=NodeInfo(
+            architecture=facts.machine.architecture,
+            boot_id=facts.machine.boot_id,
+            container_runtime_version=RUNTIME_VERSION,
+            kernel_version=facts.machine.kernel,
+            kubelet_version=facts.kubelet_version,
+            machine_id=facts.machine.machine_id,
+            operating_system=LINUX,
+            os_image=facts.machine.os_image,
+            system_uuid=facts.machine.machine_id,
+        ),
+        conditions=tuple(_timed(condition, before.get(condition.type), wall) for condition in conditions),
     )
 
 
-def _condition(before: Json | None, kind: str, status: str, reason: str, message: str, wall: float) -> Json:
-    same = before is not None and before.get("status") == status
-    since = parse_time(before.get("lastTransitionTime")) if same and before is not None else None
-    if same and before is not None and kind != contract.CONDITION_READY:
-        # Pressure setters write reason and message on a change of status only.
-        reason, message = before.get("reason", reason), before.get("message", message)
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastHeartbeatTime": format_time(wall),
-        "lastTransitionTime": format_time(wall if since is None else since),
-    }
+def changed(old: NodeStatus, new: NodeStatus) -> bool:
+    """Do the statuses differ in what we report, heartbeat times and the order of conditions aside?"""
+    if (old.addresses, old.capacity, old.allocatable) != (new.addresses, new.capacity, new.allocatable):
+        return True
+    return old.info != new.info or _meanings(old) != _meanings(new)
+
+
+def ready_status(status: NodeStatus) -> str:
+    """The status of the Ready condition, "" if there is none."""
+    return next((c.status for c in status.conditions if c.type == CONDITION_READY), "")
+
+
+def _meanings(status: NodeStatus) -> list[tuple[str, str, str, str, int]]:
+    """What counts of the conditions that are ours. Times are written in whole seconds."""
+    return sorted(
+        (c.type, c.status, c.reason, c.message, int(c.last_transition_time or 0))
+        for c in status.conditions
+        if c.type in OURS
+    )
+
+
+def _pressure(kind: str, reason: str, message: str) -> NodeCondition:
+    """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
+    return NodeCondition(kind, STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}")
+
+
+def _ready(errors: Sequence[str]) -> NodeCondition:
+    if not errors:
+        return NodeCondition(CONDITION_READY, STATUS_TRUE, "KubeletReady", "kubelet is posting ready status")
+    once = list(dict.fromkeys(errors))
+    message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
+    return NodeCondition(CONDITION_READY, STATUS_FALSE, "KubeletNotReady", message)
+
+
+def _timed(condition: NodeCondition, before: NodeCondition | None, wall: float) -> NodeCondition:
+    """With its times: the transition time stays while the status does, and so do a pressure's reason and message."""
+    if before is None or before.status != condition.status:
+        return replace(condition, last_heartbeat_time=wall, last_transition_time=wall)
+    if condition.type != CONDITION_READY:
+        condition = replace(
+            condition, reason=before.reason or condition.reason, message=before.message or condition.message
+        )
+    since = wall if before.last_transition_time is None else before.last_transition_time
+    return replace(condition, last_heartbeat_time=wall, last_transition_time=since)
 
 
 def _missing_capacity(facts: NodeFacts) -> list[str]:

@@ -1,32 +1,34 @@
 """The node's heartbeat: its Lease in kube-node-lease. Mirrors component-helpers apimachinery/lease/controller.go.
 
 Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it; a
-conflict reads it again. Five tries without a pause; a Lease that is not there is made, with back-off (0.2 s to 7 s).
+conflict reads it again. Five tries without a pause, then a back-off of 0.2 s to 7 s.
 """
 
-import json
 import logging
 import random as random_module
-import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
+from agent.model import LeaseSpec, Node
+from agent.node.outage import FAILURES, Outage
+from agent.wire.lease import LeaseObject, new_lease, parse_lease, renewed_lease
+from agent.wire.node import parse_node
+from component.backoff import Backoff
+from component.loop import Loop
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE
-from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, KubeError, NotFound
-from kube.times import format_micro_time
+from kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 
 log = logging.getLogger(__name__)
-
-Json = dict[str, Any]
 
 RENEW_FRACTION = 0.25
 JITTER = 0.04
 TRIES = 5
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 7.0
-STUCK_AFTER_S = 60.0
+DEADLINE_S = 10.0  # of a request, at most
+STUCK_AFTER_S = 60.0  # longer than the requests of one try
 
 
 class LeaseClient(Protocol):
@@ -38,7 +40,7 @@ class LeaseClient(Protocol):
 
 
 class LeaseKeeper:
-    """A Service."""
+    """A Service. When it stops the Lease stays as it is: it runs out by itself."""
 
     name = "node lease"
 
@@ -56,55 +58,36 @@ class LeaseKeeper:
         self._node_name = node_name
         self._duration_s = duration_s
         self._wall = wall
-        self._monotonic = monotonic
         self._random = random
-        self._latest: Json | None = None
-        self._failing = False
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._last_turn = monotonic()
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="node-lease", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """The Lease stays as it is: it runs out by itself."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def healthy(self, monotonic: float) -> bool:
-        alive = self._thread is not None and self._thread.is_alive()
-        return alive and monotonic - self._last_turn < self._duration_s + STUCK_AFTER_S
+        self._latest: LeaseObject | None = None
+        self._outage = Outage(
+            failed="node lease not renewed",
+            over="node lease renewal succeeded again",
+            node=node_name,
+            backoff=Backoff(first_s=FIRST_PAUSE_S, limit_s=min(LONGEST_PAUSE_S, self.period_s)),
+            random=random,
+        )
+        self._loop = Loop("node-lease", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
+        # A Service by its loop.
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     @property
     def period_s(self) -> float:
         return self._duration_s * RENEW_FRACTION
 
-    def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
-        while True:
-            self._last_turn = self._monotonic()
-            try:
-                self.renew()
-                pause_s = self.period_s * (1 + JITTER * self._random())
-                if self._failing:
-                    log.info("node lease is renewed again", extra={"node": self._node_name})
-                self._failing = False
-            except Exception as e:
-                if not isinstance(e, KubeError | CredentialsInvalid):
-                    log.exception("node lease failed")
-                if not self._failing:
-                    log.warning("node lease not renewed", extra={"node": self._node_name, "cause": str(e)})
-                self._failing = True
-                pause_s = min(LONGEST_PAUSE_S, self.period_s, max(FIRST_PAUSE_S, pause_s * 2))
-            if self._stop.wait(pause_s):
-                return
+    def turn(self) -> float:
+        """One renewal; returns the seconds until the next."""
+        try:
+            self.renew()
+        except FAILURES as e:
+            return self._outage.failed(e)
+        self._outage.succeeded()
+        return self.period_s * (1 + JITTER * self._random())
 
     def renew(self) -> None:
-        """Makes the Lease or renews it. Raises KubeError after the last try."""
+        """Makes the Lease or renews it, in up to five tries. Raises what the last one raised: one of FAILURES."""
         for attempt in range(TRIES):
+            self._loop.progressed()
             try:
                 self._renew_once()
                 return
@@ -115,55 +98,38 @@ class LeaseKeeper:
             except KubeError as e:
                 if isinstance(e, Conflict):
                     self._latest = None
-                if attempt == TRIES - 1 or self._stop.is_set():
+                if attempt == TRIES - 1 or self._loop.stopping:
                     raise
 
     def _renew_once(self) -> None:
-        deadline_s = min(10.0, self.period_s)
+        deadline_s = min(DEADLINE_S, self.period_s)
         path = paths.lease(NAMESPACE_NODE_LEASE, self._node_name)
         if self._latest is None:
             try:
-                self._latest = _object(self._client.get(path, deadline_s=deadline_s))
+                self._latest = parse_lease(self._client.get(path, deadline_s=deadline_s))
             except NotFound:
                 self._create(deadline_s)
                 return
-        wanted = {**self._latest, "spec": {**(self._latest.get("spec") or {}), **self._spec()}}
-        self._latest = _object(self._client.replace(path, json.dumps(wanted).encode(), deadline_s=deadline_s))
+        body = renewed_lease(self._latest, self._spec())
+        self._latest = parse_lease(self._client.replace(path, body, deadline_s=deadline_s))
 
     def _create(self, deadline_s: float) -> None:
-        metadata: Json = {"name": self._node_name, "namespace": NAMESPACE_NODE_LEASE}
-        try:
-            node = _object(self._client.get(paths.node(self._node_name), deadline_s=deadline_s))
-            uid = node.get("metadata", {}).get("uid", "")
-            # The Lease goes with its Node.
-            metadata["ownerReferences"] = [
-                {"apiVersion": "v1", "kind": "Node", "name": self._node_name, "uid": uid},
-            ]
-        except NotFound:
+        node = self._node(deadline_s)
+        if node is None:
             log.info("node lease made before its node", extra={"node": self._node_name})
-        lease = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": metadata,
-            "spec": self._spec(),
-        }
+        path = paths.leases(NAMESPACE_NODE_LEASE)
         try:
-            made = self._client.create(
-                paths.leases(NAMESPACE_NODE_LEASE), json.dumps(lease).encode(), deadline_s=deadline_s
-            )
+            made = self._client.create(path, new_lease(self._spec(), node), deadline_s=deadline_s)
         except AlreadyExists:
             self._latest = None
             raise
-        self._latest = _object(made)
+        self._latest = parse_lease(made)
 
-    def _spec(self) -> Json:
-        return {
-            "holderIdentity": self._node_name,
-            "leaseDurationSeconds": self._duration_s,
-            "renewTime": format_micro_time(self._wall()),
-        }
+    def _node(self, deadline_s: float) -> Node | None:
+        try:
+            return parse_node(self._client.get(paths.node(self._node_name), deadline_s=deadline_s))
+        except NotFound:
+            return None
 
-
-def _object(raw: bytes) -> Json:
-    value: Any = json.loads(raw)
-    return value if isinstance(value, dict) else {}
+    def _spec(self) -> LeaseSpec:
+        return LeaseSpec(holder_identity=self._node_name, duration_s=self._duration_s, renew_time=self._wall())

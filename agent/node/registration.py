@@ -5,19 +5,23 @@ Registration is tried after 100 ms, doubling to 7 s, until it succeeds; then the
 is registered again.
 """
 
-import json
 import logging
 import random as random_module
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from agent.model import Node
 from agent.node import facts as node_facts
-from agent.node.facts import Json, NodeFacts
+from agent.node.facts import NodeFacts
+from agent.node.outage import FAILURES, Outage
+from agent.wire.node import labels_patch, parse_node, status_patch, write_node
+from component.backoff import Backoff
+from component.loop import Loop
 from kube import paths
 from kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kube.errors import AlreadyExists, CredentialsInvalid, Forbidden, KubeError, NotFound
+from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +42,10 @@ class NodeClient(Protocol):
 
 
 class NodeReporter:
-    """A Service. `errors` tells why the node is not ready; it must not wait."""
+    """A Service. `errors` tells why the node is not ready; it must not wait.
+
+    Healthy while it is alive and progresses; an API server that is away does not make it unhealthy.
+    """
 
     name = "node status"
 
@@ -60,58 +67,43 @@ class NodeReporter:
         self._wall = wall
         self._monotonic = monotonic
         self._random = random
-        self._stop = threading.Event()
         self._registered = threading.Event()
-        self._thread: threading.Thread | None = None
         self._next_report: float | None = None
-        self._failing = False
-        self._last_turn = monotonic()
+        self._outage = Outage(
+            failed="node status not written",
+            over="node status update succeeded again",
+            node=facts.name,
+            backoff=Backoff(first_s=FIRST_PAUSE_S, limit_s=LONGEST_PAUSE_S),
+            random=random,
+        )
+        self._loop = Loop(
+            "node-status", self.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=FIRST_PAUSE_S, monotonic=monotonic
+        )
+        # A Service by its loop.
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     @property
     def registered(self) -> bool:
         return self._registered.is_set()
 
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="node-status", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def healthy(self, monotonic: float) -> bool:
-        """Alive and progressing; an API server that is away does not make it unhealthy."""
-        alive = self._thread is not None and self._thread.is_alive()
-        return alive and monotonic - self._last_turn < self._update_s * (1 + JITTER) + STUCK_AFTER_S
-
-    def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
-        while not self._stop.wait(pause_s):
-            self._last_turn = self._monotonic()
-            try:
-                if not self.registered:
-                    self.register()
-                self.report()
-                pause_s = self._update_s * (1 + JITTER * self._random())
-                if self._failing:
-                    log.info("node status is written again", extra={"node": self._facts.name})
-                self._failing = False
-            except Exception as e:
-                if not isinstance(e, KubeError | CredentialsInvalid):
-                    log.exception("node status failed")
-                if not self._failing:
-                    log.warning("node status not written", extra={"node": self._facts.name, "cause": str(e)})
-                self._failing = True
-                limit_s = self._update_s if self.registered else LONGEST_PAUSE_S
-                pause_s = min(limit_s, max(FIRST_PAUSE_S, pause_s * 2))
+    def turn(self) -> float:
+        """Registers the Node if it is not, and reports; returns the seconds until the next turn."""
+        try:
+            if not self.registered:
+                self.register()
+            self.report()
+        except FAILURES as e:
+            pause_s = self._outage.failed(e)
+            # Once it has reported, a failed report waits for the next regular one, as the kubelet's does.
+            return self._update_s if self.registered and self._next_report is not None else pause_s
+        self._outage.succeeded()
+        return self._update_s * (1 + JITTER * self._random())
 
     def register(self) -> None:
-        """Creates the Node, or puts the labels of an existing one right. Raises KubeError."""
+        """Creates the Node, or puts the labels of an existing one right. Raises one of FAILURES."""
         facts = self._facts
-        body = node_facts.node_object(facts, self._errors(), self._wall())
         try:
-            self._client.create(paths.nodes(), json.dumps(body).encode())
+            self._client.create(paths.nodes(), write_node(node_facts.new_node(facts, self._errors(), self._wall())))
             log.info("node registered", extra={"node": facts.name})
         except (AlreadyExists, Forbidden) as e:
             try:
@@ -120,34 +112,32 @@ class NodeReporter:
                 raise e from None  # it was not "exists": the create itself is forbidden
             labels = node_facts.missing_labels(facts, node)
             if labels:
-                patch = json.dumps({"metadata": {"labels": labels}}).encode()
-                self._client.patch(paths.node(facts.name), patch, content_type=MERGE_PATCH)
+                self._client.patch(paths.node(facts.name), labels_patch(labels), content_type=MERGE_PATCH)
             log.info("node was registered before", extra={"node": facts.name})
         self._registered.set()
 
     def report(self) -> bool:
-        """Writes the status if it is due, in up to five tries; True if it was written. Raises KubeError."""
+        """Writes the status if it is due, in up to five tries; True if it was written. Raises one of FAILURES."""
         for attempt in range(TRIES):
-            self._last_turn = self._monotonic()
+            self._loop.progressed()
             try:
                 return self._report_once()
             except NotFound:
                 self._registered.clear()
                 raise
             except KubeError:
-                if attempt == TRIES - 1 or self._stop.is_set():
+                if attempt == TRIES - 1 or self._loop.stopping:
                     raise
         return False
 
     def _report_once(self) -> bool:
-        old = self._get().get("status") or {}
+        old = self._get().status
         new = node_facts.node_status(self._facts, old, self._errors(), self._wall())
         changed = node_facts.changed(old, new)
         monotonic = self._monotonic()
         if not changed and self._next_report is not None and monotonic < self._next_report:
             return False
-        body = json.dumps({"status": new}).encode()
-        self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
+        self._client.patch(paths.node_status(self._facts.name), status_patch(new), content_type=STRATEGIC_MERGE_PATCH)
         # The first report, and one after a change, spreads the nodes of a cluster by +-50 %.
         spread = self._random() - 0.5 if changed or self._next_report is None else 0.0
         self._next_report = monotonic + REPORT_S * (1 + spread)
@@ -156,6 +146,5 @@ class NodeReporter:
             log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})
         return True
 
-    def _get(self) -> Json:
-        node: Any = json.loads(self._client.get(paths.node(self._facts.name)))
-        return node if isinstance(node, dict) else {}
+    def _get(self) -> Node:
+        return parse_node(self._client.get(paths.node(self._facts.name)))

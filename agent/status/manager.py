@@ -31,7 +31,7 @@ import msgspec
 from agent.model import ContainerStatus, Pod, PodStatus
 from agent.semantics import Semantics
 from agent.status import conditions, merge, patch, termination
-from agent.wire.pod import parse_pod
+from agent.wire.pod import delete_options, parse_pod
 from agent.wire.status import write_status
 from kube import paths
 from kube.client import STRATEGIC_MERGE_PATCH
@@ -257,8 +257,7 @@ class StatusManager:
         try:
             pod = self._write(uid, kept)
             if pod is not None and merge.can_be_deleted(pod, finished=kept.finished):
-                options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
-                self._client.delete(paths.pod(pod.namespace, pod.name), msgspec.json.encode(options))
+                self._client.delete(paths.pod(pod.namespace, pod.name), delete_options(uid))
                 log.info("pod removed from the API server", extra=facts)
                 self._forget(uid)
         except NotFound:

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-# core/v1 PodStatus: lists with patchStrategy merge and their keys. Every other list is replaced as a whole.
+# core/v1 PodStatus: lists with patchStrategy merge and their keys. Every other list is replaced as a whole. Keys are
+# spelled in `wire`; these few, the directives and the envelope below are the algorithm itself, which works on JSON.
 MERGE_KEYS: Mapping[str, str] = {"conditions": "type", "podIPs": "ip", "hostIPs": "ip"}
 
 Json = dict[str, Any]

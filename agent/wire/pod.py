@@ -132,6 +132,11 @@ def parse_pod(raw: bytes) -> model.Pod:
     return pod_from_object(_pod_decoder.decode(raw))
 
 
+def delete_options(uid: str) -> bytes:
+    """Deletes at once, and only the pod of that uid."""
+    return msgspec.json.encode({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
+
+
 def pod_from_object(obj: PodObject) -> model.Pod:
     meta, spec = obj.metadata, obj.spec
     grace_s = spec.termination_grace_period_seconds

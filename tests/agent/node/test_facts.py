@@ -1,23 +1,15 @@
 """What the node says of itself: the setters of pkg/kubelet/nodestatus/setters.go."""
 
-import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from agent.node.facts import (
-    NodeFacts,
-    changed,
-    missing_labels,
-    node_object,
-    node_status,
-    ready_status,
-)
+from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
+from agent.node.facts import NodeFacts, changed, missing_labels, new_node, node_status, ready_status
 from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
-THEN = "2023-11-14T22:13:20Z"
-LATER = "2023-11-14T22:13:30Z"
 FACTS = NodeFacts(
     name="node-1",
     address="127.20.1.1",
@@ -26,24 +18,29 @@ FACTS = NodeFacts(
     machine=Machine("amd64", "6.1.0", "Debian", "machine", "boot"),
     kubelet_version="v1.36.3-readygate",
 )
+NOTHING = NodeStatus()
 
 
-def conditions(status):
-    return {c["type"]: (c["status"], c["reason"], c["message"]) for c in status["conditions"]}
+def conditions(status: NodeStatus) -> dict[str, tuple[str, str, str]]:
+    return {c.type: (c.status, c.reason, c.message) for c in status.conditions}
 
 
-def test_conditions_of_a_healthy_node():
+def with_ready(of: NodeStatus, **changes: str) -> NodeStatus:
+    return replace(of, conditions=(*of.conditions[:-1], replace(of.conditions[-1], **changes)))
+
+
+def test_conditions_of_a_healthy_node() -> None:
     expected = {
         "MemoryPressure": ("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         "DiskPressure": ("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         "PIDPressure": ("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         "Ready": ("True", "KubeletReady", "kubelet is posting ready status"),
     }
-    assert expected == conditions(node_status(FACTS, {}, [], NOW))
+    assert expected == conditions(node_status(FACTS, NOTHING, [], NOW))
 
 
-def test_ready_comes_last():
-    assert node_status(FACTS, {}, [], NOW)["conditions"][-1]["type"] == "Ready"
+def test_ready_comes_last() -> None:
+    assert node_status(FACTS, NOTHING, [], NOW).conditions[-1].type == "Ready"
 
 
 @pytest.mark.parametrize(
@@ -55,63 +52,85 @@ def test_ready_comes_last():
         pytest.param([], {"cpu": "4"}, "missing node capacity for resources: memory, pods", id="capacity is missing"),
     ],
 )
-def test_why_a_node_is_not_ready(errors, capacity, expected):
-    facts = replace(FACTS, capacity=capacity)
-    made = conditions(node_status(facts, {}, errors, NOW))["Ready"]
+def test_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], expected: str) -> None:
+    made = conditions(node_status(replace(FACTS, capacity=capacity), NOTHING, errors, NOW))["Ready"]
     assert ("False", "KubeletNotReady", expected) == made
 
 
 @pytest.mark.parametrize(
     ("errors", "expected"),
-    [pytest.param([], THEN, id="kept while the status stays"), pytest.param(["x"], LATER, id="new when it changes")],
+    [pytest.param([], NOW, id="kept while the status stays"), pytest.param(["x"], NOW + 10, id="new when it changes")],
 )
-def test_transition_time_and_heartbeat(errors, expected):
-    old = node_status(FACTS, {}, [], NOW)
-    new = node_status(FACTS, old, errors, NOW + 10)["conditions"][-1]
-    assert (expected, LATER) == (new["lastTransitionTime"], new["lastHeartbeatTime"])
+def test_transition_time_and_heartbeat(errors: list[str], expected: float) -> None:
+    old = node_status(FACTS, NOTHING, [], NOW)
+    new = node_status(FACTS, old, errors, NOW + 10).conditions[-1]
+    assert (expected, NOW + 10) == (new.last_transition_time, new.last_heartbeat_time)
 
 
-def by_server(status):
-    """What the API server makes of it: other order, fields of its own."""
-    copy = json.loads(json.dumps(status))
-    copy["conditions"].reverse()
-    copy["conditions"].append({"type": "readygate.dev/NodeHealthy", "status": "False"})
-    copy["nodeInfo"]["swap"] = {"capacity": 0}
-    copy["daemonEndpoints"] = {"kubeletEndpoint": {"Port": 0}}
-    return copy
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param(("False", "Theirs", "kept"), ("Theirs", "kept"), id="kept while the status stays"),
+        pytest.param(
+            ("False", "", ""),
+            ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+            id="ours where there are none",
+        ),
+        pytest.param(
+            ("True", "Theirs", "gone"),
+            ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+            id="ours when the status changes",
+        ),
+    ],
+)
+def test_reason_and_message_of_a_pressure(before: tuple[str, str, str], expected: tuple[str, str]) -> None:
+    old = NodeStatus(conditions=(NodeCondition("MemoryPressure", *before, last_transition_time=NOW),))
+    made = node_status(FACTS, old, [], NOW).conditions[0]
+    assert expected == (made.reason, made.message)
 
 
-def test_heartbeats_order_and_foreign_fields_are_no_change():
-    old = by_server(node_status(FACTS, {}, [], NOW))
+def by_server(status: NodeStatus) -> NodeStatus:
+    """What the API server makes of it: other order, a condition of somebody else."""
+    foreign = NodeCondition("readygate.dev/NodeHealthy", "False")
+    return replace(status, conditions=(*reversed(status.conditions), foreign))
+
+
+def test_heartbeats_order_and_foreign_conditions_are_no_change() -> None:
+    old = by_server(node_status(FACTS, NOTHING, [], NOW))
     assert not changed(old, node_status(FACTS, old, [], NOW + 10))
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [("addresses", []), ("capacity", {"cpu": "1"}), ("allocatable", {}), ("conditions", []), ("nodeInfo", {})],
+    "change",
+    [
+        pytest.param({"addresses": (NodeAddress("Hostname", "other"),)}, id="addresses"),
+        pytest.param({"capacity": {"cpu": "1"}}, id="capacity"),
+        pytest.param({"allocatable": {}}, id="allocatable"),
+        pytest.param({"conditions": ()}, id="conditions"),
+        pytest.param({"info": NodeInfo()}, id="info"),
+    ],
 )
-def test_anything_else_is_a_change(key, value):
-    old = by_server(node_status(FACTS, {}, [], NOW))
-    assert changed({**old, key: value}, node_status(FACTS, old, [], NOW))
+def test_anything_else_is_a_change(change: dict[str, object]) -> None:
+    old = by_server(node_status(FACTS, NOTHING, [], NOW))
+    assert changed(replace(old, **change), node_status(FACTS, old, [], NOW))
 
 
-def test_a_readiness_that_somebody_else_wrote_is_a_change():
+def test_a_readiness_that_somebody_else_wrote_is_a_change() -> None:
     """The node lifecycle controller sets Unknown when the node was silent."""
-    old = node_status(FACTS, {}, [], NOW)
-    old["conditions"][-1].update(status="Unknown", reason="NodeStatusUnknown")
+    old = with_ready(node_status(FACTS, NOTHING, [], NOW), status="Unknown", reason="NodeStatusUnknown")
     assert changed(old, node_status(FACTS, old, [], NOW))
     assert ready_status(old) == "Unknown"
 
 
-def test_the_node_to_create():
-    node = node_object(FACTS, [], NOW)
+def test_the_node_to_create() -> None:
+    node = new_node(FACTS, [], NOW)
     assert {
         "zone": "a",
         "kubernetes.io/hostname": "node-1",
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
-    } == node["metadata"]["labels"]
-    assert ("node-1", "True") == (node["metadata"]["name"], ready_status(node["status"]))
+    } == node.labels
+    assert ("node-1", "True") == (node.name, ready_status(node.status))
 
 
 @pytest.mark.parametrize(
@@ -121,17 +140,17 @@ def test_the_node_to_create():
         pytest.param({"kubernetes.io/hostname": "node-1", "zone": "a", "mine": "x"}, {}, id="foreign ones stay"),
     ],
 )
-def test_labels_of_a_node_that_exists(present, expected):
-    node = {"metadata": {"labels": {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **present}}}
+def test_labels_of_a_node_that_exists(present: dict[str, str], expected: dict[str, str]) -> None:
+    node = Node("node-1", labels={"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **present})
     assert expected == missing_labels(FACTS, node)
 
 
-def test_a_machine_that_cannot_be_read_is_empty(tmp_path):
+def test_a_machine_that_cannot_be_read_is_empty(tmp_path: Path) -> None:
     made = machine(tmp_path)
     assert ("", "", "") == (made.os_image, made.machine_id, made.boot_id)
 
 
-def test_the_name_of_the_system_is_read(tmp_path):
+def test_the_name_of_the_system_is_read(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").write_text('ID=x\nPRETTY_NAME="Some Linux 1"\n')
     assert machine(tmp_path).os_image == "Some Linux 1"

@@ -13,6 +13,7 @@ from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreac
 from tests.agent.node.test_facts import FACTS, NOW
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
 
 NAMESPACE = "kube-node-lease"
 
@@ -125,40 +126,59 @@ def test_a_failing_report_is_tried_five_times_without_a_pause(api, reporter):
 
 
 def test_a_slow_server_does_not_make_the_reporter_unhealthy(reporter, monotonic, monkeypatch):
-    monkeypatch.setattr(reporter, "_thread", threading.current_thread())
-    reporter.register()
-    reporter._last_turn = monotonic()
+    seen, started = [], threading.Event()
 
     def slow(*_arguments, **_more):
-        monotonic.time += 19
-        assert reporter.healthy(monotonic()), "its life does not depend on the API server"
+        started.wait(5)
+        monotonic.time += 50
+        seen.append(reporter.healthy(monotonic()))
         raise DeadlineExceeded(path="/api/v1/nodes/node-1/status")
 
     monkeypatch.setattr(reporter._client, "patch", slow)
-    with pytest.raises(DeadlineExceeded):
-        reporter.report()
+    reporter.start()
+    started.set()
+    wait_until(lambda: len(seen) >= 5, "five tries")
+    reporter.stop()
+    assert seen[:5] == [True] * 5, "its life does not depend on the API server"
 
 
-def test_an_hour_without_a_server_is_told_once(reporter, monkeypatch, caplog):
-    pauses = []
+def test_an_hour_without_a_server_is_logged_once(reporter, monkeypatch, caplog):
+    answers = [Unreachable(path="/api/v1/nodes")] * 20
 
-    def wait(pause_s):
-        pauses.append(pause_s)
-        return len(pauses) > 20
-
-    def refuse(*_arguments, **_more):
-        if len(pauses) < 20:
-            raise Unreachable(path="/api/v1/nodes")
+    def create(*_arguments, **_more):
+        if answers:
+            raise answers.pop()
         return b"{}"
 
-    monkeypatch.setattr(reporter._stop, "wait", wait)
-    monkeypatch.setattr(reporter._client, "create", refuse)
+    monkeypatch.setattr(reporter._client, "create", create)
     monkeypatch.setattr(reporter, "report", lambda: True)
     with caplog.at_level("INFO"):
-        reporter._run()
+        pauses = [reporter.turn() for _ in range(21)]
     told = [record.getMessage() for record in caplog.records if "status" in record.getMessage()]
-    assert told == ["node status not written", "node status is written again"]
-    assert max(pauses[:20]) == 7.0
+    assert told == ["node status not written", "node status update succeeded again"]
+    assert [0.1, 0.2, 0.4] == pauses[:3]
+    assert (7.0, 10.2) == (max(pauses[:20]), pauses[20])
+
+
+def test_a_report_that_fails_later_waits_for_the_next_regular_one(api, reporter):
+    reporter.turn()
+    api.answer_next(500, method="GET", times=5)
+    assert reporter.turn() == 10
+
+
+def test_the_first_report_is_tried_again_soon(api, reporter):
+    reporter.register()
+    api.answer_next(500, method="GET", times=5)
+    assert reporter.turn() == 0.1
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"{", b'{"status": {"conditions": 1}}'])
+def test_an_answer_that_makes_no_sense_is_a_failure_like_others(reporter, monkeypatch, caplog, answer):
+    reporter.register()
+    monkeypatch.setattr(reporter._client, "get", lambda *_arguments, **_more: answer)
+    reporter.turn()
+    reporter.turn()
+    assert ["node status not written"] == [record.getMessage() for record in caplog.records]
 
 
 def test_a_deleted_node_is_registered_again(api, reporter):
@@ -203,6 +223,37 @@ def test_a_renewal_reads_nothing(api, lease, clock):
     lease.renew()
     assert ["PUT"] == verbs(api)[before:]
     assert api.get("Lease", "node-1", NAMESPACE)["spec"]["renewTime"] == "2023-11-14T22:13:30.250000Z"
+
+
+def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(client, clock, monkeypatch, caplog):
+    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, random=lambda: 0.5)
+    get = client.get
+    monkeypatch.setattr(client, "get", lambda *_arguments, **_more: b"[]")
+    with caplog.at_level("INFO"):
+        pauses = [lease.turn() for _ in range(7)]
+        monkeypatch.setattr(client, "get", get)
+        pauses.append(lease.turn())
+    assert [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0, 10.2] == pauses
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["node lease not renewed", "node lease made before its node", "node lease renewal succeeded again"]
+
+
+def test_a_slow_server_does_not_make_the_lease_unhealthy(client, clock, monkeypatch):
+    monotonic, seen, started = Clock(100.0), [], threading.Event()
+    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, monotonic=monotonic)
+
+    def slow(*_arguments, **_more):
+        started.wait(5)
+        monotonic.time += 30
+        seen.append(lease.healthy(monotonic()))
+        raise DeadlineExceeded(path="/apis")
+
+    monkeypatch.setattr(client, "get", slow)
+    lease.start()
+    started.set()
+    wait_until(lambda: len(seen) >= 5, "five tries")
+    lease.stop()
+    assert seen[:5] == [True] * 5
 
 
 def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api, lease):

@@ -1,0 +1,44 @@
+"""Lease: a new one, and a renewal of one that was read. Fields that others wrote go back as they came."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from agent import model
+from kube.contract import NAMESPACE_NODE_LEASE
+from kube.times import format_micro_time
+
+LeaseObject = dict[str, Any]
+"""A whole Lease as the API server sent it. Nobody but this room looks into it."""
+
+_decoder = msgspec.json.Decoder(LeaseObject)
+
+
+def parse_lease(raw: bytes) -> LeaseObject:
+    """Raises msgspec.DecodeError if it is not a JSON object."""
+    return _decoder.decode(raw)
+
+
+def new_lease(spec: model.LeaseSpec, node: model.Node | None) -> bytes:
+    """The Lease of the holder's name to create; it goes with `node` where there is one."""
+    metadata: dict[str, Any] = {"name": spec.holder_identity, "namespace": NAMESPACE_NODE_LEASE}
+    if node is not None:
+        metadata["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "Node", "name": spec.holder_identity, "uid": node.uid},
+        ]
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": _write_spec(spec)}
+    return json.dumps(lease).encode()
+
+
+def renewed_lease(latest: LeaseObject, spec: model.LeaseSpec) -> bytes:
+    """`latest` with our fields, to replace it: its resourceVersion makes that fail if somebody else wrote meanwhile."""
+    return json.dumps({**latest, "spec": {**(latest.get("spec") or {}), **_write_spec(spec)}}).encode()
+
+
+def _write_spec(spec: model.LeaseSpec) -> dict[str, Any]:
+    return {
+        "holderIdentity": spec.holder_identity,
+        "leaseDurationSeconds": spec.duration_s,
+        "renewTime": format_micro_time(spec.renew_time),
+    }

@@ -1,0 +1,156 @@
+"""Node: Kubernetes JSON <-> model. What is written are the labels, addresses and conditions that we own."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from agent import model
+from kube.times import format_time, parse_time
+
+Json = dict[str, Any]
+
+
+class _Address(msgspec.Struct, rename="camel"):
+    type: str = ""
+    address: str = ""
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_heartbeat_time: str | None = None
+    last_transition_time: str | None = None
+
+
+class _Info(msgspec.Struct, rename="camel"):
+    architecture: str = ""
+    boot_id: str = msgspec.field(default="", name="bootID")
+    container_runtime_version: str = ""
+    kernel_version: str = ""
+    kubelet_version: str = ""
+    machine_id: str = msgspec.field(default="", name="machineID")
+    operating_system: str = ""
+    os_image: str = ""
+    system_uuid: str = msgspec.field(default="", name="systemUUID")
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    addresses: list[_Address] | None = None
+    capacity: dict[str, str] | None = None
+    allocatable: dict[str, str] | None = None
+    node_info: _Info | None = None
+    conditions: list[_Condition] | None = None
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Node(msgspec.Struct, rename="camel"):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    status: _Status | None = None
+
+
+_decoder = msgspec.json.Decoder(_Node)
+
+
+def parse_node(raw: bytes) -> model.Node:
+    """A Node from its JSON. Raises msgspec.DecodeError (or its ValidationError) if it is not one."""
+    wire = _decoder.decode(raw)
+    status = wire.status or _Status()
+    info = status.node_info or _Info()
+    return model.Node(
+        name=wire.metadata.name,
+        uid=wire.metadata.uid,
+        labels=wire.metadata.labels or {},
+        status=model.NodeStatus(
+            addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),
+            capacity=status.capacity or {},
+            allocatable=status.allocatable or {},
+            info=model.NodeInfo(**msgspec.structs.asdict(info)),
+            conditions=tuple(_condition(c) for c in status.conditions or ()),
+        ),
+    )
+
+
+def write_node(node: model.Node) -> bytes:
+    """The body that creates the Node."""
+    return _encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": node.name, "labels": dict(node.labels)},
+            "status": _write_status(node.status),
+        }
+    )
+
+
+def labels_patch(labels: Mapping[str, str]) -> bytes:
+    """The merge patch of a Node that puts in `labels`."""
+    return _encode({"metadata": {"labels": dict(labels)}})
+
+
+def status_patch(status: model.NodeStatus) -> bytes:
+    """The strategic merge patch of the sub-resource `status`."""
+    return _encode({"status": _write_status(status)})
+
+
+def _condition(wire: _Condition) -> model.NodeCondition:
+    return model.NodeCondition(
+        type=wire.type,
+        status=wire.status,
+        reason=wire.reason,
+        message=wire.message,
+        last_heartbeat_time=parse_time(wire.last_heartbeat_time),
+        last_transition_time=parse_time(wire.last_transition_time),
+    )
+
+
+def _write_status(status: model.NodeStatus) -> Json:
+    return {
+        "addresses": [{"type": a.type, "address": a.address} for a in status.addresses],
+        "capacity": dict(status.capacity),
+        "allocatable": dict(status.allocatable),
+        "nodeInfo": _write_info(status.info),
+        "conditions": [_write_condition(c) for c in status.conditions],
+    }
+
+
+def _write_info(info: model.NodeInfo) -> Json:
+    return {
+        "architecture": info.architecture,
+        "bootID": info.boot_id,
+        "containerRuntimeVersion": info.container_runtime_version,
+        "kernelVersion": info.kernel_version,
+        "kubeProxyVersion": "",  # deprecated, but Go writes it
+        "kubeletVersion": info.kubelet_version,
+        "machineID": info.machine_id,
+        "operatingSystem": info.operating_system,
+        "osImage": info.os_image,
+        "systemUUID": info.system_uuid,
+    }
+
+
+def _write_condition(condition: model.NodeCondition) -> Json:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastHeartbeatTime": _time_or_null(condition.last_heartbeat_time),
+        "lastTransitionTime": _time_or_null(condition.last_transition_time),
+    }
+
+
+def _time_or_null(time_s: float | None) -> str | None:
+    return None if time_s is None else format_time(time_s)
+
+
+def _encode(value: Json) -> bytes:
+    return json.dumps(value).encode()

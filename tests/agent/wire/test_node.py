@@ -1,0 +1,114 @@
+"""The bytes of Node and Lease: written as Go writes them, read with what is missing or foreign."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
+from agent.wire.lease import new_lease, parse_lease, renewed_lease
+from agent.wire.node import labels_patch, parse_node, status_patch, write_node
+
+NOW = 1_700_000_000.25
+STATUS = NodeStatus(
+    addresses=(NodeAddress("InternalIP", "127.20.1.1"), NodeAddress("Hostname", "node-1")),
+    capacity={"cpu": "4"},
+    allocatable={"cpu": "4"},
+    info=NodeInfo(
+        architecture="amd64",
+        boot_id="boot",
+        container_runtime_version="readygate-process://1",
+        kernel_version="6.1.0",
+        kubelet_version="v1.36.3-readygate",
+        machine_id="machine",
+        operating_system="linux",
+        os_image="Debian",
+        system_uuid="machine",
+    ),
+    conditions=(NodeCondition("Ready", "True", "KubeletReady", "it is", NOW, NOW - 60),),
+)
+STATUS_JSON = (
+    '"status": {"addresses": [{"type": "InternalIP", "address": "127.20.1.1"}, {"type": "Hostname", "address":'
+    ' "node-1"}], "capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}, "nodeInfo": {"architecture": "amd64",'
+    ' "bootID": "boot", "containerRuntimeVersion": "readygate-process://1", "kernelVersion": "6.1.0",'
+    ' "kubeProxyVersion": "", "kubeletVersion": "v1.36.3-readygate", "machineID": "machine", "operatingSystem":'
+    ' "linux", "osImage": "Debian", "systemUUID": "machine"}, "conditions": [{"type": "Ready", "status": "True",'
+    ' "reason": "KubeletReady", "message": "it is", "lastHeartbeatTime": "2023-11-14T22:13:20Z",'
+    ' "lastTransitionTime": "2023-11-14T22:12:20Z"}]}'
+)
+SPEC = LeaseSpec(holder_identity="node-1", duration_s=40, renew_time=NOW)
+SPEC_JSON = '"holderIdentity": "node-1", "leaseDurationSeconds": 40, "renewTime": "2023-11-14T22:13:20.250000Z"'
+OWNER_JSON = ', "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "u"}]'
+
+
+def lease_json(owner: str = "") -> str:
+    return (
+        '{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "node-1", "namespace":'
+        f' "kube-node-lease"{owner}}}, "spec": {{{SPEC_JSON}}}}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(
+            write_node(Node("node-1", labels={"zone": "a"}, status=STATUS)),
+            '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {"zone": "a"}}, '
+            f"{STATUS_JSON}}}",
+            id="a new Node",
+        ),
+        pytest.param(status_patch(STATUS), f"{{{STATUS_JSON}}}", id="a patch of its status"),
+        pytest.param(
+            labels_patch({"zone": "ä"}), '{"metadata": {"labels": {"zone": "\\u00e4"}}}', id="a patch of its labels"
+        ),
+        pytest.param(new_lease(SPEC, None), lease_json(), id="a Lease before its Node"),
+        pytest.param(new_lease(SPEC, Node("node-1", uid="u")), lease_json(OWNER_JSON), id="a Lease of its Node"),
+        pytest.param(
+            renewed_lease(parse_lease(b'{"metadata":{"labels":{"mine":"x"}},"spec":{"strategy":"Old"},"a":1}'), SPEC),
+            f'{{"metadata": {{"labels": {{"mine": "x"}}}}, "spec": {{"strategy": "Old", {SPEC_JSON}}}, "a": 1}}',
+            id="a renewal keeps what others wrote",
+        ),
+        pytest.param(renewed_lease(parse_lease(b'{"spec":null}'), SPEC), f'{{"spec": {{{SPEC_JSON}}}}}', id="no spec"),
+    ],
+)
+def test_bytes_on_the_wire(made: bytes, expected: str) -> None:
+    assert expected == made.decode()
+
+
+def test_what_was_written_reads_as_the_same() -> None:
+    node = Node("node-1", labels={"zone": "a"}, status=STATUS)
+    ready = replace(STATUS.conditions[0], last_heartbeat_time=NOW - 0.25, last_transition_time=NOW - 60.25)
+    expected = replace(node, status=replace(STATUS, conditions=(ready,)))
+    assert expected == parse_node(write_node(node)), "whole seconds"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        pytest.param({}, Node(""), id="nothing"),
+        pytest.param(
+            {"metadata": {"name": "n", "uid": "u", "labels": None}, "status": None}, Node("n", "u"), id="null"
+        ),
+        pytest.param(
+            {"spec": {"podCIDR": "x"}, "status": {"nodeInfo": {"swap": {"capacity": 0}}, "daemonEndpoints": {}}},
+            Node(""),
+            id="fields that we do not have",
+        ),
+        pytest.param(
+            {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "lastTransitionTime": None}]}},
+            Node("", status=NodeStatus(conditions=(NodeCondition("Ready", "Unknown"),))),
+            id="a condition without times",
+        ),
+    ],
+)
+def test_reading_a_node(raw: object, expected: Node) -> None:
+    assert expected == parse_node(json.dumps(raw).encode())
+
+
+@pytest.mark.parametrize("parse", [parse_node, parse_lease], ids=["Node", "Lease"])
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"1", b"null"])
+def test_what_is_no_object_is_refused(parse: Callable[[bytes], object], raw: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        parse(raw)
