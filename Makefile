@@ -15,7 +15,9 @@ help: ## this list
 venv: ## the virtual environment from the lock file
 	@scripts/venv
 
-demo: venv ## watch the real kube-scheduler obey the health pods; no root needed (STAY=0: play and end)
+demo: ## watch the real kube-scheduler obey the health pods; no root needed (STAY=0: play and end)
+	$(if $(filter $(STAY),0 1),,$(error STAY=$(STAY) is not known: 0 plays and ends, 1 stays up for you to try))
+	@scripts/venv run
 	@$(VENV)/python -m tests.demo --stay $(STAY)
 
 test: venv ## everything: lint, all four rings, the demo; sets up this machine (root on Debian or Ubuntu)
@@ -42,10 +44,11 @@ bench: venv ## measure and print a table, save build/bench.json
 image: venv ## the container image as an archive under build/
 	@$(VENV)/python -m images.build
 
-lock: venv ## renew requirements.lock from pyproject.toml
+COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+lock: venv ## renew requirements.lock and requirements-run.lock (the demo's part of it) from pyproject.toml
 	@$(VENV)/python -m pip install --quiet 'uv>=0.9,<1'
-	@$(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra dev pyproject.toml --output-file requirements.lock
+	@$(COMPILE) --extra dev pyproject.toml --output-file requirements.lock
+	@$(COMPILE) --extra demo --constraint requirements.lock pyproject.toml --output-file requirements-run.lock
 
 clean: ## end what the testbed runs here, remove what was built
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tests.testbed down; fi
