@@ -42,7 +42,9 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
     folder = cache_folder() / f"{kind}-{key}"
     if folder.exists():
         return folder
-    with _lock(cache_folder() / f"{kind}.lock", f"another run is making {folder.name}: waiting for it", progress):
+    with one_at_a_time(
+        cache_folder() / f"{kind}.lock", f"another run is making {folder.name}: waiting for it", progress
+    ):
         if not folder.exists():  # the holder of the lock before us may have made it
             work = folder.with_name(f"{folder.name}.part")
             # Of a build that was interrupted; nobody else builds while we hold the lock.
@@ -54,7 +56,8 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
 
 
 @contextmanager
-def _lock(path: Path, waiting: str, progress: Progress) -> Iterator[None]:
+def one_at_a_time(path: Path, waiting: str, progress: Progress) -> Iterator[None]:
+    """Of all processes that lock the file; says `waiting` when another has it."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
 """Commands that take a while, run to the end with a line of progress now and then."""
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -7,6 +8,12 @@ from pathlib import Path
 
 Progress = Callable[[str], None]
 _PROGRESS_EVERY_S = 10.0
+# In the words of pip, Go and apt.
+_UNREACHABLE = re.compile(
+    r"failed to establish a new connection|name resolution|no such host|network is unreachable|i/o timeout"
+    r"|proxyerror|max retries exceeded|dial tcp .*connection refused|could not resolve",
+    re.IGNORECASE,
+)
 
 
 class BuildError(Exception):
@@ -22,7 +29,7 @@ def run(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> None:
-    """Runs to the end, output to `log`. Raises BuildError with its last lines."""
+    """Runs to the end, output to `log`. Raises BuildError with the cause."""
     started = time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -38,9 +45,18 @@ def run(
                 child.terminate()
                 child.wait()
     if code != 0:
-        last = log.read_text(errors="replace").strip().splitlines()[-3:]
-        raise BuildError(f"{what} failed with code {code}: {' / '.join(last)[-400:]} (whole output: {log})")
+        why = cause(log.read_text(errors="replace"))
+        raise BuildError(f"{what} failed with code {code}: {why} (whole output: {log})")
     progress(f"{what}: done in {time.monotonic() - started:.1f} s")
+
+
+def cause(output: str) -> str:
+    """Why a command failed, in one line: what the machine lacks, else its last lines."""
+    if re.search("no space left on device", output, re.IGNORECASE):
+        return "no space left on device"
+    if _UNREACHABLE.search(output):
+        return "a download failed: check the network, or the proxy"
+    return " / ".join(output.strip().splitlines()[-3:])[-400:]
 
 
 def _ended(child: subprocess.Popen[bytes]) -> int | None:

@@ -1,17 +1,29 @@
 """Runs the project's checks in order, with progress and a closing table.
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
-stop the later ones that do not need it, so one run tells all that is wrong. Exit code 0 only if every step passed.
+stop the later ones that do not need it, so one run tells all that is wrong. What a step leaves running is ended and
+told. Interrupted, the step that runs is interrupted too and says what it has seen; the table comes in any case.
+Exit code 0 only if every step passed, 2 if this machine lacks something (told before anything is built), 130 if
+interrupted.
 """
 
 import argparse
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+
+from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED
+from tests.kit.whole import end_marked
+from tests.testbed.shared import obstacles
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
@@ -55,11 +67,23 @@ LINT = [
     ),
 ]
 FAST = [Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests")]
-BINARIES = Step("binaries", [PYTHON, "-m", "tests.testbed.shared.binaries"], "Kubernetes, built once and cached")
+SOURCES = Step(
+    "sources",
+    [PYTHON, "-m", "tests.testbed.shared.binaries", "--fetch"],
+    "what Kubernetes is built from, if it must be",
+)
+BINARIES = Step(
+    "binaries", [PYTHON, "-m", "tests.testbed.shared.binaries"], "Kubernetes, built once and cached", needs="sources"
+)
 PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.hosts.packages"], "system packages of ring 3")
-PLANE = [BINARIES, Step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")]
+PLANE = [
+    SOURCES,
+    BINARIES,
+    Step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries"),
+]
 HOSTS = [
     PACKAGES,
+    SOURCES,
     BINARIES,
     Step("ring-3", pytest("-v", "tests/hosts"), "kubeadm cluster on systemd hosts", needs="packages", environ=MUST_RUN),
 ]
@@ -69,57 +93,130 @@ SELECTIONS = {
     "fast": FAST,
     "plane": PLANE,
     "hosts": HOSTS,
-    "all": [PACKAGES, *LINT, *FAST, *PLANE, HOSTS[-1]],
+    # What has to come over the network comes first.
+    "all": [PACKAGES, SOURCES, *LINT, *FAST, *PLANE[1:], HOSTS[-1]],
 }
+OBSTACLES: dict[str, Callable[[], list[str]]] = {
+    "plane": obstacles.disk_space,
+    "hosts": lambda: [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)],
+    "all": lambda: [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)],
+}
+STEP_VARIABLE = "READYGATE_TEST_STEP"
+EXIT_OBSTACLE = 2
+_ENDED = re.compile(r"\b\d+ (passed|failed|error)")
 
 
-def run_step(step: Step) -> tuple[int, float, str]:
-    """Runs it, copying its output line by line; returns exit code, seconds, and the runner's closing words."""
-    started = time.monotonic()
-    closing = ""
-    with (LOGS / f"{step.name}.log").open("w") as log:
-        child = subprocess.Popen(
+@dataclass(frozen=True)
+class Row:
+    """Of the table. `result`: passed, FAILED (code), INTERRUPTED or NOT RUN."""
+
+    name: str
+    result: str
+    seconds: float = 0.0
+    note: str = ""
+
+
+class Runner:
+    """Runs steps one after the other, in a session each: a signal to this process reaches them through it, once."""
+
+    def __init__(self) -> None:
+        self.interrupts = 0
+        self._child: subprocess.Popen[str] | None = None
+
+    def catch_signals(self) -> None:
+        for number in ENDINGS:
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self.interrupts += 1
+        if self._child is not None:
+            again = "what it has seen the step tells now; again: it is killed"
+            _say(f"\n== interrupted{': ' + again if self.interrupts == 1 else ''}")
+            self._pass_on(self._child)
+
+    def _pass_on(self, child: "subprocess.Popen[str]") -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGINT if self.interrupts == 1 else signal.SIGKILL)
+
+    def run(self, step: Step) -> Row:
+        """Runs it to its end, copying its output line by line, and ends what it leaves."""
+        started = time.monotonic()
+        mark = f"{os.getpid()}-{step.name}"
+        closing: list[str] = []
+        self._child = subprocess.Popen(
             step.command,
             cwd=ROOT / step.folder,
-            env=step.environ,
+            env={**(step.environ or os.environ), STEP_VARIABLE: mark},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
-        if child.stdout is None:
-            raise RuntimeError("the child has no standard output")
-        for line in child.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+        if self.interrupts:  # by a signal that came while it was started
+            self._pass_on(self._child)
+        copier = threading.Thread(target=_copy, args=(self._child, step.name, closing), daemon=True)
+        copier.start()
+        code = self._child.wait()
+        left = end_marked(mark, variable=STEP_VARIABLE)
+        copier.join(5.0)  # whoever was left may have kept our end of the output open
+        for name in left:
+            _say(f"== {step.name} had left, now ended: {name}")
+        result = "INTERRUPTED" if self.interrupts else "passed" if code == 0 else f"FAILED ({code})"
+        note = "; ".join([*closing[-1:], *([f"left {len(left)} processes"] if left else [])])
+        return Row(step.name, result, time.monotonic() - started, note)
+
+    def run_all(self, steps: list[Step]) -> list[Row]:
+        rows: list[Row] = []
+        failed: set[str] = set()
+        for number, step in enumerate(steps, 1):
+            if self.interrupts:
+                rows.append(Row(step.name, "NOT RUN", note="interrupted before"))
+                continue
+            _say(f"\n== {number}/{len(steps)} {step.name}: {step.what}")
+            row = Row(step.name, "NOT RUN", note=f"{step.needs} failed") if step.needs in failed else self.run(step)
+            if row.result != "passed":
+                failed.add(step.name)
+            rows.append(row)
+        return rows
+
+
+def _copy(child: "subprocess.Popen[str]", name: str, closing: list[str]) -> None:
+    """The child's output to the terminal and to its log; the runner's closing words to `closing`."""
+    with (LOGS / f"{name}.log").open("w") as log:
+        for line in child.stdout or ():
+            _say(line, end="")
             log.write(line)
-            if re.search(r"\b\d+ (passed|failed|error)", line):
-                closing = line.strip(" =\n")
-        code = child.wait()
-    return code, time.monotonic() - started, closing
+            if _ENDED.search(line):
+                closing.append(line.strip(" =\n"))
 
 
-def main() -> int:
+def _say(text: str, end: str = "\n") -> None:
+    # When the terminal was closed nobody reads, and the steps must still be ended.
+    with contextlib.suppress(OSError):
+        print(text, end=end, flush=True)
+
+
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
     parser.add_argument("selection", choices=sorted(SELECTIONS))
-    steps = SELECTIONS[parser.parse_args().selection]
+    selection = parser.parse_args(argv).selection
+    if found := OBSTACLES.get(selection, list)():
+        for obstacle in found:
+            _say(f"cannot run: {obstacle}")
+        return EXIT_OBSTACLE
     LOGS.mkdir(parents=True, exist_ok=True)
-    rows: list[tuple[str, str, float, str]] = []
-    failed: set[str] = set()
-    for number, step in enumerate(steps, 1):
-        print(f"\n== {number}/{len(steps)} {step.name}: {step.what}", flush=True)
-        if step.needs in failed:
-            rows.append((step.name, "NOT RUN", 0.0, f"{step.needs} failed"))
-            failed.add(step.name)
-            continue
-        code, seconds, closing = run_step(step)
-        if code != 0:
-            failed.add(step.name)
-        rows.append((step.name, "passed" if code == 0 else f"FAILED ({code})", seconds, closing))
-    print("\nstep           result       seconds  tests")
-    for name, result, seconds, closing in rows:
-        print(f"{name:<14} {result:<12} {seconds:>7.1f}  {closing}")
-    print(f"\n{len(rows) - len(failed)} passed, {len(failed)} failed", flush=True)
-    return 1 if failed else 0
+    runner = Runner()
+    runner.catch_signals()
+    rows = runner.run_all(SELECTIONS[selection])
+    _say("\nstep           result       seconds  tests")
+    for row in rows:
+        _say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")
+    passed = sum(row.result == "passed" for row in rows)
+    _say(f"\n{passed} passed, {len(rows) - passed} not")
+    if runner.interrupts:
+        return EXIT_INTERRUPTED
+    return 0 if passed == len(rows) else 1
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from tests.bench import cold_start, filter_latency, layers, scheduler_rate, upda
 from tests.bench.arms import ROOT
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
+from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.shared.binaries import BinariesMissing
 from tests.testbed.shared.processes import ProcessError
 
@@ -53,4 +54,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt_once()  # what a suite has started is ended on the way out
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)

@@ -1,11 +1,12 @@
 """The benchmark runs, ends, and saves figures that have a name, a value, a unit and a note."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.kit.whole import run_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_quick_look_at_the_filter_is_printed_and_saved(tmp_path):
     saved = tmp_path / "bench.json"
     argv = [sys.executable, "-m", "tests.bench", "--quick", "--only", "filter", "--save", str(saved)]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=290)
+    done = run_whole(argv, cwd=ROOT, timeout_s=280)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     figures = json.loads(saved.read_text())
     assert {frozenset(figure) for figure in figures} == {frozenset({"name", "value", "unit", "note"})}

@@ -6,6 +6,7 @@ import os
 import sys
 from types import ModuleType
 
+from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.plane import command as plane_command
 from tests.testbed.shared.binaries import BinariesMissing
@@ -17,6 +18,7 @@ _PASSED_ON = ("kubectl", "ssh")
 
 
 def main(argv: list[str]) -> int:
+    interrupt_once()
     words, passed_on = _split(argv)
     arguments = _parser().parse_args(words)
     arguments.arguments = passed_on  # of kubectl
@@ -25,7 +27,7 @@ def main(argv: list[str]) -> int:
     try:
         codes = [getattr(ring, arguments.verb)(arguments) for ring in _rings(arguments)]
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
     except (BinariesMissing, HostsError, ProcessError) as e:
         print(f"testbed: {e}", file=sys.stderr)
         return EXIT_FAILED

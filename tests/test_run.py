@@ -1,0 +1,97 @@
+"""`make test` as a person meets it: interrupted it still tells what it knows, and it leaves no process behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import run
+from tests.kit.pid import ProcessId
+from tests.run import Runner, Step
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = """
+import time
+def test_that_fails():
+    assert "what was wanted" == "what was there"
+def test_that_hangs():
+    print("hangs now")
+    time.sleep(300)
+"""
+# `python -m tests.run fast` with other steps.
+PROGRAM = """
+import sys
+from tests import run
+run.LOGS = run.Path(sys.argv[1])
+run.SELECTIONS["fast"] = [
+    run.Step("tests", [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", sys.argv[2]], "some tests"),
+    run.Step("later", ["true"], "never comes"),
+]
+sys.exit(run.main(["fast"]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_interrupted_it_tells_what_failed_until_then_and_prints_its_table(tmp_path, number):
+    tests = tmp_path / "test_some.py"
+    tests.write_text(TESTS)
+    argv = [sys.executable, "-c", PROGRAM, str(tmp_path), str(tests)]
+    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert child.stdout is not None
+    seen = ""
+    for line in child.stdout:
+        seen += line
+        if "test_that_fails FAILED" in line:
+            time.sleep(0.5)  # the next one has begun
+            child.send_signal(number)
+            break
+    seen += child.communicate(timeout=60)[0]
+    assert 130 == child.returncode
+    assert "what was there" in seen, "pytest's failure section"
+    table = {line.split()[0]: line.split()[1] for line in seen[seen.index("\nstep ") :].splitlines()[2:4]}
+    assert {"tests": "INTERRUPTED", "later": "NOT"} == table
+
+
+def test_what_a_failed_step_leaves_running_is_ended_and_told(capsys):
+    leaving = "sleep 300 >/dev/null 2>&1 & echo pid $!; exit 1"
+    row = Runner().run(Step("leaving", ["sh", "-c", leaving], "a test that fails"))
+    assert ("FAILED (1)", "left 1 processes") == (row.result, row.note)
+    out = capsys.readouterr().out
+    assert "== leaving had left, now ended: sleep 300" in out
+    assert ProcessId.of(int(out.split("pid ")[1].split()[0])) is None
+
+
+def test_a_step_that_keeps_its_output_open_holds_nobody(capsys):
+    started = time.monotonic()
+    row = Runner().run(Step("open", ["sh", "-c", "sleep 300 & echo said"], "leaves its output open"))
+    assert row.result == "passed"
+    assert "said" in capsys.readouterr().out
+    assert time.monotonic() - started < 60
+
+
+def test_steps_that_need_a_failed_one_are_not_run_the_others_are():
+    steps = [Step("first", ["false"], ""), Step("second", ["true"], "", needs="first"), Step("third", ["true"], "")]
+    assert ["FAILED (1)", "NOT RUN", "passed"] == [row.result for row in Runner().run_all(steps)]
+
+
+def test_an_obstacle_is_told_before_the_first_step(monkeypatch, capsys):
+    monkeypatch.setitem(run.OBSTACLES, "all", lambda: ["no room"])
+    monkeypatch.setitem(run.SELECTIONS, "all", [Step("never", ["false"], "")])
+    assert run.main(["all"]) == run.EXIT_OBSTACLE
+    assert "cannot run: no room\n" == capsys.readouterr().out
+
+
+def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
+    assert {"plane", "hosts", "all"} == set(run.OBSTACLES)
+    assert set(run.OBSTACLES) <= set(run.SELECTIONS)
+    assert os.environ.get(run.STEP_VARIABLE) != ""
