@@ -1,5 +1,6 @@
 """What the person reads: numbered sentences while it happens, a table at the end."""
 
+import shutil
 import textwrap
 import time
 from collections.abc import Callable
@@ -8,9 +9,16 @@ from typing import TypeVar
 
 from tests.kit.waiting import wait_for
 
-WIDTH = 110
+_WIDEST = 110
+_NARROWEST = 40
+_BESIDE = 90  # below it a table of three columns is unreadable
 _MARGIN = "      "
 T = TypeVar("T")
+
+
+def width() -> int:
+    """Of the terminal, as far as text is pleasant to read; without a terminal: the widest."""
+    return min(max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST), _WIDEST)
 
 
 @dataclass(frozen=True)
@@ -38,24 +46,20 @@ class Narrator:
         """Begins the next step with what is done now."""
         self._number += 1
         self._write("")
-        self._paragraph(f"{self._number:>3}.  ", sentence)
+        self.paragraph(sentence, f"{self._number:>3}.  ")
 
     def note(self, sentence: str) -> None:
-        self._paragraph(_MARGIN, sentence)
+        self.paragraph(sentence, _MARGIN)
 
     def quote(self, text: str) -> None:
         """Words of the cluster, unchanged but for line ends."""
-        for line in textwrap.wrap(text, WIDTH - len(_MARGIN) - 2):
+        for line in textwrap.wrap(text, width() - len(_MARGIN) - 2, break_on_hyphens=False):
             self._write(f"{_MARGIN}| {line}")
-
-    def lines(self, lines: list[str]) -> None:
-        for line in lines:
-            self._write(f"{_MARGIN}{line}")
 
     def seen(self, step: str, seen: str, seconds: float) -> None:
         """Books a row and says it."""
         self.rows.append(Row(f"{self._number}. {step}", seen, seconds))
-        self._paragraph(_MARGIN, f"Seen after {seconds:.1f} s: {seen}.")
+        self.note(f"Seen after {seconds:.1f} s: {seen}.")
 
     def await_seen(
         self,
@@ -83,21 +87,48 @@ class Narrator:
         return found
 
     def table(self) -> None:
-        """Step, what was seen, seconds."""
-        step_width = max([len(row.step) for row in self.rows] + [4])
-        seen_width = WIDTH - step_width - 11
-        self._write("")
-        self._write(f" {'step':<{step_width}}  {'seen':<{seen_width}}  {'s':>5}")
-        self._write(f" {'-' * step_width}  {'-' * seen_width}  -----")
-        for row in self.rows:
-            seconds = "-" if row.seconds is None else f"{row.seconds:.1f}"
-            first, *rest = textwrap.wrap(row.seen, seen_width) or [""]
-            self._write(f" {row.step:<{step_width}}  {first:<{seen_width}}  {seconds:>5}")
-            for line in rest:
-                self._write(f" {'':<{step_width}}  {line}")
-        self._write("")
+        """Step, what was seen, seconds; nothing where nothing was waited for."""
+        if self.rows:
+            self._write("")
+            for line in table(self.rows, width()):
+                self._write(line)
+            self._write("")
 
-    def _paragraph(self, first: str, sentence: str) -> None:
-        rest = " " * len(first)
-        for line in textwrap.wrap(sentence, WIDTH, initial_indent=first, subsequent_indent=rest):
+    def paragraph(self, sentence: str, first: str = "") -> None:
+        """`first`: what stands before the first line; the others begin below the text."""
+        # Paths and addresses are copied: they stay whole.
+        wrapper = textwrap.TextWrapper(width(), break_long_words=False, break_on_hyphens=False)
+        wrapper.initial_indent, wrapper.subsequent_indent = first, " " * len(first)
+        for line in wrapper.wrap(sentence):
             self._write(line)
+
+
+def table(rows: list[Row], columns: int) -> list[str]:
+    """Lines of at most so many columns, as far as words can be broken."""
+    return _three_columns(rows, columns) if columns >= _BESIDE else _two_columns(rows, columns)
+
+
+def _three_columns(rows: list[Row], columns: int) -> list[str]:
+    step_width = max([len(row.step) for row in rows] + [4])
+    seen_width = columns - step_width - 11
+    lines = [f" {'step':<{step_width}}  {'seen':<{seen_width}}  {'s':>5}"]
+    lines.append(f" {'-' * step_width}  {'-' * seen_width}  -----")
+    for row in rows:
+        first, *rest = textwrap.wrap(row.seen, seen_width) or [""]
+        lines.append(f" {row.step:<{step_width}}  {first:<{seen_width}}  {_seconds(row):>5}")
+        lines += [f" {'':<{step_width}}  {line}" for line in rest]
+    return lines
+
+
+def _two_columns(rows: list[Row], columns: int) -> list[str]:
+    """What was seen stands below its step."""
+    step_width = columns - 8
+    lines = [f" {'step and what was seen':<{step_width}}  {'s':>5}", f" {'-' * step_width}  -----"]
+    for row in rows:
+        lines.append(f" {row.step:<{step_width}}  {_seconds(row):>5}")
+        lines += [f"     {line}" for line in textwrap.wrap(row.seen, columns - 5)]
+    return lines
+
+
+def _seconds(row: Row) -> str:
+    return "-" if row.seconds is None else f"{row.seconds:.1f}"

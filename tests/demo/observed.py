@@ -28,16 +28,23 @@ class Observed:
         )
 
     def health(self) -> dict[str, str]:
-        """The `Ready` of each node's health pod; "none" where there is no pod."""
+        """Of each node: healthy or unhealthy by its health pod, "changing" between the two, "none" without a pod."""
         found = dict.fromkeys(NODES, "none")
         for pod in self._api.items(_HEALTH_PODS):
-            found[bare.bound_to(pod)] = condition(pod, contract.CONDITION_READY).get("status", "none")
+            statuses = {
+                condition(pod, kind).get("status")
+                for kind in (contract.CONDITION_READY, contract.CONDITION_NODE_HEALTHY)
+            }
+            words = {contract.STATUS_TRUE: "healthy", contract.STATUS_FALSE: "unhealthy"}
+            found[bare.bound_to(pod)] = (
+                words.get(statuses.pop() or "", "changing") if len(statuses) == 1 else "changing"
+            )
         return {node: found[node] for node in NODES}
 
     def health_is(self, **wanted: str) -> bool:
         """Of the named nodes, written with `_` for `-`."""
         health = self.health()
-        return all(health[node.replace("_", "-")] == status for node, status in wanted.items())
+        return all(health[node.replace("_", "-")] == word for node, word in wanted.items())
 
     def pods(self, app: str) -> list[Object]:
         return self._api.items(f"/api/v1/namespaces/default/pods?labelSelector=app%3D{app}")
@@ -66,11 +73,11 @@ class Observed:
 
     def summary(self) -> str:
         """One line for a step that was not seen."""
-        health = ", ".join(f"{node} {status}" for node, status in self.health().items())
+        health = ", ".join(f"{node} {word}" for node, word in self.health().items())
         apps = "; ".join(
             f"{app}: {spread(self.running(app))}, pending {len(self.pending(app))}" for app in ("web", "late")
         )
-        return f"Ready nodes {self.ready_nodes()}; health pods Ready: {health}; {apps}"
+        return f"Ready nodes {self.ready_nodes()}; health: {health}; {apps}"
 
 
 def spread(running: Counter[str]) -> str:

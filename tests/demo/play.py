@@ -31,7 +31,7 @@ class _Play:
         self.scheduling()
         self.health_pods()
         self.spread()
-        self.one_check_fails()
+        self.plugin_broken()
         self.new_pods_avoid_it()
         self.all_broken()
         self.two_heal()
@@ -64,13 +64,13 @@ class _Play:
 
     def health_pods(self) -> None:
         self.tell.step(
-            "The health DaemonSet is created: one pod on each node looks every second whether the node's CNI "
-            "configuration is fit for use."
+            "The health DaemonSet is created: on each node one pod asks every second whether the CNI plugins can "
+            "be run and whether the name server answers."
         )
         self.stage.deploy_health_pods()
         self._await(
             "health pods",
-            lambda: self.observed.health_is(node_1="True", node_2="True", node_3="True"),
+            lambda: self.observed.health_is(node_1="healthy", node_2="healthy", node_3="healthy"),
             lambda _: "one health pod on each node, all Ready",
         )
 
@@ -85,21 +85,22 @@ class _Play:
             lambda running: f"pods on {spread(running)}",
         )
 
-    def one_check_fails(self) -> None:
+    def plugin_broken(self) -> None:
         self.tell.step(
-            f"node-2's CNI configuration is moved away. Its check runs every {CHECK_PERIOD_S} s and must fail "
-            f"{CHECK_FAILURES} times."
+            "node-2's CNI plugin loses its x bit, as by a bad package update. No kubelet looks there. The check runs "
+            f"every {CHECK_PERIOD_S} s and must fail {CHECK_FAILURES} times."
         )
-        self.stage.break_cni("node-2")
+        self.stage.break_plugin("node-2")
         self._await(
             "node-2's check fails",
-            lambda: self.observed.health_is(node_1="True", node_2="False", node_3="True"),
+            lambda: self.observed.health_is(node_1="healthy", node_2="unhealthy", node_3="healthy"),
             lambda _: "the health pod of node-2 is not Ready, the others are",
         )
+        self._why("node-2")
 
     def new_pods_avoid_it(self) -> None:
         before = self.observed.running("web")["node-2"]
-        self.tell.step("web is scaled to 12. The node itself is Ready; only readygate keeps new pods off it.")
+        self.tell.step("web is scaled to 12. The node node-2 is still Ready: only readygate keeps new pods off it.")
         self.stage.scale("web", 12)
         running = self._await(
             "new pods avoid node-2",
@@ -110,50 +111,54 @@ class _Play:
         self.tell.note(f"The {running['node-2']} old pods on node-2 run on: readygate never evicts.")
 
     def all_broken(self) -> None:
-        self.tell.step("The same happens to node-1 and node-3.")
-        for node in ("node-1", "node-3"):
-            self.stage.break_cni(node)
+        self.tell.step("Faults on the other two: node-1's plugin loses its x bit too, node-3's name server dies.")
+        self.stage.break_plugin("node-1")
+        self.stage.kill_name_server("node-3")
         self._await(
-            "all three broken",
-            lambda: self.observed.health_is(node_1="False", node_2="False", node_3="False"),
-            lambda _: "no health pod is Ready",
+            "all three unhealthy",
+            lambda: self.observed.health_is(node_1="unhealthy", node_2="unhealthy", node_3="unhealthy"),
+            lambda _: "no health pod is Ready; every Node object still is",
+            right=lambda _: self.observed.ready_nodes() == list(NODES),
         )
+        self._why("node-3")
         self.tell.step("Deployment late asks for 3 pods. kube-scheduler has nowhere to put them, and says why:")
         self.stage.deploy("late", 3)
         text = self._await(
             "3 pods pending",
             lambda: self._texts_of_pending("late", 3),
             lambda _: "3 pods pending, each with the event FailedScheduling",
-            right=lambda text: f"3 {contract.CLOSED_NOT_READY}" in text,
+            right=lambda text: f"3 {contract.CLOSED_UNHEALTHY}" in text,
         )
         self.tell.quote(text)
 
     def two_heal(self) -> None:
-        self.tell.step("node-1 and node-3 get their CNI configuration back. Nobody touches the pending pods.")
-        for node in ("node-1", "node-3"):
-            self.stage.heal_cni(node)
-        self._await(
+        self.tell.step("node-1's plugin and node-3's name server are repaired. Nobody touches the pending pods.")
+        self.stage.mend_plugin("node-1")
+        self.stage.start_name_server("node-3")
+        running = self._await(
             "pending pods bind",
             lambda: self._running("late", total=3),
             lambda running: f"late runs on {spread(running)}",
             right=lambda running: not running["node-2"],
         )
+        if len(running) == 1:
+            self.tell.note("All went to the node that opened first: pending pods do not wait for the second one.")
         self._await(
             "both nodes healed",
-            lambda: self.observed.health_is(node_1="True", node_2="False", node_3="True"),
+            lambda: self.observed.health_is(node_1="healthy", node_2="unhealthy", node_3="healthy"),
             lambda _: "the health pods of node-1 and node-3 are Ready",
         )
 
     def agent_killed(self) -> None:
         self.tell.step(
-            "node-3's agent is killed, as a dead machine would be. Its pods stay Ready in the API server: only its "
-            f"Lease tells. Limit here: {LEASE_LIMIT_S} s. Each second a pod is made that wants node-3."
+            "node-3's kubelet dies (here: the agent that plays it). In the API server its pods stay Ready, only its "
+            f"Lease is no longer renewed. Limit here: {LEASE_LIMIT_S} s. Each second a pod is created for node-3."
         )
         self.stage.kill_agent("node-3")
         names = (f"wants-node-3-{number}" for number in itertools.count(1))
         landed: list[str] = []
         text = self._await(
-            "killed agent's node closes",
+            "the lost node closes",
             lambda: self._refused_pod_for("node-3", next(names), landed),
             lambda _: f"node-3 takes no pod any more; {len(landed)} had been placed in the seconds before",
             right=lambda text: contract.CLOSED_NODE_LOST in text,
@@ -163,16 +168,16 @@ class _Play:
             self.stage.delete_pod(name)
 
     def all_heal(self) -> None:
-        self.tell.step("A pod that only node-2 will do for is made, and waits too.")
+        self.tell.step("node-2 is still broken. A pod that may run there and nowhere else is created: it waits.")
         self.stage.add_pod_for("wants-node-2", "node-2")
         self._await(
             "a pod waits for node-2",
             lambda: self.observed.refused("wants-node-2"),
-            lambda _: "refused: its node's health pod is not Ready",
-            right=lambda text: contract.CLOSED_NOT_READY in text,
+            lambda _: "pending: its only node is closed",
+            right=lambda text: contract.CLOSED_UNHEALTHY in text,
         )
-        self.tell.step("All heals: node-2's CNI configuration comes back, node-3's agent is started again.")
-        self.stage.heal_cni("node-2")
+        self.tell.step("All heals: node-2's plugin gets its x bit back, node-3's kubelet is started again.")
+        self.stage.mend_plugin("node-2")
         self.stage.start_agent("node-3")
         waiting = {"wants-node-2": "node-2", self.wants_node_3: "node-3"}
         started = time.monotonic()
@@ -196,6 +201,15 @@ class _Play:
         )
 
     # ---- looks
+
+    def _why(self, node: str) -> None:
+        """What the extender says of a closed node, as `readygate status` shows it."""
+        evidence = self._await(
+            f"why {node} is closed",
+            lambda: self.stage.evidence(node),
+            lambda _: "readygate status names the check",
+        )
+        self.tell.quote(f"{node}: {evidence}")
 
     def _await(
         self,

@@ -8,16 +8,18 @@ from pathlib import Path
 import yaml
 
 from kube import contract
-from tests.testbed.plane import scheduler_config
+from tests.kit.ports import free_port
+from tests.testbed.plane import identities, scheduler_config
 from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Agent, Extender, python_environ
+from tests.testbed.plane.programs import Agent, Extender, fetch, python_environ
+from tests.testbed.shared import nameserver, obstacles
 from tests.testbed.shared.api import Object
 from tests.testbed.shared.binaries import Progress, kube_binaries
-from tests.testbed.shared.processes import RUN_VARIABLE
+from tests.testbed.shared.processes import RUN_VARIABLE, Process, ProcessError
 
 NODES = ("node-1", "node-2", "node-3")
 HEALTH_PORT = 9375
-# Shorter than a kubelet's and than the extender's default, so that nobody has to wait.
+# Short, so that nobody has to wait: a kubelet renews its Lease every 10 s, and the extender's default limit is 20 s.
 LEASE_S = 4
 LEASE_LIMIT_S = 5
 CHECK_PERIOD_S = 1
@@ -35,12 +37,15 @@ class Stage:
         self.folder = self.plane.folder
         self.agents: dict[str, Agent] = {}
         self.extender: Extender | None = None
+        self._name_servers: dict[str, Process] = {}
 
     @property
     def logs(self) -> Path:
         return self.plane.logs
 
     def raise_plane(self) -> None:
+        if lacking := obstacles.disk_space():
+            raise ProcessError(lacking[0])
         kube_binaries(self._progress)
         self.plane.up()
         self.api = self.plane.api
@@ -84,11 +89,17 @@ class Stage:
 
     # ---- what breaks and heals
 
-    def break_cni(self, node: str) -> None:
-        self._cni_config(node).rename(self.folder / node / "moved-away.conflist")
+    def break_plugin(self, node: str) -> None:
+        self._plugin(node).chmod(0o644)
 
-    def heal_cni(self, node: str) -> None:
-        (self.folder / node / "moved-away.conflist").rename(self._cni_config(node))
+    def mend_plugin(self, node: str) -> None:
+        self._plugin(node).chmod(0o755)
+
+    def kill_name_server(self, node: str) -> None:
+        self._name_servers[node].kill()
+
+    def start_name_server(self, node: str) -> None:
+        self._name_servers[node].start()
 
     def kill_agent(self, node: str) -> None:
         self.agents[node].process.kill()
@@ -96,27 +107,31 @@ class Stage:
     def start_agent(self, node: str) -> None:
         self.agents[node].start()
 
-    def _cni_config(self, node: str) -> Path:
-        return self.folder / node / "cni" / "net.d" / "10-demo.conflist"
+    def _plugin(self, node: str) -> Path:
+        return self.folder / node / "cni" / "bin" / "bridge"
 
     def _furnish(self, node: str) -> None:
-        """The node's CNI folders and the configuration of its health pod."""
+        """The node's CNI folders, its name server (as a DNS cache on each node is), its health pod's configuration."""
         folder = self.folder / node
         (folder / "cni" / "net.d").mkdir(parents=True)
         (folder / "cni" / "bin").mkdir()
-        (folder / "cni" / "bin" / "bridge").touch(mode=0o755)
-        self._cni_config(node).write_text(json.dumps(_CNI_CONFIG))
+        self._plugin(node).touch(mode=0o755)
+        (folder / "cni" / "net.d" / "10-demo.conflist").write_text(json.dumps(_CNI_CONFIG))
+        port = free_port()
+        argv: list[str | Path] = [sys.executable, nameserver.__file__, "127.0.0.1", str(port)]
+        self._name_servers[node] = self.plane.run.process(f"name-server-{node}", argv)
+        self._name_servers[node].start()
+        often = {"periodSeconds": CHECK_PERIOD_S, "failureThreshold": CHECK_FAILURES}
+        cni = {"confDir": str(folder / "cni" / "net.d"), "binDirs": [str(folder / "cni" / "bin")]}
         health = {
             "mode": "pod",
             "listen": {"address": "$(POD_IP)", "port": HEALTH_PORT},
+            "kubernetes": {"kubeconfig": str(self.plane.kubeconfig_for(identities.AGENT))},
             "checks": [
-                {
-                    "name": "cni",
-                    "cni": {"confDir": str(folder / "cni" / "net.d"), "binDirs": [str(folder / "cni" / "bin")]},
-                    "periodSeconds": CHECK_PERIOD_S,
-                    "failureThreshold": CHECK_FAILURES,
-                }
+                {"name": "cni", "cni": cni, **often},
+                {"name": "dns", "tcpSocket": {"host": "127.0.0.1", "port": port}, **often},
             ],
+            "condition": {"publish": True},
         }
         (folder / "health.yaml").write_text(yaml.safe_dump(health, sort_keys=False))
 
@@ -124,6 +139,7 @@ class Stage:
 
     def deploy_health_pods(self) -> None:
         self.plane.wait_namespace(contract.NAMESPACE)
+        identities.grant_agent(self.api)
         labels = {contract.LABEL_NAME: contract.NAME_AGENT, contract.LABEL_PART_OF: contract.PART_OF}
         container = {
             "name": "agent",
@@ -132,6 +148,9 @@ class Stage:
             "env": [
                 {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
                 {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+                {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
                 *({"name": name, "value": value} for name, value in self._pod_environ().items()),
             ],
             "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
@@ -143,6 +162,7 @@ class Stage:
         }
         spec = {
             "containers": [container],
+            "readinessGates": [{"conditionType": contract.CONDITION_NODE_HEALTHY}],
             "tolerations": [{"operator": "Exists"}],
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 2,
@@ -211,6 +231,14 @@ class Stage:
 
     # ---- for the person
 
+    def evidence(self, node: str) -> str | None:
+        """Why the extender keeps the node closed, once it names a check: the last column of `readygate status`."""
+        status, body = fetch(f"{self.extender.url}/api/v1/nodes") if self.extender else (0, "")
+        found = (
+            [seen["evidence"] for seen in json.loads(body)["nodes"] if seen["node"] == node] if status == 200 else []
+        )
+        return next((text for text in found if contract.REASON_CHECK_FAILED in text), None)
+
     @property
     def shell_file(self) -> Path:
         return self.folder / "env"
@@ -227,9 +255,9 @@ class Stage:
             ("first, in another terminal: kubectl, readygate and $DEMO", f". {self.shell_file}"),
             ("all pods, and what becomes of them", "kubectl get pods -A -o wide --watch"),
             ("the verdict on every node", f"readygate status --server {self.extender.url}"),
-            ("break node-2", "mv $DEMO/node-2/cni/net.d/10-demo.conflist $DEMO/node-2/"),
-            ("heal it", "mv $DEMO/node-2/10-demo.conflist $DEMO/node-2/cni/net.d/"),
-            ("more pods", "kubectl scale deployment web --replicas=30"),
-            ("why pods are pending", "kubectl get events --field-selector reason=FailedScheduling"),
+            ("break node-2", "chmod -x $DEMO/node-2/cni/bin/bridge"),
+            ("new pods go elsewhere", "kubectl scale deployment web --replicas=30"),
+            ("mend it: new pods go there, too", "chmod +x $DEMO/node-2/cni/bin/bridge"),
+            ("why pods were pending", "kubectl get events --field-selector reason=FailedScheduling"),
             ("the extender's metrics", f"curl -s {self.extender.url}/metrics"),
         ]

@@ -1,6 +1,5 @@
 """Kubeconfig files for one cluster, one user, one context."""
 
-import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +15,12 @@ def certificate_user(certificate: Path, key: Path) -> dict[str, str]:
     return {"client-certificate": str(certificate), "client-key": str(key)}
 
 
-def with_authority(certificate: Path) -> dict[str, str]:
-    """The cluster's authority inside the file."""
-    return {"certificate-authority-data": base64.b64encode(certificate.read_bytes()).decode()}
+def authority_file(certificate: Path) -> dict[str, str]:
+    """The cluster's authority, by name.
+
+    The package `kubernetes` writes one that is inside the file to /tmp, where it stays when its reader is killed.
+    """
+    return {"certificate-authority": str(certificate.absolute())}
 
 
 def write(

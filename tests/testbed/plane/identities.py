@@ -1,4 +1,4 @@
-"""Who may speak with the plane's API server, and what the extender's identity may do there."""
+"""Who may speak with the plane's API server, and what the identities of extender and agent may do there."""
 
 import secrets
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from tests.testbed.shared.api import Api, Object
 
 ADMIN = "admin"
 EXTENDER = f"system:serviceaccount:{contract.NAMESPACE}:{contract.NAME_EXTENDER}"
+AGENT = f"system:serviceaccount:{contract.NAMESPACE}:{contract.NAME_AGENT}"
 NODES_GROUP = "system:nodes"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -50,26 +51,32 @@ def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
         if not any(thing["metadata"]["name"] == name for thing in api.items("/api/v1/namespaces")):
             api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     read = ["get", "list", "watch"]
-    _role(api, contract.NAMESPACE_NODE_LEASE, [_rule("coordination.k8s.io", "leases", read)])
-    _role(api, namespace, [_rule("", "pods", read)])
-    _role(api, None, [_rule("", "nodes", [*read, "patch"])])
+    lease = _rule("coordination.k8s.io", "leases", read)
+    _role(api, contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER, EXTENDER, [lease])
+    _role(api, namespace, contract.NAME_EXTENDER, EXTENDER, [_rule("", "pods", read)])
+    _role(api, None, contract.NAME_EXTENDER, EXTENDER, [_rule("", "nodes", [*read, "patch"])])
+
+
+def grant_agent(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
+    """What the playbooks give an agent in mode pod: to write its condition. (There a policy confines it to its pod.)"""
+    _role(api, namespace, contract.NAME_AGENT, AGENT, [_rule("", "pods/status", ["patch"])])
 
 
 def _rule(group: str, resource: str, verbs: list[str]) -> Object:
     return {"apiGroups": [group], "resources": [resource], "verbs": verbs}
 
 
-def _role(api: Api, namespace: str | None, rules: list[Object]) -> None:
-    """A role and its binding to the extender; cluster-wide without a namespace."""
+def _role(api: Api, namespace: str | None, name: str, user: str, rules: list[Object]) -> None:
+    """A role and its binding to the user; cluster-wide without a namespace."""
     kind = "Role" if namespace else "ClusterRole"
     base = f"{_RBAC}/namespaces/{namespace}" if namespace else _RBAC
-    metadata = {"name": contract.NAME_EXTENDER}
+    metadata = {"name": name}
     api.create(f"{base}/{kind.lower()}s", {"metadata": metadata, "rules": rules})
     api.create(
         f"{base}/{kind.lower()}bindings",
         {
             "metadata": metadata,
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": contract.NAME_EXTENDER},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": EXTENDER}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
         },
     )

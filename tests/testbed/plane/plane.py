@@ -139,7 +139,7 @@ class Plane:
         return kubeconfig.write(
             self.folder / f"{name}.kubeconfig",
             server=server or self.server,
-            cluster=kubeconfig.with_authority(self._authority.certificate),
+            cluster=kubeconfig.authority_file(self._authority.certificate),
             user=credential,
         )
 

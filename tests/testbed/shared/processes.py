@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from tests.kit.pid import ProcessId, find_processes
 
+_CAUSE_CHARS = 200
 # Names the run's folder in the environment of everything a run starts, so that also its grandchildren are found: a
 # killed agent leaves the processes of its pods behind, and nobody else knows of them.
 RUN_VARIABLE = "READYGATE_TESTBED_RUN"
@@ -71,6 +73,26 @@ class Ledger:
             else:
                 self.processes.pop(name, None)
             self.write()
+
+
+# What the machine says when it is not the program's fault; a Go program buries it under the trace of its panic.
+_MACHINE = re.compile(
+    r"no space left on device|address already in use|cannot allocate memory|too many open files|disk quota exceeded"
+    r"|read-only file system|permission denied|operation not permitted|exec format error",
+    re.IGNORECASE,
+)
+_DIED = re.compile(r"^(panic: |fatal error: )|\"level\":\"(fatal|panic)\"", re.IGNORECASE)
+
+
+def last_words(log: str) -> str:
+    """The cause in one line: what the machine refused, else what the program died of, else its last two lines."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("--- ")]
+    for cause in (_MACHINE, _DIED):
+        for line in reversed(lines):
+            if found := cause.search(line):
+                cut = max(0, found.end() - _CAUSE_CHARS)
+                return f"{'... ' if cut else ''}{line[cut:][:_CAUSE_CHARS]}"
+    return " / ".join(lines[-2:])[-500:]
 
 
 class Process:
@@ -156,5 +178,4 @@ class Process:
     def _last_words(self) -> str:
         if not self.log.exists():
             return "(its log was removed)"
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return " / ".join(lines[-2:])[-500:]
+        return last_words(self.log.read_text(errors="replace"))

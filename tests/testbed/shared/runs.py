@@ -66,12 +66,18 @@ class Run:
     def logs(self) -> Path:
         return self.ledger.logs or self._own_logs
 
+    @property
+    def temporary(self) -> Path:
+        """For temporary files of the run's processes: those of a killed one go with the run."""
+        return self.folder / "tmp"
+
     def begin(self) -> None:
         """A fresh folder; ends what an earlier run of that folder and crashed runs left."""
         end_crashed_runs()
         Run.end(self.folder)
         self._begin_logs()
         self.folder.mkdir(mode=0o700)
+        self.temporary.mkdir()
         self.ledger = Ledger(self.folder / _LEDGER)
         self.ledger.logs = self._own_logs
         self.ledger.owner = None if self._lasting else ProcessId.of(os.getpid())
@@ -88,7 +94,11 @@ class Run:
 
     def process(self, name: str, argv: list[str | Path], **options: object) -> Process:
         """A process of this run, not started."""
-        environ = {RUN_VARIABLE: str(self.folder), **dict(options.pop("environ", None) or {})}
+        environ = {
+            RUN_VARIABLE: str(self.folder),
+            "TMPDIR": str(self.temporary),
+            **dict(options.pop("environ", None) or {}),
+        }
         return Process(name, argv, log=self.logs / f"{name}.log", ledger=self.ledger, environ=environ, **options)
 
     def end_all_but(self, kept: Container[str]) -> None:
