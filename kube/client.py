@@ -23,12 +23,9 @@ from kube import errors
 from kube.auth import Connection
 from kube.errors import KubeError
 from kube.lines import LineSplitter, LineTooLong
+from kube.media_types import JSON, MERGE_PATCH
 from kube.objects import UNREADABLE
 from kube.transport import Transport
-
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)

@@ -20,8 +20,8 @@ from agent.wire.node import labels_patch, parse_node, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
 from kube import paths
-from kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 log = logging.getLogger(__name__)
 

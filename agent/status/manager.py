@@ -34,8 +34,8 @@ from agent.status import conditions, merge, patch, termination
 from agent.wire.pod import delete_options, parse_pod
 from agent.wire.status import write_status
 from kube import paths
-from kube.client import STRATEGIC_MERGE_PATCH
 from kube.errors import CredentialsInvalid, KubeError, NotFound, Unreachable
+from kube.media_types import STRATEGIC_MERGE_PATCH
 
 log = logging.getLogger(__name__)
 

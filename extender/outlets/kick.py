@@ -20,8 +20,8 @@ from typing import Protocol
 import msgspec
 
 from kube import contract, paths
-from kube.client import MERGE_PATCH
 from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.media_types import MERGE_PATCH
 
 log = logging.getLogger(__name__)
 

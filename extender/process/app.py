@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from extender.services import Services
 from extender.verbs import dispatch
 from extender.web import api, health
-from kube.client import JSON
+from kube.media_types import JSON
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from extender.policy.verdict import OPEN
 from extender.services import NOT_SYNCED, Services
 from extender.verbs import body, wire
 from extender.verbs.filter import split
-from kube.client import JSON
+from kube.media_types import JSON
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 from extender.policy.verdict import OPEN
 from extender.services import Services, services
 from extender.web.report import NodeVerdict, NodeVerdicts
-from kube.client import JSON
+from kube.media_types import JSON
 
 bp = Blueprint("explain", __name__, url_prefix="/api/v1")
 

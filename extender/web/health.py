@@ -10,7 +10,7 @@ from flask import Blueprint, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from extender.services import services
-from kube.client import JSON
+from kube.media_types import JSON
 
 bp = Blueprint("health", __name__)
 

@@ -11,8 +11,9 @@ import msgspec
 
 from kube import contract, paths
 from kube.auth import Connection
-from kube.client import STRATEGIC_MERGE_PATCH, Client, WatchStream
+from kube.client import Client, WatchStream
 from kube.errors import AlreadyExists, KubeError
+from kube.media_types import STRATEGIC_MERGE_PATCH
 from tests.bench.processes import MeasurementError
 
 NAMESPACE = "bench"

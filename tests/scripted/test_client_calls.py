@@ -9,10 +9,13 @@ import urllib3
 
 from kube import errors, paths
 from kube.auth import TokenFile
-from kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from kube.client import Client
+from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.waiting import wait_until
 from tests.scripted.following import node
+
+JSON_PATCH = "application/json-patch+json"  # the product sends none; the client sends any
 
 
 @pytest.fixture
