@@ -23,9 +23,9 @@ class _ClientError(Exception):
     """What Go's http.Client.Do would return as an error: the probe failed."""
 
 
-def http_get(request: HttpRequest, timeout_s: float, *, follow_non_local: bool = False) -> Outcome:
+def http_get(request: HttpRequest, timeout_s: float) -> Outcome:
     """One probe. The timeout covers name, connect, TLS, redirects and body. Raises HandlerError for a body that breaks
-    off: kubelet throws that result away."""
+    off: kubelet throws that result away. Redirects to another host are not followed, as newProber has it."""
     deadline = Deadline(timeout_s)
     first, current = request, request
     followed = 0
@@ -41,7 +41,7 @@ def http_get(request: HttpRequest, timeout_s: float, *, follow_non_local: bool =
                     following = _redirected(current, first, location, response.status)
                 except _ClientError as e:
                     return Outcome(HandlerResult.FAILURE, f'Get "{location}": {e}')
-                if follow_non_local or following.url.hostname == first.url.hostname:
+                if following.url.hostname == first.url.hostname:
                     followed += 1
                     if followed >= REDIRECT_LIMIT:
                         return Outcome(
@@ -49,12 +49,12 @@ def http_get(request: HttpRequest, timeout_s: float, *, follow_non_local: bool =
                         )
                     current = following
                     continue
-            return _judge(response.status, _body(response))
+            return _outcome(response.status, _body(response))
         finally:
             connection.close()
 
 
-def _judge(status: int, body: str) -> Outcome:
+def _outcome(status: int, body: str) -> Outcome:
     if 200 <= status < 300:
         return Outcome(HandlerResult.SUCCESS, body)
     if 300 <= status < 400:

@@ -23,10 +23,9 @@ def ask(
     *headers: tuple[str, str],
     timeout_s: float = 2.0,
     scheme: str = "HTTP",
-    **more: bool,
 ) -> Outcome:
     action = HttpGetAction(target.port, path, "127.0.0.1", scheme, headers)
-    return http_get(http_request(action, Container("c"), ""), timeout_s, **more)
+    return http_get(http_request(action, Container("c"), ""), timeout_s)
 
 
 def sent(*headers: tuple[str, str]) -> dict[str, str]:
@@ -120,50 +119,45 @@ def test_a_redirect_without_location_is_a_warning(body: bytes, expected: Outcome
         assert expected == ask(target)
 
 
-@pytest.mark.parametrize("path", ["/success", "/fail"], ids=["H25 H26", "H27 H28"])
-@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
-def test_another_port_is_the_same_host(path: str, follow: bool) -> None:
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [pytest.param("/success", SUCCESS, id="H25 success"), pytest.param("/fail", FAILURE, id="H27 fail")],
+)
+def test_another_port_is_the_same_host(path: str, expected: HandlerResult) -> None:
     with (
         Target(lambda call: call.reply(500 if call.path == "/fail" else 200)) as other,
         Target(lambda call: call.redirect(f"http://127.0.0.1:{other.port}{path}")) as target,
     ):
-        expected = FAILURE if path == "/fail" else SUCCESS
-        assert expected is ask(target, follow_non_local=follow).result
+        assert expected is ask(target).result
 
 
-@pytest.mark.parametrize(
-    ("follow", "expected"),
-    [pytest.param(False, WARNING, id="H29 local"), pytest.param(True, FAILURE, id="H30 nonlocal")],
-)
-def test_another_host(follow: bool, expected: HandlerResult) -> None:
+def test_h29_a_redirect_to_another_host_is_not_followed() -> None:
     with Target(
         lambda call: call.reply(500) if call.path == "/fail" else call.redirect(f"http://0.0.0.0:{target.port}/fail")
     ) as target:
-        assert expected is ask(target, follow_non_local=follow).result
+        assert WARNING is ask(target).result
 
 
-@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
 @pytest.mark.parametrize(
-    ("path", "expected"), [("/success", SUCCESS), ("/fail", FAILURE)], ids=["H21 H22 success", "H23 H24 fail"]
+    ("path", "expected"),
+    [pytest.param("/success", SUCCESS, id="H21 success"), pytest.param("/fail", FAILURE, id="H23 fail")],
 )
-def test_the_same_host_is_followed_by_both_probers(path: str, expected: HandlerResult, follow: bool) -> None:
+def test_a_redirect_to_the_same_host_is_followed(path: str, expected: HandlerResult) -> None:
     with Target(new("/", 302, path)) as target:
-        assert expected is ask(target, follow_non_local=follow).result
+        assert expected is ask(target).result
 
 
-@pytest.mark.parametrize("follow", [False, True], ids=["H31 local", "H32 nonlocal"])
-def test_a_loop_ends_after_ten(follow: bool) -> None:
+def test_h31_a_loop_ends_after_ten() -> None:
     with Target(lambda call: call.redirect("/again")) as target:
-        assert Outcome(FAILURE, 'Get "/again": stopped after 10 redirects') == ask(target, follow_non_local=follow)
+        assert Outcome(FAILURE, 'Get "/again": stopped after 10 redirects') == ask(target)
     assert len(target.calls) == 10
 
 
-@pytest.mark.parametrize("follow", [False, True], ids=["local", "nonlocal"])
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [pytest.param("www.success.com", SUCCESS, id="H33 H34"), pytest.param("www.fail.com", FAILURE, id="H35 H36")],
+    [pytest.param("www.success.com", SUCCESS, id="H33"), pytest.param("www.fail.com", FAILURE, id="H35")],
 )
-def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerResult, follow: bool) -> None:
+def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerResult) -> None:
     def answer(call: Call) -> None:
         if call.path == "/":
             call.redirect("/next")
@@ -171,7 +165,7 @@ def test_a_given_host_survives_a_relative_redirect(host: str, expected: HandlerR
             call.reply(200 if call.header("Host") == "www.success.com" else 500)
 
     with Target(answer) as target:
-        assert expected is ask(target, "/", ("Host", host), follow_non_local=follow).result
+        assert expected is ask(target, "/", ("Host", host)).result
 
 
 @pytest.mark.parametrize(
