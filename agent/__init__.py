@@ -2,6 +2,7 @@
 
     __main__   the command: settings -> mode -> run until SIGTERM
     modes      put the rooms together, one file a mode; no rule lives there
+    settings   the configuration file; the keys of a check come from `checks`
     checks     mode pod: what is checked, and what the results mean for the node
     pods       mode kubelet: which pods, and the loop that makes them so
     prober     mode kubelet: the kubelet's probe workers, and what their results change
@@ -12,7 +13,7 @@
     processes  child processes that end when they should
     runtime    containers: the protocol, and one where a container is a local process
     wire       Kubernetes JSON to `model` and back; the rooms that know the keys
-    settings   the configuration file        model   what the rooms say to each other
+    model      what the rooms say to each other        keys   types of settings that several rooms have
 
 Each room imports only those below it (import-linter, "the agent's rooms"). May use `kube`; knows nothing of `extender`.
 """

@@ -5,29 +5,23 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import yaml
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agent import explain
+from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.explain import SettingsError
+from agent.keys import NonEmpty, Port
+from component.settings import Section
 
-Port = Annotated[int, Meta(ge=1, le=65535)]
 Seconds = Annotated[int, Meta(ge=1, le=86_400 * 366)]
-ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?([numkMGTPE]|[KMGTPE]i)?$")]
-HeaderName = Annotated[str, Meta(pattern=r"^[-A-Za-z0-9]+$")]
-CheckName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-NonEmpty = Annotated[str, Meta(min_length=1)]
 NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 MAX_PODS = 110  # of a kubelet
 REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
-
-
-class Section(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A mapping of the file: camelCase keys, unknown ones refused."""
 
 
 class Listen(Section, frozen=True):
@@ -46,51 +40,10 @@ class Kubernetes(Section, frozen=True):
     server: NonEmpty | None = None
 
 
-class Cni(Section, frozen=True):
-    conf_dir: NonEmpty = "/etc/cni/net.d"
-    bin_dirs: Annotated[tuple[NonEmpty, ...], Meta(min_length=1)] = ("/opt/cni/bin",)
-
-
-class HttpHeader(Section, frozen=True):
-    name: HeaderName
-    value: str = ""
-
-
-class HttpGet(Section, frozen=True):
-    port: Port
-    host: NonEmpty = "127.0.0.1"
-    path: str = "/"
-    scheme: Literal["HTTP", "HTTPS"] = "HTTP"
-    http_headers: tuple[HttpHeader, ...] = ()
-
-
-class TcpSocket(Section, frozen=True):
-    port: Port
-    host: NonEmpty = "127.0.0.1"
-
-
-class Exec(Section, frozen=True):
-    command: Annotated[tuple[str, ...], Meta(min_length=1)]
-
-
-class Check(Section, frozen=True):
-    """One check with the Probe fields of Kubernetes. A zero means the default, as the API server defaults it.
-
-    `unknown`: what becomes of a node when a check that passed before can no longer be run.
-    """
-
-    name: CheckName
-    cni: Cni | None = None
-    http_get: HttpGet | None = None
-    tcp_socket: TcpSocket | None = None
-    exec: Exec | None = None
-    initial_delay_seconds: ProbeInt = 0
-    period_seconds: ProbeInt = 10
-    timeout_seconds: ProbeInt = 1
-    success_threshold: ProbeInt = 1
-    failure_threshold: ProbeInt = 3
-    severity: Literal["gate", "warn"] = "gate"
-    unknown: Literal["keep", "close"] = "keep"
+if TYPE_CHECKING:
+    Check = CheckSection
+else:
+    Check = check_section()
 
 
 class ConditionSettings(Section, frozen=True):
@@ -107,7 +60,7 @@ class Kubelet(Section, frozen=True):
     pod_cidr: NonEmpty = msgspec.field(name="podCIDR")
     root_dir: NonEmpty
     capacity: dict[str, Quantity] = msgspec.field(default_factory=lambda: {"cpu": "4", "memory": "8Gi", "pods": "110"})
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     lease_duration_seconds: Seconds = 40
     node_status_update_seconds: Seconds = 10
     max_pods: Annotated[int, Meta(ge=1, le=65_000)] | None = None
@@ -212,15 +165,14 @@ def _check(settings: Settings) -> Settings:
         if check.name in seen:
             raise SettingsError(f"checks[{index}].name: {check.name} is used twice; give each check its own name")
         seen.add(check.name)
-        _check_handler(check, f"checks[{index}]")
+        _check_kind(check, f"checks[{index}]")
     return settings
 
 
-def _check_handler(check: Check, key: str) -> None:
-    kinds = {"cni": check.cni, "exec": check.exec, "httpGet": check.http_get, "tcpSocket": check.tcp_socket}
-    given = [name for name, value in kinds.items() if value is not None]
+def _check_kind(check: Check, key: str) -> None:
+    given = given_kinds(check)
     if not given:
-        raise SettingsError(f"{key}: must specify a handler type: one of {', '.join(kinds)}")
+        raise SettingsError(f"{key}: must specify a handler type: one of {', '.join(KINDS)}")
     if len(given) > 1:
         raise SettingsError(
             f"{key}.{given[1]}: may not specify more than 1 handler type; keep one of {', '.join(given)}"

@@ -1,21 +1,81 @@
-"""Makes runnable checks of configured ones: exec, httpGet, tcpSocket and the built-in cni."""
+"""The kinds of checks: one row each. From the rows follow the keys of a check in the settings, and what is run.
 
-from collections.abc import Callable
+A new check is a file in `builtin` and a row in KINDS.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from subprocess import Popen
+from functools import cache, partial
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
-from agent import settings
-from agent.checks.builtin.cni import check_cni
-from agent.checks.health import CheckState, Finding, Severity, Thresholds
-from agent.model import Container, HttpGetAction
-from agent.probe.http import http_get
-from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
-from agent.probe.targets import TargetError, http_request
-from agent.probe.tcp import tcp_connect
-from agent.processes.command import ExecTimeout, RuntimeUnavailable, run_command
+import msgspec
+from msgspec import Meta
+
+from agent.checks.builtin import cni, exec, http_get, tcp_socket  # noqa: A004 - named as in the settings
+from agent.checks.state import Finding, Severity, Thresholds
+from agent.model import Probe
+from component.settings import Section
 
 Run = Callable[[], Finding]
+"""Makes one run of a check."""
+
+S = TypeVar("S", bound=Section)
+_PROBE = Probe(action=None)
+_Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        max_length=63,
+        description="lower case letters, digits and - inside, at most 63",
+    ),
+]
+_ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number, 0 or more; 0: the default")]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[S]):
+    """One kind of check. `make(settings, timeout_s)` gives the check itself; it does nothing yet. `doc`: what it
+    looks at, one line of docs/configuration.md."""
+
+    settings: type[S]
+    make: Callable[[S, float], Run]
+    doc: str
+
+
+KINDS: dict[str, Kind[Any]] = {
+    "cni": Kind(cni.Settings, cni.Check, cni.DOC),
+    "exec": Kind(exec.Settings, exec.Check, exec.DOC),
+    "httpGet": Kind(http_get.Settings, http_get.Check, http_get.DOC),
+    "tcpSocket": Kind(tcp_socket.Settings, tcp_socket.Check, tcp_socket.DOC),
+}
+
+
+class CheckSection(Section, frozen=True):
+    """One check of the settings, with the Probe fields of Kubernetes. A zero means the default, as the API server
+    defaults it.
+
+    `unknown`: what becomes of a node when a check that passed before can no longer be run.
+    """
+
+    name: _Name
+    initial_delay_seconds: _ProbeInt = _PROBE.initial_delay_s
+    period_seconds: _ProbeInt = _PROBE.period_s
+    timeout_seconds: _ProbeInt = _PROBE.timeout_s
+    success_threshold: _ProbeInt = _PROBE.success_threshold
+    failure_threshold: _ProbeInt = _PROBE.failure_threshold
+    severity: Literal["gate", "warn"] = "gate"
+    unknown: Literal["keep", "close"] = "keep"
+
+
+def check_section(kinds: Mapping[str, Kind[Any]] = KINDS) -> type[CheckSection]:
+    """CheckSection with one optional key a kind, which holds the settings of that kind."""
+    fields = [(kind, row.settings | None, None) for kind, row in kinds.items()]
+    return cast("type[CheckSection]", msgspec.defstruct("Check", fields, bases=(CheckSection,), frozen=True))
+
+
+def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> list[str]:
+    """The kinds that a check of the settings names; a valid one names one."""
+    return [kind for kind in kinds if getattr(check, kind) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,88 +85,28 @@ class CheckSpec:
     name: str
     run: Run
     severity: Severity = Severity.GATE
-    initial_delay_s: float = 0.0
-    period_s: float = 10.0
-    timeout_s: float = 1.0
+    initial_delay_s: float = _PROBE.initial_delay_s
+    period_s: float = _PROBE.period_s
+    timeout_s: float = _PROBE.timeout_s
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
 
 
-def check_spec(check: settings.Check) -> CheckSpec:
-    """Zeros become the defaults, as the API server defaults a Probe."""
-    timeout_s = float(check.timeout_seconds or 1)
+def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> CheckSpec:
+    """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
+    that cannot be run, and is made again by the next run."""
+    (kind,) = given_kinds(check, kinds)
+    timeout_s = float(check.timeout_seconds or _PROBE.timeout_s)
+    made = cache(partial(kinds[kind].make, getattr(check, kind), timeout_s))
     return CheckSpec(
         name=check.name,
-        run=_run(check, timeout_s),
+        run=lambda: made()(),
         severity=Severity(check.severity),
         initial_delay_s=float(check.initial_delay_seconds),
-        period_s=float(check.period_seconds or 10),
+        period_s=float(check.period_seconds or _PROBE.period_s),
         timeout_s=timeout_s,
         thresholds=Thresholds(
-            check.success_threshold or 1, check.failure_threshold or 3, keep_unknown=check.unknown == "keep"
+            check.success_threshold or _PROBE.success_threshold,
+            check.failure_threshold or _PROBE.failure_threshold,
+            keep_unknown=check.unknown == "keep",
         ),
     )
-
-
-def _run(check: settings.Check, timeout_s: float) -> Run:
-    if check.cni is not None:
-        cni = check.cni
-        return lambda: check_cni(Path(cni.conf_dir), [Path(folder) for folder in cni.bin_dirs])
-    if check.exec is not None:
-        return ExecCheck(check.exec.command, timeout_s)
-    if check.http_get is not None:
-        return _http_check(check.http_get, timeout_s)
-    assert check.tcp_socket is not None  # noqa: S101 - settings allow no check without a handler
-    tcp = check.tcp_socket
-    return lambda: _finding(tcp_connect(tcp.host, tcp.port, timeout_s))
-
-
-class ExecCheck:
-    """Runs a command; one that outlived SIGKILL (uninterruptible sleep) is not started a second time beside itself."""
-
-    def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
-        self._command = command
-        self._timeout_s = timeout_s
-        self._leftover: Popen[bytes] | None = None
-
-    def __call__(self) -> Finding:
-        if self._leftover is not None:
-            if self._leftover.poll() is None:
-                return Finding(CheckState.HUNG, f"process {self._leftover.pid} cannot be killed")
-            self._leftover = None
-        try:
-            done = run_command(self._command, timeout_s=self._timeout_s)
-        except ExecTimeout as e:
-            self._leftover = e.leftover
-            output = e.output.decode(errors="replace").strip()
-            return Finding(CheckState.HUNG, f"killed after {self._timeout_s:g} s" + (f"; {output}" if output else ""))
-        except RuntimeUnavailable as e:
-            return Finding(CheckState.UNKNOWN, str(e))
-        output = (done.stdout + done.stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")
-        if done.exit_code == 0:
-            return Finding(CheckState.PASSED, output)
-        ended = f"signal {-done.exit_code}" if done.exit_code < 0 else f"exit code {done.exit_code}"
-        return Finding(CheckState.FAILED, f"{ended}: {output}" if output.strip() else ended)
-
-
-def _http_check(check: settings.HttpGet, timeout_s: float) -> Run:
-    headers = tuple((header.name, header.value) for header in check.http_headers)
-    action = HttpGetAction(
-        port=check.port, path=check.path or "/", host=check.host, scheme=check.scheme, headers=headers
-    )
-    nowhere = Container(name="")
-
-    def run() -> Finding:
-        try:
-            return _finding(http_get(http_request(action, nowhere, ""), timeout_s))
-        except TargetError as e:
-            return Finding(CheckState.UNKNOWN, str(e))
-        except HandlerError as e:
-            # kubelet throws this result away and never notices a server that stalls in its body; a check does notice.
-            return Finding(CheckState.FAILED, str(e))
-
-    return run
-
-
-def _finding(outcome: Outcome) -> Finding:
-    passed = outcome.result in (HandlerResult.SUCCESS, HandlerResult.WARNING)
-    return Finding(CheckState.PASSED if passed else CheckState.FAILED, outcome.output)

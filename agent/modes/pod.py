@@ -1,27 +1,28 @@
-"""Mode `pod`, put together: checks -> verdict -> /readyz, and if wanted the condition of the own pod."""
+"""Mode `pod`, put together: checks -> health of the node -> /readyz, and if wanted the condition of the own pod."""
 
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
-from agent.checks.health import CheckState, Verdict, condition_message, readyz_text
+from agent.checks.health import NodeHealth, condition_message, readyz_text
+from agent.checks.state import CheckState
 from agent.lifecycle import Service
-from agent.report.condition import ConditionPublisher, Wanted
+from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
+from component.command import product_version
 from kube import contract
 
 
 def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
     publisher = _publisher(settings) if settings.condition.publish else None
-    engine = CheckEngine([check_spec(check) for check in settings.checks], on_verdict=_told(publisher))
+    engine = CheckEngine([check_spec(check) for check in settings.checks], _publish_to(publisher))
     services: list[Service] = []
     pages = {
-        "/readyz": lambda: readyz_page(engine.verdict(), time.time()),
+        "/readyz": lambda: readyz_page(engine.node_health(), time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/metrics": lambda: metrics_page(families(engine, publisher)),
     }
@@ -32,13 +33,13 @@ def build(settings: Settings) -> list[Service]:
     return services
 
 
-def readyz_page(verdict: Verdict, now: float) -> Page:
-    return Page(200 if verdict.healthy else 503, readyz_text(verdict, now))
+def readyz_page(health: NodeHealth, wall: float) -> Page:
+    return Page(200 if health.healthy else 503, readyz_text(health, wall))
 
 
-def wanted_condition(verdict: Verdict) -> Wanted:
-    status = contract.STATUS_TRUE if verdict.healthy else contract.STATUS_FALSE
-    return Wanted(status, verdict.reason, condition_message(verdict), verdict.identity)
+def condition_of(health: NodeHealth) -> Condition:
+    status = contract.STATUS_TRUE if health.healthy else contract.STATUS_FALSE
+    return Condition(status, health.reason, condition_message(health), health.identity)
 
 
 def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[Family]:
@@ -50,7 +51,7 @@ def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[
             "readygate_node_healthy",
             "gauge",
             "1 while all gate checks pass.",
-            [({}, float(engine.verdict().healthy))],
+            [({}, float(engine.node_health().healthy))],
         ),
         Family(
             "readygate_check_status",
@@ -77,17 +78,10 @@ def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[
     return shown
 
 
-def product_version() -> str:
-    try:
-        return version("readygate")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _told(publisher: ConditionPublisher | None) -> Callable[[Verdict], None]:
+def _publish_to(publisher: ConditionPublisher | None) -> Callable[[NodeHealth], None]:
     if publisher is None:
-        return lambda _verdict: None
-    return lambda verdict: publisher.show(wanted_condition(verdict))
+        return lambda _health: None
+    return lambda health: publisher.publish(condition_of(health))
 
 
 def _publisher(settings: Settings) -> ConditionPublisher:

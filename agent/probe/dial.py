@@ -34,13 +34,13 @@ class DialError(Exception):
 class Deadline:
     """A point in monotonic time."""
 
-    def __init__(self, timeout_s: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self.at = now() + timeout_s
+    def __init__(self, timeout_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self.at = monotonic() + timeout_s
 
     def left_s(self) -> float:
         """Seconds left, more than 0. Raises TimeoutError when there are none."""
-        left = self.at - self._now()
+        left = self.at - self._monotonic()
         if left <= 0:
             raise TimeoutError("deadline exceeded")
         return left

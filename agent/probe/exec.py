@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
-from agent.processes.command import ExecTimeout, RuntimeUnavailable
+from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 
 Execute = Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]
 """(container id, command, timeout in seconds) -> exit code, stdout, stderr. Raises ExecTimeout, RuntimeUnavailable."""
@@ -17,5 +17,10 @@ def exec_command(execute: Execute, container_id: str, command: Sequence[str], ti
         return Outcome(HandlerResult.FAILURE, str(e))
     except (RuntimeUnavailable, OSError) as e:
         raise HandlerError(str(e), HandlerResult.UNKNOWN) from e
-    output = (stdout + stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")
-    return Outcome(HandlerResult.SUCCESS if exit_code == 0 else HandlerResult.FAILURE, output)
+    return outcome_of(Completed(exit_code, stdout, stderr))
+
+
+def outcome_of(done: Completed) -> Outcome:
+    """The exit code is the result; stdout, then stderr, up to 10 KiB together, is the output."""
+    output = (done.stdout + done.stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")
+    return Outcome(HandlerResult.SUCCESS if done.exit_code == 0 else HandlerResult.FAILURE, output)

@@ -7,5 +7,5 @@
 Guaranteed: nothing here measures or decides, it shows what it is given; a client that is slow, or one of too many, is
 cut off; an API server that is away queues nothing up.
 
-Imported by `agent.modes` only.
+Imported by `agent.modes` only. Keys of the API are spelled in `wire`.
 """

@@ -1,41 +1,45 @@
-"""Mode `pod`: keeps the condition readygate.dev/NodeHealthy of the agent's own pod true to the verdict.
+"""Mode `pod`: keeps the condition readygate.dev/NodeHealthy of the agent's own pod true to the health of the node.
 
 Guarantees:
 1. Only our condition is sent, with the pod's uid: the API server refuses the write to another pod of the same name.
-2. A change of the verdict is written at once; nothing else is written but a refresh every five minutes (jittered).
-3. While the API server is away nothing queues up: when it is back, one write brings it to the newest verdict.
+2. A change of the health is written at once; nothing else is written but a refresh every five minutes (jittered).
+3. While the API server is away nothing queues up: when it is back, one write brings it to the newest health.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
 6. stop() writes False Terminating and returns within about a second, whether it worked or not.
 """
 
 import logging
+import math
 import random
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
+from agent.wire.condition import OwnPod, condition_patch, no_patch, parse_own_pod
+from component.backoff import Backoff
+from component.loop import Loop
 from kube import contract, errors, paths
+from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.times import format_time
 
 log = logging.getLogger(__name__)
 
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-REFRESH_S = 300.0
+REFRESH_S = 300.0  # as the kubelet's own nodeStatusReportFrequency
 REFRESH_JITTER = 0.1
-RETRY_FIRST_S = 0.5
-RETRY_MOST_S = 8.0  # with its jitter below 10 s: so soon after its return the API server knows the newest verdict
+# With its jitter at most 10 s: so soon after its return the API server knows the newest health.
+RETRY = Backoff(first_s=0.5, limit_s=8.0, jitter=0.25, at_least_limit_s=60.0)
 WRITE_DEADLINE_S = 5.0
-STARTING_HOLD_S = (
-    2.0  # the first verdict is nearly always there by then; without the hold each start would cost a write
-)
+# Twice a check's default timeout: by then the first findings are nearly always there, and a start costs one write.
+STARTING_HOLD_S = 2.0
+STOP_JOIN_S = 0.1
 STOP_WAIT_S = 0.3  # for a write that is under way
 STOP_WRITE_DEADLINE_S = 0.6  # for both writes when nothing was learned yet: half of it each
-STALLED_S = 60.0
+STUCK_S = 60.0  # a turn takes two writes at most, and the look-up of a name, which knows no deadline
 
 
 class Patcher(Protocol):
@@ -45,8 +49,8 @@ class Patcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the condition shall say. `identity` is what makes it another one: a message alone waits for the refresh."""
+class Condition:
+    """What our condition says. Two with equal `identity` mean the same: a new message alone waits for the refresh."""
 
     status: str
     reason: str
@@ -54,30 +58,12 @@ class Wanted:
     identity: object = None
 
 
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str
-    status: str
-    last_transition_time: str | None = None
-
-
-class _Status(msgspec.Struct):
-    conditions: list[_Condition] | None = None
-
-
-class _Meta(msgspec.Struct):
-    uid: str = ""
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Meta
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-_POD = msgspec.json.Decoder(_Pod)
-
-
 class ConditionPublisher:
-    """A Service. `show` says what is wanted; one thread writes."""
+    """A Service. `publish` says what the condition shall be; one thread writes it.
+
+    `written` is what the API server has, as far as we know. A write is due for one of two reasons, an update or a
+    refresh, and never before the pause after a failed one is over: see `turn`.
+    """
 
     name = "publisher"
 
@@ -88,175 +74,157 @@ class ConditionPublisher:
         namespace: str,
         pod_name: str,
         pod_uid: str,
-        now: Callable[[], float] = time.time,
+        wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._path = paths.pod_status(namespace, pod_name)
         self._uid = pod_uid
-        self._now = now
+        self._wall = wall
         self._monotonic = monotonic
-        self._chance = chance
-        self._wake = threading.Condition()
-        self._writing = threading.Lock()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
-        self._progress = 0.0
-        self._wanted: Wanted | None = None
-        self._written: Wanted | None = None
+        self._random = random
+        self._lock = threading.Lock()  # what publish() and turn() share: _wanted and the times
+        self._writing = threading.Lock()  # one write at a time
+        self._loop = Loop(
+            "publisher",
+            self.turn,
+            stuck_after_s=STUCK_S,
+            error_pause_s=RETRY.limit_s,
+            join_limit_s=STOP_JOIN_S,
+            monotonic=monotonic,
+        )
+        self._wanted: Condition | None = None
+        self._written: Condition | None = None
         self._transition: tuple[str, str] | None = None  # status and lastTransitionTime as the API server has them
-        self._recalled = False
-        self._due = 0.0  # no write before, whatever is wanted
-        self._refresh_at = 0.0
-        self._failures = 0
+        self._transition_known = False
+        self._update_due_at = 0.0  # monotonic, as the next two
+        self._refresh_due_at = 0.0
+        self._retry_due_at = 0.0
+        self._backoff = RETRY
         self.gone = False
         self.writes = 0
         self.errors = 0
 
     def start(self) -> None:
-        self._progress = self._monotonic()
-        with self._wake:
-            self._due = self._monotonic() + STARTING_HOLD_S
-        self._thread.start()
+        self._loop.start()
 
-    def show(self, wanted: Wanted) -> None:
+    def publish(self, condition: Condition) -> None:
         """Makes this the condition. Never waits for the network."""
-        with self._wake:
-            before, self._wanted = self._wanted, wanted
-            if self._failures == 0 and not self._written and wanted.reason != contract.REASON_STARTING:
-                self._due = 0.0
-            if before is None or before.identity != wanted.identity:
-                self._wake.notify()
+        with self._lock:
+            before, self._wanted = self._wanted, condition
+            if condition.reason != contract.REASON_STARTING:
+                self._update_due_at = 0.0
+            elif before is None:
+                self._update_due_at = self._monotonic() + STARTING_HOLD_S
+        if before is None or before.identity != condition.identity:
+            self._loop.wake()
 
     def stop(self) -> None:
-        with self._wake:
-            if self._stopping:
-                return
-            self._stopping = True
-            self._wake.notify()
-        if self._thread.ident is None:
+        if self._loop.stopping:
             return
-        # In a thread of its own: looking up the server's name knows no deadline.
-        last = threading.Thread(target=self._say_terminating, name="publisher-end", daemon=True)
-        last.start()
-        last.join(STOP_WAIT_S + STOP_WRITE_DEADLINE_S + 0.1)
-        self._thread.join(0.1)
+        started = self._loop.healthy(-math.inf)
+        self._loop.stop()
+        if started:  # in a thread of its own: looking up the server's name knows no deadline
+            last = threading.Thread(target=self._write_terminating, name="publisher-end", daemon=True)
+            last.start()
+            last.join(STOP_WAIT_S + STOP_WRITE_DEADLINE_S)
 
-    def healthy(self, now: float) -> bool:
-        return self._thread.is_alive() and now - self._progress < STALLED_S
+    def healthy(self, monotonic: float) -> bool:
+        return self._loop.healthy(monotonic)
 
     def turn(self) -> float:
-        """Writes if something is due; returns the seconds until something may be."""
-        with self._wake:
-            wanted, now = self._wanted, self._monotonic()
-            self._progress = now
-            if wanted is None or self.gone or self._stopping:
-                return REFRESH_S / 10
-            changed = self._written is None or self._written.identity != wanted.identity
-            at = self._due if changed else max(self._due, self._refresh_at)
-            if now < at:
-                return min(at - now, REFRESH_S / 10)
+        """Writes the condition if that is due. Returns the seconds until it will be, 0.0: look again at once."""
+        with self._lock:
+            wanted = self._wanted
+            if wanted is None or self.gone or self._loop.stopping:
+                return math.inf
+            due_at = self._update_due_at if self._needs_update() else self._refresh_due_at
+            wait_s = max(due_at, self._retry_due_at) - self._monotonic()
+        if wait_s > 0:
+            return wait_s
         with self._writing:
-            if not self._stopping:
+            if not self._loop.stopping:
                 self._write(wanted, WRITE_DEADLINE_S)
         return 0.0
 
-    def _run(self) -> None:
-        while True:
-            try:
-                pause_s = self.turn()
-            except Exception:
-                log.exception("the condition could not be published")
-                pause_s = RETRY_MOST_S
-            with self._wake:
-                if self._stopping:
-                    return
-                if pause_s > 0 and not self._is_urgent():
-                    self._wake.wait(pause_s)
-
-    def _is_urgent(self) -> bool:
+    def _needs_update(self) -> bool:
         wanted, written = self._wanted, self._written
-        changed = wanted is not None and (written is None or written.identity != wanted.identity)
-        return changed and not self.gone and self._monotonic() >= self._due
+        return wanted is not None and (written is None or written.identity != wanted.identity)
 
-    def _say_terminating(self) -> None:
-        held = self._writing.acquire(timeout=STOP_WAIT_S)
+    def _write_terminating(self) -> None:
+        locked = self._writing.acquire(timeout=STOP_WAIT_S)
         try:
             if not self.gone:
-                terminating = Wanted(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
-                self._write(terminating, STOP_WRITE_DEADLINE_S if self._recalled else STOP_WRITE_DEADLINE_S / 2)
+                terminating = Condition(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
+                writes = 1 if self._transition_known else 2
+                self._write(terminating, STOP_WRITE_DEADLINE_S / writes)
         finally:
-            if held:
+            if locked:
                 self._writing.release()
 
-    def _write(self, wanted: Wanted, deadline_s: float) -> None:
+    def _write(self, condition: Condition, deadline_s: float) -> None:
         try:
-            if not self._recalled:
-                self._recall(deadline_s)
-            since = self._since(wanted)
-            reply = self._patch(condition_patch(self._uid, wanted, since), deadline_s)
-            self._check_uid(reply)
+            if not self._transition_known:
+                self._learn_transition_time(deadline_s)
+            since = self._since(condition)
+            patch = condition_patch(
+                self._uid, status=condition.status, reason=condition.reason, message=condition.message, since=since
+            )
+            self._patch(patch, deadline_s)
         except _GoneError as e:
             self.gone = True
-            log.warning(
-                "own pod is gone, its condition is no longer written", extra={"path": self._path, "cause": str(e)}
-            )
-            return
+            log.warning("own pod deleted; stopped publishing", extra={"path": self._path, "error": str(e)})
         except (errors.KubeError, errors.CredentialsInvalid, msgspec.DecodeError) as e:
             self._failed(e)
-            return
-        if self._failures:
-            log.info("the API server takes our condition again", extra={"failures": self._failures})
-        if self._written is None or self._written.status != wanted.status:
-            log.info("condition written", extra={"status": wanted.status, "reason": wanted.reason})
-        with self._wake:
-            self._written = wanted
-            self._transition = (wanted.status, since)
-            self._failures = 0
+        else:
+            self._succeeded(condition, since)
+
+    def _succeeded(self, condition: Condition, since: str) -> None:
+        if self._backoff.failures:
+            log.info("condition patch succeeded again", extra={"failures": self._backoff.failures})
+        if self._written is None or self._written.status != condition.status:
+            log.info("condition written", extra={"status": condition.status, "reason": condition.reason})
+        jitter = REFRESH_JITTER * (2 * self._random() - 1)
+        with self._lock:
+            self._written = condition
+            self._transition = (condition.status, since)
+            self._backoff = RETRY
             self.writes += 1
-            self._due = 0.0
-            self._refresh_at = self._monotonic() + REFRESH_S * (
-                1 - REFRESH_JITTER + 2 * REFRESH_JITTER * self._chance()
-            )
+            self._update_due_at = self._retry_due_at = 0.0
+            self._refresh_due_at = self._monotonic() + REFRESH_S * (1 + jitter)
 
     def _failed(self, error: Exception) -> None:
-        with self._wake:
-            pause_s = min(RETRY_MOST_S, RETRY_FIRST_S * 2.0 ** min(self._failures, 10)) * (0.75 + 0.5 * self._chance())
-            asked_s = getattr(error, "retry_after_s", None)
-            self._due = self._monotonic() + max(pause_s, min(asked_s or 0.0, 60.0))
-            self._failures += 1
+        with self._lock:
+            pause_s, self._backoff = self._backoff.next(self._random, getattr(error, "retry_after_s", None))
+            self._retry_due_at = self._monotonic() + pause_s
             self.errors += 1
-            first = self._failures == 1
-        if first:
-            log.warning("the condition cannot be written, trying on", extra={"cause": str(error)})
+        if self._backoff.failures == 1:  # one line an outage
+            log.warning(
+                "condition patch failed, will retry", extra={"cause": type(error).__name__, "error": str(error)}
+            )
 
-    def _recall(self, deadline_s: float) -> None:
-        """Learns what the API server has, by a patch that changes nothing: we may patch our pod, but not read it."""
-        reply = self._patch(msgspec.json.encode({"metadata": {"uid": self._uid}}), deadline_s)
-        pod = self._check_uid(reply)
-        for condition in pod.status.conditions or ():
-            if condition.type == contract.CONDITION_NODE_HEALTHY and condition.last_transition_time:
-                self._transition = (condition.status, condition.last_transition_time)
-        self._recalled = True
+    def _learn_transition_time(self, deadline_s: float) -> None:
+        """What the API server has, by a patch that changes nothing: we may patch our pod, but not read it."""
+        self._transition = self._patch(no_patch(self._uid), deadline_s).transition
+        self._transition_known = True
 
-    def _since(self, wanted: Wanted) -> str:
-        if self._transition is not None and self._transition[0] == wanted.status:
+    def _since(self, condition: Condition) -> str:
+        if self._transition is not None and self._transition[0] == condition.status:
             return self._transition[1]
-        return datetime.fromtimestamp(int(self._now()), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return format_time(self._wall())
 
-    def _patch(self, body: bytes, deadline_s: float) -> bytes:
+    def _patch(self, body: bytes, deadline_s: float) -> OwnPod:
+        """Raises _GoneError, KubeError, CredentialsInvalid, msgspec.DecodeError."""
         try:
-            return self._client.patch(self._path, body, content_type=STRATEGIC_MERGE_PATCH, deadline_s=deadline_s)
+            reply = self._client.patch(self._path, body, content_type=STRATEGIC_MERGE_PATCH, deadline_s=deadline_s)
         except (errors.NotFound, errors.Conflict, errors.Invalid) as e:
             if _says_gone(e):
                 raise _GoneError(str(e)) from e
             raise
-
-    def _check_uid(self, reply: bytes) -> _Pod:
-        pod = _POD.decode(reply)
-        if pod.metadata.uid != self._uid:
-            raise _GoneError(f"the pod of that name has uid {pod.metadata.uid[:64]}")
+        pod = parse_own_pod(reply)
+        if pod.uid != self._uid:
+            raise _GoneError(f"the pod of that name has uid {pod.uid[:64]}")
         return pod
 
 
@@ -273,15 +241,3 @@ def _says_gone(error: errors.KubeError) -> bool:
             return "UID in precondition" in error.message
         case _:
             return error.message.startswith("metadata.uid: ") or " metadata.uid: " in error.message
-
-
-def condition_patch(uid: str, wanted: Wanted, since: str) -> bytes:
-    """The strategic merge patch of our one condition. `since` is RFC 3339."""
-    condition = {
-        "type": contract.CONDITION_NODE_HEALTHY,
-        "status": wanted.status,
-        "reason": wanted.reason,
-        "message": wanted.message,
-        "lastTransitionTime": since,
-    }
-    return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})

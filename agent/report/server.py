@@ -33,9 +33,9 @@ Pages = Mapping[str, Callable[[], Page]]
 """Path -> what to answer. Called in the server's threads; must not wait."""
 
 
-def livez_page(services: Sequence[Service], now: float) -> Page:
-    """200 `ok`, or 503 with the names of the parts that do not progress. `now` is time.monotonic()."""
-    stuck = unhealthy(services, now)
+def livez_page(services: Sequence[Service], monotonic: float) -> Page:
+    """200 `ok`, or 503 with the names of the parts that do not progress."""
+    stuck = unhealthy(services, monotonic)
     return Page(503, "".join(f"{name}: does not progress\n" for name in stuck)) if stuck else Page(200, "ok\n")
 
 
@@ -76,7 +76,7 @@ class HealthServer:
         thread.join(1.0)
         server.server_close()
 
-    def healthy(self, now: float) -> bool:  # noqa: ARG002 - the Service protocol
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
         return self._thread is not None and self._thread.is_alive()
 
 

@@ -1,12 +1,13 @@
 """Kubernetes JSON to `agent.model` and back.
 
-    pod      Pod: spec and metadata, read only
-    status   PodStatus: read, and written with the fields that Go writes
-    node     Node: its labels and status, alike
-    lease    Lease: a new one, and renewals that keep what others wrote
+    pod        Pod: spec and metadata, read only
+    status     PodStatus: read, and written with the fields that Go writes
+    node       Node: its labels and status, alike
+    lease      Lease: a new one, and renewals that keep what others wrote
+    condition  mode pod, our one condition: read from a reply, written as a patch; loads none of the others
 
 Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
 nothing else. Keys are spelled here and nowhere else.
 
-Imported by `pods`, `status`, `node` and `modes`; imports `model` and `kube` only.
+Imported by `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube` only.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.report.condition import Wanted, condition_patch
+from agent.wire.condition import condition_patch
 from extender.cluster.index import NodeIndex
 from extender.process.app import create_app
 from extender.services import Services
@@ -52,8 +52,8 @@ def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     ],
 )
 def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
-    wanted = Wanted(status=status, reason=contract.REASON_CHECK_FAILED, message="cni: no configuration")
-    patch = json.loads(condition_patch("uid-agent-n1", wanted, "2026-01-01T00:00:05Z"))
+    said = {"reason": contract.REASON_CHECK_FAILED, "message": "cni: no configuration"}
+    patch = json.loads(condition_patch("uid-agent-n1", status=status, since="2026-01-01T00:00:05Z", **said))
     before = pod_json("n1")
     assert patch["metadata"]["uid"] == before["metadata"]["uid"]
     before["status"]["conditions"] += patch["status"]["conditions"]

@@ -15,8 +15,6 @@ from tests.fakes.api_server import FakeApiServer
 from tests.kit.waiting import wait_until
 from tests.scripted.following import node
 
-JSON_PATCH = "application/json-patch+json"  # the product sends none; the client sends any
-
 
 @pytest.fixture
 def api():

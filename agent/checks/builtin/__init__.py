@@ -1,9 +1,12 @@
-"""The checks that readygate brings along, one file each, named as in the settings.
+"""The kinds of checks, one file each, named as in the settings.
 
-A check looks, within its time, and returns a Finding: passed, failed with the cause, or unknown when it could not look.
+Each file holds the same three names: `Settings` (a Section: the keys), `Check(settings, timeout_s)` (a call of it makes
+one run and returns a Finding) and `DOC` (one line of docs/configuration.md: what has to be so that it passes). With a
+row in `agent.checks.catalogue` that is all of a new check.
 
-Guaranteed: it changes nothing on the node, never waits for a lock of others, and keeps nothing between two runs; what
-it says is one line for people, without secrets.
+Guaranteed: making a Check does nothing yet; a run is back by `timeout_s` where the machine allows, changes nothing on
+the node and waits for no lock of others; a finding is passed, failed with the cause, hung, or unknown when it could not
+look; its output is for people, without secrets, in any length.
 
-Imported by `agent.checks.catalogue` only.
+A check imports `probe`, `processes` and what a Finding is, no other check. Imported by `agent.checks.catalogue` only.
 """

@@ -11,10 +11,15 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from agent.checks.health import CheckState, Finding
+from msgspec import Meta
 
+from agent.checks.state import CheckState, Finding
+from agent.keys import NonEmpty
+from component.settings import Section
+
+DOC = "the runtime would find a network configuration that parses, and its plugins are there and executable"
 SUFFIXES = (".conf", ".conflist", ".json")
 CONFIG_LIMIT_BYTES = 2**20
 
@@ -23,18 +28,32 @@ class _BrokenError(Exception):
     """What is wrong with the configuration."""
 
 
-def check_cni(conf_dir: Path, bin_dirs: Sequence[Path]) -> Finding:
-    """PASSED, FAILED with the cause, or UNKNOWN when the files could not be looked at (rights, I/O errors)."""
-    try:
-        config = _first_config(conf_dir)
-        plugins = _plugins(config)
-        for plugin in plugins:
-            _find_binary(plugin, bin_dirs)
-    except _BrokenError as e:
-        return Finding(CheckState.FAILED, str(e))
-    except OSError as e:
-        return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
-    return Finding(CheckState.PASSED, f"{config.name}: {', '.join(plugins)}")
+class Settings(Section, frozen=True):
+    """Folders, as the agent's container sees them."""
+
+    conf_dir: NonEmpty = "/etc/cni/net.d"
+    bin_dirs: Annotated[tuple[NonEmpty, ...], Meta(min_length=1, description="a list of one folder or more")] = (
+        "/opt/cni/bin",
+    )
+
+
+class Check:
+    def __init__(self, settings: Settings, _timeout_s: float) -> None:
+        self._conf_dir = Path(settings.conf_dir)
+        self._bin_dirs = [Path(folder) for folder in settings.bin_dirs]
+
+    def __call__(self) -> Finding:
+        """PASSED, FAILED with the cause, or UNKNOWN when the files could not be looked at (rights, I/O errors)."""
+        try:
+            config = _first_config(self._conf_dir)
+            plugins = _plugins(config)
+            for plugin in plugins:
+                _find_binary(plugin, self._bin_dirs)
+        except _BrokenError as e:
+            return Finding(CheckState.FAILED, str(e))
+        except OSError as e:
+            return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
+        return Finding(CheckState.PASSED, f"{config.name}: {', '.join(plugins)}")
 
 
 def _first_config(conf_dir: Path) -> Path:

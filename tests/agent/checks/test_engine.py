@@ -1,17 +1,20 @@
-"""Checks in threads: first verdict, hangs, ends."""
+"""Checks in threads: first health, hangs, breaks, stops."""
 
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from agent import settings
-from agent.checks.catalogue import CheckSpec, check_spec
+from agent.checks.builtin import tcp_socket
+from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
 from agent.checks.engine import LATE_S, CheckEngine
-from agent.checks.health import CheckState, Finding, Severity, Thresholds, Verdict
+from agent.checks.health import NodeHealth
+from agent.checks.state import CheckState, Finding, Thresholds
 from agent.processes import command
-from tests.agent.probe.http_target import Target
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
@@ -37,12 +40,15 @@ def start():
         engine.stop()
 
 
-def configured(**check: object) -> CheckSpec:
-    return check_spec(msgspec.convert({"name": "x", **check}, settings.Check))
+def command_check(*words: str) -> CheckSpec:
+    """The command has a minute."""
+    return check_spec(
+        msgspec.convert({"name": "command", "exec": {"command": words}, "timeoutSeconds": 60}, settings.Check)
+    )
 
 
-def test_the_first_verdict_comes_at_once_and_the_word_starting_before(start) -> None:
-    told: list[Verdict] = []
+def test_starting_is_published_first_and_the_health_as_soon_as_all_have_run(start) -> None:
+    published: list[NodeHealth] = []
     release = threading.Event()
 
     def wait() -> Finding:
@@ -50,13 +56,13 @@ def test_the_first_verdict_comes_at_once_and_the_word_starting_before(start) -> 
         return PASSED
 
     engine = start(
-        CheckSpec("a", wait, period_s=60), CheckSpec("b", lambda: PASSED, period_s=60), on_verdict=told.append
+        CheckSpec("a", wait, period_s=60), CheckSpec("b", lambda: PASSED, period_s=60), publish=published.append
     )
     wait_until(lambda: states(engine) == ["starting", "passed"])
-    assert engine.verdict().reason == "Starting"
+    assert engine.node_health().reason == "Starting"
     release.set()
-    wait_until(lambda: told and told[-1].healthy, "no period, no jitter before the first run")
-    assert told[0].reason == "Starting"
+    wait_until(lambda: published and published[-1].healthy, "no period, no jitter before the first run")
+    assert published[0].reason == "Starting"
 
 
 def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(start) -> None:
@@ -71,7 +77,7 @@ def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(star
     engine = start(CheckSpec("nfs", hang, timeout_s=1), monotonic=clock)
     assert entered.wait(5)
     clock.time += 1 + LATE_S + 1
-    assert (["hung"], "CheckFailed") == (states(engine), engine.verdict().reason)
+    assert (["hung"], "CheckFailed") == (states(engine), engine.node_health().reason)
     clock.time += 10_000
     wait_until(lambda: engine.healthy(clock()), "liveness does not depend on what is measured")
     release.set()
@@ -100,17 +106,50 @@ def test_a_check_that_breaks_is_unknown(start) -> None:
     assert ("broken", CheckState.UNKNOWN, 1) in engine.runs()
 
 
+def test_a_check_that_breaks_after_it_passed_is_not_left_passed(start) -> None:
+    findings: list[object] = [PASSED, None, Finding(CheckState.STARTING), 1 / 3]
+    engine = start(CheckSpec("odd", lambda: findings.pop(0) if findings else 1 / 0, period_s=0.01))
+    wait_until(lambda: states(engine) == ["unknown"])
+    assert (True, "CheckUnknown") == (engine.node_health().healthy, engine.node_health().reason)
+
+
+def test_a_check_that_cannot_even_be_made_is_unknown_and_made_again(start) -> None:
+    tries: list[int] = []
+
+    class Odd:
+        def __init__(self, *_: object) -> None:
+            tries.append(1)
+            if len(tries) < 3:
+                raise OSError("no device")
+
+        def __call__(self) -> Finding:
+            return PASSED
+
+    kinds = {"tcpSocket": Kind(tcp_socket.Settings, Odd, "")}
+    check = msgspec.convert({"name": "odd", "tcpSocket": {"port": 1}}, check_section(kinds))
+    engine = start(replace(check_spec(check, kinds), period_s=0.01), CheckSpec("other", lambda: PASSED))
+    wait_until(lambda: states(engine) == ["unknown", "passed"])
+    wait_until(lambda: states(engine) == ["passed", "passed"])
+    assert len(tries) == 3, "made once"
+
+
 def test_an_engine_whose_thread_is_gone_is_not_healthy() -> None:
     assert not CheckEngine([CheckSpec("a", lambda: PASSED)]).healthy(0.0)
 
 
-def test_stop_kills_commands_that_run(start) -> None:
-    engine = start(configured(exec={"command": ["sleep", "60"]}, timeoutSeconds=60))
-    wait_until(lambda: engine._workers[0]._running_since is not None)
+def check_threads() -> list[str]:
+    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("check"))
+
+
+def test_stop_kills_commands_that_run(start, tmp_path: Path) -> None:
+    running = tmp_path / "running"
+    engine = start(command_check("sh", "-c", f"touch {running}; exec sleep 60"))
+    wait_until(running.exists)
     begun = time.monotonic()
     engine.stop()
     assert time.monotonic() - begun < 2
-    wait_until(lambda: not engine._workers[0].thread.is_alive())
+    wait_until(lambda: check_threads() == [])
+    assert states(engine) == ["starting"], "a command that we killed ourselves says nothing about the node"
 
 
 def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,60 +162,31 @@ def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pyt
         return popen(*arguments, **more)
 
     monkeypatch.setattr(command.subprocess, "Popen", late)
-    engine = start(configured(exec={"command": ["sleep", "60"]}, timeoutSeconds=60))
+    engine = start(command_check("sleep", "60"))
     assert entered.wait(5)
     threading.Timer(0.1, release.set).start()
     engine.stop()
-    wait_until(lambda: not engine._workers[0].thread.is_alive(), timeout_s=2)
+    wait_until(lambda: check_threads() == [], timeout_s=2)
 
 
-@pytest.mark.parametrize(
-    ("command", "state", "output"),
-    [
-        pytest.param(["sh", "-c", "echo fine"], CheckState.PASSED, "fine\n", id="exit 0"),
-        pytest.param(["sh", "-c", "echo bad >&2; exit 3"], CheckState.FAILED, "exit code 3: bad\n", id="exit 3"),
-        pytest.param(["sh", "-c", "kill -9 $$"], CheckState.FAILED, "signal 9", id="ended by a signal"),
-        pytest.param(
-            ["/no/such"], CheckState.UNKNOWN, 'exec: "/no/such": executable file not found', id="could not run"
-        ),
-        pytest.param(["sh", "-c", "echo so far; sleep 9"], CheckState.HUNG, "killed after 1 s; so far", id="hung"),
-    ],
-)
-def test_exec(command: list[str], state: CheckState, output: str) -> None:
-    assert Finding(state, output) == configured(exec={"command": command}).run()
+def test_of_twenty_checks_one_that_hangs_holds_neither_the_others_nor_the_stop(start) -> None:
+    entered, release = threading.Event(), threading.Event()
+    published: list[NodeHealth] = []
 
+    def hang() -> Finding:
+        entered.set()
+        release.wait(30)
+        return PASSED
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        pytest.param(200, Finding(CheckState.PASSED, "body"), id="200"),
-        pytest.param(503, Finding(CheckState.FAILED, "HTTP probe failed with statuscode: 503"), id="503"),
-    ],
-)
-def test_http_get(status: int, expected: Finding) -> None:
-    with Target(lambda call: call.reply(status, b"body")) as target:
-        assert expected == configured(httpGet={"port": target.port, "httpHeaders": [{"name": "A", "value": "b"}]}).run()
-    assert target.calls[0].header("A") == "b"
-
-
-def test_a_body_that_breaks_off_fails_the_check() -> None:
-    with Target(lambda call: call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx")) as target:
-        assert Finding(CheckState.FAILED, "unexpected EOF") == configured(httpGet={"port": target.port}).run()
-
-
-def test_tcp_socket_and_a_host_that_cannot_be() -> None:
-    with Target(lambda _call: None) as target:
-        assert PASSED == configured(tcpSocket={"port": target.port}).run()
-    assert configured(httpGet={"port": 80, "host": "a b"}).run().state is CheckState.UNKNOWN
-
-
-def test_zeros_are_the_defaults_of_a_probe() -> None:
-    zeros = {"periodSeconds": 0, "timeoutSeconds": 0, "successThreshold": 0, "failureThreshold": 0}
-    spec = configured(cni={}, severity="warn", **zeros)
-    assert (0, 10, 1, Thresholds(1, 3), Severity.WARN) == (
-        spec.initial_delay_s,
-        spec.period_s,
-        spec.timeout_s,
-        spec.thresholds,
-        spec.severity,
-    )
+    others = [CheckSpec(f"check-{number}", lambda: PASSED, period_s=0.05) for number in range(19)]
+    engine = start(CheckSpec("nfs", hang), *others, publish=published.append)
+    assert entered.wait(5)
+    wait_until(lambda: states(engine) == ["starting", *["passed"] * 19])
+    begun = time.monotonic()
+    engine.stop()
+    assert time.monotonic() - begun < 2
+    wait_until(lambda: check_threads() == ["check-nfs"])
+    after_stop = len(published)
+    release.set()
+    wait_until(lambda: check_threads() == [])
+    assert (after_stop, "starting") == (len(published), states(engine)[0]), "nothing is published after the stop"

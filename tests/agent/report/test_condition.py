@@ -1,22 +1,23 @@
 """When the own pod's condition is written, and what: guarantees 1 to 6 of agent.report.condition, by a fake clock."""
 
 import json
+import logging
 import threading
 import time
 
 import msgspec
 import pytest
 
-from agent.report.condition import ConditionPublisher, Wanted
+from agent.report.condition import STARTING_HOLD_S, Condition, ConditionPublisher
 from kube import contract, errors
 from tests.kit.clock import Clock
 
 UID = "uid-1"
 PATH = "/api/v1/namespaces/ns/pods/p/status"
 TYPE = contract.CONDITION_NODE_HEALTHY
-TRUE = Wanted("True", "ChecksPassed", "all checks passed (1)", "passed")
-FALSE = Wanted("False", "CheckFailed", "cni: failed since then: no file", "cni failed")
-STARTING = Wanted("False", "Starting", "cni: starting", "starting")
+TRUE = Condition("True", "ChecksPassed", "all checks passed (1)", "passed")
+FALSE = Condition("False", "CheckFailed", "cni: failed since then: no file", "cni failed")
+STARTING = Condition("False", "Starting", "cni: starting", "starting")
 DOWN = errors.Unreachable(path=PATH, message="connection refused")
 
 
@@ -63,13 +64,13 @@ class Scene:
             namespace="ns",
             pod_name="p",
             pod_uid=UID,
-            now=lambda: 1_700_000_000 + self.clock(),
+            wall=lambda: 1_700_000_000 + self.clock(),
             monotonic=self.clock,
-            chance=lambda: 0.5,
+            random=lambda: 0.5,
         )
 
-    def show(self, wanted: Wanted) -> None:
-        self.publisher.show(wanted)
+    def publish(self, wanted: Condition) -> None:
+        self.publisher.publish(wanted)
         self.settle()
 
     def settle(self) -> None:
@@ -95,16 +96,16 @@ def scene() -> Scene:
 
 def test_a_change_is_written_at_once_and_once(scene: Scene) -> None:
     for wanted in (TRUE, TRUE, FALSE, FALSE, TRUE):
-        scene.show(wanted)
+        scene.publish(wanted)
     assert [("True", "ChecksPassed"), ("False", "CheckFailed"), ("True", "ChecksPassed")] == scene.server.written
     assert scene.server.bodies[1]["message"] == FALSE.message
     assert scene.server.conditions["Ready"] == {"type": "Ready", "status": "True"}
 
 
 def test_the_transition_time_moves_with_the_status_alone(scene: Scene) -> None:
-    other = Wanted("False", "CheckUnknown", "cni: unknown", "cni unknown")
+    other = Condition("False", "CheckUnknown", "cni: unknown", "cni unknown")
     for wanted in (TRUE, FALSE, other, TRUE):
-        scene.show(wanted)
+        scene.publish(wanted)
         scene.clock.time += 60
     assert ["22:30:00", "22:31:00", "22:31:00", "22:33:00"] == [
         body["lastTransitionTime"][11:-1] for body in scene.server.bodies
@@ -112,15 +113,15 @@ def test_the_transition_time_moves_with_the_status_alone(scene: Scene) -> None:
 
 
 def test_another_message_waits_for_the_refresh(scene: Scene) -> None:
-    scene.show(FALSE)
-    scene.show(Wanted(FALSE.status, FALSE.reason, "other words", FALSE.identity))
+    scene.publish(FALSE)
+    scene.publish(Condition(FALSE.status, FALSE.reason, "other words", FALSE.identity))
     assert len(scene.server.bodies) == 1
     scene.wait(301)
     assert ["other words"] == [body["message"] for body in scene.server.bodies[1:]]
 
 
 def test_an_hour_of_nothing_costs_a_refresh_every_five_minutes(scene: Scene) -> None:
-    scene.show(TRUE)
+    scene.publish(TRUE)
     scene.wait(3600)
     assert len(scene.server.bodies) <= 13
     assert {("True", "ChecksPassed")} == set(scene.server.written)
@@ -128,12 +129,12 @@ def test_an_hour_of_nothing_costs_a_refresh_every_five_minutes(scene: Scene) -> 
 
 
 def test_fifty_flips_without_an_api_server_are_one_write_after_it(scene: Scene) -> None:
-    scene.show(TRUE)
+    scene.publish(TRUE)
     scene.server.failing = DOWN
     for flip in range(50):
-        scene.publisher.show(TRUE if flip % 2 else FALSE)
+        scene.publisher.publish(TRUE if flip % 2 else FALSE)
         scene.wait(36)
-    scene.show(FALSE)
+    scene.publish(FALSE)
     scene.server.failing = None
     before = len(scene.server.bodies)
     scene.wait(10)
@@ -143,7 +144,7 @@ def test_fifty_flips_without_an_api_server_are_one_write_after_it(scene: Scene) 
 
 def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
     scene.server.failing = errors.TooManyRequests(path=PATH, status=429, retry_after_s=30)
-    scene.show(TRUE)
+    scene.publish(TRUE)
     scene.wait(29)
     assert scene.server.attempts == 1
     scene.server.failing = None
@@ -172,10 +173,10 @@ def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
 )
 def test_a_pod_that_is_gone_is_left_alone(scene: Scene, failing: Exception) -> None:
     scene.server.failing = failing
-    scene.show(TRUE)
+    scene.publish(TRUE)
     assert scene.publisher.gone
     scene.server.failing = None
-    scene.show(FALSE)
+    scene.publish(FALSE)
     scene.wait(1000)
     assert (1, []) == (scene.server.attempts, scene.server.bodies)
 
@@ -205,7 +206,7 @@ def test_a_pod_that_is_gone_is_left_alone(scene: Scene, failing: Exception) -> N
 )
 def test_other_errors_are_tried_again(scene: Scene, failing: Exception) -> None:
     scene.server.failing = failing
-    scene.show(TRUE)
+    scene.publish(TRUE)
     scene.server.failing = None
     scene.wait(10)
     assert [("True", "ChecksPassed")] == scene.server.written
@@ -213,38 +214,75 @@ def test_other_errors_are_tried_again(scene: Scene, failing: Exception) -> None:
 
 def test_another_pod_of_the_same_name_is_never_written(scene: Scene) -> None:
     scene.server.uid = "uid-2"
-    scene.show(TRUE)
+    scene.publish(TRUE)
     assert (True, []) == (scene.publisher.gone, scene.server.bodies)
 
 
 def test_a_restart_keeps_the_transition_time(scene: Scene) -> None:
-    scene.show(TRUE)
+    scene.publish(TRUE)
     scene.clock.time += 1000
     scene.publisher = scene.new()
-    scene.show(TRUE)
+    scene.publish(TRUE)
     first, second = scene.server.bodies
     assert first == second
 
 
-def test_starting_is_held_for_two_seconds_after_a_start(scene: Scene) -> None:
-    scene.publisher._due = scene.clock() + 2.0
-    scene.show(STARTING)
+def test_starting_waits_for_the_first_findings_and_is_skipped_when_they_come(scene: Scene) -> None:
+    scene.publish(STARTING)
+    scene.wait(STARTING_HOLD_S - 0.1)
     assert [] == scene.server.bodies
-    scene.show(TRUE)
+    scene.publish(TRUE)
     assert [("True", "ChecksPassed")] == scene.server.written
-    slow = Scene()
-    slow.publisher._due = slow.clock() + 2.0
-    slow.show(STARTING)
-    slow.wait(2.5)
-    assert [("False", "Starting")] == slow.server.written
+
+
+def test_starting_is_written_when_the_first_findings_take_long(scene: Scene) -> None:
+    scene.publish(STARTING)
+    scene.wait(STARTING_HOLD_S - 0.1)
+    scene.publish(STARTING)
+    scene.wait(0.2)
+    assert [("False", "Starting")] == scene.server.written
+
+
+def test_an_update_that_is_no_longer_one_needs_no_retry(scene: Scene) -> None:
+    scene.publish(TRUE)
+    scene.server.failing = DOWN
+    scene.publish(FALSE)
+    attempts = scene.server.attempts
+    scene.publish(TRUE)
+    scene.wait(60)
+    assert (attempts, 1) == (scene.server.attempts, len(scene.server.bodies))
+
+
+def test_an_outage_is_one_line_and_its_end_another(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    scene.publish(TRUE)
+    scene.server.failing = DOWN
+    scene.publish(FALSE)
+    scene.wait(60)
+    scene.server.failing = None
+    scene.wait(10)
+    assert [
+        "condition written",
+        "condition patch failed, will retry",
+        "condition patch succeeded again",
+        "condition written",
+    ] == [record.message for record in caplog.records]
+    facts = vars(caplog.records[1])
+    assert ("Unreachable", str(DOWN)) == (facts["cause"], facts["error"])
+
+
+def test_a_publisher_that_was_never_started_writes_nothing_when_it_stops(scene: Scene) -> None:
+    scene.publisher.publish(TRUE)
+    scene.publisher.stop()
+    assert 0 == scene.server.attempts
 
 
 def test_stop_says_terminating_once_and_nothing_after_it(scene: Scene) -> None:
     scene.publisher.start()
-    scene.publisher.show(TRUE)
+    scene.publisher.publish(TRUE)
     scene.publisher.stop()
     scene.publisher.stop()
-    scene.publisher.show(TRUE)
+    scene.publisher.publish(TRUE)
     scene.publisher.turn()
     assert scene.server.written[-1] == ("False", "Terminating")
     assert [reason for _, reason in scene.server.written].count("Terminating") == 1
@@ -253,7 +291,7 @@ def test_stop_says_terminating_once_and_nothing_after_it(scene: Scene) -> None:
 def test_stop_leaves_a_pod_that_is_gone_alone(scene: Scene) -> None:
     scene.server.failing = errors.NotFound(path=PATH, status=404, message='pods "p" not found')
     scene.publisher.start()
-    scene.show(TRUE)
+    scene.publish(TRUE)
     attempts = scene.server.attempts
     scene.publisher.stop()
     assert attempts == scene.server.attempts
@@ -269,7 +307,7 @@ def test_stop_does_not_wait_for_a_name_that_does_not_resolve(scene: Scene, monke
 
     monkeypatch.setattr(scene.server, "patch", hang)
     scene.publisher.start()
-    scene.publisher.show(TRUE)
+    scene.publisher.publish(TRUE)
     begun = time.monotonic()
     scene.publisher.stop()
     took_s = time.monotonic() - begun

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.checks.builtin.cni import check_cni
-from agent.checks.health import CheckState, Finding
+from agent.checks.builtin.cni import Check, Settings
+from agent.checks.state import CheckState, Finding
 
 LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"type": "portmap"}]}
+
+
+def check(conf_dir: Path, *bin_dirs: Path) -> Finding:
+    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs)), 1.0)()
 
 
 class Node:
@@ -34,7 +38,7 @@ class Node:
         (self.bin / name).chmod(mode)
 
     def find(self) -> Finding:
-        return check_cni(self.conf, [self.bin.parent / "none", self.bin])
+        return check(self.conf, self.bin.parent / "none", self.bin)
 
 
 @pytest.fixture

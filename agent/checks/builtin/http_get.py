@@ -1,0 +1,51 @@
+"""The check `httpGet`: a GET as the kubelet's probe makes it, from the agent's own network."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agent.checks.state import CheckState, Finding, finding_of
+from agent.keys import NonEmpty, Port
+from agent.model import Container, HttpGetAction
+from agent.probe.http import http_get
+from agent.probe.outcome import HandlerError
+from agent.probe.targets import TargetError, http_request
+from component.settings import Section
+
+DOC = "a response of 200 to 399 comes with its whole body; asked without a proxy and without TLS verification"
+_NO_CONTAINER = Container(name="")  # a check has no named ports
+
+
+class HttpHeader(Section, frozen=True):
+    name: Annotated[str, Meta(pattern=r"^[-A-Za-z0-9]+$", description="letters, digits and -")]
+    value: str = ""
+
+
+class Settings(Section, frozen=True):
+    port: Port
+    host: NonEmpty = "127.0.0.1"
+    path: str = "/"
+    scheme: Literal["HTTP", "HTTPS"] = "HTTP"
+    http_headers: tuple[HttpHeader, ...] = ()
+
+
+class Check:
+    def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._action = HttpGetAction(
+            port=settings.port,
+            path=settings.path or "/",
+            host=settings.host,
+            scheme=settings.scheme,
+            headers=tuple((header.name, header.value) for header in settings.http_headers),
+        )
+        self._timeout_s = timeout_s
+
+    def __call__(self) -> Finding:
+        """PASSED, FAILED, or UNKNOWN for a host that no request can be sent to."""
+        try:
+            return finding_of(http_get(http_request(self._action, _NO_CONTAINER, ""), self._timeout_s))
+        except TargetError as e:
+            return Finding(CheckState.UNKNOWN, str(e))
+        except HandlerError as e:
+            # kubelet throws this result away and never notices a server that stalls in its body; a check does notice.
+            return Finding(CheckState.FAILED, str(e))

@@ -1,0 +1,144 @@
+"""The state of one check: from findings, by thresholds as for probes, and from the time a run is late. Pure."""
+
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+
+from agent.model import Probe, Result
+from agent.probe.outcome import HandlerResult, Outcome
+from agent.probe.streak import Streak, next_state
+from component.text import one_line
+
+FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the message of the condition
+_PROBE = Probe(action=None)
+
+
+class CheckState(StrEnum):
+    STARTING = "starting"
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    HUNG = "hung"
+
+
+class Severity(StrEnum):
+    GATE = "gate"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one run of a check found: any state but starting. `output` is free text."""
+
+    state: CheckState
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Equal findings in a row that it takes. `keep_unknown`: a check that passed before and can no longer be run keeps
+    the node open."""
+
+    success: int = _PROBE.success_threshold
+    failure: int = _PROBE.failure_threshold
+    keep_unknown: bool = True
+
+
+class _Side(Enum):
+    """What `since` of a check dates: its way from one of these to another."""
+
+    STARTING = 0
+    PASSING = 1
+    KEPT = 2
+    FAILING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStatus:
+    """What is known of a check. `since`: when it began or ceased to pass (wall). `output`: one line.
+
+    `kept`: it is unknown by now, but it passed before, and that result is kept. `unknowns`: runs in a row that could
+    not be made.
+    """
+
+    name: str
+    severity: Severity
+    since: float
+    state: CheckState = CheckState.STARTING
+    output: str = ""
+    streak: Streak = Streak()  # noqa: RUF009 - frozen, so one is enough for all
+    unknowns: int = 0
+    kept: bool = False
+
+    @property
+    def has_passed(self) -> bool:
+        """Only what has passed is protected by the failure threshold."""
+        return self.state is CheckState.PASSED or self.kept
+
+
+def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, wall: float) -> CheckStatus:
+    """The status after one more finding. The cells: new state, since.
+
+    | status                | finding: passed *| failed, hung              | unknown                        |
+    |-----------------------|------------------|---------------------------|--------------------------------|
+    | starting              | passed, now      | as found, now             | unknown, now                   |
+    | passed                | passed, as it was| as found, now **          | unknown, now ** (kept: if set) |
+    | unknown, kept         | passed, now      | as found, now **          | unknown, kept, as it was       |
+    | failed, hung, unknown | passed, now      | as found, as it was       | unknown, as it was             |
+
+    * at the success threshold, ** at the failure threshold; before it nothing changes but the count. A run that could
+    not be made is neither a failure nor a success: it has a count of its own and does not break theirs.
+    """
+    if finding.state is CheckState.UNKNOWN:
+        status = replace(status, unknowns=status.unknowns + 1)
+        if status.state is CheckState.PASSED and status.unknowns < thresholds.failure:
+            return status
+        return _moved(status, finding, wall, kept=status.has_passed and thresholds.keep_unknown)
+    passed = finding.state is CheckState.PASSED
+    streak, at_threshold = next_state(
+        status.streak,
+        Result.SUCCESS if passed else Result.FAILURE,
+        success_threshold=thresholds.success,
+        failure_threshold=thresholds.failure,
+    )
+    status = replace(status, streak=streak, unknowns=0)
+    if at_threshold or (not passed and not status.has_passed):
+        return _moved(status, finding, wall)
+    return status
+
+
+def overdue(status: CheckStatus, late_s: float, period_s: float, thresholds: Thresholds, wall: float) -> CheckStatus:
+    """The status of a check whose run has not come back `late_s` after its deadline: each run missed is a failure."""
+    if status.state is CheckState.HUNG:
+        return status
+    failures = status.streak.run if status.streak.last is Result.FAILURE else 0
+    if status.has_passed and failures + missed_runs(late_s, period_s) < thresholds.failure:
+        return status
+    finding = Finding(CheckState.HUNG, f"still running {late_s:.0f} s after its deadline")
+    return _moved(status, finding, wall - late_s)
+
+
+def finding_of(outcome: Outcome) -> Finding:
+    """What a handler of a probe said, as a finding: a warning is a success, as for the kubelet."""
+    passed = outcome.result in (HandlerResult.SUCCESS, HandlerResult.WARNING)
+    return Finding(CheckState.PASSED if passed else CheckState.FAILED, outcome.output)
+
+
+def missed_runs(late_s: float, period_s: float) -> int:
+    """How many runs a run `late_s` behind its deadline stands for: itself, and those it kept from being made."""
+    return 1 + int(max(0.0, late_s) // period_s)
+
+
+def _moved(status: CheckStatus, finding: Finding, wall: float, *, kept: bool = False) -> CheckStatus:
+    output = one_line(finding.output, limit_bytes=FINDING_LIMIT_BYTES)
+    moved = replace(status, state=finding.state, output=output, kept=kept)
+    return moved if _side(moved) is _side(status) else replace(moved, since=wall)
+
+
+def _side(status: CheckStatus) -> _Side:
+    match status.state:
+        case CheckState.STARTING:
+            return _Side.STARTING
+        case CheckState.PASSED:
+            return _Side.PASSING
+        case _:
+            return _Side.KEPT if status.kept else _Side.FAILING

@@ -1,0 +1,113 @@
+"""A kind of check is a file and a row: from YAML to the node's health, its errors and its line in the documents."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from agent import settings
+from agent.checks import catalogue
+from agent.checks.catalogue import KINDS, Kind, check_spec
+from agent.checks.engine import CheckEngine
+from agent.checks.health import log_text
+from agent.checks.state import CheckState, Finding, Severity, Thresholds
+from component.settings import Section
+from tests.kit.waiting import wait_until
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs/configuration.md"
+
+
+class DiskSettings(Section, frozen=True):
+    path: str
+    min_free_percent: int = 10
+
+
+class DiskCheck:
+    def __init__(self, settings: DiskSettings, timeout_s: float) -> None:
+        self._settings = settings
+        self._timeout_s = timeout_s
+
+    def __call__(self) -> Finding:
+        wanted = self._settings.min_free_percent
+        return Finding(CheckState.FAILED, f"{self._settings.path}: 3 % free of {wanted} %, {self._timeout_s:g} s")
+
+
+@pytest.fixture
+def with_disk(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """agent.settings as it is where the catalogue has one row more."""
+    monkeypatch.setitem(catalogue.KINDS, "disk", Kind(DiskSettings, DiskCheck, "enough is free"))
+    spec = importlib.util.find_spec("agent.settings")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parse(module: ModuleType, check: str) -> settings.Settings:
+    return module.parse(f"mode: pod\nchecks: [{{name: x, {check}}}]\n".encode(), {})
+
+
+def test_a_new_kind_is_one_file_and_one_row(with_disk: ModuleType) -> None:
+    loaded = parse(with_disk, "disk: {path: /var, minFreePercent: 5}, timeoutSeconds: 7")
+    engine = CheckEngine([check_spec(check) for check in loaded.checks])
+    engine.start()
+    try:
+        wait_until(lambda: engine.node_health().reason == "CheckFailed")
+        assert log_text(engine.node_health().problems) == "x: failed: /var: 3 % free of 5 %, 7 s"
+    finally:
+        engine.stop()
+
+
+ALL = "cni, exec, httpGet, tcpSocket, disk"
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        pytest.param("severity: gate", f"checks[0]: must specify a handler type: one of {ALL}", id="no kind"),
+        pytest.param("disk: null", f"checks[0]: must specify a handler type: one of {ALL}", id="a kind that is null"),
+        pytest.param(
+            "disk: {path: /}, cni: {}",
+            "checks[0].disk: may not specify more than 1 handler type; keep one of cni, disk",
+            id="two kinds",
+        ),
+        pytest.param("disks: {path: /}", "checks[0].disks: unknown key; allowed: ", id="no such kind"),
+        pytest.param("disk: {}", "checks[0].disk.path: missing", id="a key of the kind is missing"),
+        pytest.param("disk: {pth: /}", "checks[0].disk.pth: unknown key; allowed: ", id="no such key of the kind"),
+        pytest.param("disk: []", "checks[0].disk: ", id="a list"),
+        pytest.param("disk: {path: 1}", "checks[0].disk.path: ", id="another type"),
+    ],
+)
+def test_errors_name_the_new_kind(with_disk: ModuleType, check: str, expected: str) -> None:
+    with pytest.raises(settings.SettingsError) as caught:
+        parse(with_disk, check)
+    assert str(caught.value).startswith(expected)
+
+
+def test_zeros_are_the_defaults_of_a_probe() -> None:
+    zeros = {"periodSeconds": 0, "timeoutSeconds": 0, "successThreshold": 0, "failureThreshold": 0}
+    spec = check_spec(msgspec.convert({"name": "x", "cni": {}, "severity": "warn", **zeros}, settings.Check))
+    assert (0, 10, 1, Thresholds(1, 3), Severity.WARN) == (
+        spec.initial_delay_s,
+        spec.period_s,
+        spec.timeout_s,
+        spec.thresholds,
+        spec.severity,
+    )
+
+
+def test_the_table_of_the_documents_is_the_catalogue() -> None:
+    rows = [
+        (kind, f"`{'`, `'.join(field.encode_name for field in msgspec.structs.fields(row.settings))}`", row.doc)
+        for kind, row in KINDS.items()
+    ]
+    assert rows == re.findall(r"^\| `(\w+)` \| (`.*`) \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE)
+
+
+def test_each_file_of_builtin_has_its_row() -> None:
+    files = {file.stem for file in Path(catalogue.__file__).with_name("builtin").glob("[!_]*.py")}
+    assert files == {row.settings.__module__.rpartition(".")[2] for row in KINDS.values()}
