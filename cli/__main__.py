@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from cli import lint, status
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
 
 EXIT_CODES = """exit codes:
   0    all is well: the file is right, every node is open
@@ -43,15 +44,15 @@ def main(argv: list[str] | None = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # `readygate status | head`: the reader has had enough.
         sys.stderr.close()
-        return 1
+        return EXIT_FAILED
     except OSError as e:
-        print(f"readygate: cannot write to standard output: {e.strerror}; give it room", file=sys.stderr)
+        complain("readygate", f"cannot write to standard output: {e.strerror}; give it room", EXIT_FAILED)
         sys.stderr.close()  # or Python complains once more at its end
-        return 1
+        return EXIT_FAILED
     return code
 
 

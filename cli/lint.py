@@ -1,8 +1,9 @@
 """`readygate lint FILE`: what the extender itself would say of its configuration file, without starting it."""
 
-import sys
 from pathlib import Path
 
+from component.command import EXIT_USAGE, complain
+from component.settings import SettingsError
 from extender import settings
 
 
@@ -10,8 +11,7 @@ def run(file: Path) -> int:
     """0 if the extender would take the file, else 2 and one line on standard error."""
     try:
         settings.load(file)
-    except settings.SettingsError as e:
-        print(f"readygate lint: {e}", file=sys.stderr)
-        return 2
+    except SettingsError as e:
+        return complain("readygate lint", e, EXIT_USAGE)
     print(f"{file}: ok")
     return 0

@@ -6,6 +6,7 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError, LocationValueError
 
+from component.command import EXIT_FAILED, EXIT_USAGE, complain
 from component.text import one_line
 from extender.web.report import NodeVerdict, NodeVerdicts
 from kube.objects import UNREADABLE
@@ -30,8 +31,7 @@ def run(server: str, output: str) -> int:
         body = fetch(server)
         verdicts = read(server, body)
     except StatusError as e:
-        print(f"readygate status: {e}", file=sys.stderr)
-        return 2 if e.usage else 1
+        return complain("readygate status", e, EXIT_USAGE if e.usage else EXIT_FAILED)
     if output == "json":
         print(msgspec.json.format(body, indent=2).decode())
     else:

@@ -9,8 +9,9 @@
     outlets     what follows from a change: the kick, in a thread of its own
     policy      open or closed, and why; pure
     metrics     counters of the request path, and what a scrape reads from the others
-    settings    the configuration file        logs    one line a record
+    settings    the configuration file
 
-Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube`; knows nothing of `agent`.
-A request costs one look-up per name: the verdict is made when an event arrives, not when it is asked for.
+Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube` and `component`; knows
+nothing of `agent`. A request costs one look-up per name: the verdict is made when an event arrives, not when it is
+asked for.
 """

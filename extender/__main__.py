@@ -9,14 +9,14 @@ import signal
 import sys
 from pathlib import Path
 
-EXIT_RUNTIME = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
+
+PROGRAM = "readygate-extender"
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="readygate-extender",
+        prog=PROGRAM,
         description="Answers kube-scheduler which nodes may take a pod, by the health pods of the nodes.",
         epilog="exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 run-time failure",
     )
@@ -30,12 +30,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(config: Path, *, check_only: bool) -> int:
-    from extender import logs, settings
+    from component import logs
+    from component.settings import SettingsError
+    from extender import settings
 
     try:
         loaded = settings.load(config)
-    except settings.SettingsError as e:
-        return _complain(str(e), EXIT_USAGE)
+    except SettingsError as e:
+        return complain(PROGRAM, e, EXIT_USAGE)
     if check_only:
         print(f"{config}: ok")
         return 0
@@ -46,12 +48,7 @@ def _run(config: Path, *, check_only: bool) -> int:
     try:
         return server.serve(loaded, functools.partial(settings.load, config))
     except server.StartError as e:
-        return _complain(str(e), EXIT_USAGE if e.usage else EXIT_RUNTIME)
-
-
-def _complain(text: str, code: int) -> int:
-    print(f"readygate-extender: {text}", file=sys.stderr)
-    return code
+        return complain(PROGRAM, e, EXIT_USAGE if e.usage else EXIT_FAILED)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from gunicorn.app.base import Application
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 
+from component.command import EXIT_INTERRUPTED
+from component.settings import SettingsError
 from extender.process.app import create_app
 from extender.services import Services, build
-from extender.settings import Settings, SettingsError
+from extender.settings import Settings
 from kube.auth import Connection
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
@@ -22,7 +24,6 @@ log = logging.getLogger(__name__)
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
 FIRST_SYNC_WAIT_S = 5.0
-EXIT_INTERRUPTED = 130
 
 
 class StartError(Exception):

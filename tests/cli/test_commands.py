@@ -163,7 +163,7 @@ def test_an_address_that_does_not_answer(capsys, url, code, expected):
     ("text", "code", "expected"),
     [
         pytest.param("listen: {port: 1}", 0, "extender.yaml: ok\n", id="a good file"),
-        pytest.param("listen: {prot: 1}", 2, "extender.yaml: listen.prot: unknown key, allowed here: ", id="a bad one"),
+        pytest.param("listen: {prot: 1}", 2, "extender.yaml: listen.prot: unknown key, allowed: ", id="a bad one"),
     ],
 )
 def test_lint(tmp_path, capsys, text, code, expected):

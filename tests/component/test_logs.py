@@ -67,6 +67,7 @@ def test_no_text_of_an_error_can_pass_for_a_record() -> None:
 
 @pytest.fixture
 def _restored() -> Iterator[None]:
+    logging.captureWarnings(capture=False)
     root, hook = logging.getLogger(), threading.excepthook
     handlers, level = list(root.handlers), root.level
     yield

@@ -3,6 +3,7 @@
 import logging
 import runpy
 import signal
+import threading
 
 import pytest
 import yaml
@@ -16,12 +17,14 @@ from tests.kit import kubeconfig
 @pytest.fixture(autouse=True)
 def restored():
     """main() sets up logging and signals for a process of its own."""
-    root = logging.getLogger()
+    root, hook = logging.getLogger(), threading.excepthook
     handlers, level = root.handlers[:], root.level
     signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    threading.excepthook = hook
+    logging.captureWarnings(capture=False)
     for number, handler in signals.items():
         signal.signal(number, handler)
 
@@ -40,9 +43,9 @@ BAD_KUBECONFIG = "kubernetes: {kubeconfig: %s}"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("gates: {}", "gates: unknown key, allowed here: listen, kubernetes, gate", id="unknown key"),
-        pytest.param("listen: {port: '80'}", "listen.port: expected int, got str, allowed: a port", id="wrong type"),
-        pytest.param("listen: [", "not YAML", id="no YAML"),
+        pytest.param("gates: {}", "gates: unknown key, allowed: listen, kubernetes, gate", id="unknown key"),
+        pytest.param("listen: {port: '80'}", 'listen.port: is the text "80", allowed: a port', id="wrong type"),
+        pytest.param("listen: [", "line 1, column 10: expected", id="no YAML"),
         pytest.param(BAD_KUBECONFIG % "/nowhere/kubeconfig", "/nowhere/kubeconfig", id="no kubeconfig file"),
         pytest.param(BAD_KUBECONFIG % "/etc/hostname", "/etc/hostname", id="a kubeconfig that is none"),
         pytest.param("{}", "KUBERNETES_SERVICE_HOST", id="neither in a pod nor a kubeconfig"),

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.settings import Settings, SettingsError, load, parse
+from component.settings import SettingsError
+from extender.settings import Settings, load, parse
 
 
 def test_an_empty_file_gives_the_defaults():
@@ -30,28 +31,26 @@ log: {level: debug}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("lisen: {}", "lisen: unknown key, allowed here: listen, kubernetes, gate, kick, log"),
-        ("gate: {exempt: {label: x, labels: y}}", "gate.exempt.labels: unknown key, allowed here: daemonSetPods,"),
-        ("listen: {port: abc}", "listen.port: expected int, got str, allowed: a port"),
-        ("listen: {port: 70000}", "listen.port: expected int <= 65535, allowed: a port"),
-        ("listen: 5", "listen: must be a mapping, allowed keys: address, port"),
-        ("listen:", "listen: must be a mapping, allowed keys: address, port"),
-        ("[]", "the document: must be a mapping, allowed keys: listen,"),
-        ("log: {level: loud}", "log.level: not an allowed value 'loud', allowed: debug, info, warning, error"),
-        ("kick: {enabled: 'yes'}", "kick.enabled: expected bool, got str, allowed: true or false"),
-        ("kubernetes: {kubeconfig: 5}", "kubernetes.kubeconfig: expected str | null, got int, allowed: text or null"),
+        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gate, kick, log"),
+        ("gate: {exempt: {label: x, labels: y}}", "gate.exempt.labels: unknown key, allowed: daemonSetPods,"),
+        ("listen: {port: abc}", 'listen.port: is the text "abc", allowed: a port, 0 to 65535'),
+        ("listen: {port: 70000}", "listen.port: is 70000, allowed: a port, 0 to 65535"),
+        ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
+        ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),
+        ("[]", "is an empty list, allowed: a mapping with the keys listen,"),
+        ("log: {level: loud}", 'log.level: is the text "loud", allowed: debug, info, warning, error'),
+        ("kick: {enabled: 'yes'}", 'kick.enabled: is the text "yes", allowed: true or false'),
+        ("kubernetes: {kubeconfig: 5}", "kubernetes.kubeconfig: is 5, allowed: text that is not empty or null"),
         (
             "gate: {exempt: {namespaces: kube-system}}",
-            "gate.exempt.namespaces: expected array, got str, allowed: a list",
+            'gate.exempt.namespaces: is the text "kube-system", allowed: a list, each a DNS label',
         ),
-        ("gate: {exempt: {namespaces: [A_B]}}", "gate.exempt.namespaces[0]: expected str"),
-        ("gate: {heartbeat: {limitSeconds: 3}}", "gate.heartbeat.limitSeconds: 3 is too short, allowed: 0 (off) or 5"),
-        (
-            "gate: {staleLimitSeconds: 60}",
-            "gate.staleLimitSeconds: expected float >= 75.0, allowed: seconds, 75 to 86400",
-        ),
-        ("gate: {missingGraceSeconds: -1}", "gate.missingGraceSeconds: expected float >= 0.0, allowed: seconds"),
-        ("gate: [", "line 1, column 8: not YAML"),
+        ("gate: {exempt: {namespaces: [A_B]}}", 'gate.exempt.namespaces[0]: is the text "A_B", allowed: a DNS label'),
+        ("gate: {heartbeat: {limitSeconds: 3}}", "gate.heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more"),
+        ("gate: {staleLimitSeconds: 60}", "gate.staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
+        ("gate: {missingGraceSeconds: -1}", "gate.missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
+        ("gate: {}\ngate: {}", "line 2, column 1: the key gate is given twice, allowed: once"),
+        ("gate: [", "line 1, column 8: expected the node content"),
         ("\x00", "not YAML"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
@@ -59,7 +58,7 @@ log: {level: debug}
 def test_what_is_wrong_is_named_with_its_key_and_what_is_allowed(text, expected):
     with pytest.raises(SettingsError) as caught:
         parse(text)
-    assert expected in str(caught.value)
+    assert str(caught.value).startswith(expected)
     assert "\n" not in str(caught.value)
 
 
@@ -70,5 +69,5 @@ def test_the_file_is_named(tmp_path: Path):
     with pytest.raises(SettingsError, match=r"bad.yaml: x: unknown key"):
         load(tmp_path / "bad.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"\xff")
-    with pytest.raises(SettingsError, match=r"latin.yaml: is not UTF-8"):
+    with pytest.raises(SettingsError, match=r"latin.yaml: not YAML: 'utf-8' codec"):
         load(tmp_path / "latin.yaml")
