@@ -11,9 +11,9 @@ from tests.bench import cold_start, filter_latency, layers, scheduler_rate, upda
 from tests.bench.arms import ROOT
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
+from tests.kit.child import ProcessError
 from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.shared.binaries import BinariesMissing
-from tests.testbed.shared.processes import ProcessError
 
 SUITES: dict[str, Callable[..., list[Figure]]] = {
     "filter": filter_latency.measure,

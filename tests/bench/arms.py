@@ -5,19 +5,18 @@ import json
 import socket
 import ssl
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from kube import contract
-from tests.bench.processes import Child, MeasurementError
+from tests.bench.processes import Measured, MeasurementError
 from tests.kit import kubeconfig
+from tests.kit.child import ProcessError
 from tests.kit.ports import free_port
+from tests.kit.programs import Program
 from tests.testbed.shared import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +46,7 @@ class Arm:
     """A running extender. url: of its filter."""
 
     name: str
-    child: Child
+    child: Measured
     url: str
 
 
@@ -92,9 +91,9 @@ class Stub:
         account.mkdir(parents=True, exist_ok=True)
         ca_file, token_file = account / "ca.crt", account / "token"
         token_file.write_text("benchmark")
-        self.child = Child(
-            [binary, "apistub", "-nodes", str(nodes), "-ca-file", ca_file], log=WORK / "apistub.log", cwd=WORK
-        )
+        argv = [binary, "apistub", "-nodes", str(nodes), "-ca-file", ca_file]
+        self.child = Measured("apistub", argv, cwd=WORK)
+        self.child.start()
         self._server = f"https://{self.child.listening_on()}"
         cluster, user = {"certificate-authority": str(ca_file)}, {"tokenFile": str(token_file)}
         file = kubeconfig.write(WORK / "apistub.kubeconfig", server=self._server, cluster=cluster, user=user)
@@ -122,10 +121,11 @@ def start_go(
     """The Go extender; not yet synced when this returns."""
     argv = [binary, "serve", "-server", api.server, "-lease-limit", f"{lease_limit_s}s", *_credentials(api)]
     argv += ["-exempt-namespaces", ",".join(exempt)]
-    child = Child(argv, log=WORK / f"{name}.log", cwd=WORK)
+    child = Measured(name, argv, cwd=WORK)
+    child.start()
     try:
         return Arm(name, child, f"http://{child.listening_on()}/filter")
-    except MeasurementError:
+    except ProcessError:
         child.stop()
         raise
 
@@ -142,21 +142,17 @@ def _credentials(api: Api) -> list[str | Path]:
 
 def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate") -> Arm:
     """readygate's extender as users run it: the kick is off, the other keys have their defaults."""
-    port = free_port()
     in_pod = api.service_account is not None
-    configuration = {
-        "listen": {"address": "127.0.0.1", "port": port},
+    settings = {
+        "listen": {"address": "127.0.0.1", "port": free_port()},
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
         "gate": {"heartbeat": {"limitSeconds": lease_limit_s}},
         "kick": {"enabled": False},
     }
-    path = WORK / f"{name}.yaml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(configuration))
-    program = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
-    argv = [sys.executable, "-m", *program, "--config", str(path)]
-    child = Child(argv, log=WORK / f"{name}.log", cwd=ROOT, environ=in_pod_environ(api))
-    return Arm(name, child, f"http://127.0.0.1:{port}/filter")
+    words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
+    program = Program(words, settings, WORK, name=name, environ=in_pod_environ(api), launch=Measured)
+    program.start()
+    return Arm(name, program.process, f"{program.url}/filter")
 
 
 def in_pod_environ(api: Api) -> dict[str, str]:
@@ -176,4 +172,4 @@ def wait_synced(arm: Arm, *, limit_s: float = 60.0) -> float:
         except (urllib.error.URLError, OSError):
             return False
 
-    return arm.child.wait_until(ready, arm.name, limit_s=limit_s)
+    return arm.child.wait_ready(ready, timeout_s=limit_s, every_s=0.02)

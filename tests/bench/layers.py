@@ -13,8 +13,9 @@ from typing import Any
 from tests.bench import arms
 from tests.bench.figures import Figure, median
 from tests.bench.filter_latency import NODES, Round, run_load
-from tests.bench.processes import Child, MeasurementError
+from tests.bench.processes import Measured, MeasurementError
 from tests.kit.ports import free_port
+from tests.kit.programs import python_environ
 
 NAMES = (420, 812)
 PROFILE = arms.WORK / "profile.txt"
@@ -24,14 +25,16 @@ COPIED = ("threads", "keepalive")
 def start_floor() -> arms.Arm:
     """gunicorn as the extender configures it, serving a reader of bodies."""
     port = free_port()
-    ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "gunicorn.conf.py"))
+    ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "process" / "gunicorn.conf.py"))
     path = arms.WORK / "floor.conf.py"
     worker = ours["worker_class"]
     lines = [f"{name} = {ours[name]!r}" for name in COPIED]
     lines.append(f"worker_class = {worker if isinstance(worker, str) else f'{worker.__module__}.{worker.__name__}'!r}")
     path.write_text("\n".join([*lines, "workers = 1", "control_socket_disable = True", "loglevel = 'warning'", ""]))
     argv = [sys.executable, "-m", "gunicorn", "-c", path, "-b", f"127.0.0.1:{port}", "tests.bench.rungs:floor"]
-    return arms.Arm("floor", Child(argv, log=arms.WORK / "floor.log", cwd=arms.ROOT), f"http://127.0.0.1:{port}/filter")
+    child = Measured("floor", argv, cwd=arms.WORK, environ=python_environ())
+    child.start()
+    return arms.Arm("floor", child, f"http://127.0.0.1:{port}/filter")
 
 
 def in_process(binary: Path, api: arms.Api, configuration: Path, names: int) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             arms.wait_synced(readygate)
             floor = start_floor()
             with floor.child:
-                floor.child.wait_until(lambda: _answers(floor), "floor", limit_s=20)
+                floor.child.wait_ready(lambda: _answers(floor), timeout_s=20)
                 for names in NAMES:
                     progress(f"layers: {names} names")
                     rounds = [

@@ -9,10 +9,10 @@ import time
 from tests.demo.narrator import Narrator, StepMissedError
 from tests.demo.play import play
 from tests.demo.stage import Stage
+from tests.kit.child import ProcessError
 from tests.kit.endings import EXIT_INTERRUPTED
 from tests.testbed.shared.api import ApiError
 from tests.testbed.shared.binaries import BinariesMissing
-from tests.testbed.shared.processes import ProcessError
 
 EXIT_FAILED = 1
 

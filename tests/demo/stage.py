@@ -8,14 +8,16 @@ from pathlib import Path
 import yaml
 
 from kube import contract
+from tests.kit.child import Child, ProcessError
 from tests.kit.ports import free_port
+from tests.kit.programs import fetch, python_environ
 from tests.testbed.plane import identities, scheduler_config
 from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Agent, Extender, fetch, python_environ
+from tests.testbed.plane.programs import Agent, Extender
 from tests.testbed.shared import nameserver, obstacles
 from tests.testbed.shared.api import Object
 from tests.testbed.shared.binaries import Progress, kube_binaries
-from tests.testbed.shared.processes import RUN_VARIABLE, Process, ProcessError
+from tests.testbed.shared.processes import RUN_VARIABLE
 
 NODES = ("node-1", "node-2", "node-3")
 HEALTH_PORT = 9375
@@ -37,7 +39,7 @@ class Stage:
         self.folder = self.plane.folder
         self.agents: dict[str, Agent] = {}
         self.extender: Extender | None = None
-        self._name_servers: dict[str, Process] = {}
+        self._name_servers: dict[str, Child] = {}
 
     @property
     def logs(self) -> Path:

@@ -45,6 +45,14 @@ def _stat_fields(pid: int) -> list[str] | None:
         return None
 
 
+def children(pid: int) -> list[int]:
+    """Direct children of a process, those that have just ended included."""
+    found: list[int] = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        found += [int(word) for word in listing.read_text().split()]
+    return found
+
+
 def find_processes(matches: Callable[[list[bytes], list[bytes]], bool]) -> list[ProcessId]:
     """Living processes, this one excepted, of which `matches` says so: called with command line and environment.
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.programs import fetch
 from tests.kit.waiting import wait_for
 from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Agent, fetch
+from tests.testbed.plane.programs import Agent
 from tests.testbed.shared.api import condition
 from tests.testbed.shared.bare import pod_spec
 

@@ -10,10 +10,10 @@ import pytest
 
 from kube import contract
 from tests.kit.pid import ProcessId, find_processes
+from tests.kit.programs import CHECKOUT
 from tests.kit.waiting import wait_for
 from tests.testbed.plane import identities
 from tests.testbed.plane.plane import CONTROL_PLANE, Plane
-from tests.testbed.plane.programs import CHECKOUT
 from tests.testbed.shared import bare, binaries
 from tests.testbed.shared.api import Api, ApiError
 from tests.testbed.shared.runs import end_crashed_runs

@@ -5,67 +5,44 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 
-import yaml
-
 from tests.contract.go_types import read_filter_result
+from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
 ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
 
 
-class ExtenderProcess:
+class ExtenderProcess(Program):
     """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
 
-    def __init__(self, api, folder: Path, *, config=None, text=None):
-        self.folder = folder
-        self.config_path = folder / "extender.yaml"
+    def __init__(self, api, folder: Path, *, config=None):
         base = {"listen": {"port": 0}, "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))}}
-        self.config_path.write_text(text if text is not None else yaml.safe_dump(base | (config or {})))
-        self.lines: list[str] = []
-        self.port = 0
-        self._listening = threading.Event()
-        self._process: subprocess.Popen[str] | None = None
+        super().__init__("extender", base | (config or {}), folder)
 
     def __enter__(self):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "extender", "--config", str(self.config_path)],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        if not self._listening.wait(20):
-            self.__exit__()
-            raise AssertionError(f"not listening: {self.lines}")
+        self.start()
+        try:
+            self.process.wait_ready(lambda: self.port, timeout_s=20)
+        except BaseException:
+            self.process.kill()
+            raise
         return self
 
     def __exit__(self, *_):
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait(5)
-        self._reader.join(5)
-
-    def _read(self):
-        for line in self._process.stderr:
-            self.lines.append(line.rstrip("\n"))
-            found = re.search(r"listening address=\"127\.0\.0\.1\" port=(\d+)", line)
-            if found:
-                self.port = int(found[1])
-                self._listening.set()
-        self._listening.set()
+        self.process.kill()
 
     @property
-    def master_pid(self):
-        return self._process.pid
+    def port(self):
+        """0 until it listens."""
+        found = re.search(r"listening address=\"127\.0\.0\.1\" port=(\d+)", self.log)
+        return int(found[1]) if found else 0
+
+    @property
+    def lines(self):
+        return self.process.lines()
 
     @property
     def log(self):
@@ -74,10 +51,7 @@ class ExtenderProcess:
     def stop(self, number=signal.SIGTERM):
         """Exit code, and the seconds it took."""
         began = time.monotonic()
-        self._process.send_signal(number)
-        code = self._process.wait(15)
-        self._reader.join(5)
-        return code, time.monotonic() - began
+        return self.process.stop(number=number, grace_s=15), time.monotonic() - began
 
     def connection(self, timeout=10):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -91,9 +65,6 @@ class ExtenderProcess:
             return response.status, response.headers, response.read()
         finally:
             connection.close()
-
-    def get(self, path):
-        return self.request("GET", path)
 
     def post(self, value, path="/filter", headers=None):
         """value: bytes as they are, or what becomes JSON."""

@@ -12,7 +12,9 @@ import yaml
 
 from tests.extender.builders import lease_json, node_json, owner, pod_json
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.extender_process import ROOT, ExtenderProcess
+from tests.kit.pid import children
+from tests.kit.programs import CHECKOUT
+from tests.scripted.extender_process import ExtenderProcess
 
 DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}
 
@@ -23,8 +25,7 @@ def is_kick(request, node="u1"):
 
 def workers_of(process):
     """Process ids; none for a moment after one has died."""
-    listed = subprocess.run(["pgrep", "-P", str(process.master_pid)], capture_output=True, text=True, check=False)
-    return [int(pid) for pid in listed.stdout.split()]
+    return children(process.process.pid)
 
 
 def test_a_life_that_begins_without_an_api_server(tmp_path):
@@ -90,14 +91,14 @@ def repeats_a_kick_until_it_is_taken(process, api):
     api.answer_next(403, reason="Forbidden", method="PATCH", times=2)
     api.put(pod_json("u1"))
     api.wait_requests(2 + 4, is_kick)
-    assert 'readygate_kicks_total{result="Forbidden"} 2.0' in process.get("/metrics")[2].decode()
+    assert 'readygate_kicks_total{result="Forbidden"} 2.0' in process.get("/metrics")[1]
 
 
 def shows_heartbeats(process, api):
     api.put(lease_json("h1", "2026-01-01T00:00:00.000000Z"))
 
     def age():
-        nodes = {entry["node"]: entry for entry in json.loads(process.get("/api/v1/nodes")[2])["nodes"]}
+        nodes = {entry["node"]: entry for entry in json.loads(process.get("/api/v1/nodes")[1])["nodes"]}
         return nodes["h1"]["heartbeatAgeSeconds"]
 
     process.wait(lambda: age() is not None)
@@ -129,26 +130,30 @@ def test_a_life_that_is_reloaded_hurt_and_interrupted(tmp_path):
         api.put(pod_json("u1", Ready="False"))
         with ExtenderProcess(api, tmp_path, config={"gate": {"exempt": {"daemonSetPods": False}}}) as process:
             process.wait_ready()
-            good = process.config_path.read_text()
-            keeps_its_configuration_when_the_new_one_is_bad(process, good)
-            takes_a_good_one_over(process, good)
+            keeps_its_configuration_when_the_new_one_is_bad(process)
+            takes_a_good_one_over(process)
             replaces_a_worker_that_dies(process)
             code, took_s = process.stop(signal.SIGINT)
             assert (code, took_s < 8) == (130, True)
             assert "Traceback" not in process.log
 
 
-def keeps_its_configuration_when_the_new_one_is_bad(process, good):
-    process.config_path.write_text(good + "nonsense: 1\n")
-    os.kill(process.master_pid, signal.SIGHUP)
+def reload(process, **settings):
+    process.settings.update(settings)
+    process.write()
+    os.kill(process.process.pid, signal.SIGHUP)
+
+
+def keeps_its_configuration_when_the_new_one_is_bad(process):
+    reload(process, nonsense=1)
     process.wait(lambda: "configuration not taken over" in process.log)
     assert "nonsense: unknown key" in process.log
     process.wait_ready()
 
 
-def takes_a_good_one_over(process, good):
-    process.config_path.write_text(good.replace("daemonSetPods: false", "daemonSetPods: true"))
-    os.kill(process.master_pid, signal.SIGHUP)
+def takes_a_good_one_over(process):
+    del process.settings["nonsense"]
+    reload(process, gate={"exempt": {"daemonSetPods": True}})
     process.wait(lambda: process.filter(["u1"], pod=DAEMON_POD).NodeNames == ["u1"])
 
 
@@ -170,7 +175,7 @@ def test_a_taken_port_is_one_line(tmp_path):
         path = tmp_path / "extender.yaml"
         path.write_text(yaml.safe_dump({"listen": {"port": port}, "kubernetes": {"kubeconfig": kubeconfig}}))
         command = [sys.executable, "-m", "extender", "--config", str(path)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"readygate-extender: cannot listen on 127.0.0.1 port {port}: Address already in use; "

@@ -6,11 +6,11 @@ import os
 import sys
 from types import ModuleType
 
+from tests.kit.child import ProcessError
 from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.plane import command as plane_command
 from tests.testbed.shared.binaries import BinariesMissing
-from tests.testbed.shared.processes import ProcessError
 
 EXIT_FAILED = 1
 # What follows these is not ours to read, also when it begins with a dash.

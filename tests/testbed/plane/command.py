@@ -4,8 +4,8 @@ import argparse
 import subprocess
 import sys
 
+from tests.kit.child import ProcessError
 from tests.testbed.plane.plane import Plane
-from tests.testbed.shared.processes import ProcessError
 from tests.testbed.shared.runs import end_crashed_runs
 
 NAME = "standing"

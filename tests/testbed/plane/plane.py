@@ -16,13 +16,13 @@ from types import TracebackType
 from typing import Self
 
 from tests.kit import kubeconfig
+from tests.kit.child import Child, ProcessError
 from tests.kit.ports import free_port
 from tests.kit.waiting import wait_for
 from tests.testbed.plane import identities, scheduler_config
 from tests.testbed.plane.pki import Authority
 from tests.testbed.shared.api import Api, ApiError
 from tests.testbed.shared.binaries import Progress, kube_binaries
-from tests.testbed.shared.processes import Process, ProcessError
 from tests.testbed.shared.runs import Run
 
 READY_WITHIN_S = 60.0
@@ -68,7 +68,7 @@ class Plane:
         self._without_controllers = without_controllers
         self._scheduler = scheduler
         self._progress = progress
-        self._processes: dict[str, Process] = {}
+        self._processes: dict[str, Child] = {}
         self._tokens: dict[str, str] = {}
 
     @property
@@ -204,7 +204,7 @@ class Plane:
         if not wait_for(lambda: self._has_service_account("default"), timeout_s=READY_WITHIN_S):
             raise ProcessError(f"the controller manager made no service account ({self.logs})")
 
-    def _launch(self, name: str, arguments: Sequence[str]) -> Process:
+    def _launch(self, name: str, arguments: Sequence[str]) -> Child:
         """A component, started and not yet ready; known by its name from now on."""
         process = self._processes[name] = self.run.process(name, [self._bin / name, *arguments])
         process.start()

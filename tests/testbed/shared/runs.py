@@ -10,8 +10,9 @@ import time
 from collections.abc import Container, Iterable
 from pathlib import Path
 
+from tests.kit.child import Child
 from tests.kit.pid import ProcessId, end_all
-from tests.testbed.shared.processes import RUN_VARIABLE, Ledger, Process, carrying
+from tests.testbed.shared.processes import RUN_VARIABLE, Ledger, carrying
 
 # Logs outlive the run: they are what a person reads after a failure. LOGS/NAME/latest leads to the last run's.
 LOGS = Path(__file__).resolve().parents[3] / "build" / "logs"
@@ -92,14 +93,14 @@ class Run:
         link.replace(others / _LATEST)
         _forget_old_logs(others)
 
-    def process(self, name: str, argv: list[str | Path], **options: object) -> Process:
+    def process(self, name: str, argv: list[str | Path], **options: object) -> Child:
         """A process of this run, not started."""
         environ = {
             RUN_VARIABLE: str(self.folder),
             "TMPDIR": str(self.temporary),
             **dict(options.pop("environ", None) or {}),
         }
-        return Process(name, argv, log=self.logs / f"{name}.log", ledger=self.ledger, environ=environ, **options)
+        return Child(name, argv, log=self.logs / f"{name}.log", note=self.ledger.note, environ=environ, **options)
 
     def end_all_but(self, kept: Container[str]) -> None:
         """Ends the recorded processes of other names, politely."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.testbed.shared.processes import last_words
+from tests.kit.child import last_words
 
 PANIC = """\
 --- /bin/etcd --data-dir=/tmp/x
