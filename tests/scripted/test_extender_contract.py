@@ -9,6 +9,7 @@ import pytest
 
 from extender.policy import verdict
 from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from tests.contract.bad_bodies import BAD_BODIES
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN
 from tests.scripted.extender_process import ORDINARY_POD, checked
@@ -116,27 +117,7 @@ def test_x23_no_pod_is_an_error_a_user_can_read(extender, pod):
     assert (status, checked(body).Error) == (200, "readygate: the request holds no Pod")
 
 
-BAD = [
-    pytest.param(b"{", id="X25 malformed"),
-    pytest.param(b"", id="X25 empty"),
-    pytest.param(b"[]", id="X25 a list"),
-    pytest.param(b"null", id="X25 null"),
-    pytest.param(b'"x"', id="X25 a string"),
-    pytest.param(b"7", id="X25 a number"),
-    pytest.param(b'{"Pod":{},"NodeNames":[NaN]}', id="X26 NaN"),
-    pytest.param(b'{"Pod":{},"NodeNames":-Infinity}', id="X26 Infinity"),
-    pytest.param(b'{"Pod":{},"NodeNames":["h1"]}{}', id="X26 trailing bytes"),
-    pytest.param(b'\xef\xbb\xbf{"Pod":{},"NodeNames":["h1"]}', id="X26 byte order mark"),
-    pytest.param(b"[" * 100_000 + b"]" * 100_000, id="X27 deep lists"),
-    pytest.param(b'{"Pod":{"spec":{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}}", id="X27 deep inside the pod"),
-    pytest.param(b'{"Pod":{},"NodeNames":"h1"}', id="X28 a string"),
-    pytest.param(b'{"Pod":{},"NodeNames":[1,2]}', id="X28 numbers"),
-    pytest.param(b'{"Pod":{},"NodeNames":["h1",null]}', id="X28 a null"),
-    pytest.param(b'{"Pod":{},"NodeNames":["\xc3\x28"]}', id="bad UTF-8"),
-]
-
-
-@pytest.mark.parametrize("body", BAD)
+@pytest.mark.parametrize("body", BAD_BODIES)
 def test_bad_bodies_are_refused_and_harm_nothing(extender, body):
     connection = extender.connection()
     connection.request("POST", "/filter", body, {"Content-Type": "application/json"})

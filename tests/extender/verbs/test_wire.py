@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from extender.verbs import wire
+from tests.contract.bad_bodies import BAD_BODIES
 
 POD = {"metadata": {"name": "p", "namespace": "default"}}
 GO_NODE = b'{"metadata":{"name":"h1","uid":"u"},"spec":{"x":[1, 2.50]},"status":{}}'
@@ -30,29 +31,7 @@ def test_top_keys_in_any_case(keys):
     assert read({keys[0]: POD, keys[1]: ["a"], "nodes": None}).node_names == ["a"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(b"", id="X25: empty"),
-        pytest.param(b"[]", id="X25: a list"),
-        pytest.param(b"null", id="X25: null"),
-        pytest.param(b'"x"', id="X25: a string"),
-        pytest.param(b"7", id="X25: a number"),
-        pytest.param(b'{"Pod":{},"NodeNames":["a"', id="X25: cut short"),
-        pytest.param(b'{"Pod":{},"NodeNames":NaN}', id="X26: NaN"),
-        pytest.param(b'{"Pod":{},"NodeNames":["a"]} x', id="X26: trailing bytes"),
-        pytest.param(b'\xef\xbb\xbf{"Pod":{},"NodeNames":["a"]}', id="X26: byte order mark"),
-        pytest.param(b'{"Pod":{},"NodeNames":["\xff"]}', id="bad UTF-8"),
-        pytest.param(b'{"Pod":{},"X":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="X27: deep lists"),
-        pytest.param(b'{"a":' * 100_000 + b"1" + b"}" * 100_000, id="X27: deep objects"),
-        pytest.param(b'{"Pod":{},"NodeNames":"a"}', id="X28: names are a string"),
-        pytest.param(b'{"Pod":{},"NodeNames":[1]}', id="X28: a name is a number"),
-        pytest.param(b'{"Pod":{},"NodeNames":[null]}', id="X28: a name is null"),
-        pytest.param(b'{"Pod":{},"Nodes":{"items":{}}}', id="items are no list"),
-        pytest.param(b'{"Pod":7,"NodeNames":["a"]}', id="the pod is a number"),
-        pytest.param(b'{"Pod":{"metadata":{"labels":{"100%d":5}}},"NodeNames":["a"]}', id="a label is a number"),
-    ],
-)
+@pytest.mark.parametrize("body", BAD_BODIES)
 def test_malformed(body):
     with pytest.raises(wire.MalformedError) as caught:
         read(body)
