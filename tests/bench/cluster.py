@@ -1,20 +1,19 @@
 """What the throughput measurement puts into the real API server: bare nodes, health pods, pods to schedule."""
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import msgspec
 
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client, WatchStream
-from kube.errors import AlreadyExists, KubeError
-from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.errors import KubeError
 from tests.bench.processes import MeasurementError
+from tests.testbed.shared import bare
+from tests.testbed.shared.api import Api
 
 NAMESPACE = "bench"
 CONNECTIONS = 4
@@ -41,88 +40,38 @@ class _List(msgspec.Struct):
     items: list[_Object]
 
 
-def in_parallel(connection: Connection, work: Iterable[int], do: Callable[[Client, int], None]) -> None:
-    """Does every piece over CONNECTIONS connections; the first error ends it."""
-    local = threading.local()
-    clients: list[Client] = []
-
-    def one(piece: int) -> None:
-        if not hasattr(local, "client"):
-            local.client = Client(connection, user_agent="readygate-bench", deadline_s=30.0)
-            clients.append(local.client)
-        do(local.client, piece)
-
+def in_parallel(do: Callable[[int], object], count: int) -> None:
+    """Does it for 0, 1, ... over CONNECTIONS connections; the first error ends it."""
     with ThreadPoolExecutor(CONNECTIONS) as pool:
-        try:
-            for _ in pool.map(one, work):
-                pass
-        finally:
-            for client in clients:
-                client.close()
-
-
-def create(client: Client, path: str, document: dict[str, Any]) -> None:
-    """Creates it unless it is there already."""
-    try:
-        client.create(path, json.dumps(document).encode())
-    except AlreadyExists:
-        return
+        for _ in pool.map(do, range(count)):
+            pass
 
 
 def node_name(i: int) -> str:
     return f"bench-node-{i:04d}"
 
 
-def prepare(connection: Connection, nodes: int, progress: Callable[[str], None]) -> None:
+def prepare(api: Api, nodes: int, progress: Callable[[str], None]) -> None:
     """Namespaces with their service accounts, the nodes, one Ready health pod on each."""
-    client = Client(connection, user_agent="readygate-bench", deadline_s=30.0)
-    create(client, paths.namespaces(), {"metadata": {"name": NAMESPACE}})
+    api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for namespace in (NAMESPACE, contract.NAMESPACE):
         # The controller manager would make it in a moment; the admission of pods insists on it now.
-        create(client, f"{paths.namespace(namespace)}/serviceaccounts", {"metadata": {"name": "default"}})
-    progress(f"scheduler: creating {nodes} nodes")
-    in_parallel(connection, range(nodes), _create_node)
-    progress(f"scheduler: creating {nodes} health pods")
-    in_parallel(connection, range(nodes), _create_health_pod)
-    client.close()
+        api.create_unless_there(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
+    owner = {"metadata": {"name": contract.NAME_AGENT, "uid": DAEMON_SET_UID}}
+
+    def add_node(i: int) -> None:
+        labels = {"topology.kubernetes.io/zone": f"zone-{i % 3}"}
+        bare.add_node(api, node_name(i), cpu="32", memory="256Gi", pods="250", labels=labels)
+
+    def add_health_pod(i: int) -> None:
+        bare.HealthPod(api, node_name(i), owner=owner).create(ready=True)
+
+    for what, add in (("nodes", add_node), ("health pods", add_health_pod)):
+        progress(f"scheduler: creating {nodes} {what}")
+        in_parallel(add, nodes)
 
 
-def _create_node(client: Client, i: int) -> None:
-    sizes = {"cpu": "32", "memory": "256Gi", "pods": "250"}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": "2026-11-01T10:00:00Z"}
-    labels = {"kubernetes.io/hostname": node_name(i), "topology.kubernetes.io/zone": f"zone-{i % 3}"}
-    document = {
-        "metadata": {"name": node_name(i), "labels": labels},
-        "status": {"capacity": sizes, "allocatable": sizes, "conditions": [ready]},
-    }
-    create(client, paths.nodes(), document)
-
-
-def _create_health_pod(client: Client, i: int) -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": contract.NAME_AGENT, "uid": DAEMON_SET_UID}
-    name = f"{contract.NAME_AGENT}-{i:04d}"
-    document = {
-        "metadata": {
-            "name": name,
-            "labels": {contract.LABEL_NAME: contract.NAME_AGENT},
-            "ownerReferences": [{**owner, "controller": True}],
-        },
-        "spec": {
-            "nodeName": node_name(i),
-            "containers": [{"name": "agent", "image": "registry.example.com/readygate:bench"}],
-            "tolerations": [{"operator": "Exists"}],
-        },
-    }
-    create(client, paths.pods(contract.NAMESPACE), document)
-    conditions = [
-        {"type": kind, "status": "True"} for kind in (contract.CONDITION_READY, contract.CONDITION_CONTAINERS_READY)
-    ]
-    status = {"status": {"phase": "Running", "conditions": conditions}}
-    path = paths.pod_status(contract.NAMESPACE, name)
-    client.patch(path, json.dumps(status).encode(), content_type=STRATEGIC_MERGE_PATCH)
-
-
-def create_pods(connection: Connection, count: int) -> None:
+def create_pods(api: Api, count: int) -> None:
     """So many pods that want a node."""
     spec = {
         "containers": [
@@ -135,11 +84,11 @@ def create_pods(connection: Connection, count: int) -> None:
         "terminationGracePeriodSeconds": 0,
     }
 
-    def one(client: Client, i: int) -> None:
+    def create(i: int) -> None:
         document = {"metadata": {"name": f"web-{i:05d}", "labels": {"app": "web"}}, "spec": spec}
-        create(client, paths.pods(NAMESPACE), document)
+        api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", document)
 
-    in_parallel(connection, range(count), one)
+    in_parallel(create, count)
 
 
 def delete_pods(connection: Connection, *, limit_s: float = 60.0) -> None:

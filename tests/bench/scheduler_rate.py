@@ -43,7 +43,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
     progress("scheduler: starting the control plane")
     with Plane("bench", without_controllers=WITHOUT_CONTROLLERS, scheduler=False, progress=progress) as plane:
         connection = connect(str(plane.kubeconfig))
-        cluster.prepare(connection, NODES, progress)
+        cluster.prepare(plane.api, NODES, progress)
         api = service_account(plane.server, plane.kubeconfig_for_extender())
         go = arms.start_go(binary, api, name="go")
         with go.child:
@@ -91,7 +91,7 @@ def _rounds(
     for number in range(rounds):
         for name in order[number % len(order) :] + order[: number % len(order)]:
             arm = running[name]
-            cluster.create_pods(connection, PODS)
+            cluster.create_pods(plane.api, PODS)
             bindings = cluster.Bindings(connection)
             before_s = 0.0 if arm is None else arm.child.cpu_s()
             try:

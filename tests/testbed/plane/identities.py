@@ -48,8 +48,7 @@ def token_file(identities: Sequence[Identity]) -> tuple[str, dict[str, str]]:
 def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
     """Health pods of one namespace and kubelet Leases to read, nodes to read and to kick; nothing else."""
     for name in (namespace, contract.NAMESPACE_NODE_LEASE):
-        if not any(thing["metadata"]["name"] == name for thing in api.items("/api/v1/namespaces")):
-            api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": name}})
     read = ["get", "list", "watch"]
     lease = _rule("coordination.k8s.io", "leases", read)
     _role(api, contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER, EXTENDER, [lease])

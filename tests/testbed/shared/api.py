@@ -67,6 +67,13 @@ class Api:
     def create(self, path: str, body: Object) -> Object:
         return self.request("POST", path, body)
 
+    def create_unless_there(self, path: str, body: Object) -> None:
+        try:
+            self.create(path, body)
+        except ApiError as e:
+            if e.reason != "AlreadyExists":
+                raise
+
     def patch(self, path: str, body: Object) -> Object:
         """Strategic merge patch: lists of objects with a key (conditions, containers) are merged by it."""
         return self.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")

@@ -1,6 +1,6 @@
 """Nodes and pods that are API objects only: the scheduler and the extender see them, nobody runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kube import contract
 from tests.testbed.shared.api import Api, ApiError, Object, condition
@@ -9,12 +9,22 @@ HEALTH_POD_SUFFIX = "health"
 _TIME = "2026-01-01T00:00:00Z"
 
 
-def add_node(api: Api, name: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110") -> Object:
+def add_node(
+    api: Api,
+    name: str,
+    *,
+    cpu: str = "8",
+    memory: str = "32Gi",
+    pods: str = "110",
+    labels: Mapping[str, str] | None = None,
+) -> Object:
+    """labels: more of them."""
+    own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     resources = {"cpu": cpu, "memory": memory, "pods": pods}
     return api.create(
         "/api/v1/nodes",
         {
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+            "metadata": {"name": name, "labels": {**own, **(labels or {})}},
             "status": {
                 "capacity": resources,
                 "allocatable": resources,
