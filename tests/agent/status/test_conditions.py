@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import Condition, PodPhase, PodStatus
+from agent.model import Condition, ContainerStatus, Pod, PodPhase, PodStatus
 from agent.runtime.base import RuntimePod, Sandbox
 from agent.semantics import Semantics
 from agent.status import conditions
@@ -20,247 +20,168 @@ from tests.agent.status.builders import (
     words,
 )
 
+Words = tuple[str, str, str]  # status, reason, message
+Statuses = tuple[ContainerStatus, ...] | None  # None: not known
 TRUE = ("True", "", "")
 UNKNOWN = ("False", "UnknownContainerStatuses", "")
 COMPLETED = ("False", "PodCompleted", "")
 FAILED = ("False", "PodFailed", "")
+SUCCEEDED_PHASE, FAILED_PHASE = PodPhase.SUCCEEDED, PodPhase.FAILED
 
 
-def not_ready(message):
-    return ("False", "ContainersNotReady", message)
+def not_ready(*, unknown: str = "", unready: str = "") -> Words:
+    """By the names of containers."""
+    parts = {"unknown": unknown, "unready": unready}
+    said = [f"containers with {what} status: [{names}]" for what, names in parts.items() if names]
+    return ("False", "ContainersNotReady", ", ".join(said))
 
 
-def ready(name):
+def ready(name: str) -> ContainerStatus:
     return running(name, ready=True, started=True)
 
 
-TWO = make_pod("1234", "5678")
-SIDECARS = make_pod("regular", init=(sidecar("restartable-init-1"), sidecar("restartable-init-2")))
-ONE_SIDECAR = make_pod("regular", init=(sidecar("restartable-init-1"),))
+ONE = make_pod("a")
+TWO = make_pod("a", "b")
+ONE_SIDECAR = make_pod("app", init=(sidecar("s1"),))
+SIDECARS = make_pod("app", init=(sidecar("s1"), sidecar("s2")))
+NOT_THE_FIRST = not_ready(unknown="b", unready="a")
+
+
+def row(name: str, pod: Pod, statuses: Statuses, expected: Words, phase: PodPhase = PodPhase.RUNNING) -> object:
+    return pytest.param(pod, statuses, phase, expected, id=name)
+
 
 CONTAINERS_READY = [
-    pytest.param(make_pod(), None, PodPhase.RUNNING, UNKNOWN, id="K1 statuses not known"),
-    pytest.param(make_pod(), (), PodPhase.RUNNING, TRUE, id="K2 nothing in the spec"),
-    pytest.param(
-        make_pod("1234"), (), PodPhase.RUNNING, not_ready("containers with unknown status: [1234]"), id="K3 no status"
-    ),
-    pytest.param(TWO, (ready("1234"), ready("5678")), PodPhase.RUNNING, TRUE, id="K4 both ready"),
-    pytest.param(
-        TWO,
-        (ready("1234"),),
-        PodPhase.RUNNING,
-        not_ready("containers with unknown status: [5678]"),
-        id="K5 one without status",
-    ),
-    pytest.param(
-        TWO,
-        (ready("1234"), running("5678")),
-        PodPhase.RUNNING,
-        not_ready("containers with unready status: [5678]"),
-        id="K6 one not ready",
-    ),
-    pytest.param(make_pod("1234"), (running("1234"),), PodPhase.SUCCEEDED, COMPLETED, id="K7 succeeded"),
-    pytest.param(
-        ONE_SIDECAR,
-        (ready("regular"),),
-        PodPhase.RUNNING,
-        not_ready("containers with unknown status: [restartable-init-1]"),
-        id="K8 sidecar without status",
-    ),
-    pytest.param(
-        SIDECARS,
-        (ready("restartable-init-1"), ready("restartable-init-2"), ready("regular")),
-        PodPhase.RUNNING,
-        TRUE,
-        id="K9 two sidecars and the app ready",
-    ),
-    pytest.param(
-        SIDECARS,
-        (ready("restartable-init-1"), ready("regular")),
-        PodPhase.RUNNING,
-        not_ready("containers with unknown status: [restartable-init-2]"),
-        id="K10 second sidecar without status",
-    ),
-    pytest.param(
-        SIDECARS,
-        (ready("restartable-init-1"), running("restartable-init-2"), ready("regular")),
-        PodPhase.RUNNING,
-        not_ready("containers with unready status: [restartable-init-2]"),
-        id="K11 second sidecar not ready",
-    ),
-    pytest.param(
-        TWO,
-        (running("1234"),),
-        PodPhase.RUNNING,
-        not_ready("containers with unknown status: [5678], containers with unready status: [1234]"),
-        id="K12 unknown comes before unready",
-    ),
-    pytest.param(make_pod("1234"), (ready("1234"),), PodPhase.FAILED, FAILED, id="K13 failed with all ready"),
-    pytest.param(
-        TWO,
-        (running("1234"),),
-        PodPhase.SUCCEEDED,
-        not_ready("containers with unknown status: [5678], containers with unready status: [1234]"),
-        id="K14 succeeded with one unknown",
-    ),
-    pytest.param(make_pod("1234"), None, PodPhase.FAILED, UNKNOWN, id="K15 failed with statuses not known"),
-    pytest.param(
-        make_pod("1234", init=("init",)), (ready("1234"),), PodPhase.RUNNING, TRUE, id="regular init never counts"
-    ),
+    row("K1 statuses not known", make_pod(), None, UNKNOWN),
+    row("K2 nothing in the spec", make_pod(), (), TRUE),
+    row("K3 no status", ONE, (), not_ready(unknown="a")),
+    row("K4 both ready", TWO, (ready("a"), ready("b")), TRUE),
+    row("K5 one without status", TWO, (ready("a"),), not_ready(unknown="b")),
+    row("K6 one not ready", TWO, (ready("a"), running("b")), not_ready(unready="b")),
+    row("K7 succeeded", ONE, (running("a"),), COMPLETED, SUCCEEDED_PHASE),
+    row("K8 sidecar without status", ONE_SIDECAR, (ready("app"),), not_ready(unknown="s1")),
+    row("K9 two sidecars and the app ready", SIDECARS, (ready("s1"), ready("s2"), ready("app")), TRUE),
+    row("K10 second sidecar without status", SIDECARS, (ready("s1"), ready("app")), not_ready(unknown="s2")),
+    row("K11 second not ready", SIDECARS, (ready("s1"), running("s2"), ready("app")), not_ready(unready="s2")),
+    row("K12 unknown comes before unready", TWO, (running("a"),), NOT_THE_FIRST),
+    row("K13 failed with all ready", ONE, (ready("a"),), FAILED, FAILED_PHASE),
+    row("K14 succeeded with one unknown", TWO, (running("a"),), NOT_THE_FIRST, SUCCEEDED_PHASE),
+    row("K15 failed with statuses not known", ONE, None, UNKNOWN, FAILED_PHASE),
+    row("regular init never counts", make_pod("a", init=("init",)), (ready("a"),), TRUE),
 ]
 
 
 @pytest.mark.parametrize(("pod", "statuses", "phase", "expected"), CONTAINERS_READY)
-def test_containers_ready(pod, statuses, phase, expected):
+def test_containers_ready(pod: Pod, statuses: Statuses, phase: PodPhase, expected: Words) -> None:
     assert expected == words(conditions.containers_ready_condition(pod, None, statuses, phase))
 
 
 @pytest.mark.parametrize(("pod", "statuses", "phase", "expected"), CONTAINERS_READY)
-def test_ready_follows_containers_ready_without_gates(pod, statuses, phase, expected):
+def test_ready_follows_containers_ready_without_gates(
+    pod: Pod, statuses: Statuses, phase: PodPhase, expected: Words
+) -> None:
     """Rows Y1-Y7 are K1-K7 under the type Ready."""
     made = conditions.ready_condition(pod, None, (), statuses, phase)
     assert ("Ready", *expected) == (made.type, *words(made))
 
 
-def absent(gate):
-    return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+def gates_not_ready(*, absent: str = "", bad: str = "", status: str = "False") -> Words:
+    """The gates absent and the gates that are not True, as the pod's own text has them."""
+    said = []
+    if absent:
+        said.append(f'corresponding condition of pod readiness gate "{absent}" does not exist.')
+    if bad:
+        said.append(f'the status of pod readiness gate "{bad}" is not "True", but {status}')
+    return ("False", "ReadinessGatesNotReady", ", ".join(said))
 
 
-def not_true(gate, status="False"):
-    return f'the status of pod readiness gate "{gate}" is not "True", but {status}'
-
-
-def gates_not_ready(*messages):
-    return ("False", "ReadinessGatesNotReady", ", ".join(messages))
+FIRST, SECOND = condition("g1"), condition("g2")
+FIRST_FALSE, SECOND_FALSE = condition("g1", "False"), condition("g2", "False")
+SECOND_UNKNOWN = condition("g2", "Unknown")
+BOTH_BAD = gates_not_ready(absent="g1", bad="g2", status="Unknown")
 
 
 @pytest.mark.parametrize(
     ("gates", "given", "statuses", "expected"),
     [
-        pytest.param(["gate1"], [], (), gates_not_ready(absent("gate1")), id="Y8 gate absent"),
-        pytest.param(["gate1"], [condition("gate1", "False")], (), gates_not_ready(not_true("gate1")), id="Y9 False"),
-        pytest.param(["gate1"], [condition("gate1")], (), TRUE, id="Y10 True"),
-        pytest.param(
-            ["gate1", "gate2"], [condition("gate1")], (), gates_not_ready(absent("gate2")), id="Y11 second absent"
-        ),
-        pytest.param(
-            ["gate1", "gate2"],
-            [condition("gate1"), condition("gate2", "False")],
-            (),
-            gates_not_ready(not_true("gate2")),
-            id="Y12 second False",
-        ),
-        pytest.param(["gate1", "gate2"], [condition("gate1"), condition("gate2")], (), TRUE, id="Y13 both True"),
-        pytest.param(
-            ["gate1"],
-            [condition("gate1")],
-            (running("1234"),),
-            not_ready("containers with unready status: [1234]"),
-            id="Y14 gate True, container not ready",
-        ),
-        pytest.param(
-            ["gate1", "gate2"],
-            [condition("gate2", "Unknown")],
-            (),
-            gates_not_ready(absent("gate1"), not_true("gate2", "Unknown")),
-            id="Y15 both bad, in spec order",
-        ),
+        pytest.param(["g1"], [], (), gates_not_ready(absent="g1"), id="Y8 gate absent"),
+        pytest.param(["g1"], [FIRST_FALSE], (), gates_not_ready(bad="g1"), id="Y9 False"),
+        pytest.param(["g1"], [FIRST], (), TRUE, id="Y10 True"),
+        pytest.param(["g1", "g2"], [FIRST], (), gates_not_ready(absent="g2"), id="Y11 second absent"),
+        pytest.param(["g1", "g2"], [FIRST, SECOND_FALSE], (), gates_not_ready(bad="g2"), id="Y12 second False"),
+        pytest.param(["g1", "g2"], [FIRST, SECOND], (), TRUE, id="Y13 both True"),
+        pytest.param(["g1"], [FIRST], (running("a"),), not_ready(unready="a"), id="Y14 gate True, container not ready"),
+        pytest.param(["g1", "g2"], [SECOND_UNKNOWN], (), BOTH_BAD, id="Y15 both bad, in spec order"),
     ],
 )
-def test_ready_with_gates(gates, given, statuses, expected):
+def test_ready_with_gates(
+    gates: list[str], given: list[Condition], statuses: tuple[ContainerStatus, ...], expected: Words
+) -> None:
     pod = make_pod(*(s.name for s in statuses), readiness_gates=tuple(gates))
     assert expected == words(conditions.ready_condition(pod, None, given, statuses, PodPhase.RUNNING))
 
 
 WAS_INITIALIZED = make_status(conditions=(condition("Initialized"),))
-NOT_INITIALIZED = "ContainersNotInitialized"
+WAS_NOT = make_status(conditions=(condition("Initialized", "False"),))
+NOT_INITIALIZED = ("False", "ContainersNotInitialized")
+INITIALIZED = ("True", "")
+GATE_OFF = Semantics(restart_all_containers_on_container_exits=False)
+
+
+def init_row(
+    name: str,
+    pod: Pod,
+    statuses: Statuses,
+    expected: tuple[str, str],
+    *,
+    phase: str = "Running",
+    old: PodStatus | None = None,
+    semantics: Semantics | None = None,
+) -> object:
+    on = Semantics(restart_all_containers_on_container_exits=True)
+    return pytest.param(pod, statuses, PodPhase(phase), old, semantics or on, expected, id=name)
+
+
+INIT = make_pod(init=("a",))
+INITS = make_pod(init=("a", "b"))
+WITH_APP = make_pod("app", init=("a",))
+SIDECAR = make_pod("app", init=(sidecar("s"),))
+STARTED, NOT_STARTED = running("s", started=True), running("s", started=False)
 
 
 @pytest.mark.parametrize(
-    ("init", "app", "statuses", "phase", "old", "gate", "expected"),
+    ("pod", "statuses", "phase", "old", "semantics", "expected"),
     [
-        pytest.param(["a", "b"], [], None, "Running", None, True, UNKNOWN[:2], id="I1 not known, two init"),
-        pytest.param([], [], (), "Running", None, True, ("True", ""), id="I2 no init"),
-        pytest.param([], [], None, "Running", None, True, ("True", ""), id="no init, statuses not known"),
-        pytest.param(["a"], [], (), "Running", None, True, ("False", NOT_INITIALIZED), id="I3 no status"),
-        pytest.param(["a", "b"], [], (ready("a"), ready("b")), "Running", None, True, ("True", ""), id="I4 both ready"),
-        pytest.param(
-            ["a", "b"], [], (ready("a"),), "Running", None, True, ("False", NOT_INITIALIZED), id="I5 one missing"
-        ),
-        pytest.param(
-            ["a", "b"],
-            [],
-            (ready("a"), running("b")),
-            "Running",
-            None,
-            True,
-            ("False", NOT_INITIALIZED),
-            id="I6 one unready",
-        ),
-        pytest.param(["a"], [], (running("a"),), "Succeeded", None, True, ("True", "PodCompleted"), id="I7 succeeded"),
-        pytest.param(
-            [sidecar("s")],
-            ["app"],
-            (running("s", started=False), waiting("app")),
-            "Pending",
-            None,
-            True,
-            ("False", NOT_INITIALIZED),
-            id="I8 sidecar not started",
-        ),
-        pytest.param(
-            [sidecar("s")],
-            ["app"],
-            (running("s", started=True), waiting("app")),
-            "Pending",
-            None,
-            True,
-            ("True", ""),
-            id="I9 sidecar started",
-        ),
-        pytest.param(
-            [sidecar("s")],
-            ["app"],
-            (running("s", started=False), running("app")),
-            "Running",
-            None,
-            True,
-            ("True", ""),
-            id="I10 sidecar not started, but the app runs",
-        ),
-        pytest.param(
-            ["a"],
-            ["app"],
-            (waiting("a"), exited("app")),
-            "Running",
-            None,
-            True,
-            ("True", ""),
-            id="I11 init waits, but the app has ended",
-        ),
-        pytest.param(["a"], [], (), "Running", WAS_INITIALIZED, True, ("True", ""), id="I12 once initialized, gate on"),
-        pytest.param(["a"], [], (), "Running", WAS_INITIALIZED, False, ("False", NOT_INITIALIZED), id="I13 gate off"),
-        pytest.param(
-            ["a"],
-            [],
-            (),
-            "Running",
-            make_status(conditions=(condition("Initialized", "False"),)),
-            True,
-            ("False", NOT_INITIALIZED),
-            id="I13 was not initialized",
-        ),
+        init_row("I1 not known, two init", INITS, None, UNKNOWN[:2]),
+        init_row("I2 no init", make_pod(), (), INITIALIZED),
+        init_row("no init, statuses not known", make_pod(), None, INITIALIZED),
+        init_row("I3 no status", INIT, (), NOT_INITIALIZED),
+        init_row("I4 both ready", INITS, (ready("a"), ready("b")), INITIALIZED),
+        init_row("I5 one missing", INITS, (ready("a"),), NOT_INITIALIZED),
+        init_row("I6 one unready", INITS, (ready("a"), running("b")), NOT_INITIALIZED),
+        init_row("I7 succeeded", INIT, (running("a"),), ("True", "PodCompleted"), phase="Succeeded"),
+        init_row("I8 not started", SIDECAR, (NOT_STARTED, waiting("app")), NOT_INITIALIZED, phase="Pending"),
+        init_row("I9 sidecar started", SIDECAR, (STARTED, waiting("app")), INITIALIZED, phase="Pending"),
+        init_row("I10 sidecar not started, but the app runs", SIDECAR, (NOT_STARTED, running("app")), INITIALIZED),
+        init_row("I11 init waits, but the app has ended", WITH_APP, (waiting("a"), exited("app")), INITIALIZED),
+        init_row("I12 once initialized, gate on", INIT, (), INITIALIZED, old=WAS_INITIALIZED),
+        init_row("I13 gate off", INIT, (), NOT_INITIALIZED, old=WAS_INITIALIZED, semantics=GATE_OFF),
+        init_row("I13 was not initialized", INIT, (), NOT_INITIALIZED, old=WAS_NOT),
     ],
 )
-def test_initialized(init, app, statuses, phase, old, gate, expected):
-    pod = make_pod(*app, init=init)
-    made = conditions.initialized_condition(
-        pod, old, statuses, PodPhase(phase), Semantics(restart_all_containers_on_container_exits=gate)
-    )
+def test_initialized(
+    pod: Pod,
+    statuses: Statuses,
+    phase: PodPhase,
+    old: PodStatus | None,
+    semantics: Semantics,
+    expected: tuple[str, str],
+) -> None:
+    made = conditions.initialized_condition(pod, old, statuses, phase, semantics)
     assert expected == words(made)[:2]
 
 
-def test_initialized_names_unknown_and_incomplete_containers():
+def test_initialized_names_unknown_and_incomplete_containers() -> None:
     made = conditions.initialized_condition(
         make_pod(init=("a", "b")), None, (running("b"),), PodPhase.PENDING, Semantics()
     )
@@ -281,7 +202,7 @@ def test_initialized_names_unknown_and_incomplete_containers():
         pytest.param((Sandbox(True, "10.0.0.1"), Sandbox(False, "")), False, True, id="the newest counts"),
     ],
 )
-def test_ready_to_start_containers(sandboxes, host_network, expected):
+def test_ready_to_start_containers(sandboxes: tuple[Sandbox, ...], host_network: bool, expected: bool) -> None:
     pod = make_pod(host_network=host_network)
     usable = sandbox_usable(pod, RuntimePod("uid-1", sandboxes))
     made = conditions.ready_to_start_condition(pod, None, sandbox_usable=usable)
@@ -295,7 +216,7 @@ def test_ready_to_start_containers(sandboxes, host_network, expected):
         pytest.param(PodStatus(), 7, id="the generation of the pod"),
     ],
 )
-def test_observed_generation_of_a_condition(old, expected):
+def test_observed_generation_of_a_condition(old: PodStatus | None, expected: int) -> None:
     pod = make_pod("a", generation=7)
     made = [
         conditions.containers_ready_condition(pod, old, (), PodPhase.RUNNING),
@@ -324,7 +245,7 @@ def test_observed_generation_of_a_condition(old, expected):
         ("readygate.dev/NodeHealthy", "foreign"),
     ],
 )
-def test_s97_who_owns_a_condition(kind, expected):
+def test_s97_who_owns_a_condition(kind: str, expected: str) -> None:
     owned, shared = conditions.is_owned(kind), conditions.is_shared(kind)
     assert expected == ("owned" if owned else "shared" if shared else "foreign")
 
