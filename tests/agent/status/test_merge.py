@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.model import (
+    Condition,
     ContainerRunning,
     ContainerStatus,
     ContainerTerminated,
@@ -28,7 +29,7 @@ POD = make_pod("c1")
 READY = (condition("Ready"), condition("ContainersReady"))
 
 
-def test_s21_the_order_of_containers_does_not_matter():
+def test_s21_the_order_of_containers_does_not_matter() -> None:
     statuses = [ContainerStatus(name=f"container{i}") for i in range(10)]
     expected = merge.normalized(POD, make_status(container_statuses=tuple(statuses)))
     for seed in range(10):
@@ -37,53 +38,43 @@ def test_s21_the_order_of_containers_does_not_matter():
         assert merge.equal_for_kubelet(expected, made)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param(
-            make_status(conditions=(condition("foreign"),)),
-            make_status(conditions=(condition("foreign", "False"),)),
-            True,
-            id="S22 foreign condition differs",
-        ),
-        pytest.param(
-            make_status(extra={"resourceClaimStatuses": b"[]"}), make_status(), True, id="S22 S91 fields not ours"
-        ),
-        pytest.param(
-            make_status(conditions=(condition("Ready", last_transition_time=NOW, observed_generation=1),)),
-            make_status(conditions=(condition("Ready", last_transition_time=NOW + 9, observed_generation=2),)),
-            True,
-            id="time and generation of a condition do not count",
-        ),
-        pytest.param(
-            make_status(conditions=(condition("Ready"),)),
-            make_status(conditions=(condition("Ready", message="m"),)),
-            False,
-            id="a message counts",
-        ),
-        pytest.param(
-            make_status(conditions=(condition("DisruptionTarget"),)), make_status(), False, id="a shared one counts"
-        ),
-        pytest.param(
-            make_status(conditions=READY),
-            make_status(conditions=READY[:1]),
-            False,
-            id="S89 an owned condition that vanished counts",
-        ),
-        pytest.param(
-            make_status(container_statuses=None), make_status(container_statuses=()), True, id="no list is an empty one"
-        ),
-        pytest.param(
-            make_status(observed_generation=1), make_status(observed_generation=2), False, id="generation of the status"
-        ),
-        pytest.param(make_status(phase="Running"), make_status(phase=PodPhase.RUNNING), True, id="a phase is its word"),
-    ],
-)
-def test_equality(old, new, expected):
-    assert expected is merge.equal_for_kubelet(old, new)
+def conditions(*given: Condition) -> PodStatus:
+    return make_status(conditions=given)
 
 
-def test_s23_termination_messages_share_twelve_kibibytes():
+EARLY = condition("Ready", last_transition_time=NOW, observed_generation=1)
+LATE = condition("Ready", last_transition_time=NOW + 9, observed_generation=2)
+SAYS_MORE = condition("Ready", message="m")
+CLAIMS = make_status(extra={"resourceClaimStatuses": b"[]"})
+NO_LIST, EMPTY_LIST = make_status(container_statuses=None), make_status(container_statuses=())
+WORD, PHASE = make_status(phase="Running"), make_status(phase=PodPhase.RUNNING)
+FIRST, SECOND = make_status(observed_generation=1), make_status(observed_generation=2)
+ALIKE = [
+    pytest.param(conditions(condition("mine")), conditions(condition("mine", "False")), id="S22 foreign one differs"),
+    pytest.param(CLAIMS, make_status(), id="S22 S91 fields not ours"),
+    pytest.param(conditions(EARLY), conditions(LATE), id="time and generation of a condition do not count"),
+    pytest.param(NO_LIST, EMPTY_LIST, id="no list is an empty one"),
+    pytest.param(WORD, PHASE, id="a phase is its word"),
+]
+UNLIKE = [
+    pytest.param(conditions(condition("Ready")), conditions(SAYS_MORE), id="a message counts"),
+    pytest.param(conditions(condition("DisruptionTarget")), make_status(), id="a shared one counts"),
+    pytest.param(conditions(*READY), conditions(*READY[:1]), id="S89 an owned condition that vanished counts"),
+    pytest.param(FIRST, SECOND, id="generation of the status"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), ALIKE)
+def test_statuses_the_kubelet_takes_for_equal(old: PodStatus, new: PodStatus) -> None:
+    assert merge.equal_for_kubelet(old, new) is True
+
+
+@pytest.mark.parametrize(("old", "new"), UNLIKE)
+def test_statuses_the_kubelet_tells_apart(old: PodStatus, new: PodStatus) -> None:
+    assert merge.equal_for_kubelet(old, new) is False
+
+
+def test_s23_termination_messages_share_twelve_kibibytes() -> None:
     containers = [f"container{i:02}" for i in range(48)]
     statuses = tuple(
         replace(exited(name), state=ContainerTerminated(0, message="x" * length))
@@ -96,19 +87,19 @@ def test_s23_termination_messages_share_twelve_kibibytes():
     assert sum(lengths) <= merge.TERMINATION_MESSAGES_BYTES
 
 
-def test_s90_three_containers_leave_4096_bytes_each():
+def test_s90_three_containers_leave_4096_bytes_each() -> None:
     status = replace(exited("a"), state=ContainerTerminated(1, message="x" * 5000))
     made = merge.normalized(make_pod("a", "b", "c"), make_status(container_statuses=(status,)))
     assert len(made.container_statuses[0].state.message) == 4096
 
 
-def test_a_cut_message_stays_text():
+def test_a_cut_message_stays_text() -> None:
     status = replace(exited("a"), state=ContainerTerminated(1, message="ä" * 5000))
     made = merge.normalized(make_pod("a", "b", "c", "d", "e"), make_status(container_statuses=(status,)))
     assert made.container_statuses[0].state.message == "ä" * (12288 // 5 // 2)
 
 
-def test_s24_all_times_are_whole_seconds():
+def test_s24_all_times_are_whole_seconds() -> None:
     ended = ContainerTerminated(0, started_at=NOW + 0.1, finished_at=NOW + 0.2)
     container = ContainerStatus("c1", state=ContainerRunning(NOW + 0.3), last_state=ended)
     whole = ContainerStatus(
@@ -129,7 +120,7 @@ def test_s24_all_times_are_whole_seconds():
     assert expected == merge.normalized(POD, status)
 
 
-def test_init_statuses_follow_the_spec_and_app_statuses_their_names():
+def test_init_statuses_follow_the_spec_and_app_statuses_their_names() -> None:
     pod = make_pod("z", "a", init=("second", "first"))
     status = make_status(
         container_statuses=(running("z"), running("a")), init_container_statuses=(exited("first"), exited("second"))
@@ -139,21 +130,21 @@ def test_init_statuses_follow_the_spec_and_app_statuses_their_names():
     assert [s.name for s in made.init_container_statuses] == ["second", "first"]
 
 
+IS, WAS = condition("Ready"), condition("Ready", last_transition_time=1.0)
+WAS_FALSE = condition("Ready", "False", last_transition_time=1.0)
+
+
 @pytest.mark.parametrize(
     ("new", "old", "expected"),
     [
         pytest.param([], [], None, id="S67 no condition"),
-        pytest.param([condition("Ready")], [], NOW, id="S68 no old one"),
-        pytest.param(
-            [condition("Ready")], [condition("Ready", "False", last_transition_time=1.0)], NOW, id="S69 changed"
-        ),
-        pytest.param([condition("Ready")], [condition("Ready", last_transition_time=1.0)], 1.0, id="S70 same"),
+        pytest.param([IS], [], NOW, id="S68 no old one"),
+        pytest.param([IS], [WAS_FALSE], NOW, id="S69 changed"),
+        pytest.param([IS], [WAS], 1.0, id="S70 same"),
     ],
 )
-def test_transition_time(new, old, expected):
-    made = merge.with_transition_time(
-        make_status(conditions=tuple(new)), make_status(conditions=tuple(old)), "Ready", NOW
-    )
+def test_transition_time(new: list[Condition], old: list[Condition], expected: float | None) -> None:
+    made = merge.with_transition_time(conditions(*new), conditions(*old), "Ready", NOW)
     found = find_condition(made.conditions, "Ready")
     assert expected == (found and found.last_transition_time)
 
@@ -166,131 +157,76 @@ def test_transition_time(new, old, expected):
         pytest.param(PodStatus(), PodStatus(start_time=2.0), 2.0, id="the new one if there was none"),
     ],
 )
-def test_start_time(old, new, expected):
+def test_start_time(old: PodStatus, new: PodStatus, expected: float) -> None:
     assert expected == merge.settled(POD, old, new, NOW).start_time
 
 
-def test_observed_generation_never_goes_down():
+def test_observed_generation_never_goes_down() -> None:
     made = merge.settled(POD, PodStatus(observed_generation=5), PodStatus(observed_generation=3), NOW)
     assert made.observed_generation == 5
 
 
 # --- what is written ---
 
-BASE = make_status(phase=PodPhase.RUNNING, conditions=READY)
-FALSE = "False"
+Words = tuple[str, str, str]  # status, reason, message
 
 
-def target(reason, status="True"):
-    return condition("DisruptionTarget", status, reason)
+def target(reason: str) -> Condition:
+    return condition("DisruptionTarget", "True", reason)
 
 
-def failed(*conditions, reason="", message=""):
-    return make_status(phase=PodPhase.FAILED, conditions=conditions, reason=reason, message=message)
+def base(*more: Condition) -> PodStatus:
+    """Running and ready, with more conditions."""
+    return make_status(phase=PodPhase.RUNNING, conditions=(*READY, *more))
 
 
-POD_FAILED = {"Ready": (FALSE, "PodFailed", ""), "ContainersReady": (FALSE, "PodFailed", "")}
-ALL_READY = {"Ready": ("True", "", ""), "ContainersReady": ("True", "", "")}
-EVICTED = target("EvictedByEvictionAPI")
-BY_KUBELET = target("TerminationByKubelet")
+def failed(*given: Condition, reason: str = "", message: str = "") -> PodStatus:
+    return make_status(phase=PodPhase.FAILED, conditions=given, reason=reason, message=message)
+
+
+def row(
+    name: str,
+    old: PodStatus,
+    new: PodStatus,
+    phase: str = "Running",
+    *,
+    could_run: bool = False,
+    ready: Words = ("True", "", ""),
+    **others: Words,
+) -> object:
+    """What is written: the phase, Ready, and others. ContainersReady is as Ready but where it is said."""
+    return pytest.param(old, new, could_run, phase, {"ContainersReady": ready, "Ready": ready, **others}, id=name)
+
+
+BASE = base()
+EVICTED, BY_KUBELET = target("EvictedByEvictionAPI"), target("TerminationByKubelet")
+MINE, MINE_FALSE = condition("mine"), condition("mine", "False")
+NOT_READY = replace(BASE, conditions=(condition("Ready", "False"), condition("ContainersReady")))
+ENDED, EVICTION = failed(*READY, BY_KUBELET), failed(*READY, reason="Evicted", message="Was Evicted")
+FAILED = ("False", "PodFailed", "")
+TRUE, FALSE = ("True", "", ""), ("False", "", "")
+BY_API, OURS = {"DisruptionTarget": words(EVICTED)}, {"DisruptionTarget": words(BY_KUBELET)}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "could_run", "phase", "expected"),
     [
-        pytest.param(BASE, BASE, False, "Running", ALL_READY, id="S71 no change"),
-        pytest.param(
-            BASE,
-            failed(*READY, BY_KUBELET),
-            False,
-            "Failed",
-            {**POD_FAILED, "DisruptionTarget": words(BY_KUBELET)},
-            id="S72 failed with DisruptionTarget, nothing runs",
-        ),
-        pytest.param(BASE, failed(*READY, BY_KUBELET), True, "Running", ALL_READY, id="S73 the same, could run"),
-        pytest.param(
-            replace(BASE, conditions=(*READY, BY_KUBELET)),
-            BASE,
-            False,
-            "Running",
-            {**ALL_READY, "DisruptionTarget": words(BY_KUBELET)},
-            id="S74 the old DisruptionTarget is kept",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, EVICTED)),
-            failed(*READY, BY_KUBELET),
-            False,
-            "Failed",
-            {**POD_FAILED, "DisruptionTarget": words(BY_KUBELET)},
-            id="S75 overridden when it fails",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, EVICTED)),
-            replace(BASE, conditions=(*READY, BY_KUBELET)),
-            False,
-            "Running",
-            {**ALL_READY, "DisruptionTarget": words(EVICTED)},
-            id="S76 not overridden while it runs",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, EVICTED)),
-            failed(*READY, BY_KUBELET),
-            True,
-            "Running",
-            {**ALL_READY, "DisruptionTarget": words(EVICTED)},
-            id="S77 not overridden while it could run",
-        ),
-        pytest.param(
-            BASE,
-            replace(BASE, conditions=(condition("Ready", FALSE), condition("ContainersReady"))),
-            False,
-            "Running",
-            {**ALL_READY, "Ready": (FALSE, "", "")},
-            id="S78 Ready turns False",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, condition("mine"))),
-            BASE,
-            False,
-            "Running",
-            {**ALL_READY, "mine": ("True", "", "")},
-            id="S79 foreign condition kept",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, condition("mine"))),
-            replace(BASE, conditions=(condition("Ready", FALSE), condition("ContainersReady"))),
-            False,
-            "Running",
-            {**ALL_READY, "Ready": (FALSE, "", ""), "mine": ("True", "", "")},
-            id="S80 foreign kept and Ready changed",
-        ),
-        pytest.param(
-            replace(BASE, conditions=(*READY, condition("mine"))),
-            replace(BASE, conditions=(*READY, condition("mine", FALSE))),
-            False,
-            "Running",
-            {**ALL_READY, "mine": ("True", "", "")},
-            id="S81 the API's foreign condition wins",
-        ),
-        pytest.param(
-            BASE,
-            failed(*READY, reason="Evicted", message="Was Evicted"),
-            False,
-            "Failed",
-            POD_FAILED,
-            id="S82 evicted, nothing runs",
-        ),
-        pytest.param(
-            BASE,
-            failed(*READY, reason="Evicted", message="Was Evicted"),
-            True,
-            "Running",
-            ALL_READY,
-            id="S83 could run",
-        ),
+        row("S71 no change", BASE, BASE),
+        row("S72 failed with DisruptionTarget, nothing runs", BASE, ENDED, "Failed", ready=FAILED, **OURS),
+        row("S73 the same, could run", BASE, ENDED, could_run=True),
+        row("S74 the old DisruptionTarget is kept", base(BY_KUBELET), BASE, **OURS),
+        row("S75 overridden when it fails", base(EVICTED), ENDED, "Failed", ready=FAILED, **OURS),
+        row("S76 not overridden while it runs", base(EVICTED), base(BY_KUBELET), **BY_API),
+        row("S77 not overridden while it could run", base(EVICTED), ENDED, could_run=True, **BY_API),
+        row("S78 Ready turns False", BASE, NOT_READY, ready=FALSE, ContainersReady=TRUE),
+        row("S79 foreign condition kept", base(MINE), BASE, mine=TRUE),
+        row("S80 foreign kept and Ready changed", base(MINE), NOT_READY, ready=FALSE, ContainersReady=TRUE, mine=TRUE),
+        row("S81 the API's foreign condition wins", base(MINE), base(MINE_FALSE), mine=TRUE),
+        row("S82 evicted, nothing runs", BASE, EVICTION, "Failed", ready=FAILED),
+        row("S83 could run", BASE, EVICTION, could_run=True),
     ],
 )
-def test_merge(old, new, could_run, phase, expected):
+def test_merge(old: PodStatus, new: PodStatus, could_run: bool, phase: str, expected: dict[str, Words]) -> None:
     made = merge.merged(POD, old, new, could_run=could_run, wall=NOW)
     assert (phase, expected) == (made.phase, {c.type: words(c) for c in made.conditions})
 
@@ -302,19 +238,19 @@ def test_merge(old, new, could_run, phase, expected):
         pytest.param(True, ("Old", "old"), id="S83 old words"),
     ],
 )
-def test_reason_and_message_follow_the_phase(could_run, expected):
+def test_reason_and_message_follow_the_phase(could_run: bool, expected: tuple[str, str]) -> None:
     old = replace(BASE, reason="Old", message="old")
     made = merge.merged(POD, old, failed(reason="Evicted", message="new"), could_run=could_run, wall=NOW)
     assert expected == (made.reason, made.message)
 
 
-def test_fields_that_are_not_ours_come_from_the_api():
+def test_fields_that_are_not_ours_come_from_the_api() -> None:
     old = replace(BASE, extra={"resourceClaimStatuses": b'[{"name":"a"}]'})
     new = replace(BASE, extra={"resourceClaimStatuses": b"[]"})
     assert old.extra == merge.merged(POD, old, new, could_run=False, wall=NOW).extra
 
 
-def test_foreign_conditions_come_first():
+def test_foreign_conditions_come_first() -> None:
     old = replace(BASE, conditions=(*READY, condition("mine")))
     made = merge.merged(POD, old, BASE, could_run=False, wall=NOW)
     assert [c.type for c in made.conditions] == ["mine", "Ready", "ContainersReady"]
