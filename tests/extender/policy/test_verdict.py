@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.policy.verdict import OPEN, REASONS, Memory, judge
+from extender.policy.verdict import OPEN, REASONS, HealthPod, Memory, judge
 from kube.contract import (
     CLOSED_NO_HEALTH_POD,
     CLOSED_NODE_LOST,
@@ -24,51 +24,46 @@ def reason(node, pods, *, memory=None, lost=False, now=100.0):
     return verdict.reason
 
 
+def pod(ready: str = "True", **more: str | bool) -> HealthPod:
+    return health_pod(ready=ready, **more)
+
+
+def gated(**more: str) -> HealthPod:
+    """Ready False while its containers are ready: somebody else wrote it, or a gate is missing."""
+    return pod("False", containers_ready="True", **more)
+
+
+WAITS_FOR_A_GATE = gated(ready_reason="ReadinessGatesNotReady")
+UNKNOWN_POD, NEWER_BAD_POD = pod("Unknown", name="a"), pod("False", name="b", created=LATER)
+
+
+def row(name: str, expected: str, *pods: HealthPod) -> object:
+    return pytest.param(pods, expected, id=name)
+
+
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        pytest.param([health_pod()], OPEN, id="a Ready pod opens"),
-        pytest.param([health_pod(node_healthy="True")], OPEN, id="Ready and our condition True open"),
-        pytest.param([health_pod(ready="False")], CLOSED_NOT_READY, id="Ready False closes"),
-        pytest.param([health_pod(ready="")], CLOSED_NOT_READY, id="a pod without conditions is not ready"),
-        pytest.param([health_pod(ready="Unknown")], CLOSED_UNKNOWN, id="Ready Unknown is unknown"),
-        pytest.param([health_pod(node_healthy="False")], CLOSED_UNHEALTHY, id="Ready may lag our condition"),
-        pytest.param(
-            [health_pod(ready="False", containers_ready="True", node_healthy="False")],
-            CLOSED_UNHEALTHY,
-            id="our condition explains Ready False",
-        ),
-        pytest.param([health_pod(node_healthy="Unknown")], CLOSED_UNKNOWN, id="our condition Unknown is unknown"),
-        pytest.param(
-            [health_pod(ready="False", containers_ready="True")],
-            CLOSED_NODE_LOST,
-            id="Ready False while containers are ready: the node controller wrote it",
-        ),
-        pytest.param(
-            [health_pod(ready="False", containers_ready="True", node_healthy="True")],
-            CLOSED_NODE_LOST,
-            id="the same with our condition still True",
-        ),
-        pytest.param(
-            [health_pod(ready="False", containers_ready="True", ready_reason="ReadinessGatesNotReady")],
-            CLOSED_NOT_READY,
-            id="a pod that still waits for a readiness gate is not a lost node",
-        ),
-        pytest.param([], CLOSED_NO_HEALTH_POD, id="no pod, never a good one"),
-        pytest.param([health_pod(terminating=True)], CLOSED_NO_HEALTH_POD, id="X52: a terminating pod does not count"),
-        pytest.param([health_pod(finished=True)], CLOSED_NO_HEALTH_POD, id="X52: a finished pod does not count"),
-        pytest.param([health_pod(node="n2")], CLOSED_NO_HEALTH_POD, id="a pod of another node does not count"),
-        pytest.param(
-            [health_pod("a", ready="False"), health_pod("b", created=LATER)], OPEN, id="X51: the best pod speaks"
-        ),
-        pytest.param(
-            [health_pod("a", ready="Unknown"), health_pod("b", ready="False", created=LATER)],
-            CLOSED_NOT_READY,
-            id="of several bad pods the newest speaks",
-        ),
+        row("a Ready pod opens", OPEN, pod()),
+        row("Ready and our condition True open", OPEN, pod(node_healthy="True")),
+        row("Ready False closes", CLOSED_NOT_READY, pod("False")),
+        row("a pod without conditions is not ready", CLOSED_NOT_READY, pod("")),
+        row("Ready Unknown is unknown", CLOSED_UNKNOWN, pod("Unknown")),
+        row("Ready may lag our condition", CLOSED_UNHEALTHY, pod(node_healthy="False")),
+        row("our condition explains Ready False", CLOSED_UNHEALTHY, gated(node_healthy="False")),
+        row("our condition Unknown is unknown", CLOSED_UNKNOWN, pod(node_healthy="Unknown")),
+        row("Ready False while containers are ready: the node controller wrote it", CLOSED_NODE_LOST, gated()),
+        row("the same with our condition still True", CLOSED_NODE_LOST, gated(node_healthy="True")),
+        row("a pod that still waits for a readiness gate is not a lost node", CLOSED_NOT_READY, WAITS_FOR_A_GATE),
+        row("no pod, never a good one", CLOSED_NO_HEALTH_POD),
+        row("X52: a terminating pod does not count", CLOSED_NO_HEALTH_POD, pod(terminating=True)),
+        row("X52: a finished pod does not count", CLOSED_NO_HEALTH_POD, pod(finished=True)),
+        row("a pod of another node does not count", CLOSED_NO_HEALTH_POD, pod(node="n2")),
+        row("X51: the best pod speaks", OPEN, pod("False", name="a"), pod(name="b", created=LATER)),
+        row("of several bad pods the newest speaks", CLOSED_NOT_READY, UNKNOWN_POD, NEWER_BAD_POD),
     ],
 )
-def test_the_pods_decide(pods, expected):
+def test_the_pods_decide(pods: tuple[HealthPod, ...], expected: str) -> None:
     assert expected == reason(facts(), pods)
 
 
