@@ -5,17 +5,11 @@ import threading
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.kit.pid import ProcessId, find_processes
+from tests.kit.pid import ProcessId
 
 # Names the run's folder in the environment of everything a run starts, so that also its grandchildren are found: a
 # killed agent leaves the processes of its pods behind, and nobody else knows of them.
 RUN_VARIABLE = "READYGATE_TESTBED_RUN"
-
-
-def carrying(run: Path) -> list[ProcessId]:
-    """Living processes that carry `run` in RUN_VARIABLE, without this one."""
-    wanted = f"{RUN_VARIABLE}={run}".encode()
-    return find_processes(lambda _, environ: wanted in environ)
 
 
 class Ledger:

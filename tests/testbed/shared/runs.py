@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests.kit.child import Child
 from tests.kit.pid import ProcessId, end_all
-from tests.testbed.shared.processes import RUN_VARIABLE, Ledger, carrying
+from tests.kit.whole import end_marked
+from tests.testbed.shared.processes import RUN_VARIABLE, Ledger
 
 # Logs outlive the run: they are what a person reads after a failure. LOGS/NAME/latest leads to the last run's.
 LOGS = Path(__file__).resolve().parents[3] / "build" / "logs"
@@ -123,11 +124,7 @@ class Run:
             return
         recorded = list(Ledger.read(folder / _LEDGER).processes.values())
         end_all([process for process in reversed(recorded) if process.alive()], grace_s=3.0)
-        for _ in range(3):  # a process may have started another while it was ending
-            orphans = carrying(folder)
-            if not orphans:
-                break
-            end_all(orphans, grace_s=1.0)
+        end_marked(str(folder), variable=RUN_VARIABLE)
         _remove(folder)
 
 
