@@ -7,7 +7,7 @@
     condition  mode pod, our one condition: read from a reply, written as a patch; loads none of the others
 
 Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
-nothing else. Keys are spelled here and nowhere else.
+nothing else. Keys are spelled here and nowhere else, but for those few that `status.patch` merges by.
 
 Imported by `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube` only.
 """

@@ -87,6 +87,26 @@ def test_each_package_says_what_it_is_what_it_guarantees_and_who_may_import_it(p
     assert (True, True) == (len(text.splitlines()) >= PACKAGE_TEXT_LINES, bool(re.search(r"[Ii]mport", text)))
 
 
+JSON_KEYS = {"apiVersion", "kind", "metadata", "spec"}  # of every Kubernetes object
+
+
+def keys_spelled(path: Path) -> set[str]:
+    """The keys of Kubernetes objects in the dictionaries that a file writes or reads."""
+    found: set[object] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Dict):
+            found |= {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            found.add(node.slice.value)
+    return {key for key in JSON_KEYS if key in found}
+
+
+def test_the_agent_spells_json_keys_in_wire_only() -> None:
+    """But for the algorithm that merges JSON, which puts the patch's envelope around it."""
+    found = {name_of(path) for path in PRODUCT if name_of(path).startswith("agent/") and keys_spelled(path)}
+    assert {name for name in found if not name.startswith("agent/wire/")} == {"agent/status/patch.py"}
+
+
 def test_the_ground_floor_stays_small() -> None:
     assert sum(len(path.read_text().splitlines()) for path in (ROOT / "component").glob("*.py")) <= 450
 
