@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
+from agent.model import Pod, PodStatus
 from agent.semantics import Semantics
 from agent.status.manager import StatusManager
 from agent.wire.pod import parse_pod
@@ -16,13 +18,13 @@ from tests.kit.clock import Clock
 class FakeClient:
     """One pod as the API server has it; `actions` are the verbs that were asked for."""
 
-    def __init__(self, pod):
-        self.pod = pod
-        self.actions = []
-        self.bodies = []
-        self.errors = {}
+    def __init__(self, pod: Pod) -> None:
+        self.pod: Pod | None = pod
+        self.actions: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.errors: dict[str, list[type[Exception] | None]] = {}
 
-    def _take(self, verb, path):
+    def _take(self, verb: str, path: str) -> None:
         self.actions.append(verb)
         failures = self.errors.get(verb, [])
         if failures and (error := failures.pop(0)):
@@ -30,11 +32,11 @@ class FakeClient:
         if self.pod is None:
             raise NotFound(path=path)
 
-    def get(self, path):
+    def get(self, path: str) -> bytes:
         self._take("GET", path)
         return as_json(self.pod)
 
-    def patch(self, path, body, *, content_type):
+    def patch(self, path: str, body: bytes, *, content_type: str) -> bytes:
         assert (path.endswith("/status"), content_type) == (True, "application/strategic-merge-patch+json")
         self._take("PATCH", path)
         self.bodies.append(json.loads(body))
@@ -48,14 +50,14 @@ class FakeClient:
         self.pod = replace(self.pod, status=parse_pod(json.dumps({"metadata": {}, "status": status}).encode()).status)
         return as_json(self.pod)
 
-    def delete(self, path, body=b""):
+    def delete(self, path: str, body: bytes = b"") -> bytes:
         self._take("DELETE", path)
         self.bodies.append(json.loads(body))
         self.pod = None
         return b"{}"
 
 
-def as_json(pod):
+def as_json(pod: Pod) -> bytes:
     meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "generation": pod.generation}
     if pod.deletion_timestamp is not None:
         meta["deletionTimestamp"] = format_time(pod.deletion_timestamp)
@@ -63,15 +65,15 @@ def as_json(pod):
     return json.dumps({"metadata": meta, "spec": spec, "status": write_status(pod.status)}).encode()
 
 
-class Pods(dict):
-    def pod_by_uid(self, uid):
+class Pods(dict[str, Pod]):
+    def pod_by_uid(self, uid: str) -> Pod | None:
         return self.get(uid)
 
 
 class Room:
     """A manager with a fake API server and a fake clock."""
 
-    def __init__(self, pod=None, *, could_run=False):
+    def __init__(self, pod: Pod | None = None, *, could_run: bool = False) -> None:
         self.pod = pod or make_pod("c1", "c2")
         self.client = FakeClient(self.pod)
         self.pods = Pods({self.pod.uid: self.pod})
@@ -79,19 +81,19 @@ class Room:
         self.could_run = could_run
         self.manager = StatusManager(self.client, self.pods, lambda _uid: self.could_run, Semantics(), wall=self.clock)
 
-    def set(self, status, pod=None):
+    def set(self, status: PodStatus, pod: Pod | None = None) -> bool:
         return self.manager.set_pod_status(pod or self.pod, status)
 
-    def sync(self, *, everything=False):
+    def sync(self, *, everything: bool = False) -> str:
         """What was asked of the API server by one batch."""
         before = len(self.client.actions)
         self.manager.sync_batch(everything=everything)
         return " ".join(self.client.actions[before:])
 
-    def learn(self):
+    def learn(self) -> None:
         """The pod source has caught up with the API server."""
         self.pods[self.pod.uid] = self.client.pod
 
     @property
-    def status(self):
+    def status(self) -> PodStatus | None:
         return self.manager.pod_status(self.pod.uid)

@@ -250,11 +250,11 @@ def test_s97_who_owns_a_condition(kind: str, expected: str) -> None:
     assert expected == ("owned" if owned else "shared" if shared else "foreign")
 
 
-def test_s96_a_condition_of_a_new_type_is_appended():
+def test_s96_a_condition_of_a_new_type_is_appended() -> None:
     assert (condition("A"), condition("B")) == conditions.replace_or_append((condition("A"),), condition("B"))
 
 
-def test_s96_a_condition_of_a_known_type_is_replaced_in_its_place():
+def test_s96_a_condition_of_a_known_type_is_replaced_in_its_place() -> None:
     made = conditions.replace_or_append((condition("A"), condition("B")), condition("A", "False"))
     assert (condition("A", "False"), condition("B")) == made
 
@@ -262,7 +262,7 @@ def test_s96_a_condition_of_a_known_type_is_replaced_in_its_place():
 GATED = make_pod("app", init=(sidecar("s"),), readiness_gates=("gate",))
 
 
-def api_status(*, ready_word, gate="True", message=""):
+def api_status(*, ready_word: str, gate: str = "True", message: str = "") -> PodStatus:
     return PodStatus(
         phase=PodPhase.RUNNING,
         conditions=(Condition("gate", gate), Condition("Ready", ready_word, message=message)),
@@ -281,11 +281,11 @@ def api_status(*, ready_word, gate="True", message=""):
         pytest.param(GATED, PodStatus(), False, id="no Ready condition yet"),
     ],
 )
-def test_readiness_is_reconciled_when_a_gate_and_ready_disagree(pod, status, expected):
+def test_readiness_is_reconciled_when_a_gate_and_ready_disagree(pod: Pod, status: PodStatus, expected: bool) -> None:
     assert expected is conditions.need_to_reconcile_readiness(replace(pod, status=status), Semantics())
 
 
-def test_s102_without_its_fix_a_ready_pod_with_gate_and_sidecar_is_synced_at_each_status():
+def test_s102_without_its_fix_a_ready_pod_with_gate_and_sidecar_is_synced_at_each_status() -> None:
     as_upstream = Semantics(fix_readiness_without_sidecars=False)
     pod = replace(GATED, status=api_status(ready_word="True"))
     assert conditions.need_to_reconcile_readiness(pod, as_upstream) is True

@@ -1,6 +1,8 @@
 """Rows GS: TestConvertToAPIContainerStatuses and Test_generateAPIPodStatus of kubelet_pods_test.go of v1.36.3."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from agent.model import (
     ContainerStatus,
     ContainerTerminated,
     ContainerWaiting,
+    Pod,
     PodPhase,
     PodStatus,
     RestartPolicy,
@@ -21,7 +24,15 @@ from tests.agent.status.builders import NOW, condition, exited, make_pod, make_s
 LOST = ContainerTerminated(137, "ContainerStatusUnknown", MESSAGE_LOST)
 
 
-def instance(name, phase=ContainerPhase.RUNNING, exit_code=0, *, cid=None, created_at=NOW, **fields):
+def instance(
+    name: str,
+    phase: ContainerPhase = ContainerPhase.RUNNING,
+    exit_code: int = 0,
+    *,
+    cid: str | None = None,
+    created_at: float = NOW,
+    **fields: Any,
+) -> RuntimeContainer:
     return RuntimeContainer(
         id=cid or f"test://{name}",
         name=name,
@@ -33,16 +44,22 @@ def instance(name, phase=ContainerPhase.RUNNING, exit_code=0, *, cid=None, creat
     )
 
 
-def dead(name, exit_code, **fields):
+def dead(name: str, exit_code: int, **fields: Any) -> RuntimeContainer:
     return instance(name, ContainerPhase.EXITED, exit_code, **fields)
 
 
-def generate(pod, *instances, old=None, fill=lambda _pod, status: status, **fields):
+def generate(
+    pod: Pod,
+    *instances: RuntimeContainer,
+    old: PodStatus | None = None,
+    fill: Callable[[Pod, PodStatus], PodStatus] = lambda _pod, status: status,
+    **fields: Any,
+) -> PodStatus:
     runtime = RuntimePod(pod.uid, (Sandbox(True, "127.0.1.2"),), instances)
     return generate_status(Inputs(pod, runtime, Semantics(), old=old, **fields), fill)
 
 
-def only(status, *, init=False):
+def only(status: PodStatus, *, init: bool = False) -> ContainerStatus:
     statuses = status.init_container_statuses if init else status.container_statuses
     assert len(statuses) == 1
     return statuses[0]
@@ -60,7 +77,7 @@ OLD_ENDED = make_status(phase=PodPhase.RUNNING, container_statuses=(exited("a", 
         pytest.param(POD, 1, id="GS2 the pod is not being deleted"),
     ],
 )
-def test_a_running_container_the_runtime_lost(pod, expected_count):
+def test_a_running_container_the_runtime_lost(pod: Pod, expected_count: int) -> None:
     made = only(generate(pod, old=OLD_RUNNING))
     assert (ContainerWaiting("ContainerCreating"), LOST, expected_count) == (
         made.state,
@@ -69,34 +86,34 @@ def test_a_running_container_the_runtime_lost(pod, expected_count):
     )
 
 
-def test_gs3_an_ended_container_the_runtime_lost_stays_as_it_was():
+def test_gs3_an_ended_container_the_runtime_lost_stays_as_it_was() -> None:
     assert OLD_ENDED.container_statuses[0] == only(generate(POD, old=OLD_ENDED))
 
 
-def test_gs4_a_new_instance_of_an_ended_container_counts_on():
+def test_gs4_a_new_instance_of_an_ended_container_counts_on() -> None:
     made = only(generate(POD, instance("a", cid="test://new"), old=OLD_ENDED))
     assert (ContainerRunning(NOW), 6, ContainerTerminated(-1)) == (made.state, made.restart_count, made.last_state)
 
 
-def test_gs9_the_last_state_is_kept_when_the_runtime_has_one_instance_only():
+def test_gs9_the_last_state_is_kept_when_the_runtime_has_one_instance_only() -> None:
     old = make_status(container_statuses=(waiting("a", last_state=ContainerTerminated(3), restart_count=1),))
     made = only(generate(POD, instance("a", cid="test://new", restart_count=1), old=old))
     assert (ContainerRunning(NOW), ContainerTerminated(3), 1) == (made.state, made.last_state, made.restart_count)
 
 
 @pytest.mark.parametrize("exit_code", [pytest.param(0, id="GS10 with 0"), pytest.param(1, id="GS11 with 1")])
-def test_a_container_ended(exit_code):
+def test_a_container_ended(exit_code: int) -> None:
     old = make_status(container_statuses=(running("a", restart_count=1),))
     made = only(generate(POD, dead("a", exit_code, restart_count=1), old=old))
     assert (exit_code, 1) == (made.state.exit_code, made.restart_count)
 
 
-def test_gs12_a_regular_init_container_lost_while_the_app_runs_has_ended_well():
+def test_gs12_a_regular_init_container_lost_while_the_app_runs_has_ended_well() -> None:
     made = only(generate(make_pod("a", init=("i",)), instance("a")), init=True)
     assert ContainerTerminated(0, "Completed", MESSAGE_INIT_LOST) == made.state
 
 
-def test_gs13_a_sidecar_lost_while_the_app_runs_waits():
+def test_gs13_a_sidecar_lost_while_the_app_runs_waits() -> None:
     made = only(generate(make_pod("a", init=(sidecar("s"),)), instance("a")), init=True)
     assert ContainerWaiting("PodInitializing") == made.state
 
@@ -144,18 +161,20 @@ ENDED_WELL = PodStatus(phase=PodPhase.SUCCEEDED, reason="Test", message="test", 
         ),
     ],
 )
-def test_phase_reason_and_message(policy, api, old, expected):
+def test_phase_reason_and_message(
+    policy: str, api: PodStatus, old: PodStatus | None, expected: tuple[str, str, str]
+) -> None:
     made = generate(replace(POD, restart_policy=RestartPolicy(policy), status=api), old=old)
     assert expected == (made.phase, made.reason, made.message)
 
 
-def test_gs19_a_new_phase_clears_reason_and_message():
+def test_gs19_a_new_phase_clears_reason_and_message() -> None:
     old = PodStatus(phase=PodPhase.PENDING, reason="Test", message="test")
     made = generate(POD, instance("a"), old=old)
     assert (made.phase, made.reason, made.message) == ("Running", "", "")
 
 
-def test_gs20_a_deleted_pod_that_ended_keeps_its_disruption_target():
+def test_gs20_a_deleted_pod_that_ended_keeps_its_disruption_target() -> None:
     target = condition("DisruptionTarget", "True", "TerminationByKubelet")
     pod = replace(POD, deletion_timestamp=NOW)
     made = generate(pod, dead("a", 1), old=replace(OLD_RUNNING, conditions=(target,)), pod_is_terminal=True)
@@ -168,7 +187,7 @@ def test_gs20_a_deleted_pod_that_ended_keeps_its_disruption_target():
     assert words(target) == found["DisruptionTarget"]
 
 
-def test_conditions_come_in_the_order_of_the_kubelet():
+def test_conditions_come_in_the_order_of_the_kubelet() -> None:
     pod = replace(POD, status=PodStatus(conditions=(condition("mine"), condition("Ready"))))
     made = generate(pod, instance("a"), old=PodStatus(conditions=(condition("DisruptionTarget"),)))
     expected = [
@@ -183,7 +202,7 @@ def test_conditions_come_in_the_order_of_the_kubelet():
     assert expected == [c.type for c in made.conditions]
 
 
-def test_the_second_newest_instance_gives_the_last_state():
+def test_the_second_newest_instance_gives_the_last_state() -> None:
     made = only(generate(POD, dead("a", 7, cid="test://old", created_at=NOW - 9), instance("a", restart_count=1)))
     assert (ContainerRunning(NOW), 7) == (made.state, made.last_state.exit_code)
 
@@ -205,7 +224,12 @@ BACK_OFF = ContainerWaiting("CrashLoopBackOff", "back-off 10s")
         ),
     ],
 )
-def test_why_a_container_did_not_start(pod, given, expected_state, expected_last):
+def test_why_a_container_did_not_start(
+    pod: Pod,
+    given: tuple[RuntimeContainer, ...],
+    expected_state: ContainerRunning | ContainerWaiting | None,
+    expected_last: int | None,
+) -> None:
     made = only(generate(pod, *given, start_errors={"a": BACK_OFF}))
     if expected_state is None:
         assert made.state.exit_code == 1
@@ -214,13 +238,13 @@ def test_why_a_container_did_not_start(pod, given, expected_state, expected_last
     assert expected_last == (made.last_state and made.last_state.exit_code)
 
 
-def test_started_is_copied_by_name_from_the_old_status():
+def test_started_is_copied_by_name_from_the_old_status() -> None:
     old = make_status(container_statuses=(running("a", started=True),))
     assert only(generate(POD, instance("a", cid="test://new"), old=old)).started is True
 
 
-def test_probe_results_are_filled_in_before_the_conditions_are_made():
-    def fill(_pod, status):
+def test_probe_results_are_filled_in_before_the_conditions_are_made() -> None:
+    def fill(_pod: Pod, status: PodStatus) -> PodStatus:
         return replace(status, container_statuses=tuple(replace(s, ready=True) for s in status.container_statuses))
 
     made = generate(POD, instance("a"), fill=fill)
@@ -234,7 +258,7 @@ def test_probe_results_are_filled_in_before_the_conditions_are_made():
         pytest.param(True, ("10.0.0.1", "10.0.0.1"), id="the node's address"),
     ],
 )
-def test_addresses(host_network, expected):
+def test_addresses(host_network: bool, expected: tuple[str, str]) -> None:
     pod = replace(POD, host_network=host_network)
     sandbox = Sandbox(True, None if host_network else "127.0.1.2", host_network)
     inputs = Inputs(pod, RuntimePod(pod.uid, (sandbox,), (instance("a"),)), Semantics(), host=Host("10.0.0.1"))
@@ -242,28 +266,28 @@ def test_addresses(host_network, expected):
     assert expected == (made.host_ip, made.pod_ip)
 
 
-def test_a_container_of_unknown_state_that_ran_is_lost():
+def test_a_container_of_unknown_state_that_ran_is_lost() -> None:
     made = only(generate(POD, instance("a", ContainerPhase.UNKNOWN), old=OLD_RUNNING))
     assert (made.state.exit_code, made.state.reason, made.restart_count) == (137, "ContainerStatusUnknown", 1)
 
 
-def test_a_created_container_waits():
+def test_a_created_container_waits() -> None:
     assert only(generate(POD, instance("a", ContainerPhase.CREATED))).state == ContainerWaiting()
 
 
-def test_app_statuses_are_sorted_and_init_statuses_in_spec_order():
+def test_app_statuses_are_sorted_and_init_statuses_in_spec_order() -> None:
     made = generate(make_pod("z", "a", init=("second", "first")))
     assert [s.name for s in made.container_statuses] == ["a", "z"]
     assert [s.name for s in made.init_container_statuses] == ["second", "first"]
     assert {ContainerWaiting("PodInitializing")} == {s.state for s in made.container_statuses}
 
 
-def test_fields_we_do_not_model_are_carried():
+def test_fields_we_do_not_model_are_carried() -> None:
     pod = replace(POD, status=PodStatus(qos_class="Burstable", extra={"resize": b'"x"'}))
     made = generate(pod)
     assert (made.qos_class, made.extra) == ("Burstable", {"resize": b'"x"'})
 
 
-def test_an_old_status_without_that_container_is_no_hindrance():
+def test_an_old_status_without_that_container_is_no_hindrance() -> None:
     made = only(generate(POD, instance("a"), old=make_status(container_statuses=(ContainerStatus("b"),))))
     assert made.name == "a"

@@ -1,11 +1,13 @@
 """The manager's half of status_manager_test.go of v1.36.3: rows S1-S20, S50-S65, S88, S99, S100."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from agent.model import PodPhase
+from agent.model import PodPhase, PodStatus
 from agent.semantics import Semantics
 from agent.status.conditions import find_condition
 from agent.status.manager import StatusManager
@@ -18,41 +20,41 @@ RUNNING = make_status(phase=PodPhase.RUNNING)
 PENDING = make_status(phase=PodPhase.PENDING)
 
 
-def with_ready(word):
+def with_ready(word: str) -> PodStatus:
     return make_status(phase=PodPhase.RUNNING, conditions=(condition("Ready", word),))
 
 
-def test_s1_a_new_status_is_one_update_with_a_start_time():
+def test_s1_a_new_status_is_one_update_with_a_start_time() -> None:
     room = Room()
     assert room.set(RUNNING)
     assert (room.status.start_time, room.sync()) == (NOW, "GET PATCH")
 
 
-def test_s2_the_start_time_of_the_api_is_kept():
+def test_s2_the_start_time_of_the_api_is_kept() -> None:
     room = Room(replace(make_pod("c1"), status=make_status(start_time=NOW - 60)))
     room.set(RUNNING)
     assert room.status.start_time == NOW - 60
 
 
-def test_s3_a_new_ready_condition_gets_a_transition_time():
+def test_s3_a_new_ready_condition_gets_a_transition_time() -> None:
     room = Room()
     room.set(with_ready("True"))
     assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW
 
 
-def test_s4_two_different_statuses_are_two_updates():
+def test_s4_two_different_statuses_are_two_updates() -> None:
     room = Room()
     assert [room.set(RUNNING), room.set(PENDING)] == [True, True]
 
 
-def test_s5_a_changed_status_keeps_its_start_time_in_whole_seconds():
+def test_s5_a_changed_status_keeps_its_start_time_in_whole_seconds() -> None:
     room = Room()
     room.set(replace(RUNNING, start_time=NOW + 0.7))
     room.set(replace(PENDING, start_time=NOW + 60))
     assert room.status.start_time == NOW
 
 
-def test_s6_a_changed_condition_gets_a_new_transition_time():
+def test_s6_a_changed_condition_gets_a_new_transition_time() -> None:
     room = Room()
     room.set(with_ready("True"))
     room.clock.time += 5
@@ -60,12 +62,12 @@ def test_s6_a_changed_condition_gets_a_new_transition_time():
     assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW + 5
 
 
-def test_s7_the_same_status_twice_is_one_update():
+def test_s7_the_same_status_twice_is_one_update() -> None:
     room = Room()
     assert [room.set(RUNNING), room.set(RUNNING)] == [True, False]
 
 
-def test_s8_the_same_condition_keeps_its_transition_time():
+def test_s8_the_same_condition_keeps_its_transition_time() -> None:
     room = Room()
     room.set(with_ready("True"))
     room.clock.time += 5
@@ -73,19 +75,19 @@ def test_s8_the_same_condition_keeps_its_transition_time():
     assert find_condition(room.status.conditions, "Ready").last_transition_time == NOW
 
 
-def other_uid(room):
+def other_uid(room: Room) -> None:
     room.client.pod = replace(room.client.pod, uid="another")
 
 
-def not_found(room):
+def not_found(room: Room) -> None:
     room.client.pod = None
 
 
-def broken_get(room):
+def broken_get(room: Room) -> None:
     room.client.errors["GET"] = [ServerError]
 
 
-def deleted(room, status=RUNNING):
+def deleted(room: Room, status: PodStatus = RUNNING) -> None:
     room.client.pod = replace(room.client.pod, deletion_timestamp=NOW, status=status)
 
 
@@ -102,14 +104,14 @@ def deleted(room, status=RUNNING):
         pytest.param(broken_get, "GET", id="S17 the read fails"),
     ],
 )
-def test_one_sync(arrange, expected):
+def test_one_sync(arrange: Callable[[Room], None], expected: str) -> None:
     room = Room()
     room.set(RUNNING)
     arrange(room)
     assert expected == room.sync()
 
 
-def test_a_pod_created_anew_is_forgotten():
+def test_a_pod_created_anew_is_forgotten() -> None:
     room = Room()
     room.set(RUNNING)
     other_uid(room)
@@ -117,7 +119,7 @@ def test_a_pod_created_anew_is_forgotten():
     assert room.status is None
 
 
-def test_s18_of_three_versions_only_the_newest_is_written():
+def test_s18_of_three_versions_only_the_newest_is_written() -> None:
     room = Room()
     for message in ("first", "second", "third"):
         room.set(replace(RUNNING, message=message))
@@ -125,7 +127,7 @@ def test_s18_of_three_versions_only_the_newest_is_written():
     assert room.client.bodies[0]["status"]["message"] == "third"
 
 
-def test_s19_the_same_status_again_is_not_written():
+def test_s19_the_same_status_again_is_not_written() -> None:
     room = Room()
     room.set(RUNNING)
     room.sync()
@@ -134,7 +136,7 @@ def test_s19_the_same_status_again_is_not_written():
     assert room.sync(everything=True) == ""
 
 
-def test_s20_a_status_the_api_has_already_is_read_but_not_written():
+def test_s20_a_status_the_api_has_already_is_read_but_not_written() -> None:
     room = Room()
     room.set(RUNNING)
     room.sync()
@@ -146,7 +148,7 @@ def test_s20_a_status_the_api_has_already_is_read_but_not_written():
 # --- the fast path of probe results ---
 
 
-def two_containers(**fields):
+def two_containers(**fields: Any) -> PodStatus:
     statuses = tuple(running(name, **fields) for name in ("c1", "c2"))
     return make_status(
         phase=PodPhase.RUNNING,
@@ -155,7 +157,7 @@ def two_containers(**fields):
     )
 
 
-def test_s50_readiness_before_any_status_is_ignored():
+def test_s50_readiness_before_any_status_is_ignored() -> None:
     room = Room()
     room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
     assert room.status is None
@@ -171,7 +173,7 @@ def test_s50_readiness_before_any_status_is_ignored():
         pytest.param([("c1", True), ("c1", False)], 2, "False", id="there and back"),
     ],
 )
-def test_readiness(changes, expected_versions, expected_ready):
+def test_readiness(changes: list[tuple[str, bool]], expected_versions: int, expected_ready: str) -> None:
     room = Room()
     room.set(two_containers())
     before = room.manager._statuses[room.pod.uid].version
@@ -182,13 +184,13 @@ def test_readiness(changes, expected_versions, expected_ready):
     assert (expected_versions, {"Ready": expected_ready, "ContainersReady": expected_ready}) == (made, found)
 
 
-def test_readiness_of_an_unknown_pod_is_ignored():
+def test_readiness_of_an_unknown_pod_is_ignored() -> None:
     room = Room()
     room.manager.set_container_readiness("nobody", "test://c1", True)
     assert room.manager.pod_status("nobody") is None
 
 
-def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kept_status():
+def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kept_status() -> None:
     room = Room(replace(make_pod("c1"), readiness_gates=("gate",)))
     room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(running("c1"),)))
     room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
@@ -205,7 +207,7 @@ def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kep
         pytest.param([("c1", True), ("c1", True)], 1, id="unchanged"),
     ],
 )
-def test_startup(changes, expected):
+def test_startup(changes: list[tuple[str, bool]], expected: int) -> None:
     room = Room()
     room.set(two_containers())
     before = room.manager._statuses[room.pod.uid].version
@@ -214,7 +216,7 @@ def test_startup(changes, expected):
     assert expected == room.manager._statuses[room.pod.uid].version - before
 
 
-def test_s55_startup_before_any_status_is_ignored():
+def test_s55_startup_before_any_status_is_ignored() -> None:
     room = Room()
     room.manager.set_container_startup(room.pod.uid, "test://c1", True)
     assert room.status is None
@@ -223,14 +225,14 @@ def test_s55_startup_before_any_status_is_ignored():
 # --- batch and reconcile ---
 
 
-def test_s59_versions_of_unknown_pods_are_forgotten():
+def test_s59_versions_of_unknown_pods_are_forgotten() -> None:
     room = Room()
     room.manager._api_versions["gone"] = 10
     room.sync(everything=True)
     assert room.manager._api_versions == {}
 
 
-def test_s60_versions_of_known_pods_are_kept():
+def test_s60_versions_of_known_pods_are_kept() -> None:
     room = Room()
     room.set(RUNNING)
     room.sync()
@@ -247,7 +249,7 @@ def test_s60_versions_of_known_pods_are_kept():
         pytest.param({"phase": PodPhase.PENDING}, "GET PATCH", id="S63 different"),
     ],
 )
-def test_reconcile(change, expected):
+def test_reconcile(change: dict[str, Any], expected: str) -> None:
     room = Room()
     room.set(RUNNING)
     room.sync()
@@ -256,7 +258,7 @@ def test_reconcile(change, expected):
     assert expected == room.sync(everything=True)
 
 
-def test_a_foreign_ready_is_put_right():
+def test_a_foreign_ready_is_put_right() -> None:
     """The node lifecycle controller marks pods of a lost node; the kubelet, when it is back, writes its own word."""
     room = Room()
     room.set(with_ready("True"))
@@ -268,7 +270,7 @@ def test_a_foreign_ready_is_put_right():
     assert {c.type: c.status for c in room.client.pod.status.conditions} == {"Ready": "True"}
 
 
-def test_orphans_are_forgotten():
+def test_orphans_are_forgotten() -> None:
     room = Room()
     room.set(RUNNING)
     room.manager.remove_orphaned(frozenset())
@@ -281,13 +283,13 @@ FAILED = make_status(phase=PodPhase.FAILED)
 DELETED = replace(make_pod("c1", "c2"), deletion_timestamp=NOW)
 
 
-def test_s64_a_pod_whose_termination_is_not_finished_is_not_deleted():
+def test_s64_a_pod_whose_termination_is_not_finished_is_not_deleted() -> None:
     room = Room(DELETED)
     room.set(FAILED)
     assert room.sync() == "GET PATCH"
 
 
-def test_s65_s99_a_finished_pod_is_deleted_in_the_pass_that_makes_it_terminal():
+def test_s65_s99_a_finished_pod_is_deleted_in_the_pass_that_makes_it_terminal() -> None:
     room = Room(replace(DELETED, status=RUNNING))
     room.manager.terminate_pod(room.pod)
     assert room.sync() == "GET PATCH DELETE"
@@ -295,14 +297,14 @@ def test_s65_s99_a_finished_pod_is_deleted_in_the_pass_that_makes_it_terminal():
     assert room.status is None
 
 
-def test_s88_a_failed_patch_is_tried_again_by_the_next_batch():
+def test_s88_a_failed_patch_is_tried_again_by_the_next_batch() -> None:
     room = Room()
     room.client.errors["PATCH"] = [ServerError]
     room.set(RUNNING)
     assert [room.sync(), room.sync(), room.sync()] == ["GET PATCH", "GET PATCH", ""]
 
 
-def test_s100_a_failed_delete_is_tried_again_by_the_tick():
+def test_s100_a_failed_delete_is_tried_again_by_the_tick() -> None:
     room = Room(DELETED)
     room.client.errors["DELETE"] = [ServerError]
     room.manager.terminate_pod(room.pod)
@@ -312,14 +314,14 @@ def test_s100_a_failed_delete_is_tried_again_by_the_tick():
     assert [room.sync(), room.sync(everything=True)] == ["", "GET DELETE"]
 
 
-def test_a_terminal_phase_waits_until_nothing_can_run():
+def test_a_terminal_phase_waits_until_nothing_can_run() -> None:
     room = Room(replace(make_pod("c1"), status=RUNNING), could_run=True)
     room.set(make_status(phase=PodPhase.FAILED, reason="Evicted"))
     room.sync()
     assert room.client.pod.status.phase == PodPhase.RUNNING
 
 
-def test_a_finished_pod_stays_finished():
+def test_a_finished_pod_stays_finished() -> None:
     room = Room(DELETED)
     room.client.errors["DELETE"] = [ServerError]
     room.manager.terminate_pod(room.pod)
@@ -327,31 +329,31 @@ def test_a_finished_pod_stays_finished():
     assert room.manager._statuses[room.pod.uid].finished is True
 
 
-def test_s84_s87_an_illegal_status_is_dropped_whole():
+def test_s84_s87_an_illegal_status_is_dropped_whole() -> None:
     room = Room(replace(make_pod("c1"), restart_policy="Never"))
     room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(exited("c1", 1),)))
     assert room.set(make_status(phase=PodPhase.PENDING, container_statuses=(waiting("c1"),))) is False
     assert room.status.phase == PodPhase.RUNNING
 
 
-def test_a_pod_being_deleted_is_updated_even_without_a_change():
+def test_a_pod_being_deleted_is_updated_even_without_a_change() -> None:
     room = Room(DELETED)
     assert [room.set(RUNNING), room.set(RUNNING)] == [True, True]
 
 
-def test_s89_a_condition_that_vanished_makes_a_version():
+def test_s89_a_condition_that_vanished_makes_a_version() -> None:
     room = Room()
     room.set(with_ready("True"))
     assert room.set(RUNNING)
 
 
-def test_the_generation_of_the_pod_is_written():
+def test_the_generation_of_the_pod_is_written() -> None:
     room = Room(replace(make_pod("c1"), generation=4))
     room.set(RUNNING)
     assert room.status.observed_generation == 4
 
 
-def test_a_server_that_is_away_is_asked_once_a_batch_not_once_a_pod():
+def test_a_server_that_is_away_is_asked_once_a_batch_not_once_a_pod() -> None:
     room = Room()
     other = make_pod("c1", uid="uid-2", name="pod-2")
     room.pods[other.uid] = other
@@ -362,11 +364,11 @@ def test_a_server_that_is_away_is_asked_once_a_batch_not_once_a_pod():
     assert room.sync() == "GET GET PATCH"
 
 
-def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monkeypatch):
+def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room()
     asked = []
 
-    def get(path):
+    def get(path: str) -> bytes:
         asked.append(path.rpartition("/")[2])
         raise DeadlineExceeded(path=path)
 
@@ -379,7 +381,7 @@ def test_a_pod_that_gets_no_answers_does_not_keep_others_from_being_written(monk
     assert asked == ["pod-0", "pod-1", "pod-2"] * 2
 
 
-def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch):
+def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
     room = Room()
     monotonic = Clock(1000.0)
     manager = StatusManager(
@@ -390,7 +392,7 @@ def test_a_slow_server_does_not_make_the_manager_unhealthy(monkeypatch):
         manager.set_pod_status(make_pod("c1", uid=f"uid-{number}"), make_status(phase=PodPhase.RUNNING))
     get = room.client.get
 
-    def slow(path):
+    def slow(path: str) -> bytes:
         monotonic.time += 9.0
         assert manager.healthy(monotonic()), "its life does not depend on the API server's speed"
         return get(path)

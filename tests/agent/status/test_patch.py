@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import ContainerStatus, PodPhase
+from agent.model import ContainerStatus, PodPhase, PodStatus
 from agent.status.patch import status_patch
 from agent.wire.status import write_status
 from tests.agent.status.builders import condition, make_status
@@ -72,11 +72,11 @@ INIT = (
         ),
     ],
 )
-def test_patch(new, expected):
+def test_patch(new: PodStatus, expected: bytes | None) -> None:
     assert expected == status_patch("myuid", write_status(STATUS), write_status(new))
 
 
-def test_an_address_is_replaced_by_key():
+def test_an_address_is_replaced_by_key() -> None:
     old, new = {"podIPs": [{"ip": "10.0.0.1"}]}, {"podIPs": [{"ip": "10.0.0.2"}]}
     expected = (
         b'{"metadata":{"uid":"u"},"status":{"$setElementOrder/podIPs":[{"ip":"10.0.0.2"}],'
@@ -85,7 +85,7 @@ def test_an_address_is_replaced_by_key():
     assert expected == status_patch("u", old, new)
 
 
-def test_a_list_of_containers_is_replaced_whole():
+def test_a_list_of_containers_is_replaced_whole() -> None:
     old = {"containerStatuses": [{"name": "a"}, {"name": "b"}]}
     new = {"containerStatuses": [{"name": "a"}, {"name": "b", "ready": True}]}
     expected = b'{"metadata":{"uid":"u"},"status":{"containerStatuses":[{"name":"a"},{"name":"b","ready":true}]}}'

@@ -7,6 +7,7 @@ term.
 """
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -139,7 +140,7 @@ no state of a sidecar counts as unknown Always: S none, A r -> Pending init
 """
 
 
-def rows():
+def rows() -> Iterator[object]:
     for line in ROWS.strip().splitlines():
         title, containers, phase, flags = re.fullmatch(r"(.+?): (.+) -> (\w+)(.*)", line).groups()
         name, policy = title.rsplit(" ", 1)
@@ -147,7 +148,7 @@ def rows():
         yield pytest.param(policy, parsed, flags.split(), phase, id=f"{name} {containers}")
 
 
-def container(name, own):
+def container(name: str, own: str | None) -> Container:
     if name == "S":
         return Container(name, restart_policy=RestartPolicy.ALWAYS)
     if own == "rule":
@@ -156,7 +157,7 @@ def container(name, own):
 
 
 @pytest.mark.parametrize(("policy", "containers", "flags", "expected"), list(rows()))
-def test_phase(policy, containers, flags, expected):
+def test_phase(policy: str, containers: list[tuple[str, str, str | None]], flags: list[str], expected: str) -> None:
     specs = {name: container(name, own) for name, _, own in containers}
     pod = Pod(
         uid="u",
@@ -184,7 +185,7 @@ def test_phase(policy, containers, flags, expected):
         pytest.param("OnFailure", ("ok", "ok"), "Succeeded", id="OnFailure succeeds"),
     ],
 )
-def test_phase_with_the_rules_gate_off(policy, words, expected):
+def test_phase_with_the_rules_gate_off(policy: str, words: tuple[str, str], expected: str) -> None:
     pod = Pod("u", "p", "n", containers=(Container("A"), Container("B")), restart_policy=RestartPolicy(policy))
     statuses = [ContainerStatus(name, state=STATES[word][0]) for name, word in zip("AB", words, strict=True)]
     made = pod_phase(
@@ -193,7 +194,7 @@ def test_phase_with_the_rules_gate_off(policy, words, expected):
     assert expected == made.value
 
 
-def test_a_static_pod_that_was_stopped_is_not_terminal():
+def test_a_static_pod_that_was_stopped_is_not_terminal() -> None:
     pod = Pod("u", "p", "n", containers=(Container("A"),), static=True)
     statuses = [ContainerStatus("A", state=ContainerTerminated(0))]
     assert pod_phase(pod, statuses, pod_is_terminal=True, initialized=True, semantics=Semantics()).value == "Running"

@@ -1,10 +1,11 @@
 """Rows S29-S49: TestTerminatePod* of status_manager_test.go of v1.36.3."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from agent.model import ContainerTerminated, PodPhase, PodStatus
+from agent.model import ContainerStatus, ContainerTerminated, Pod, PodPhase, PodStatus
 from agent.status.termination import terminated_status
 from tests.agent.status.builders import exited, make_pod, make_status, running, waiting
 
@@ -13,7 +14,7 @@ LOST = ContainerTerminated(
 )
 
 
-def states(statuses):
+def states(statuses: Iterable[ContainerStatus] | None) -> str:
     """137 for a container that was declared lost, W for one that still waits, else its exit code."""
     words = []
     for status in statuses or ():
@@ -24,12 +25,12 @@ def states(statuses):
     return " ".join(words)
 
 
-def ended(pod, status):
+def ended(pod: Pod, status: PodStatus) -> PodStatus:
     """The API's copy and the newest status are the same, as in upstream's cases."""
     return terminated_status(replace(pod, status=status), status)
 
 
-def test_s29_containers_without_an_end_get_137_and_all_else_stays():
+def test_s29_containers_without_an_end_get_137_and_all_else_stays() -> None:
     pod = make_pod("test-1", "test-2", "test-3", init=("init-1", "init-2", "init-3"))
     status = make_status(
         phase=PodPhase.FAILED,
@@ -42,7 +43,7 @@ def test_s29_containers_without_an_end_get_137_and_all_else_stays():
     assert (made.phase, made.message) == (PodPhase.FAILED, "kept")
 
 
-def test_s30_a_waiting_app_container_ends_but_the_last_waiting_init_container_stays():
+def test_s30_a_waiting_app_container_ends_but_the_last_waiting_init_container_stays() -> None:
     pod = make_pod("test-1", "test-2", "test-3", init=("init-1", "init-2", "init-3"))
     status = make_status(
         phase=PodPhase.FAILED,
@@ -95,14 +96,16 @@ TWO = ContainerTerminated(2)
         ),
     ],
 )
-def test_states_of_a_terminated_pod(init, app, expected_init, expected_app):
+def test_states_of_a_terminated_pod(
+    init: list[ContainerStatus], app: list[ContainerStatus], expected_init: str, expected_app: str
+) -> None:
     pod = make_pod(*(s.name for s in app), init=[s.name for s in init])
     status = make_status(phase=PodPhase.RUNNING, container_statuses=tuple(app), init_container_statuses=tuple(init))
     made = ended(pod, status)
     assert (expected_init, expected_app) == (states(made.init_container_statuses), states(made.container_statuses))
 
 
-def test_s33_the_last_state_is_kept():
+def test_s33_the_last_state_is_kept() -> None:
     status = make_status(container_statuses=(waiting("a", last_state=TWO),))
     assert [s.last_state for s in ended(make_pod("a"), status).container_statuses] == [TWO]
 
@@ -118,17 +121,17 @@ def test_s33_the_last_state_is_kept():
         pytest.param("odd", PodPhase.FAILED, id="S49 odd"),
     ],
 )
-def test_phase_of_a_terminated_pod(phase, expected):
+def test_phase_of_a_terminated_pod(phase: PodPhase | str, expected: PodPhase) -> None:
     assert expected == ended(make_pod(), PodStatus(phase=phase)).phase
 
 
 @pytest.mark.parametrize(
     "containers", [pytest.param((), id="S32 without"), pytest.param((exited("a", 2),), id="S32 with exit 2")]
 )
-def test_a_running_pod_fails(containers):
+def test_a_running_pod_fails(containers: tuple[ContainerStatus, ...]) -> None:
     status = make_status(phase=PodPhase.RUNNING, container_statuses=containers)
     assert ended(make_pod("a"), status).phase is PodPhase.FAILED
 
 
-def test_a_static_pod_keeps_its_phase():
+def test_a_static_pod_keeps_its_phase() -> None:
     assert ended(make_pod(static=True), PodStatus(phase=PodPhase.RUNNING)).phase is PodPhase.RUNNING

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import Container, RestartPolicy, RestartRule
+from agent.model import Container, ContainerStatus, PodStatus, RestartPolicy, RestartRule
 from agent.semantics import Semantics
 from agent.status import merge
 from tests.agent.status.builders import exited, make_pod, make_status, running, sidecar
@@ -15,7 +15,7 @@ RESTART_ALL = (RestartRule("RestartAllContainers", "In", (42,)),)
 ILLEGAL = "terminated container c1 attempted illegal transition to non-terminated state"
 
 
-def app(status):
+def app(status: ContainerStatus) -> PodStatus:
     return make_status(container_statuses=(status,))
 
 
@@ -28,7 +28,7 @@ def app(status):
         pytest.param("OnFailure", 0, ILLEGAL, id="S85 OnFailure after success"),
     ],
 )
-def test_an_ended_container_comes_back(policy, exit_code, expected):
+def test_an_ended_container_comes_back(policy: str, exit_code: int, expected: str) -> None:
     pod = replace(POD, restart_policy=RestartPolicy(policy))
     assert expected == merge.illegal_transition(app(exited("c1", exit_code)), app(running("c1")), pod, Semantics())
 
@@ -41,7 +41,7 @@ def test_an_ended_container_comes_back(policy, exit_code, expected):
         pytest.param(RESTART_ALL, 1, "", id="the pod may restart in place"),
     ],
 )
-def test_rules_allow_a_container_to_come_back(rules, exit_code, expected):
+def test_rules_allow_a_container_to_come_back(rules: tuple[RestartRule, ...], exit_code: int, expected: str) -> None:
     container = Container("c1", restart_policy=RestartPolicy.NEVER, restart_rules=rules)
     pod = make_pod(container, restart_policy=RestartPolicy.NEVER)
     assert expected == merge.illegal_transition(app(exited("c1", exit_code)), app(running("c1")), pod, Semantics())
@@ -56,13 +56,13 @@ def test_rules_allow_a_container_to_come_back(rules, exit_code, expected):
         ),
     ],
 )
-def test_with_its_gate_off_a_rule_allows_nothing(rules, semantics):
+def test_with_its_gate_off_a_rule_allows_nothing(rules: tuple[RestartRule, ...], semantics: Semantics) -> None:
     container = Container("c1", restart_policy=RestartPolicy.NEVER, restart_rules=rules)
     pod = make_pod(container, restart_policy=RestartPolicy.NEVER)
     assert merge.illegal_transition(app(exited("c1", 42)), app(running("c1")), pod, semantics) == ILLEGAL
 
 
-def init(status):
+def init(status: ContainerStatus) -> PodStatus:
     return make_status(init_container_statuses=(status,))
 
 
@@ -87,6 +87,8 @@ def init(status):
         pytest.param("i", exited("i", 1), exited("i", 1), "", id="stays ended"),
     ],
 )
-def test_init_containers_that_come_back(spec, old, new, expected):
+def test_init_containers_that_come_back(
+    spec: Container | str, old: ContainerStatus, new: ContainerStatus, expected: str
+) -> None:
     pod = make_pod("app", init=(spec,), restart_policy=RestartPolicy.NEVER)
     assert expected == merge.illegal_transition(init(old), init(new), pod, Semantics())
