@@ -74,6 +74,9 @@ class Probe:
     failure_threshold: int = 3
 
 
+PROBE_DEFAULTS = Probe(action=None)
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerPort:
     container_port: int

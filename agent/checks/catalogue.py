@@ -13,14 +13,13 @@ from msgspec import Meta
 
 from agent.checks.builtin import cni, exec, http_get, tcp_socket  # noqa: A004 - named as in the settings
 from agent.checks.state import Finding, Severity, Thresholds
-from agent.model import Probe
+from agent.model import PROBE_DEFAULTS
 from component.settings import Section
 
 Run = Callable[[], Finding]
 """Makes one run of a check."""
 
 S = TypeVar("S", bound=Section)
-_PROBE = Probe(action=None)
 _Name = Annotated[
     str,
     Meta(
@@ -58,11 +57,11 @@ class CheckSection(Section, frozen=True):
     """
 
     name: _Name
-    initial_delay_seconds: _ProbeInt = _PROBE.initial_delay_s
-    period_seconds: _ProbeInt = _PROBE.period_s
-    timeout_seconds: _ProbeInt = _PROBE.timeout_s
-    success_threshold: _ProbeInt = _PROBE.success_threshold
-    failure_threshold: _ProbeInt = _PROBE.failure_threshold
+    initial_delay_seconds: _ProbeInt = PROBE_DEFAULTS.initial_delay_s
+    period_seconds: _ProbeInt = PROBE_DEFAULTS.period_s
+    timeout_seconds: _ProbeInt = PROBE_DEFAULTS.timeout_s
+    success_threshold: _ProbeInt = PROBE_DEFAULTS.success_threshold
+    failure_threshold: _ProbeInt = PROBE_DEFAULTS.failure_threshold
     severity: Literal["gate", "warn"] = "gate"
     unknown: Literal["keep", "close"] = "keep"
 
@@ -85,9 +84,9 @@ class CheckSpec:
     name: str
     run: Run
     severity: Severity = Severity.GATE
-    initial_delay_s: float = _PROBE.initial_delay_s
-    period_s: float = _PROBE.period_s
-    timeout_s: float = _PROBE.timeout_s
+    initial_delay_s: float = PROBE_DEFAULTS.initial_delay_s
+    period_s: float = PROBE_DEFAULTS.period_s
+    timeout_s: float = PROBE_DEFAULTS.timeout_s
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
 
 
@@ -95,18 +94,18 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
     """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
     that cannot be run, and is made again by the next run."""
     (kind,) = given_kinds(check, kinds)
-    timeout_s = float(check.timeout_seconds or _PROBE.timeout_s)
+    timeout_s = float(check.timeout_seconds or PROBE_DEFAULTS.timeout_s)
     made = cache(partial(kinds[kind].make, getattr(check, kind), timeout_s))
     return CheckSpec(
         name=check.name,
         run=lambda: made()(),
         severity=Severity(check.severity),
         initial_delay_s=float(check.initial_delay_seconds),
-        period_s=float(check.period_seconds or _PROBE.period_s),
+        period_s=float(check.period_seconds or PROBE_DEFAULTS.period_s),
         timeout_s=timeout_s,
         thresholds=Thresholds(
-            check.success_threshold or _PROBE.success_threshold,
-            check.failure_threshold or _PROBE.failure_threshold,
+            check.success_threshold or PROBE_DEFAULTS.success_threshold,
+            check.failure_threshold or PROBE_DEFAULTS.failure_threshold,
             keep_unknown=check.unknown == "keep",
         ),
     )

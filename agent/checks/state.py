@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
-from agent.model import Probe, Result
+from agent.model import PROBE_DEFAULTS, Result
 from agent.probe.outcome import HandlerResult, Outcome
 from agent.probe.streak import Streak, next_state
 from component.text import one_line
 
 FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the message of the condition
-_PROBE = Probe(action=None)
 
 
 class CheckState(StrEnum):
@@ -38,8 +37,8 @@ class Thresholds:
     """Equal findings in a row that it takes. `keep_unknown`: a check that passed before and can no longer be run keeps
     the node open."""
 
-    success: int = _PROBE.success_threshold
-    failure: int = _PROBE.failure_threshold
+    success: int = PROBE_DEFAULTS.success_threshold
+    failure: int = PROBE_DEFAULTS.failure_threshold
     keep_unknown: bool = True
 
 

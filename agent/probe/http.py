@@ -12,9 +12,11 @@ from urllib.parse import urljoin, urlsplit
 from agent.probe.dial import Deadline, DeadlineSocket, DialError, connect, wrap_tls
 from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
 from agent.probe.targets import HttpRequest, Url, join_host_port
+from component.text import one_line
 
 REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10
+ERROR_LIMIT = 128  # characters of a library's own words
 INTERIM_LIMIT = 5  # 1xx responses before the real one, as net/http
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
@@ -98,12 +100,12 @@ def _cause(error: Exception) -> str:
         case http.client.RemoteDisconnected() | ConnectionResetError():
             return "EOF" if isinstance(error, http.client.RemoteDisconnected) else "connection reset by peer"
         case http.client.HTTPException():
-            return f"net/http: HTTP/1.x transport connection broken: {' '.join(str(error).split())[:128]}"
+            return f"net/http: HTTP/1.x transport connection broken: {one_line(error, ERROR_LIMIT)}"
         case ssl.SSLError():
             return f"tls: {error.reason or error}"
         case OSError():
             return (error.strerror or str(error)).lower()
-    return f"net/http: {' '.join(str(error).split())[:128]}"
+    return f"net/http: {one_line(error, ERROR_LIMIT)}"
 
 
 def _head(request: HttpRequest) -> bytes:

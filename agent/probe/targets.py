@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes
 
 from agent.model import Container, EnvVar, HttpGetAction
+from component.text import expand
 
 USER_AGENT = "kube-probe/1.36"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -15,7 +16,6 @@ _VALID_PATH = re.compile(r"[-A-Za-z0-9_.~$&+,/:;=@!'()*\[\]%]*")  # net/url's va
 _PATH_SAFE = "/$&+,:;=@-_.~"  # what net/url leaves alone when it has to escape a path itself
 _HOST_FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\^`{|}/?#@]")
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~A-Za-z0-9]+")
-_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))", re.DOTALL)
 
 
 class TargetError(Exception):
@@ -106,12 +106,7 @@ def canonical_header(name: str) -> str:
 def expand_command(command: Iterable[str], env: Iterable[EnvVar]) -> tuple[str, ...]:
     """Puts the container's literal environment into $(NAME) references; unknown names stay, $$ is one dollar."""
     values = {variable.name: variable.value for variable in env}
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match.group(1)
-        return "$" if name is None else values.get(name, f"$({name})")
-
-    return tuple(_REFERENCE.sub(value_of, word) for word in command)
+    return tuple(expand(word, values) for word in command)
 
 
 def is_address(host: str) -> bool:
