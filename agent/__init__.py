@@ -15,5 +15,6 @@
     wire       Kubernetes JSON to `model` and back; the rooms that know the keys
     model      what the rooms say to each other        keys   types of settings that several rooms have
 
-Each room imports only those below it (import-linter, "the agent's rooms"). May use `kube`; knows nothing of `extender`.
+Each room imports only those below it (import-linter, "the agent's rooms"). May use `kube` and `component`;
+knows nothing of `extender`.
 """

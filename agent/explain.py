@@ -13,10 +13,6 @@ _MISSING = re.compile(r"^Object missing required field `(.*)`$")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\.\.\.|\d+)\]")
 
 
-class SettingsError(Exception):
-    """The configuration is not usable. The text is one line: the key's path, the cause, the allowed values."""
-
-
 def error_line(message: str, root: type[msgspec.Struct]) -> str:
     """One line for a message of msgspec.ValidationError about a value of type `root`."""
     at = _AT.search(message)

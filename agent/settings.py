@@ -13,9 +13,8 @@ from msgspec import Meta
 
 from agent import explain
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
-from agent.explain import SettingsError
 from agent.keys import NonEmpty, Port
-from component.settings import Section
+from component.settings import Section, SettingsError
 
 Seconds = Annotated[int, Meta(ge=1, le=86_400 * 366)]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?([numkMGTPE]|[KMGTPE]i)?$")]

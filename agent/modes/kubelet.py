@@ -6,10 +6,8 @@ status. When it stops it ends its containers and says so in the statuses; see `r
 
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from agent.lifecycle import Service
 from agent.model import Result
 from agent.node.facts import NodeFacts
 from agent.node.lease import LeaseKeeper
@@ -29,6 +27,8 @@ from agent.semantics import Semantics
 from agent.settings import Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
+from component.command import product_version
+from component.lifecycle import Service
 from kube.auth import Connection
 from kube.client import ATTEMPTS, Client
 from kube.connect import connect
@@ -156,13 +156,6 @@ def families(prober: ProberManager) -> list[Family]:
         *process_families(product_version(), "kubelet"),
         Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
     ]
-
-
-def product_version() -> str:
-    try:
-        return version("readygate")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def node_errors(runtime: Service, loop: Service, monotonic: float) -> list[str]:

@@ -7,12 +7,12 @@ from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, condition_message, readyz_text
 from agent.checks.state import CheckState
-from agent.lifecycle import Service
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
 from component.command import product_version
+from component.lifecycle import Service
 from kube import contract
 
 

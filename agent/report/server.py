@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.lifecycle import Service, StartFailed, unhealthy
+from component.lifecycle import Service, StartFailed, unhealthy
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,6 @@ from pathlib import Path
 
 import msgspec
 
-from agent.lifecycle import StartFailed
 from agent.model import Container, Pod
 from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container, start_ticks
 from agent.runtime.addresses import Addresses, NoAddressError
@@ -45,6 +44,7 @@ from agent.runtime.instances import (
 )
 from agent.runtime.output import LIMIT_BYTES, Output
 from agent.runtime.records import KEPT_INSTANCES, InstanceRecord, Records, SandboxRecord
+from component.lifecycle import StartFailed
 
 log = logging.getLogger(__name__)
 

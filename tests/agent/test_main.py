@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent import __main__ as command
-from agent.lifecycle import StartFailed
+from component.lifecycle import StartFailed
 
 POD = "mode: pod\nlisten: {address: 127.0.0.1, port: 1}\nchecks: [{name: cni, cni: {}}]\n"
 

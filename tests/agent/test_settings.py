@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent import settings
-from agent.explain import SettingsError
+from component.settings import SettingsError
 
 CHECKS = "checks: [{name: cni, cni: {}}]\n"
 KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"

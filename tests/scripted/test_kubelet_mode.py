@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from agent import lifecycle, settings
+from agent import settings
 from agent.modes import kubelet as kubelet_mode
+from component import lifecycle
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.ports import free_port
 from tests.kit.waiting import wait_until

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from agent.lifecycle import StartFailed
 from agent.report import server
 from agent.report.metrics import Family, metrics_page
 from agent.report.server import HealthServer, Page, livez_page
+from component.lifecycle import StartFailed
 
 
 @pytest.fixture

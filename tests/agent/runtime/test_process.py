@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agent.lifecycle import StartFailed
 from agent.model import Container, EnvVar
 from agent.processes.proc import ENV_CONTAINER_ID, end_container, start_ticks
 from agent.runtime.base import ContainerPhase, StartError
 from agent.runtime.instances import launch
 from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
+from component.lifecycle import StartFailed
 from tests.agent.status.builders import make_pod
 from tests.kit.waiting import wait_until
 
