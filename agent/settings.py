@@ -2,25 +2,33 @@
 
 import ipaddress
 import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
-import yaml
 from msgspec import Meta
 
-from agent import explain
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.keys import NonEmpty, Port
+from component import settings as reader
 from component.settings import Section, SettingsError
+from component.text import REFERENCE, expand
 
-Seconds = Annotated[int, Meta(ge=1, le=86_400 * 366)]
-Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?([numkMGTPE]|[KMGTPE]i)?$")]
-NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+Seconds = Annotated[int, Meta(ge=1, le=86_400 * 366, description="whole seconds, 1 to 31622400")]
+Quantity = Annotated[
+    str,
+    Meta(pattern=r"^[0-9]+(\.[0-9]+)?([numkMGTPE]|[KMGTPE]i)?\Z", description="a quantity, as 4, 500m or 8Gi"),
+]
+NodeName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z",
+        max_length=253,
+        description="a DNS name: lower case letters, digits, - and . inside, at most 253",
+    ),
+]
+POD_CIDR = "an IPv4 network of at most /30, as 127.20.1.0/24"
 MAX_PODS = 110  # of a kubelet
-REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 
 class Listen(Section, frozen=True):
@@ -55,14 +63,14 @@ class ConditionSettings(Section, frozen=True):
 class Kubelet(Section, frozen=True):
     """Mode `kubelet`: the node that the agent is."""
 
-    node_name: NonEmpty
+    node_name: NodeName
     pod_cidr: NonEmpty = msgspec.field(name="podCIDR")
     root_dir: NonEmpty
     capacity: dict[str, Quantity] = msgspec.field(default_factory=lambda: {"cpu": "4", "memory": "8Gi", "pods": "110"})
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     lease_duration_seconds: Seconds = 40
     node_status_update_seconds: Seconds = 10
-    max_pods: Annotated[int, Meta(ge=1, le=65_000)] | None = None
+    max_pods: Annotated[int, Meta(ge=1, le=65_000, description="a whole number, 1 to 65000")] | None = None
 
     @property
     def most_pods(self) -> int:
@@ -84,42 +92,23 @@ class Settings(Section, frozen=True):
 
 
 def load(path: str, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Reads and validates a file. Raises SettingsError: one line with the file, the key's path and what is allowed."""
-    try:
-        text = Path(path).read_bytes()
-    except OSError as e:
-        raise SettingsError(f"{path}: cannot be read: {e.strerror}; give an existing file with --config") from e
-    try:
-        return parse(text, environ)
-    except SettingsError as e:
-        raise SettingsError(f"{path}: {e}") from e
+    """The settings in the file. Raises SettingsError: one line with the file, the key's path and what is allowed."""
+    return reader.read(path, lambda text: parse(text, environ))
 
 
 def parse(text: bytes, environ: Mapping[str, str] = os.environ) -> Settings:
-    """Validates the bytes of a file. Raises SettingsError."""
-    try:
-        raw = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        raise SettingsError(f"not valid YAML: {' '.join(str(e).split())[:200]}") from e
-    if not isinstance(raw, dict):
-        raise SettingsError("expected a mapping with the key mode (pod or kubelet)")
-    try:
-        settings = msgspec.convert(_with_text_quantities(raw), Settings)
-    except msgspec.ValidationError as e:
-        raise SettingsError(explain.error_line(str(e), Settings)) from e
-    except (RecursionError, TypeError) as e:
-        raise SettingsError("the file is nested too deeply or holds keys that are not text") from e
-    return _check(_expand(settings, environ))
+    """The settings in the bytes of a file. Raises SettingsError."""
+    document = _with_text_quantities(reader.document(text))
+    return _check(_expand(reader.convert(document, Settings), environ))
 
 
-def _with_text_quantities(raw: dict[str, Any]) -> dict[str, Any]:
+def _with_text_quantities(document: object) -> object:
     """`cpu: 4` is what people write: whole numbers in capacity are taken as the text they look like."""
-    kubelet = raw.get("kubelet")
-    capacity = kubelet.get("capacity") if isinstance(kubelet, dict) else None
-    if not isinstance(kubelet, dict) or not isinstance(capacity, dict):
-        return raw
-    texts = {k: str(v) if isinstance(v, int) and not isinstance(v, bool) else v for k, v in capacity.items()}
-    return {**raw, "kubelet": {**kubelet, "capacity": texts}}
+    match document:
+        case {"kubelet": {"capacity": dict(capacity), **kubelet}, **others}:
+            texts = {k: str(v) if type(v) is int and v.bit_length() < 64 else v for k, v in capacity.items()}
+            return {**others, "kubelet": {**kubelet, "capacity": texts}}
+    return document
 
 
 def _expand(settings: Settings, environ: Mapping[str, str]) -> Settings:
@@ -140,29 +129,30 @@ def _expand(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 def _expanded(text: str, key: str, environ: Mapping[str, str]) -> str:
     for name in REFERENCE.findall(text):
-        if not environ.get(name):
-            raise SettingsError(f"{key}: the environment variable {name} is not set; set it or write the value here")
-    return REFERENCE.sub(lambda match: environ[match.group(1)], text)
+        if name and not environ.get(name):
+            allowed = "the value itself, or the name of one that is set"
+            raise SettingsError(f"{key}: the environment variable {name} is not set, allowed: {allowed}")
+    return expand(text, environ)
 
 
 def _check(settings: Settings) -> Settings:
     """The rules that go across keys."""
     if settings.mode == "kubelet":
         if settings.kubelet is None:
-            raise SettingsError("kubelet: missing; mode kubelet needs nodeName, podCIDR and rootDir there")
+            raise SettingsError("kubelet: missing, allowed: a mapping with nodeName, podCIDR and rootDir")
         if settings.checks or settings.condition.publish:
             key = "checks" if settings.checks else "condition.publish"
-            raise SettingsError(f"{key}: only for mode pod; remove it or set mode: pod")
+            raise SettingsError(f"{key}: not for mode kubelet, allowed: only with mode: pod")
         _check_kubelet(settings.kubelet)
         return settings
     if settings.kubelet is not None:
-        raise SettingsError("kubelet: only for mode kubelet; remove it or set mode: kubelet")
+        raise SettingsError("kubelet: not for mode pod, allowed: only with mode: kubelet")
     if not settings.checks:
-        raise SettingsError("checks: missing; mode pod needs at least one check, e.g. {name: cni, cni: {}}")
+        raise SettingsError("checks: missing, allowed: a list of at least one check, as {name: cni, cni: {}}")
     seen: set[str] = set()
     for index, check in enumerate(settings.checks):
         if check.name in seen:
-            raise SettingsError(f"checks[{index}].name: {check.name} is used twice; give each check its own name")
+            raise SettingsError(f"checks[{index}].name: {check.name} is there twice, allowed: a name for each check")
         seen.add(check.name)
         _check_kind(check, f"checks[{index}]")
     return settings
@@ -170,20 +160,15 @@ def _check(settings: Settings) -> Settings:
 
 def _check_kind(check: Check, key: str) -> None:
     given = given_kinds(check)
-    if not given:
-        raise SettingsError(f"{key}: must specify a handler type: one of {', '.join(KINDS)}")
-    if len(given) > 1:
-        raise SettingsError(
-            f"{key}.{given[1]}: may not specify more than 1 handler type; keep one of {', '.join(given)}"
-        )
+    if len(given) != 1:
+        problem = f"has {' and '.join(given)}" if given else "has no kind"
+        raise SettingsError(f"{key}: {problem}, allowed: one of {', '.join(KINDS)}")
 
 
 def _check_kubelet(kubelet: Kubelet) -> None:
-    if not NAME.match(kubelet.node_name) or len(kubelet.node_name) > 253:
-        raise SettingsError("kubelet.nodeName: not a DNS name; allowed: lower case letters, digits, - and .")
     try:
         network = ipaddress.ip_network(kubelet.pod_cidr)
     except ValueError as e:
-        raise SettingsError(f"kubelet.podCIDR: {e}; write it like 127.20.1.0/24") from e
+        raise SettingsError(f"kubelet.podCIDR: {e}, allowed: {POD_CIDR}") from e
     if network.version != 4 or network.prefixlen > 30:
-        raise SettingsError("kubelet.podCIDR: must be an IPv4 network of at most /30, like 127.20.1.0/24")
+        raise SettingsError(f"kubelet.podCIDR: is {network}, allowed: {POD_CIDR}")

@@ -12,8 +12,8 @@ from component import settings
 from component.settings import Section
 from kube import contract
 
-DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", description="a DNS label")]
-DnsName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", description="a DNS name")]
+DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", description="a DNS label")]
+DnsName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", description="a DNS name")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
 Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]

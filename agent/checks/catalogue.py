@@ -23,7 +23,7 @@ S = TypeVar("S", bound=Section)
 _Name = Annotated[
     str,
     Meta(
-        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=63,
         description="lower case letters, digits and - inside, at most 63",
     ),

@@ -9,7 +9,7 @@ from component.settings import SettingsError
 
 CHECKS = "checks: [{name: cni, cni: {}}]\n"
 KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"
-ROOT_KEYS = "checks, condition, kubelet, kubernetes, listen, log, mode"
+ROOT_KEYS = "mode, listen, log, kubernetes, checks, condition, kubelet"
 
 
 def parse(text: str, **environ: str) -> settings.Settings:
@@ -69,75 +69,114 @@ def test_commands_are_never_expanded() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("", "expected a mapping with the key mode (pod or kubelet)", id="an empty file"),
-        pytest.param("[1]", "expected a mapping with the key mode (pod or kubelet)", id="a list"),
-        pytest.param("a: [", "not valid YAML: while parsing a flow node", id="no YAML"),
-        pytest.param("listen: {}", "mode: missing; required here: mode", id="no mode"),
-        pytest.param("mode: pods", "mode: invalid enum value 'pods'; allowed: pod, kubelet", id="another mode"),
-        pytest.param("mode: pod\nchekcs: []", f"chekcs: unknown key; allowed: {ROOT_KEYS}", id="an unknown key"),
-        pytest.param("mode: pod\n1: 2", "the file", id="a key that is no text"),
-        pytest.param("mode: pod\nlisten: {port: '80'}", "listen.port: expected `int`, got `str`", id="a wrong type"),
-        pytest.param("mode: pod\nlisten: {port: 0}", "listen.port: expected `int` >= 1", id="a port of 0"),
+        pytest.param("", "mode: missing, allowed: pod, kubelet", id="an empty file"),
+        pytest.param("[1]", f"is a list, allowed: a mapping with the keys {ROOT_KEYS}", id="a list"),
+        pytest.param("a: [", "line 1, column 5: expected the node content", id="no YAML"),
+        pytest.param("listen: {}", "mode: missing, allowed: pod, kubelet", id="no mode"),
+        pytest.param("mode: pods", 'mode: is the text "pods", allowed: pod, kubelet', id="another mode"),
+        pytest.param(
+            "mode: pod\nchecks: []\nchecks: []",
+            "line 3, column 1: the key checks is given twice, allowed: once",
+            id="a second list of checks",
+        ),
+        pytest.param("mode: pod\nchekcs: []", f"chekcs: unknown key, allowed: {ROOT_KEYS}", id="an unknown key"),
+        pytest.param("mode: pod\n1: 2", "line 2, column 1: a key that is not text", id="a key that is no text"),
+        pytest.param(
+            "mode: pod\nlisten: {port: '80'}",
+            'listen.port: is the text "80", allowed: a port, 1 to 65535',
+            id="a wrong type",
+        ),
+        pytest.param(
+            "mode: pod\nlisten: {port: 0}", "listen.port: is 0, allowed: a port, 1 to 65535", id="a port of 0"
+        ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, cni: {confdir: x}}]",
-            "checks[0].cni.confdir: unknown key; allowed: binDirs, confDir",
+            "checks[0].cni.confdir: unknown key, allowed: confDir, binDirs",
             id="an unknown key deep down",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, cni: {}, severity: fatal}]",
-            "checks[0].severity: invalid enum value 'fatal'; allowed: gate, warn",
+            'checks[0].severity: is the text "fatal", allowed: gate, warn',
             id="another severity",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, cni: {}, periodSeconds: -1}]",
-            "checks[0].periodSeconds: expected `int` >= 0",
+            "checks[0].periodSeconds: is -1, allowed: a whole number, 0 or more",
             id="a negative period",
         ),
         pytest.param(
-            "mode: pod\nchecks: [{name: A b, cni: {}}]", "checks[0].name: expected `str`", id="a name with a space"
+            "mode: pod\nchecks: [{name: A b, cni: {}}]",
+            'checks[0].name: is the text "A b", allowed: lower case letters, digits and -',
+            id="a name with a space",
         ),
         pytest.param(
-            "mode: pod\nchecks: [{name: a}]", "checks[0]: must specify a handler type: one of", id="no handler"
+            "mode: pod\nchecks: [{name: a}]",
+            "checks[0]: has no kind, allowed: one of cni, exec, httpGet, tcpSocket",
+            id="no handler",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, cni: {}, tcpSocket: {port: 1}}]",
-            "checks[0].tcpSocket: may not specify more than 1 handler type; keep one of cni, tcpSocket",
+            "checks[0]: has cni and tcpSocket, allowed: one of cni, exec, httpGet, tcpSocket",
             id="two handlers",
         ),
         pytest.param(
-            "mode: pod\nchecks: [{name: a, exec: {command: []}}]", "checks[0].exec.command: ", id="an empty command"
+            "mode: pod\nchecks: [{name: a, exec: {command: []}}]",
+            "checks[0].exec.command: is an empty list, allowed: ",
+            id="an empty command",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, httpGet: {port: 1, scheme: FTP}}]",
-            "checks[0].httpGet.scheme: invalid enum value 'FTP'; allowed: HTTP, HTTPS",
+            'checks[0].httpGet.scheme: is the text "FTP", allowed: HTTP, HTTPS',
             id="another scheme",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}]",
-            "checks[0].httpGet.httpHeaders[0].name: ",
+            'checks[0].httpGet.httpHeaders[0].name: is the text "a b", allowed: ',
             id="a header name with a space",
         ),
         pytest.param(
             "mode: pod\nchecks: [{name: a, cni: {}}, {name: a, cni: {}}]",
-            "checks[1].name: a is used twice",
+            "checks[1].name: a is there twice, allowed: a name for each check",
             id="a name twice",
         ),
-        pytest.param("mode: pod", "checks: missing; mode pod needs at least one check", id="no checks"),
-        pytest.param("mode: kubelet", "kubelet: missing; mode kubelet needs nodeName", id="no kubelet"),
-        pytest.param(KUBELET + "}\n" + CHECKS, "checks: only for mode pod", id="checks in mode kubelet"),
+        pytest.param("mode: pod", "checks: missing, allowed: a list of at least one check", id="no checks"),
+        pytest.param("mode: kubelet", "kubelet: missing, allowed: a mapping with nodeName", id="no kubelet"),
         pytest.param(
-            "mode: pod\n" + CHECKS + KUBELET[14:] + "}", "kubelet: only for mode kubelet", id="kubelet in mode pod"
+            KUBELET + "}\n" + CHECKS,
+            "checks: not for mode kubelet, allowed: only with mode: pod",
+            id="checks in mode kubelet",
+        ),
+        pytest.param(
+            "mode: pod\n" + CHECKS + KUBELET[14:] + "}",
+            "kubelet: not for mode pod, allowed: only with mode: kubelet",
+            id="kubelet in mode pod",
         ),
         pytest.param(
             KUBELET.replace("/24", "/33") + "}", "kubelet.podCIDR: '127.20.1.0/33' does not", id="a broken CIDR"
         ),
         pytest.param(
-            KUBELET.replace("/24", "/32") + "}", "kubelet.podCIDR: must be an IPv4 network", id="a narrow CIDR"
+            KUBELET.replace("/24", "/32") + "}",
+            "kubelet.podCIDR: is 127.20.1.0/32, allowed: an IPv4 network of at most /30",
+            id="a narrow CIDR",
         ),
         pytest.param(
-            KUBELET.replace("nodeName: n", "nodeName: N_1") + "}", "kubelet.nodeName: not a DNS name", id="a node name"
+            KUBELET.replace("nodeName: n", "nodeName: N_1") + "}",
+            'kubelet.nodeName: is the text "N_1", allowed: a DNS name',
+            id="a node name",
         ),
-        pytest.param(KUBELET + ", capacity: {cpu: many}}", "kubelet.capacity", id="no quantity"),
+        pytest.param(
+            KUBELET + ", capacity: {cpu: 0x" + "f" * 9999 + "}}",
+            "kubelet.capacity.cpu: is a huge number, allowed: a quantity",
+            id="a number without end",
+        ),
+        pytest.param(
+            KUBELET.replace("nodeName: n", 'nodeName: "n\\n"') + "}", "kubelet.nodeName: is the text", id="a line"
+        ),
+        pytest.param(
+            KUBELET + ", capacity: {cpu: many}}",
+            'kubelet.capacity.cpu: is the text "many", allowed: a quantity',
+            id="no quantity",
+        ),
         pytest.param(
             "mode: pod\nlisten: {address: $(POD_IP)}\n" + CHECKS,
             "listen.address: the environment variable POD_IP is not set",
@@ -146,7 +185,7 @@ def test_commands_are_never_expanded() -> None:
         pytest.param(
             "mode: pod\ncondition: {publish: true}\n" + CHECKS, "condition.podName: the environment", id="no pod"
         ),
-        pytest.param("mode: " + "[" * 1000, "not valid YAML", id="a deep file"),
+        pytest.param("mode: " + "[" * 1000, "not YAML: nested too deeply", id="a deep file"),
     ],
 )
 def test_one_line_names_the_key_and_the_cause(text: str, expected: str) -> None:
@@ -157,7 +196,9 @@ def test_one_line_names_the_key_and_the_cause(text: str, expected: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read: No such file or directory; give an existing file"):
+    with pytest.raises(
+        SettingsError, match="cannot be read: No such file or directory, allowed: a file that this user may read"
+    ):
         settings.load(str(tmp_path / "none.yaml"))
 
 

@@ -140,8 +140,8 @@ def test_check_validates_only(agent: Agent) -> None:
 def test_what_a_user_may_get_wrong_is_one_line(agent: Agent, tmp_path: Path) -> None:
     agent.settings["moode"] = "pod"
     file = str(agent.write())
-    keys = "checks, condition, kubelet, kubernetes, listen, log, mode"
-    assert (2, f"readygate-agent: {file}: moode: unknown key; allowed: {keys}\n") == agent.run("--config", file)
+    keys = "mode, listen, log, kubernetes, checks, condition, kubelet"
+    assert (2, f"readygate-agent: {file}: moode: unknown key, allowed: {keys}\n") == agent.run("--config", file)
     del agent.settings["moode"]
     agent.settings["condition"] = {"publish": True, "podName": "p", "podNamespace": "n", "podUID": "u"}
     agent.settings["kubernetes"] = {"kubeconfig": str(tmp_path / "none")}

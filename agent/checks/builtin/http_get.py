@@ -17,7 +17,7 @@ _NO_CONTAINER = Container(name="")  # a check has no named ports
 
 
 class HttpHeader(Section, frozen=True):
-    name: Annotated[str, Meta(pattern=r"^[-A-Za-z0-9]+$", description="letters, digits and -")]
+    name: Annotated[str, Meta(pattern=r"^[-A-Za-z0-9]+\Z", description="letters, digits and -")]
     value: str = ""
 
 

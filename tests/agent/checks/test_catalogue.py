@@ -68,18 +68,18 @@ ALL = "cni, exec, httpGet, tcpSocket, disk"
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
-        pytest.param("severity: gate", f"checks[0]: must specify a handler type: one of {ALL}", id="no kind"),
-        pytest.param("disk: null", f"checks[0]: must specify a handler type: one of {ALL}", id="a kind that is null"),
+        pytest.param("severity: gate", f"checks[0]: has no kind, allowed: one of {ALL}", id="no kind"),
+        pytest.param("disk: null", f"checks[0]: has no kind, allowed: one of {ALL}", id="a kind that is null"),
         pytest.param(
             "disk: {path: /}, cni: {}",
-            "checks[0].disk: may not specify more than 1 handler type; keep one of cni, disk",
+            f"checks[0]: has cni and disk, allowed: one of {ALL}",
             id="two kinds",
         ),
-        pytest.param("disks: {path: /}", "checks[0].disks: unknown key; allowed: ", id="no such kind"),
+        pytest.param("disks: {path: /}", "checks[0].disks: unknown key, allowed: ", id="no such kind"),
         pytest.param("disk: {}", "checks[0].disk.path: missing", id="a key of the kind is missing"),
-        pytest.param("disk: {pth: /}", "checks[0].disk.pth: unknown key; allowed: ", id="no such key of the kind"),
-        pytest.param("disk: []", "checks[0].disk: ", id="a list"),
-        pytest.param("disk: {path: 1}", "checks[0].disk.path: ", id="another type"),
+        pytest.param("disk: {pth: /}", "checks[0].disk.pth: unknown key, allowed: ", id="no such key of the kind"),
+        pytest.param("disk: []", "checks[0].disk: is an empty list, allowed: ", id="a list"),
+        pytest.param("disk: {path: 1}", "checks[0].disk.path: is 1, allowed: ", id="another type"),
     ],
 )
 def test_errors_name_the_new_kind(with_disk: ModuleType, check: str, expected: str) -> None:
