@@ -1,12 +1,12 @@
 """An agent in mode `kubelet` before a real API server, with a node's rights: it is a node like any other."""
 
-import os
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.kit.pid import find_processes
 from tests.kit.programs import fetch
 from tests.kit.waiting import wait_for
 from tests.testbed.plane.plane import Plane
@@ -194,13 +194,4 @@ def test_a_killed_agent_leaves_processes_that_the_next_one_ends(agent, health):
 
 def container_pids() -> set[int]:
     """Processes of this test's server."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if SERVER.encode() in command:
-                found.add(int(entry.name))
-    return found
+    return {process.pid for process in find_processes(lambda command, _: SERVER.encode() in command)}

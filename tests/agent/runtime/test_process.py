@@ -19,6 +19,7 @@ from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
 from component.lifecycle import StartFailed
 from tests.agent.status.builders import make_pod
+from tests.kit.pid import find_processes
 from tests.kit.waiting import wait_until
 
 POD = make_pod("c")
@@ -317,15 +318,7 @@ def test_end_container_of_nobody_ends_nobody():
 def marked(cid):
     """Living processes that carry the container's mark."""
     mark = f"{ENV_CONTAINER_ID}={cid.removeprefix('process://')}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+    return [process.pid for process in find_processes(lambda _, environ: mark in environ)]
 
 
 def test_healthy_while_it_runs(runtime):
