@@ -97,3 +97,8 @@ class Room:
     @property
     def status(self) -> PodStatus | None:
         return self.manager.pod_status(self.pod.uid)
+
+    @property
+    def version(self) -> int:
+        """Goes up by one with each change of the status."""
+        return self.manager._statuses[self.pod.uid].version

@@ -127,20 +127,23 @@ def test_s18_of_three_versions_only_the_newest_is_written() -> None:
     assert room.client.bodies[0]["status"]["message"] == "third"
 
 
-def test_s19_the_same_status_again_is_not_written() -> None:
+def settled() -> Room:
+    """Its status is written, and the pod source has seen it."""
     room = Room()
     room.set(RUNNING)
     room.sync()
     room.learn()
+    return room
+
+
+def test_s19_the_same_status_again_is_not_written() -> None:
+    room = settled()
     room.set(RUNNING)
     assert room.sync(everything=True) == ""
 
 
 def test_s20_a_status_the_api_has_already_is_read_but_not_written() -> None:
-    room = Room()
-    room.set(RUNNING)
-    room.sync()
-    room.learn()
+    room = settled()
     room.manager._api_versions[room.pod.uid] = 0
     assert room.sync(everything=True) == "GET"
 
@@ -176,10 +179,10 @@ def test_s50_readiness_before_any_status_is_ignored() -> None:
 def test_readiness(changes: list[tuple[str, bool]], expected_versions: int, expected_ready: str) -> None:
     room = Room()
     room.set(two_containers())
-    before = room.manager._statuses[room.pod.uid].version
+    before = room.version
     for name, ready in changes:
         room.manager.set_container_readiness(room.pod.uid, f"test://{name}", ready)
-    made = room.manager._statuses[room.pod.uid].version - before
+    made = room.version - before
     found = {c.type: c.status for c in room.status.conditions}
     assert (expected_versions, {"Ready": expected_ready, "ContainersReady": expected_ready}) == (made, found)
 
@@ -210,10 +213,10 @@ def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kep
 def test_startup(changes: list[tuple[str, bool]], expected: int) -> None:
     room = Room()
     room.set(two_containers())
-    before = room.manager._statuses[room.pod.uid].version
+    before = room.version
     for name, started in changes:
         room.manager.set_container_startup(room.pod.uid, f"test://{name}", started)
-    assert expected == room.manager._statuses[room.pod.uid].version - before
+    assert expected == room.version - before
 
 
 def test_s55_startup_before_any_status_is_ignored() -> None:
@@ -233,10 +236,7 @@ def test_s59_versions_of_unknown_pods_are_forgotten() -> None:
 
 
 def test_s60_versions_of_known_pods_are_kept() -> None:
-    room = Room()
-    room.set(RUNNING)
-    room.sync()
-    room.learn()
+    room = settled()
     room.sync(everything=True)
     assert room.manager._api_versions == {room.pod.uid: 1}
 
