@@ -44,33 +44,9 @@ def node_status(name: str) -> str:
     return f"{node(name)}/status"
 
 
-def events(namespace: str | None = None) -> str:
-    return _core(namespace, "events")
-
-
-def namespaces() -> str:
-    return _core(None, "namespaces")
-
-
-def namespace(name: str) -> str:
-    return f"{namespaces()}/{_segment(name)}"
-
-
 def leases(namespace: str | None = None) -> str:
     return _group("coordination.k8s.io/v1", namespace, "leases")
 
 
 def lease(namespace: str, name: str) -> str:
     return f"{leases(namespace)}/{_segment(name)}"
-
-
-def daemon_sets(namespace: str | None = None) -> str:
-    return _group("apps/v1", namespace, "daemonsets")
-
-
-def daemon_set(namespace: str, name: str) -> str:
-    return f"{daemon_sets(namespace)}/{_segment(name)}"
-
-
-def version() -> str:
-    return "/version"

@@ -14,11 +14,8 @@ from kube import paths
         (paths.pod_status("ns", "p"), "/api/v1/namespaces/ns/pods/p/status"),
         (paths.node("n"), "/api/v1/nodes/n"),
         (paths.node_status("n"), "/api/v1/nodes/n/status"),
-        (paths.events("ns"), "/api/v1/namespaces/ns/events"),
-        (paths.namespace("ns"), "/api/v1/namespaces/ns"),
         (paths.leases(), "/apis/coordination.k8s.io/v1/leases"),
         (paths.lease("ns", "l"), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/l"),
-        (paths.daemon_set("ns", "d"), "/apis/apps/v1/namespaces/ns/daemonsets/d"),
         (paths.node("../pods?x=1#y"), "/api/v1/nodes/..%2Fpods%3Fx%3D1%23y"),
     ],
 )
