@@ -1,4 +1,4 @@
-"""The manager's half of status_manager_test.go of v1.36.3: rows S1-S20, S50-S65, S88, S99, S100."""
+"""The manager's half of status_manager_test.go of v1.36.3: rows S1-S20, S59-S65, S88, S99, S100."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from agent.semantics import Semantics
 from agent.status.conditions import find_condition
 from agent.status.manager import StatusManager
 from kube.errors import DeadlineExceeded, ServerError
-from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, waiting, words
+from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, waiting
 from tests.agent.status.room import Room
 from tests.kit.clock import Clock
 
@@ -146,83 +146,6 @@ def test_s20_a_status_the_api_has_already_is_read_but_not_written() -> None:
     room = settled()
     room.manager._api_versions[room.pod.uid] = 0
     assert room.sync(everything=True) == "GET"
-
-
-# --- the fast path of probe results ---
-
-
-def two_containers(**fields: Any) -> PodStatus:
-    statuses = tuple(running(name, **fields) for name in ("c1", "c2"))
-    return make_status(
-        phase=PodPhase.RUNNING,
-        container_statuses=statuses,
-        conditions=(condition("Ready", "False"), condition("ContainersReady", "False")),
-    )
-
-
-def test_s50_readiness_before_any_status_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
-    assert room.status is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected_versions", "expected_ready"),
-    [
-        pytest.param([("c1", False)], 0, "False", id="S51 unchanged"),
-        pytest.param([("c1", True)], 1, "False", id="S52 one of two"),
-        pytest.param([("c1", True), ("c2", True)], 2, "True", id="S53 both"),
-        pytest.param([("gone", True)], 0, "False", id="S54 unknown container"),
-        pytest.param([("c1", True), ("c1", False)], 2, "False", id="there and back"),
-    ],
-)
-def test_readiness(changes: list[tuple[str, bool]], expected_versions: int, expected_ready: str) -> None:
-    room = Room()
-    room.set(two_containers())
-    before = room.version
-    for name, ready in changes:
-        room.manager.set_container_readiness(room.pod.uid, f"test://{name}", ready)
-    made = room.version - before
-    found = {c.type: c.status for c in room.status.conditions}
-    assert (expected_versions, {"Ready": expected_ready, "ContainersReady": expected_ready}) == (made, found)
-
-
-def test_readiness_of_an_unknown_pod_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_readiness("nobody", "test://c1", True)
-    assert room.manager.pod_status("nobody") is None
-
-
-def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kept_status() -> None:
-    room = Room(replace(make_pod("c1"), readiness_gates=("gate",)))
-    room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(running("c1"),)))
-    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
-    found = {c.type: words(c)[:2] for c in room.status.conditions}
-    assert found == {"Ready": ("False", "ReadinessGatesNotReady"), "ContainersReady": ("True", "")}
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        pytest.param([("c1", False)], 1, id="S56 from nothing to false"),
-        pytest.param([("c1", True), ("c2", True)], 2, id="S57 both"),
-        pytest.param([("gone", True)], 0, id="S58 unknown container"),
-        pytest.param([("c1", True), ("c1", True)], 1, id="unchanged"),
-    ],
-)
-def test_startup(changes: list[tuple[str, bool]], expected: int) -> None:
-    room = Room()
-    room.set(two_containers())
-    before = room.version
-    for name, started in changes:
-        room.manager.set_container_startup(room.pod.uid, f"test://{name}", started)
-    assert expected == room.version - before
-
-
-def test_s55_startup_before_any_status_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_startup(room.pod.uid, "test://c1", True)
-    assert room.status is None
 
 
 # --- batch and reconcile ---
