@@ -66,126 +66,102 @@ def test_commands_are_never_expanded() -> None:
     assert found.checks[0].exec.command == ("sh", "-c", "echo $(date)")
 
 
+def row(name: str, text: str, expected: str) -> object:
+    """expected: how the one line begins."""
+    return pytest.param(text, expected, id=name)
+
+
+def pod_row(name: str, text: str, expected: str) -> object:
+    """text: what mode pod has beside its mode."""
+    return row(name, f"mode: pod\n{text}", expected)
+
+
+def check_row(name: str, fields: str, expected: str) -> object:
+    """fields: of the one check, beside its name; expected: behind checks[0]."""
+    return pod_row(name, f"checks: [{{name: a, {fields}}}]", f"checks[0]{expected}")
+
+
+def kubelet_row(name: str, change: tuple[str, str], expected: str) -> object:
+    """change: what stands in the good configuration, and what is put there instead."""
+    assert change[0] in KUBELET
+    return row(name, KUBELET.replace(*change) + "}", f"kubelet.{expected}")
+
+
+A_LIST = f"is a list, allowed: a mapping with the keys {ROOT_KEYS}"
+TWO_CHECKS = "checks: [{name: a, cni: {}}, {name: a, cni: {}}]"
+TWICE = "line 3, column 1: the key checks is given twice, allowed: once"
+KINDS = "allowed: one of cni, exec, httpGet, tcpSocket"
+PORT = "allowed: a port, 1 to 65535"
+NAME = "allowed: lower case letters, digits and -"
+NO_ADDRESS = "listen: {address: $(POD_IP)}\n" + CHECKS
+NO_ADDRESS_IS = "listen.address: the environment variable POD_IP is not set"
+HEADER = "httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}"
+ENDLESS = "/r, capacity: {cpu: 0x" + "f" * 9999 + "}"
+QUANTITY = "allowed: a quantity"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("", "mode: missing, allowed: pod, kubelet", id="an empty file"),
-        pytest.param("[1]", f"is a list, allowed: a mapping with the keys {ROOT_KEYS}", id="a list"),
-        pytest.param("a: [", "line 1, column 5: expected the node content", id="no YAML"),
-        pytest.param("listen: {}", "mode: missing, allowed: pod, kubelet", id="no mode"),
-        pytest.param("mode: pods", 'mode: is the text "pods", allowed: pod, kubelet', id="another mode"),
-        pytest.param(
-            "mode: pod\nchecks: []\nchecks: []",
-            "line 3, column 1: the key checks is given twice, allowed: once",
-            id="a second list of checks",
+        row("an empty file", "", "mode: missing, allowed: pod, kubelet"),
+        row("a list", "[1]", A_LIST),
+        row("no YAML", "a: [", "line 1, column 5: expected the node content"),
+        row("a deep file", "mode: " + "[" * 1000, "not YAML: nested too deeply"),
+        row("no mode", "listen: {}", "mode: missing, allowed: pod, kubelet"),
+        row("another mode", "mode: pods", 'mode: is the text "pods", allowed: pod, kubelet'),
+        pod_row("a second list of checks", "checks: []\nchecks: []", TWICE),
+        pod_row("an unknown key", "chekcs: []", f"chekcs: unknown key, allowed: {ROOT_KEYS}"),
+        pod_row("a key that is no text", "1: 2", "line 2, column 1: a key that is not text"),
+        pod_row("a wrong type", "listen: {port: '80'}", f'listen.port: is the text "80", {PORT}'),
+        pod_row("a port of 0", "listen: {port: 0}", f"listen.port: is 0, {PORT}"),
+        pod_row("an environment variable that is not there", NO_ADDRESS, NO_ADDRESS_IS),
+        pod_row("no pod", "condition: {publish: true}\n" + CHECKS, "condition.podName: the environment"),
+        pod_row("no checks", "", "checks: missing, allowed: a list of at least one check"),
+        pod_row("a name twice", TWO_CHECKS, "checks[1].name: a is there twice, allowed: a name for each check"),
+        pod_row("a name with a space", "checks: [{name: A b, cni: {}}]", f'checks[0].name: is the text "A b", {NAME}'),
+        check_row(
+            "an unknown key deep down", "cni: {confdir: x}", ".cni.confdir: unknown key, allowed: confDir, binDirs"
         ),
-        pytest.param("mode: pod\nchekcs: []", f"chekcs: unknown key, allowed: {ROOT_KEYS}", id="an unknown key"),
-        pytest.param("mode: pod\n1: 2", "line 2, column 1: a key that is not text", id="a key that is no text"),
-        pytest.param(
-            "mode: pod\nlisten: {port: '80'}",
-            'listen.port: is the text "80", allowed: a port, 1 to 65535',
-            id="a wrong type",
+        check_row(
+            "another severity", "cni: {}, severity: fatal", '.severity: is the text "fatal", allowed: gate, warn'
         ),
-        pytest.param(
-            "mode: pod\nlisten: {port: 0}", "listen.port: is 0, allowed: a port, 1 to 65535", id="a port of 0"
+        check_row(
+            "a negative period",
+            "cni: {}, periodSeconds: -1",
+            ".periodSeconds: is -1, allowed: a whole number, 0 or more",
         ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, cni: {confdir: x}}]",
-            "checks[0].cni.confdir: unknown key, allowed: confDir, binDirs",
-            id="an unknown key deep down",
+        check_row("no kind", "", f": has no kind, {KINDS}"),
+        check_row("two kinds", "cni: {}, tcpSocket: {port: 1}", f": has cni and tcpSocket, {KINDS}"),
+        check_row("an empty command", "exec: {command: []}", ".exec.command: is an empty list, allowed: "),
+        check_row(
+            "another scheme",
+            "httpGet: {port: 1, scheme: FTP}",
+            '.httpGet.scheme: is the text "FTP", allowed: HTTP, HTTPS',
         ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, cni: {}, severity: fatal}]",
-            'checks[0].severity: is the text "fatal", allowed: gate, warn',
-            id="another severity",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, cni: {}, periodSeconds: -1}]",
-            "checks[0].periodSeconds: is -1, allowed: a whole number, 0 or more",
-            id="a negative period",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: A b, cni: {}}]",
-            'checks[0].name: is the text "A b", allowed: lower case letters, digits and -',
-            id="a name with a space",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a}]",
-            "checks[0]: has no kind, allowed: one of cni, exec, httpGet, tcpSocket",
-            id="no handler",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, cni: {}, tcpSocket: {port: 1}}]",
-            "checks[0]: has cni and tcpSocket, allowed: one of cni, exec, httpGet, tcpSocket",
-            id="two handlers",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, exec: {command: []}}]",
-            "checks[0].exec.command: is an empty list, allowed: ",
-            id="an empty command",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, httpGet: {port: 1, scheme: FTP}}]",
-            'checks[0].httpGet.scheme: is the text "FTP", allowed: HTTP, HTTPS',
-            id="another scheme",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, httpGet: {port: 1, httpHeaders: [{name: 'a b'}]}}]",
-            'checks[0].httpGet.httpHeaders[0].name: is the text "a b", allowed: ',
-            id="a header name with a space",
-        ),
-        pytest.param(
-            "mode: pod\nchecks: [{name: a, cni: {}}, {name: a, cni: {}}]",
-            "checks[1].name: a is there twice, allowed: a name for each check",
-            id="a name twice",
-        ),
-        pytest.param("mode: pod", "checks: missing, allowed: a list of at least one check", id="no checks"),
-        pytest.param("mode: kubelet", "kubelet: missing, allowed: a mapping with nodeName", id="no kubelet"),
-        pytest.param(
+        check_row("a header name with a space", HEADER, '.httpGet.httpHeaders[0].name: is the text "a b", allowed: '),
+        row("no kubelet", "mode: kubelet", "kubelet: missing, allowed: a mapping with nodeName"),
+        row(
+            "checks in mode kubelet",
             KUBELET + "}\n" + CHECKS,
             "checks: not for mode kubelet, allowed: only with mode: pod",
-            id="checks in mode kubelet",
         ),
-        pytest.param(
-            "mode: pod\n" + CHECKS + KUBELET[14:] + "}",
+        pod_row(
+            "kubelet in mode pod",
+            CHECKS + KUBELET[14:] + "}",
             "kubelet: not for mode pod, allowed: only with mode: kubelet",
-            id="kubelet in mode pod",
         ),
-        pytest.param(
-            KUBELET.replace("/24", "/33") + "}", "kubelet.podCIDR: '127.20.1.0/33' does not", id="a broken CIDR"
+        kubelet_row("a broken CIDR", ("/24", "/33"), "podCIDR: '127.20.1.0/33' does not"),
+        kubelet_row(
+            "a narrow CIDR", ("/24", "/32"), "podCIDR: is 127.20.1.0/32, allowed: an IPv4 network of at most /30"
         ),
-        pytest.param(
-            KUBELET.replace("/24", "/32") + "}",
-            "kubelet.podCIDR: is 127.20.1.0/32, allowed: an IPv4 network of at most /30",
-            id="a narrow CIDR",
+        kubelet_row(
+            "a node name", ("nodeName: n", "nodeName: N_1"), 'nodeName: is the text "N_1", allowed: a DNS name'
         ),
-        pytest.param(
-            KUBELET.replace("nodeName: n", "nodeName: N_1") + "}",
-            'kubelet.nodeName: is the text "N_1", allowed: a DNS name',
-            id="a node name",
+        kubelet_row("a line", ("nodeName: n", 'nodeName: "n\\n"'), "nodeName: is the text"),
+        kubelet_row("a number without end", ("/r", ENDLESS), f"capacity.cpu: is a huge number, {QUANTITY}"),
+        kubelet_row(
+            "no quantity", ("/r", "/r, capacity: {cpu: many}"), f'capacity.cpu: is the text "many", {QUANTITY}'
         ),
-        pytest.param(
-            KUBELET + ", capacity: {cpu: 0x" + "f" * 9999 + "}}",
-            "kubelet.capacity.cpu: is a huge number, allowed: a quantity",
-            id="a number without end",
-        ),
-        pytest.param(
-            KUBELET.replace("nodeName: n", 'nodeName: "n\\n"') + "}", "kubelet.nodeName: is the text", id="a line"
-        ),
-        pytest.param(
-            KUBELET + ", capacity: {cpu: many}}",
-            'kubelet.capacity.cpu: is the text "many", allowed: a quantity',
-            id="no quantity",
-        ),
-        pytest.param(
-            "mode: pod\nlisten: {address: $(POD_IP)}\n" + CHECKS,
-            "listen.address: the environment variable POD_IP is not set",
-            id="an environment variable that is not there",
-        ),
-        pytest.param(
-            "mode: pod\ncondition: {publish: true}\n" + CHECKS, "condition.podName: the environment", id="no pod"
-        ),
-        pytest.param("mode: " + "[" * 1000, "not YAML: nested too deeply", id="a deep file"),
     ],
 )
 def test_one_line_names_the_key_and_the_cause(text: str, expected: str) -> None:
