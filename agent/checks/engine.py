@@ -57,7 +57,7 @@ class CheckEngine:
     def stop(self) -> None:
         """Commands of checks that run now are killed, also those that are only being started."""
         for loop in self._loops:
-            loop.stop()  # tells it, and does not wait
+            loop.stop()  # does not wait
         deadline = time.monotonic() + STOP_LIMIT_S
         while any(_alive(loop) for loop in self._loops) and time.monotonic() < deadline:
             kill_running()

@@ -20,7 +20,7 @@ from typing import Any
 from agent.probe.targets import is_address, join_host_port
 
 TLS_HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
-LOOKUPS_AT_ONCE = 16
+LOOKUPS_AT_ONCE = 16  # chosen: threads that a resolver without answers may keep; more checks than that wait
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
 _lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)

@@ -1,11 +1,15 @@
 """The checks exec, httpGet and tcpSocket: what one run of each finds."""
 
+import subprocess
+
 import msgspec
 import pytest
 
 from agent import settings
+from agent.checks.builtin import exec as exec_check
 from agent.checks.catalogue import check_spec
 from agent.checks.state import CheckState, Finding
+from agent.processes.command import Completed, ExecTimeout
 from tests.agent.probe.http_target import Target
 
 
@@ -27,6 +31,29 @@ def found(**check: object) -> Finding:
 )
 def test_a_command(command: list[str], state: CheckState, output: str) -> None:
     assert Finding(state, output) == found(exec={"command": command})
+
+
+def test_a_command_that_cannot_be_killed_is_not_started_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one in uninterruptible sleep: SIGKILL has not ended it when the run is over."""
+    stuck = subprocess.Popen(["sleep", "60"])
+    started: list[tuple[str, ...]] = []
+
+    def run(command: tuple[str, ...], *, timeout_s: float) -> Completed:
+        started.append(command)
+        if len(started) == 1:
+            raise ExecTimeout(command, timeout_s, leftover=stuck)
+        return Completed(0, b"", b"")
+
+    monkeypatch.setattr(exec_check, "run_command", run)
+    check = exec_check.Check(exec_check.Settings(("touch", "/nfs")), 1.0)
+    try:
+        assert Finding(CheckState.HUNG, "killed after 1 s") == check()
+        assert Finding(CheckState.HUNG, f"process {stuck.pid} cannot be killed") == check()
+        assert 1 == len(started)
+    finally:
+        stuck.kill()
+        stuck.wait()
+    assert Finding(CheckState.PASSED) == check()
 
 
 @pytest.mark.parametrize(
