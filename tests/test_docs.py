@@ -5,6 +5,7 @@ somewhere.
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from agent import settings as agent_settings
+from component.settings import SettingsError
 from extender import settings as extender_settings
 from extender.verbs import wire
 from extender.verbs.filter import split
@@ -92,6 +94,31 @@ def test_the_documented_extender_file_is_the_defaults() -> None:
 @pytest.mark.parametrize("name", ["agent.yaml", "kubelet.yaml"])
 def test_a_documented_agent_file_is_valid(name: str) -> None:
     assert agent_settings.parse(YAML_FILES[name].encode()).mode == yaml.safe_load(YAML_FILES[name])["mode"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "key"),
+    [
+        pytest.param("listen: {port: abc}", "listen.port", id="a wrong type"),
+        pytest.param("listen: {port: 65536}", "listen.port", id="out of range"),
+        pytest.param("listen: {prot: 80}", "listen.prot", id="an unknown key"),
+        pytest.param("listen: {port: 80, port: 81}", "line 2, column 20", id="a key given twice"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("parse", "begin"),
+    [
+        pytest.param(lambda text: agent_settings.parse(text.encode()), "mode: pod", id="agent"),
+        pytest.param(extender_settings.parse, "log: {level: info}", id="extender"),
+    ],
+)
+def test_a_mistake_in_either_file_is_the_documented_line(
+    parse: Callable[[str], object], begin: str, mistake: str, key: str
+) -> None:
+    """`key: what is wrong, allowed: what`, as docs/configuration.md says."""
+    with pytest.raises(SettingsError) as caught:
+        parse(f"{begin}\n{mistake}\n")
+    assert re.fullmatch(rf"{re.escape(key)}: [^\n]+, allowed: [^\n]+", str(caught.value))
 
 
 def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
