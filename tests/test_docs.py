@@ -18,28 +18,38 @@ from extender import settings as extender_settings
 from extender.verbs import wire
 from extender.verbs.filter import split
 from kube import contract
+from tests.hosts.deployment import readme
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
-# Commands too large to run here, and the file of the test or the step that runs each of them.
+# Commands too large to run here: the file of the test or of the step that runs each of them, and its words for it.
 RUN_ELSEWHERE = {
-    "make demo": "tests/plane/test_demo.py",
-    "make test": ".ci/run",
-    "make test-fast": "tests/run.py",
-    "make lint": "tests/run.py",
-    "make venv": "Makefile",
-    "make bench": "tests/plane/test_bench.py",
-    ".venv/bin/python -m tests.bench --quick": "tests/plane/test_bench.py",
-    ".venv/bin/python -m tests.bench --only scheduler": "tests/plane/test_bench.py",
-    ".venv/bin/python -m tests.testbed --ring plane up": "tests/plane/test_plane_command.py",
-    ".venv/bin/python -m tests.testbed kubectl get nodes": "tests/plane/test_plane_command.py",
-    ".venv/bin/python -m tests.testbed --ring plane down": "tests/plane/test_plane_command.py",
-    "cp playbooks/inventory-sample.yml inventory.yml": "tests/playbooks/test_roles.py",
-    "ansible-playbook -i inventory.yml playbooks/site.yml --check --diff": "tests/hosts/deployment/test_deploy.py",
-    "ansible-playbook -i inventory.yml playbooks/site.yml": "tests/hosts/deployment/test_deploy.py",
+    "make demo": ("tests/plane/test_demo.py", '["make", "demo", "STAY=0"]'),
+    "make test": (".ci/run", "exec make test"),
+    "make test-fast": ("tests/run.py", '"all": [PACKAGES, SOURCES, *LINT, *FAST'),
+    "make lint": ("tests/run.py", '"all": [PACKAGES, SOURCES, *LINT, *FAST'),
+    "make venv": ("Makefile", "test: venv"),
+    "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
+    ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
+    ".venv/bin/python -m tests.bench --only scheduler": ("tests/plane/test_bench.py", '"--only"'),
+    ".venv/bin/python -m tests.testbed --ring plane up": (
+        "tests/plane/test_plane_command.py",
+        '("--ring", "plane", "up")',
+    ),
+    ".venv/bin/python -m tests.testbed kubectl get nodes": (
+        "tests/plane/test_plane_command.py",
+        '("kubectl", "get", "nodes")',
+    ),
+    ".venv/bin/python -m tests.testbed --ring plane down": (
+        "tests/plane/test_plane_command.py",
+        '("--ring", "plane", "down")',
+    ),
 }
+# The README's part "Deploy" is run from the README itself, on ring 3: by these names, in this order.
+DEPLOYMENT = ROOT / "tests" / "hosts" / "deployment"
+DEPLOY = ["IMAGE", "LOAD", "INVENTORY", "CHECK", "DEPLOY", "STATUS", "REMOVE"]
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -65,7 +75,13 @@ YAML_FILES = {text.splitlines()[0].removeprefix("# "): text for _, text in block
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> None:
     if command in RUN_ELSEWHERE:
-        assert (ROOT / RUN_ELSEWHERE[command]).is_file()
+        file, words = RUN_ELSEWHERE[command]
+        assert words in (ROOT / file).read_text()
+        return
+    if command in readme.commands():
+        name = DEPLOY[readme.commands().index(command)]
+        assert getattr(readme, name) == command
+        assert any(f"readme.{name}" in path.read_text() for path in DEPLOYMENT.glob("*.py"))
         return
     for name, text in YAML_FILES.items():
         (tmp_path / name).write_text(text)
@@ -121,9 +137,16 @@ def test_a_mistake_in_either_file_is_the_documented_line(
     assert re.fullmatch(rf"{re.escape(key)}: [^\n]+, allowed: [^\n]+", str(caught.value))
 
 
+def test_the_documented_checks_are_valid_beside_the_built_in_one() -> None:
+    agent = yaml.safe_load(YAML_FILES["agent.yaml"])
+    checks = yaml.safe_load(YAML_FILES["checks.yml"])["readygate_agent_checks"]
+    parsed = agent_settings.parse(yaml.safe_dump({**agent, "checks": [*agent["checks"], *checks]}).encode())
+    assert ["cni", *(check["name"] for check in checks)] == [check.name for check in parsed.checks]
+
+
 def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
     request, answer = (text for document, text in blocks("json") if document == "README.md")
-    reasons = {"node-1": "", "node-2": contract.CLOSED_NOT_READY, "node-3": ""}
+    reasons = {"node-1": "", "node-2": contract.CLOSED_UNHEALTHY, "node-3": ""}
     names = wire.read_filter_args(request.encode()).node_names or []
     survivors, refused = split(names, reasons, contract.CLOSED_NO_HEALTH_POD)
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(survivors, refused))

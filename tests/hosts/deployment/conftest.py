@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kube import contract
+from tests.hosts.deployment import readme
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.testbed.hosts.hosts import Hosts
@@ -44,6 +45,20 @@ def ansible(hosts: Hosts, image: str, artefacts: Path, tmp_path_factory: pytest.
     return Ansible(hosts, tmp_path_factory.mktemp("ansible"), artefacts, variables)
 
 
+@pytest.fixture(scope="session")
+def checkout(hosts: Hosts, image: str, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> readme.Checkout:
+    """The checkout with an inventory made as the README says and filled in for these hosts."""
+    made = readme.Checkout(hosts, tmp_path_factory.mktemp("checkout"), artefacts)
+    copied = made.run(readme.INVENTORY)
+    assert copied.code == 0, copied.told()
+    assert image in (readme.ROOT / "playbooks" / "inventory-sample.yml").read_text()
+    made.edit(
+        ("192.0.2.11", hosts.address("control-1")),
+        ("# readygate_agent_cni_bin_dirs: [/opt/cni/bin]", f"readygate_agent_cni_bin_dirs: [{CNI_BIN_DIR}]"),
+    )
+    return made
+
+
 def scheduler_files(hosts: Hosts, api: AdminApi) -> SchedulerFiles:
     return SchedulerFiles(
         listing=sorted(hosts.ssh("control-1", f"ls -A {MANIFESTS}").stdout.split()),
@@ -66,15 +81,15 @@ def untouched(hosts: Hosts, api: AdminApi, ansible: Ansible) -> SchedulerFiles:
 
 
 @pytest.fixture(scope="session")
-def rehearsed(ansible: Ansible, untouched: SchedulerFiles) -> Run:  # noqa: ARG001
-    """site.yml in check mode on a cluster that has never seen readygate."""
-    return ansible.run("site.yml", check=True)
+def rehearsed(checkout: readme.Checkout, untouched: SchedulerFiles) -> Run:  # noqa: ARG001
+    """site.yml in check mode on a cluster that has never seen readygate, by the README's command."""
+    return checkout.run(readme.CHECK)
 
 
 @pytest.fixture(scope="session")
-def deployed(ansible: Ansible, rehearsed: Run) -> Run:  # noqa: ARG001
-    """readygate on the cluster, with the default profile."""
-    run = ansible.run("site.yml")
+def deployed(checkout: readme.Checkout, rehearsed: Run) -> Run:  # noqa: ARG001
+    """readygate on the cluster, with the default profile, by the README's command."""
+    run = checkout.run(readme.DEPLOY)
     if run.code != 0:
         pytest.fail(f"site.yml failed: {run.told()}", pytrace=False)
     return run

@@ -1,4 +1,4 @@
-"""Runs the project's playbooks over SSH, as a user would: ansible-playbook, an inventory file, nothing else."""
+"""Runs the project's playbooks over SSH with the settings a test wants; the user's own way is readme.py's."""
 
 import json
 import os

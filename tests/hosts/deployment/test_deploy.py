@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from kube import contract
+from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import (
     KUBEADM_CONFIG,
     MANIFESTS,
@@ -18,6 +19,15 @@ from tests.testbed.shared.api import ApiError, condition
 
 NS = contract.NAMESPACE
 FOLDER = "/etc/kubernetes/readygate"
+
+
+def test_the_image_is_built_and_put_on_each_host_as_the_readme_says(hosts, checkout, image):
+    hosts.ssh("worker-2", f"ctr --namespace k8s.io images rm {image}")
+    for line in (readme.IMAGE, readme.LOAD):
+        done = checkout.run(line)
+        assert done.code == 0, done.told()
+    for host in hosts.names:
+        assert image in hosts.ssh(host, "ctr --namespace k8s.io images ls --quiet").stdout.split()
 
 
 def test_check_mode_says_what_would_change_and_changes_nothing(hosts, api, untouched, rehearsed):
@@ -36,6 +46,14 @@ def test_the_play_ends_well_with_an_agent_on_each_node_that_says_healthy(hosts, 
     for pod in seen.values():
         for kind in (contract.CONDITION_NODE_HEALTHY, contract.CONDITION_READY):
             assert contract.STATUS_TRUE == condition(pod, kind).get("status"), (kind, pod["status"])
+
+
+@pytest.mark.usefixtures("deployed")
+def test_status_shows_each_node_open_as_the_readme_says(hosts, checkout):
+    shown = checkout.run(readme.STATUS)
+    assert shown.code == 0, shown.output
+    rows = [line.split() for line in shown.output.splitlines()]
+    assert dict.fromkeys(hosts.names, "yes") == {row[0]: row[1] for row in rows if row and row[0] in hosts.names}
 
 
 @pytest.mark.usefixtures("deployed")

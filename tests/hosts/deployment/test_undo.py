@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from kube import contract
+from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, pod
 from tests.kit.waiting import wait_for
@@ -67,9 +68,9 @@ def test_a_scheduler_that_does_not_come_up_gets_its_old_manifest_back(api, ansib
     assert schedules(api)
 
 
-def test_uninstall_leaves_the_control_plane_as_kubeadm_made_it(hosts, api, ansible, untouched, deployed):
+def test_uninstall_leaves_the_control_plane_as_kubeadm_made_it(hosts, api, checkout, untouched, deployed):
     assert deployed.code == 0
-    run = ansible.run("uninstall.yml")
+    run = checkout.run(readme.REMOVE)
     assert run.code == 0, run.told()
     after = scheduler_files(hosts, api)
     assert untouched.manifest == after.manifest, "byte for byte"

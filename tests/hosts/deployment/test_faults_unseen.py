@@ -1,0 +1,139 @@
+"""The documented checks, deployed as they stand: every node is open with them; and faults that no kubelet reports."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kube import contract
+from tests.hosts.deployment.conftest import agents, save
+from tests.kit.waiting import wait_for
+from tests.test_docs import YAML_FILES
+from tests.testbed.hosts.layers import CNI_BIN_DIR
+from tests.testbed.shared import nameserver
+from tests.testbed.shared.api import condition
+
+SYSTEM = "/api/v1/namespaces/kube-system"
+DNS = "10.96.0.10"  # where kubeadm's clusters have their name server; the hosts have none of their own
+DNS_PORT = 5353
+NAMES = "kubernetes.default.svc.cluster.local=10.96.0.1"
+NODE = "worker-1"
+LIMIT_S = 60.0
+
+
+def documented() -> dict[str, object]:
+    return yaml.safe_load(YAML_FILES["checks.yml"])
+
+
+@pytest.fixture(scope="session")
+def name_server(api, image):
+    """A cluster DNS that knows one name, at the usual address. It stays as long as the checks that ask it."""
+    labels = {"k8s-app": "kube-dns"}
+    source = Path(nameserver.__file__).read_text()
+    container = {
+        "name": "dns",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "command": ["python3", "-c", source, "0.0.0.0", str(DNS_PORT), NAMES],
+    }
+    spec = {"nodeName": "worker-2", "containers": [container], "terminationGracePeriodSeconds": 0}
+    api.create(f"{SYSTEM}/pods", {"metadata": {"name": "kube-dns", "labels": labels}, "spec": spec})
+    ports = [{"name": p.lower(), "protocol": p, "port": 53, "targetPort": DNS_PORT} for p in ("UDP", "TCP")]
+    service = {"clusterIP": DNS, "selector": labels, "ports": ports}
+    api.create(f"{SYSTEM}/services", {"metadata": {"name": "kube-dns"}, "spec": service})
+    ready = wait_for(
+        lambda: condition(api.get(f"{SYSTEM}/pods/kube-dns"), "Ready").get("status") == "True", timeout_s=LIMIT_S
+    )
+    assert ready
+    yield
+    api.delete(f"{SYSTEM}/services/kube-dns")
+    api.delete(f"{SYSTEM}/pods/kube-dns", grace_s=0)
+
+
+@pytest.fixture(scope="module")
+def verdicts(hosts, ansible, deployed, name_server):  # noqa: ARG001
+    """A function: the verdict on each node. The documented checks run from here on, often."""
+    run = ansible.run("site.yml", readygate_agent_profile="fast", **documented())
+    assert run.code == 0, run.told()
+
+    def look():
+        said = hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9376/api/v1/nodes").stdout
+        return {seen["node"]: seen for seen in json.loads(said)["nodes"]}
+
+    return look
+
+
+def closed(verdicts, reason):
+    """What is said of NODE, once it is closed for that reason; None while it is not."""
+    seen = verdicts()[NODE]
+    return seen if seen["reason"] == reason else None
+
+
+def own_ready(api):
+    return condition(api.get(f"/api/v1/nodes/{NODE}"), contract.CONDITION_READY)["status"]
+
+
+def await_open(verdicts, timeout_s=LIMIT_S):
+    assert wait_for(lambda: all(seen["open"] for seen in verdicts().values()), timeout_s=timeout_s), verdicts()
+
+
+def test_with_the_documented_checks_every_node_is_open_and_each_check_passes(api, hosts, verdicts):
+    names = {"cni", *(check["name"] for check in documented()["readygate_agent_checks"])}
+    await_open(verdicts)
+    for node, pod in agents(api).items():
+        said = hosts.ssh(node, f"curl --silent http://{pod['status']['podIP']}:9375/metrics").stdout
+        passed = set(re.findall(r'^readygate_check_status{check="(.+)",state="passed"} 1$', said, re.MULTILINE))
+        ready = hosts.ssh(node, f"curl --silent http://{pod['status']['podIP']}:9375/readyz").stdout
+        assert names == passed, (node, ready, said)
+
+
+@pytest.mark.parametrize(
+    ("fault", "repair", "reason", "says"),
+    [
+        pytest.param(
+            f"chmod -x {CNI_BIN_DIR}/bridge",
+            f"chmod +x {CNI_BIN_DIR}/bridge",
+            contract.CLOSED_UNHEALTHY,
+            "cni: failed since",
+            id="a CNI plugin without its x bit",
+        ),
+        pytest.param(
+            "nft 'add table ip fault; add chain ip fault first { type filter hook prerouting priority -400; };"
+            " add rule ip fault first udp dport 53 drop'",
+            "nft delete table ip fault",
+            contract.CLOSED_UNHEALTHY,
+            "dns: hung since",
+            id="DNS that does not answer from this node",
+        ),
+        pytest.param(
+            "systemctl stop kubelet",
+            "systemctl start kubelet",
+            contract.CLOSED_NODE_LOST,
+            "kubelet Lease not renewed",
+            id="a dead kubelet",
+        ),
+    ],
+)
+def test_a_fault_the_node_itself_does_not_report_closes_it(
+    api, hosts, verdicts, artefacts, request, fault, repair, reason, says
+):
+    await_open(verdicts)
+    started = time.monotonic()
+    hosts.ssh(NODE, fault)
+    try:
+        seen = wait_for(lambda: closed(verdicts, reason), timeout_s=LIMIT_S)
+        took_s = time.monotonic() - started
+        reported = own_ready(api)
+        others = {name: verdict["open"] for name, verdict in verdicts().items() if name != NODE}
+    finally:
+        hosts.ssh(NODE, repair)
+    assert seen, verdicts()
+    assert says in seen["evidence"]
+    assert reported == contract.STATUS_TRUE, "the node still calls itself Ready"
+    assert set(others.values()) == {True}
+    await_open(verdicts)
+    figures = {"closed_s": round(took_s, 1), "evidence": seen["evidence"]}
+    save(artefacts, f"unseen-{request.node.callspec.id.replace(' ', '-')}.json", figures)
