@@ -1,5 +1,6 @@
 """Checks in threads: first health, hangs, breaks, stops."""
 
+import logging
 import threading
 import time
 from dataclasses import replace
@@ -135,6 +136,30 @@ def test_a_check_that_cannot_even_be_made_is_unknown_and_made_again(start) -> No
 
 def test_an_engine_whose_thread_is_gone_is_not_healthy() -> None:
     assert not CheckEngine([CheckSpec("a", lambda: PASSED)]).healthy(0.0)
+
+
+def test_each_change_is_one_line_of_log_and_a_normal_start_is_no_warning(start, caplog) -> None:
+    caplog.set_level(logging.INFO)
+    ready = threading.Event()
+    found = PASSED
+    start(CheckSpec("cni", lambda: ready.wait(5) and found, period_s=0.01, thresholds=Thresholds(1, 1)))
+    expected = [("INFO", "node is not healthy yet", "cni: starting", None)]
+    for finding, line in [
+        (PASSED, ("INFO", "node is healthy", None, None)),
+        (Finding(CheckState.FAILED, "no config"), ("WARNING", "node is not healthy", "cni: failed: no config", None)),
+        (PASSED, ("INFO", "node is healthy", None, None)),
+        (
+            Finding(CheckState.UNKNOWN, "no rights"),
+            ("WARNING", "check unknown, last result kept", None, "cni: unknown: no rights"),
+        ),
+    ]:
+        wait_until(lambda: len(caplog.records) == len(expected))
+        found = finding
+        ready.set()
+        expected.append(line)
+    wait_until(lambda: len(caplog.records) == len(expected))
+    facts = [vars(record) for record in caplog.records]
+    assert expected == [(f["levelname"], f["message"], f.get("problems"), f.get("notices")) for f in facts]
 
 
 def check_threads() -> list[str]:
