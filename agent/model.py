@@ -23,6 +23,15 @@ class ProbeType(StrEnum):
     STARTUP = "Startup"
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeUpdate:
+    """A container's stable probe result is new or has changed."""
+
+    container_id: str
+    result: Result
+    pod_uid: str
+
+
 class RestartPolicy(StrEnum):
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
@@ -64,7 +73,7 @@ ProbeAction = ExecAction | HttpGetAction | TcpSocketAction
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """core/v1 Probe after defaulting (pkg/apis/core/v1/defaults.go). `action` None: no handler that we know."""
+    """core/v1 Probe; the defaults are those of pkg/apis/core/v1/defaults.go. `action` None: no handler that we know."""
 
     action: ProbeAction | None
     initial_delay_s: int = 0
@@ -119,6 +128,18 @@ class Container:
     startup_probe: Probe | None = None
     restart_policy: RestartPolicy | None = None  # None: the pod's
     restart_rules: tuple[RestartRule, ...] = ()
+
+    def probe(self, probe_type: ProbeType) -> Probe | None:
+        """Raises ValueError for a type that there is not."""
+        match probe_type:
+            case ProbeType.READINESS:
+                return self.readiness_probe
+            case ProbeType.LIVENESS:
+                return self.liveness_probe
+            case ProbeType.STARTUP:
+                return self.startup_probe
+            case _:
+                raise ValueError(f'unknown probe type: "{probe_type}"')
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,19 @@ status. When it stops it ends its containers and says so in the statuses; see `r
 """
 
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agent.model import Result
-from agent.node.facts import NodeFacts
+from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
 from agent.node.registration import NodeReporter
 from agent.pods.inbox import Inbox
 from agent.pods.source import PodSource, PodTable
 from agent.pods.sync import PodLoop
+from agent.pods.updates import ProbeUpdates
 from agent.prober.manager import ProberManager
 from agent.prober.prober import Prober
-from agent.prober.results import Results, Update
-from agent.processes.command import RuntimeUnavailable, run_command
+from agent.prober.results import Results
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.runtime.process import ProcessRuntime
@@ -56,22 +54,12 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
 
-    def on_readiness(update: Update) -> None:
-        statuses.set_container_readiness(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
-        inbox.put(update.pod_uid)
-
-    def on_startup(update: Update) -> None:
-        statuses.set_container_startup(update.pod_uid, update.container_id, update.result is Result.SUCCESS)
-        inbox.put(update.pod_uid)
-
-    def on_liveness(update: Update) -> None:
-        if update.result is Result.FAILURE:
-            inbox.put(update.pod_uid)
-
-    readiness, startup, liveness = Results(on_readiness), Results(on_startup), Results(on_liveness)
+    updates = ProbeUpdates(statuses, inbox.put)
+    readiness, startup = Results(updates.readiness), Results(updates.startup)
+    liveness = Results(updates.liveness)
     prober = ProberManager(
         get_pod_status=statuses.pod_status,
-        probe=Prober(_execute(runtime)).probe,
+        probe=Prober(runtime.exec).probe,
         readiness=readiness,
         liveness=liveness,
         startup=startup,
@@ -94,7 +82,9 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     reporter = NodeReporter(
         heartbeats,
         node_facts(node, runtime.host_ip, semantics),
-        lambda: node_errors(runtime, loop, time.monotonic()),
+        lambda: not_ready_causes(
+            runtime_healthy=runtime.healthy(time.monotonic()), pods_healthy=loop.healthy(time.monotonic())
+        ),
         update_s=float(node.node_status_update_seconds),
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
@@ -150,31 +140,8 @@ def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
 
 def families(prober: ProberManager) -> list[Family]:
     """What /metrics shows."""
-    labels = ("probe_type", "result", "container", "pod", "namespace", "pod_uid")
-    samples = [(dict(zip(labels, key, strict=True)), float(count)) for key, count in prober.totals().items()]
+    samples = [(labels._asdict(), float(count)) for labels, count in prober.totals().items()]
     return [
         *process_families(product_version(), "kubelet"),
         Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
     ]
-
-
-def node_errors(runtime: Service, loop: Service, monotonic: float) -> list[str]:
-    """Why the node is not ready, in the words and the order of pkg/kubelet/runtime.go."""
-    errors = []
-    if not runtime.healthy(monotonic):
-        errors.append("container runtime is down")
-    if not loop.healthy(monotonic):
-        errors.append("PLEG is not healthy: the pod loop does not progress")
-    return errors
-
-
-def _execute(runtime: ProcessRuntime) -> Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]:
-    def execute(container_id: str, command: Sequence[str], timeout_s: float) -> tuple[int, bytes, bytes]:
-        """Runs an exec probe as the container would: with its environment. Raises RuntimeUnavailable, ExecTimeout."""
-        env = runtime.environment(container_id)
-        if env is None:
-            raise RuntimeUnavailable(f"container {container_id} does not run")
-        done = run_command(command, timeout_s=timeout_s, env=env, cwd="/")
-        return done.exit_code, done.stdout, done.stderr
-
-    return execute

@@ -84,6 +84,14 @@ def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: 
     )
 
 
+def not_ready_causes(*, runtime_healthy: bool, pods_healthy: bool) -> list[str]:
+    """What the rooms make the node not ready by, in the words and the order of pkg/kubelet/runtime.go."""
+    return [
+        *([] if runtime_healthy else ["container runtime is down"]),
+        *([] if pods_healthy else ["PLEG is not healthy: the pod loop does not progress"]),
+    ]
+
+
 def changed(old: NodeStatus, new: NodeStatus) -> bool:
     """Do the statuses differ in what we report, heartbeat times and the order of conditions aside?"""
     if (old.addresses, old.capacity, old.allocatable) != (new.addresses, new.capacity, new.allocatable):

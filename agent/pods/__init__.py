@@ -3,6 +3,9 @@
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
     actions   which containers to start and which to end; pure (computePodActions)
+    starts    starts containers, each in its turn of back-off
+    backoff   how long a container that keeps ending waits; pure
+    updates   what a changed probe result brings about
     sync      the loop: one thread for all pods (syncPod, syncTerminatingPod, syncTerminatedPod)
 
 Guaranteed: no step waits for a container, a probe or the network; a pod that fails to sync is tried again and keeps no

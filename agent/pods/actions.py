@@ -25,7 +25,7 @@ class Start:
 @dataclass(frozen=True, slots=True)
 class Kill:
     instance: RuntimeContainer
-    cause: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _init_done(inputs: Inputs, container: Container, status: ContainerStatus | N
 def _keep_running(inputs: Inputs, container: Container, status: ContainerStatus | None, actions: Actions) -> None:
     newest = inputs.runtime.newest(container.name)
     if newest is None:
-        # Its records are lost: what the API server was told decides.
+        # Its records are lost: the status that was written decides.
         over = status is not None and isinstance(status.state, ContainerTerminated)
         if not over or _starts_again(inputs, container, _exit_code(status)):
             actions.starts.append(_start(container, newest, status))

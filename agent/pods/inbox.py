@@ -1,10 +1,10 @@
-"""Which pods somebody must look at: anybody may put, the sync loop takes."""
+"""Work queue of pod UIDs, deduplicated."""
 
 import threading
 
 
 class Inbox:
-    """UIDs of pods, each at most once however often it was put."""
+    """Each UID at most once, however often it was put. Any thread may put; the sync loop takes."""
 
     def __init__(self) -> None:
         self._filled = threading.Condition()

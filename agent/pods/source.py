@@ -1,4 +1,4 @@
-"""The pods bound to this node, as the API server tells them: a table that the reflector fills and everybody reads."""
+"""The pods bound to this node, as the API server has them: a table that the reflector fills and everybody reads."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class PodTable:
-    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that somebody must look at."""
+    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that must be synced."""
 
     def __init__(self, on_change: Callable[[str], None], semantics: Semantics) -> None:
         self._on_change = on_change
@@ -38,10 +38,10 @@ class PodTable:
     # --- kube.reflector.Store ---
 
     def replace(self, items: Sequence[PodObject]) -> None:
-        found = {item.metadata.uid: _understood(item) for item in items}
+        found = {item.metadata.uid: _decoded(item) for item in items}
         with self._lock:
             old = self._pods
-            # One that is no longer understood is still there: it stays as it was.
+            # One that can no longer be decoded is still there: it stays as it was.
             new = {uid: known for uid, pod in found.items() if (known := pod or old.get(uid)) is not None}
             self._pods = new
         for uid in old.keys() | new.keys():
@@ -49,7 +49,7 @@ class PodTable:
                 self._on_change(uid)
 
     def upsert(self, item: PodObject) -> None:
-        pod = _understood(item)
+        pod = _decoded(item)
         if pod is None:
             return
         with self._lock:
@@ -65,13 +65,13 @@ class PodTable:
             self._on_change(gone.uid)
 
 
-def _understood(item: PodObject) -> Pod | None:
-    """None for an object whose status or times make no sense: it must not keep the others from being known."""
+def _decoded(item: PodObject) -> Pod | None:
+    """None for an object whose status or times make no sense: it costs itself, not the others."""
     try:
         return pod_from_object(item)
     except (msgspec.DecodeError, ValueError, OverflowError) as e:
         where = f"{item.metadata.namespace}/{item.metadata.name}"
-        log.warning("pod not understood", extra={"pod": where, "cause": str(e)})
+        log.warning("pod could not be decoded", extra={"pod": where, "cause": type(e).__name__, "error": str(e)})
         return None
 
 

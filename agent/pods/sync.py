@@ -5,32 +5,30 @@ step waits: a container's end, a probe result, a change of the pod and a due tim
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from agent.model import ContainerWaiting, Pod, PodPhase, PodStatus, Result
+from agent.model import Pod, PodPhase, PodStatus, Result
 from agent.pods import actions
 from agent.pods.inbox import Inbox
-from agent.processes.command import go_duration
-from agent.runtime.backoff import RestartBackoff
-from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
+from agent.pods.starts import RETRY_S, PodStarts, Starter
+from agent.runtime.base import ContainerRuntime, StartError
 from agent.semantics import Semantics
 from agent.status import conditions
 from agent.status.generate import Host, Inputs, generate_status
+from component.loop import Loop
 
 log = logging.getLogger(__name__)
 
 RESYNC_S = 60.0  # kubelet's resyncInterval
-RETRY_S = 10.0  # a container that could not even be made
 HOUSEKEEPING_S = 2.0
 STUCK_AFTER_S = 30.0
 MIN_GRACE_S = 1.0
 STOP_GRACE_S = 0.4
-REASON_BACK_OFF = "CrashLoopBackOff"
+STOP_WAIT_S = 0.7  # within the second that stop() has
 
 
 class Pods(Protocol):
@@ -38,7 +36,7 @@ class Pods(Protocol):
     def uids(self) -> frozenset[str]: ...
 
 
-class Prober(Protocol):
+class ProbeWorkers(Protocol):
     """The part of agent.prober.manager.ProberManager that is used."""
 
     def add_pod(self, pod: Pod) -> None: ...
@@ -62,6 +60,8 @@ class StoppableRuntime(ContainerRuntime, Protocol):
 
 
 class Stage(Enum):
+    """Each hands over to the next, never back."""
+
     SYNCING = "syncing"
     TERMINATING = "terminating"
     TERMINATED = "terminated"
@@ -69,22 +69,24 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class _PodState:
-    """`pod`: the newest copy, kept after the API server lost it. `start_errors`: container -> its Waiting state.
-
-    `killed`: ids of containers that were asked to end because a probe failed. `ends`: container -> id and time (by the
-    monotonic clock) of the instance that ended last."""
+    """`pod`: the newest copy, kept after the API server lost it (`gone`). `killed`: ids of containers that were asked
+    to end because a probe failed. `grace_s`: the shortest that the containers of a terminating pod were given."""
 
     pod: Pod
     stage: Stage = Stage.SYNCING
+    gone: bool = False
     could_run: bool = True
     grace_s: float | None = None
-    start_errors: dict[str, ContainerWaiting] = field(default_factory=dict)
+    starts: PodStarts = field(default_factory=PodStarts)
     killed: set[str] = field(default_factory=set)
-    ends: dict[str, tuple[str, float]] = field(default_factory=dict)
 
 
 class PodLoop:
-    """A Service. `liveness` and `startup` give the stable probe result of a container id."""
+    """A Service. `liveness` and `startup` give the stable probe result of a container id.
+
+    When it stops it ends all containers, since the agent is their runtime too, and says so in the statuses: they get
+    0.4 s after SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop.
+    """
 
     name = "pod loop"
 
@@ -94,7 +96,7 @@ class PodLoop:
         pods: Pods,
         runtime: StoppableRuntime,
         statuses: Statuses,
-        prober: Prober,
+        prober: ProbeWorkers,
         *,
         liveness: Callable[[str], Result | None],
         startup: Callable[[str], Result | None],
@@ -116,53 +118,41 @@ class PodLoop:
         self._host = host
         self._max_pods = max_pods
         self._semantics = semantics
-        self._wall = wall
         self._monotonic = monotonic
-        self._backoff = RestartBackoff()
+        self._starter = Starter(runtime, wall=wall, monotonic=monotonic)
         self._states: dict[str, _PodState] = {}
         self._due: dict[str, float] = {}
         self._next_housekeeping = 0.0
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._last_turn = monotonic()
-
-    # --- life ---
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="pod-loop", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends all containers and says so in the statuses: the agent is their runtime too."""
-        self._stopping.set()
-        self._inbox.put("")
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def healthy(self, monotonic: float) -> bool:
-        alive = self._thread is not None and self._thread.is_alive()
-        return alive and monotonic - self._last_turn < STUCK_AFTER_S
+        self._loop = Loop(
+            "pod-loop",
+            self.turn,
+            stuck_after_s=STUCK_AFTER_S,
+            unblock=lambda: inbox.put(""),
+            at_end=self._end_everything,
+            monotonic=monotonic,
+        )
+        # A Service by its loop.
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def could_run(self, uid: str) -> bool:
         """May containers of the pod still run? For the status manager, from its thread."""
         state = self._states.get(uid)
         return state is not None and state.could_run
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self.turn()
-        self._end_everything()
+    def turn(self) -> float:
+        """Waits for something to do, at most until the next due time, and does it; wants to be called again at once."""
+        due = min([*self._due.values(), self._next_housekeeping])
+        self.sync_pods(self._inbox.take(due - self._monotonic()))
+        return 0.0
 
-    def turn(self) -> None:
-        """Waits for something to do, at most until the next due time, and does it."""
-        self._last_turn = self._monotonic()
-        due = min(self._due.values(), default=self._next_housekeeping)
-        uids = self._inbox.take(min(due, self._next_housekeeping) - self._last_turn)
+    def sync_pods(self, uids: set[str]) -> None:
+        """Looks at these pods and at those whose time has come, and keeps house every two seconds."""
         monotonic = self._monotonic()
-        uids |= {uid for uid, at in self._due.items() if at <= monotonic}
-        for uid in uids - {""}:
-            if self._stopping.is_set():
+        due = {uid for uid, at in self._due.items() if at <= monotonic}
+        for uid in (uids | due) - {""}:
+            if self._loop.stopping:
                 return
+            self._loop.progressed()
             self._due.pop(uid, None)
             try:
                 self._look_at(uid)
@@ -174,7 +164,7 @@ class PodLoop:
             self._housekeeping()
 
     def _end_everything(self) -> None:
-        self._runtime.end_all(STOP_GRACE_S, wait_s=0.7)
+        self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S)
         for uid, state in self._states.items():
             if state.stage is not Stage.TERMINATED and self._pods.pod_by_uid(uid) is not None:
                 self._statuses.set_pod_status(state.pod, self._generate(state))
@@ -190,26 +180,22 @@ class PodLoop:
             state = self._states[uid] = _PodState(pod)
             if self._rejected(state):
                 return
-        elif pod is not None:
+        if pod is not None:
             state.pod = pod
-        gone = pod is None
-        ending = gone or state.pod.deletion_timestamp is not None or conditions.is_terminal(state.pod.status.phase)
-        if state.stage is Stage.SYNCING and ending:
-            self._begin_termination(state)
-        if state.stage is Stage.SYNCING:
-            self._sync(state)
-        if state.stage is Stage.TERMINATING:
-            self._go_on_terminating(state, gone=gone)
-        elif state.stage is Stage.TERMINATED and not gone and state.pod.deletion_timestamp is not None:
-            status = self._statuses.pod_status(uid)
-            if status is not None:
-                # Nothing changes, but a pod being deleted gets a new version, and with it its deletion.
-                self._statuses.set_pod_status(state.pod, status)
-        if state.stage is Stage.TERMINATED and gone:
-            self._forget(uid)
+        state.gone = pod is None
+        match state.stage:
+            case Stage.SYNCING:
+                self._sync(state)
+            case Stage.TERMINATING:
+                self._go_on_terminating(state)
+            case Stage.TERMINATED:
+                self._go_on_terminated(state)
 
     def _sync(self, state: _PodState) -> None:
         pod = state.pod
+        if state.gone or pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
+            self._begin_termination(state)
+            return
         status = self._generate(state)
         self._statuses.set_pod_status(pod, status)
         if conditions.is_terminal(status.phase):
@@ -219,58 +205,34 @@ class PodLoop:
         try:
             self._runtime.prepare_pod(pod)
         except StartError as e:
-            log.warning("pod sandbox not made", extra={**_facts(pod), "cause": str(e)})
+            log.warning("pod sandbox not made", extra={**_facts(pod), "cause": e.reason, "error": str(e)})
             self._wake_in(pod.uid, RETRY_S)
             return
         self._prober.add_pod(pod)
         inputs = actions.Inputs(pod, self._runtime.pod(pod.uid), status, self._liveness, self._startup, self._semantics)
         wanted = actions.pod_actions(inputs)
         for kill in wanted.kills:
-            if kill.instance.id not in state.killed:
-                state.killed.add(kill.instance.id)
-                log.info("container is killed", extra={**_facts(pod), "cause": kill.cause})
-                self._runtime.stop_container(kill.instance.id, max(MIN_GRACE_S, pod.termination_grace_period_s))
-        errors = dict(state.start_errors)
-        changed = [self._try_start(state, start) for start in wanted.starts]
-        if any(changed) or state.start_errors != errors:
-            # What was done shows in the status at once.
-            self._inbox.put(pod.uid)
+            self._kill(state, kill)
+        self._start(state, wanted.starts)
 
-    def _try_start(self, state: _PodState, start: actions.Start) -> bool:
-        """True if the runtime knows something new."""
-        pod, name = state.pod, start.container.name
-        key = (pod.uid, name)
-        if start.after is not None:
-            ended_at = self._ended_at(state, start.after)
-            remaining_s = self._backoff.remaining_s(key, ended_at, self._monotonic())
-            if remaining_s > 0:
-                delay = go_duration(self._backoff.delay_s(key))
-                where = f"{pod.name}_{pod.namespace}({pod.uid})"
-                message = f"back-off {delay} restarting failed container={name} pod={where}"
-                state.start_errors[name] = ContainerWaiting(REASON_BACK_OFF, message)
-                self._wake_in(pod.uid, remaining_s)
-                return False
-            self._backoff.restarted(key, ended_at, self._monotonic())
-        try:
-            self._runtime.start_container(pod, start.container, start.restart_count)
-        except StartError as e:
-            log.warning("container not started", extra={**_facts(pod), "container": name, "cause": str(e)})
-            state.start_errors[name] = ContainerWaiting(e.reason, str(e))
-            newest = self._runtime.pod(pod.uid).newest(name)
-            if newest is not None and newest != start.after:
-                return True
-            self._wake_in(pod.uid, RETRY_S)
-            return False
-        state.start_errors.pop(name, None)
-        return True
+    def _kill(self, state: _PodState, kill: actions.Kill) -> None:
+        """Once an instance."""
+        if kill.instance.id not in state.killed:
+            state.killed.add(kill.instance.id)
+            log.info("killing container", extra={**_facts(state.pod), "reason": kill.reason})
+            self._runtime.stop_container(kill.instance.id, max(MIN_GRACE_S, state.pod.termination_grace_period_s))
 
-    def _ended_at(self, state: _PodState, instance: RuntimeContainer) -> float:
-        """By the monotonic clock: the runtime's records have the wall clock's time, which may be set back."""
-        known = state.ends.get(instance.name)
-        if known is None or known[0] != instance.id:
-            at = instance.finished_at if instance.finished_at is not None else instance.created_at
-            known = state.ends[instance.name] = (instance.id, self._monotonic() - max(0.0, self._wall() - at))
-        return known[1]
+    def _start(self, state: _PodState, starts: list[actions.Start]) -> None:
+        """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
+        errors = dict(state.starts.errors)
+        made = False
+        for start in starts:
+            attempt = self._starter.start(state.pod, state.starts, start)
+            made = made or attempt.made
+            if attempt.again_in_s is not None:
+                self._wake_in(state.pod.uid, attempt.again_in_s)
+        if made or state.starts.errors != errors:
+            self._inbox.put(state.pod.uid)
 
     def _rejected(self, state: _PodState) -> bool:
         """canAdmitPod: more pods than the node takes are refused."""
@@ -284,7 +246,7 @@ class PodLoop:
             "Pod was rejected: Node didn't have enough resource: pods, "
             f"requested: 1, used: {used}, capacity: {self._max_pods}"
         )
-        log.warning("pod rejected", extra={**_facts(pod), "cause": message})
+        log.warning("pod rejected", extra={**_facts(pod), "reason": message})
         state.stage, state.could_run = Stage.TERMINATED, False
         status = PodStatus(phase=PodPhase.FAILED, reason="OutOfpods", message=message, qos_class=pod.status.qos_class)
         self._statuses.set_pod_status(pod, status)
@@ -295,18 +257,19 @@ class PodLoop:
 
     def _begin_termination(self, state: _PodState) -> None:
         state.stage = Stage.TERMINATING
-        state.start_errors.clear()
+        state.starts.errors.clear()
         self._prober.stop_liveness_and_startup(state.pod)
-        if self._pods.pod_by_uid(state.pod.uid) is not None:
+        if not state.gone:
             self._statuses.set_pod_status(state.pod, self._generate(state))
-        log.info("pod is terminated", extra=_facts(state.pod))
+        log.info("terminating pod", extra=_facts(state.pod))
         self._inbox.put(state.pod.uid)
+        self._go_on_terminating(state)
 
-    def _go_on_terminating(self, state: _PodState, *, gone: bool) -> None:
+    def _go_on_terminating(self, state: _PodState) -> None:
         pod = state.pod
         running = self._runtime.pod(pod.uid).running
         if running:
-            grace_s = _grace_s(pod, gone=gone)
+            grace_s = _grace_s(pod, gone=state.gone)
             if state.grace_s is None or grace_s < state.grace_s:
                 state.grace_s = grace_s
                 for instance in running:
@@ -315,15 +278,26 @@ class PodLoop:
             return
         state.could_run = False
         self._prober.remove_pod(pod)
-        if not gone:
+        if not state.gone:
             self._statuses.set_pod_status(pod, self._generate(state, pod_is_terminal=True))
             self._statuses.terminate_pod(pod)
         state.stage = Stage.TERMINATED
-        log.info("pod has ended", extra=_facts(pod))
+        log.info("pod terminated", extra=_facts(pod))
+        if state.gone:
+            self._forget(pod.uid)
+
+    def _go_on_terminated(self, state: _PodState) -> None:
+        if state.gone:
+            self._forget(state.pod.uid)
+        elif state.pod.deletion_timestamp is not None:
+            status = self._statuses.pod_status(state.pod.uid)
+            if status is not None:
+                # Nothing changes, but a pod being deleted gets a new version, and with it its deletion.
+                self._statuses.set_pod_status(state.pod, status)
 
     def _forget(self, uid: str) -> None:
         self._runtime.remove_pod(uid)
-        self._backoff.forget_pod(uid)
+        self._starter.forget_pod(uid)
         self._due.pop(uid, None)
         del self._states[uid]
 
@@ -348,7 +322,7 @@ class PodLoop:
             semantics=self._semantics,
             old=self._statuses.pod_status(pod.uid),
             host=self._host,
-            start_errors=state.start_errors,
+            start_errors=state.starts.errors,
             pod_is_terminal=pod_is_terminal,
         )
         return generate_status(inputs, self._prober.update_pod_status)

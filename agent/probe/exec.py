@@ -2,22 +2,22 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
-from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
+from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.processes.command import OUTPUT_LIMIT_BYTES, Completed, ExecTimeout, RuntimeUnavailable
 
-Execute = Callable[[str, Sequence[str], float], tuple[int, bytes, bytes]]
-"""(container id, command, timeout in seconds) -> exit code, stdout, stderr. Raises ExecTimeout, RuntimeUnavailable."""
+Execute = Callable[[str, Sequence[str], float], Completed]
+"""(container id, command, timeout in seconds). Raises ExecTimeout, RuntimeUnavailable."""
 
 
 def exec_command(execute: Execute, container_id: str, command: Sequence[str], timeout_s: float) -> Outcome:
     """One probe. A timeout is a failure; raises HandlerError when the runtime could not run the command."""
     try:
-        exit_code, stdout, stderr = execute(container_id, command, timeout_s)
+        done = execute(container_id, command, timeout_s)
     except ExecTimeout as e:
         return Outcome(HandlerResult.FAILURE, str(e))
     except (RuntimeUnavailable, OSError) as e:
         raise HandlerError(str(e), HandlerResult.UNKNOWN) from e
-    return outcome_of(Completed(exit_code, stdout, stderr))
+    return outcome_of(done)
 
 
 def outcome_of(done: Completed) -> Outcome:

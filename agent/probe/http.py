@@ -10,8 +10,9 @@ from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from agent.probe.dial import Deadline, DeadlineSocket, DialError, connect, wrap_tls
-from agent.probe.outcome import OUTPUT_LIMIT_BYTES, HandlerError, HandlerResult, Outcome
+from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import HttpRequest, Url, join_host_port
+from agent.processes.command import OUTPUT_LIMIT_BYTES
 from component.text import one_line
 
 REDIRECTS = (301, 302, 303, 307, 308)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-OUTPUT_LIMIT_BYTES = 10 * 2**10  # of a command's output or a response's body
-
 
 class HandlerResult(StrEnum):
     SUCCESS = "success"

@@ -26,6 +26,7 @@ worker carries them out.
 from dataclasses import dataclass, replace
 
 from agent.model import (
+    PROBE_DEFAULTS,
     Container,
     ContainerRunning,
     ContainerStatus,
@@ -87,13 +88,7 @@ class Target:
 
     @property
     def probe(self) -> Probe | None:
-        match self.type:
-            case ProbeType.READINESS:
-                return self.container.readiness_probe
-            case ProbeType.LIVENESS:
-                return self.container.liveness_probe
-            case ProbeType.STARTUP:
-                return self.container.startup_probe
+        return self.container.probe(self.type)
 
     @property
     def sidecar(self) -> bool:
@@ -161,7 +156,7 @@ def before_probe(
 
 def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
     """Rows D12 to D16, for a probe that gave a result. One that errored changes nothing at all (D11)."""
-    probe = target.probe or Probe(action=None)
+    probe = target.probe or PROBE_DEFAULTS
     streak, stable = next_state(
         state.streak,
         result,

@@ -7,8 +7,10 @@ takes itself out of the table when it ends.
 import random as random_module
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 from agent.model import (
     Container,
@@ -28,8 +30,23 @@ from agent.status.restarts import is_sidecar
 from kube import contract
 
 ADD_ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
-WorkerKey = tuple[str, str, ProbeType]
-"""(pod uid, container name, probe type)"""
+
+
+class WorkerKey(NamedTuple):
+    pod_uid: str
+    container: str
+    probe_type: ProbeType
+
+
+class ProbeLabels(NamedTuple):
+    """The labels of prober_probe_total. `result`: successful or failed."""
+
+    probe_type: str
+    result: str
+    container: str
+    pod: str
+    namespace: str
+    pod_uid: str
 
 
 class ProberManager:
@@ -57,7 +74,7 @@ class ProberManager:
         self._start_wall = wall() if start_wall is None else start_wall
         self._lock = threading.Lock()
         self._workers: dict[WorkerKey, Worker] = {}
-        self._totals: dict[tuple[str, str, str, str, str, str], int] = {}
+        self._totals: Counter[ProbeLabels] = Counter()
         self._shutdown = threading.Event()
         self._context = WorkerContext(
             get_pod_status=get_pod_status,
@@ -109,7 +126,7 @@ class ProberManager:
                     target = Target(pod, container, probe_type)
                     if target.probe is None:
                         continue
-                    key = (pod.uid, container.name, probe_type)
+                    key = WorkerKey(pod.uid, container.name, probe_type)
                     if key in self._workers:
                         if self._semantics.fix_add_pod_ends_at_first_worker:
                             continue
@@ -121,25 +138,24 @@ class ProberManager:
     def stop_liveness_and_startup(self, pod: Pod) -> None:
         """Called when the pod begins to terminate. App containers only; readiness goes on."""
         names = {container.name for container in pod.containers}
-        self._stop(
-            lambda key: key[0] == pod.uid and key[1] in names and key[2] in (ProbeType.LIVENESS, ProbeType.STARTUP)
-        )
+        types = (ProbeType.LIVENESS, ProbeType.STARTUP)
+        self._stop(lambda key: key.pod_uid == pod.uid and key.container in names and key.probe_type in types)
 
     def remove_pod(self, pod: Pod) -> None:
         """Called when all containers are dead. May be repeated."""
         names = {container.name for container in _probed(pod)}
-        self._stop(lambda key: key[0] == pod.uid and key[1] in names)
+        self._stop(lambda key: key.pod_uid == pod.uid and key.container in names)
 
     def cleanup_pods(self, desired: Collection[str]) -> None:
         """Stops the workers of every pod whose uid is not in `desired`."""
-        self._stop(lambda key: key[0] not in desired)
+        self._stop(lambda key: key.pod_uid not in desired)
 
     def workers(self) -> frozenset[WorkerKey]:
         with self._lock:
             return frozenset(self._workers)
 
-    def totals(self) -> dict[tuple[str, str, str, str, str, str], int]:
-        """prober_probe_total: (probe_type, result, container, pod, namespace, pod_uid) -> count, of living workers."""
+    def totals(self) -> dict[ProbeLabels, int]:
+        """prober_probe_total, of living workers."""
         with self._lock:
             return dict(self._totals)
 
@@ -205,7 +221,7 @@ class ProberManager:
 
     def _worker(self, pod: Pod, container: ContainerStatus, probe_type: ProbeType) -> Worker | None:
         with self._lock:
-            return self._workers.get((pod.uid, container.name, probe_type))
+            return self._workers.get(WorkerKey(pod.uid, container.name, probe_type))
 
     def _stop(self, chosen: Callable[[WorkerKey], bool]) -> None:
         with self._lock:
@@ -215,19 +231,19 @@ class ProberManager:
 
     def _forget(self, worker: Worker) -> None:
         target = worker.target
-        key = (target.pod.uid, target.container.name, target.type)
+        key = WorkerKey(target.pod.uid, target.container.name, target.type)
         with self._lock:
             if self._workers.get(key) is worker:
                 del self._workers[key]
-            for labels in [k for k in self._totals if (k[5], k[2], k[0]) == key]:
+            for labels in [t for t in self._totals if (t.pod_uid, t.container, t.probe_type) == key]:
                 del self._totals[labels]
 
     def _count(self, target: Target, result: Result) -> None:
         word = "successful" if result is Result.SUCCESS else "failed"
         pod = target.pod
-        labels = (str(target.type), word, target.container.name, pod.name, pod.namespace, pod.uid)
+        labels = ProbeLabels(str(target.type), word, target.container.name, pod.name, pod.namespace, pod.uid)
         with self._lock:
-            self._totals[labels] = self._totals.get(labels, 0) + 1
+            self._totals[labels] += 1
 
 
 def _probed(pod: Pod) -> tuple[Container, ...]:

@@ -19,7 +19,8 @@ REASON_UNHEALTHY = "Unhealthy"
 REASON_PROBE_WARNING = "ProbeWarning"
 
 RecordEvent = Callable[[Pod, Container, str, str, str], None]
-"""(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit."""
+"""(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit. The agent
+writes no Events yet: the texts are held to the kubelet's by the rows P."""
 
 
 class Prober:
@@ -33,7 +34,10 @@ class Prober:
         self, probe_type: ProbeType, pod: Pod, status: PodStatus, container: Container, container_id: str
     ) -> Result:
         """SUCCESS or FAILURE. Raises ProbeErrored when the probe could not be made: the result is to be thrown away."""
-        spec = _spec(probe_type, container)
+        try:
+            spec = container.probe(probe_type)
+        except ValueError as e:
+            raise ProbeErrored(str(e)) from e
         if spec is None:
             return Result.SUCCESS
         try:
@@ -88,15 +92,3 @@ class Prober:
     def _event(self, pod: Pod, container: Container, reason: str, message: str) -> None:
         if self._record_event is not None:
             self._record_event(pod, container, EVENT_WARNING, reason, message)
-
-
-def _spec(probe_type: ProbeType, container: Container) -> Probe | None:
-    match probe_type:
-        case ProbeType.READINESS:
-            return container.readiness_probe
-        case ProbeType.LIVENESS:
-            return container.liveness_probe
-        case ProbeType.STARTUP:
-            return container.startup_probe
-        case _:
-            raise ProbeErrored(f'unknown probe type: "{probe_type}"')

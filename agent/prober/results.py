@@ -2,18 +2,8 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from agent.model import Result
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """A container's stable result is new or has changed."""
-
-    container_id: str
-    result: Result
-    pod_uid: str
+from agent.model import ProbeUpdate, Result
 
 
 class Results:
@@ -23,7 +13,7 @@ class Results:
     the worker then waits, as kubelet's does on its full channel. One writer per container keeps updates in order.
     """
 
-    def __init__(self, on_update: Callable[[Update], None] | None = None) -> None:
+    def __init__(self, on_update: Callable[[ProbeUpdate], None] | None = None) -> None:
         self._on_update = on_update
         self._lock = threading.Lock()
         self._results: dict[str, Result] = {}
@@ -38,7 +28,7 @@ class Results:
             changed = self._results.get(container_id) is not result
             self._results[container_id] = result
         if changed and self._on_update is not None:
-            self._on_update(Update(container_id, result, pod_uid))
+            self._on_update(ProbeUpdate(container_id, result, pod_uid))
 
     def remove(self, container_id: str) -> None:
         """Forgets the container, without an update."""

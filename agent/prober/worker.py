@@ -82,7 +82,7 @@ class Worker:
         return self._thread.is_alive()
 
     def do_probe(self) -> bool:
-        """Looks and probes once; False when the worker shall end. An exception counts as 'go on' (row D0)."""
+        """One doProbe: False means remove the worker. An exception counts as 'go on' (row D0)."""
         try:
             return self._do_probe()
         except Exception:

@@ -6,5 +6,5 @@
 Guaranteed: no lock is held while a command starts or runs; a process that outlives SIGKILL is reported and never
 started a second time beside itself; only processes that we started are ended, by pid and start time.
 
-Imported by `probe`, `checks`, `runtime`, `pods` and `modes`. Knows no pod and no check.
+Imported by `probe`, `checks`, `runtime` and `pods`. Knows no pod and no check.
 """

@@ -8,6 +8,7 @@ command whose file cannot even be opened for execution (the same server) keeps i
 
 import contextlib
 import errno
+import math
 import os
 import selectors
 import signal
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-OUTPUT_LIMIT_BYTES = 10 * 2**10  # kubelet reads as much of a probe's output
+OUTPUT_LIMIT_BYTES = 10 * 2**10  # the kubelet reads as much of a command's output, or of a response's body
 KILL_WAIT_S = 1.0
 DRAIN_S = 0.1  # what a command wrote before it ended is in the pipe; its children may hold the pipe open for ever
 STEP_S = 0.005
@@ -199,7 +200,7 @@ def _forget_ended() -> None:
 
 
 def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: float) -> bool:
-    """Reads output until the command ends; False when the deadline came first."""
+    """Reads output until the command ends, then what is left of it; False when the deadline came first."""
     pidfd = _pidfd(process.pid)
     try:
         with selectors.DefaultSelector() as selector:
@@ -210,28 +211,42 @@ def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: flo
                 selector.register(stream, selectors.EVENT_READ, stream)
             if pidfd is not None:
                 selector.register(pidfd, selectors.EVENT_READ, None)
-            drain_until: float | None = None
-            while True:
-                now = time.monotonic()
-                if drain_until is None and _has_ended(process.pid):
-                    drain_until = min(deadline, now + DRAIN_S)
-                    if pidfd is not None:
-                        selector.unregister(pidfd)
-                if drain_until is not None and (now >= drain_until or not selector.get_map()):
-                    return True
-                limit = deadline if drain_until is None else drain_until
-                if now >= limit:
-                    return drain_until is not None
-                pause_s = limit - now if pidfd is not None else min(POLL_S, limit - now)
-                for key, _ in selector.select(pause_s):
-                    if key.data is not None and not capture.read(key.data):
-                        selector.unregister(key.data)
+            if not _read_until_ended(process.pid, selector, capture, deadline, POLL_S if pidfd is None else math.inf):
+                return False
+            if pidfd is not None:
+                selector.unregister(pidfd)
+            _drain(selector, capture, min(deadline, time.monotonic() + DRAIN_S))
+            return True
     finally:
         if pidfd is not None:
             os.close(pidfd)
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+def _read_until_ended(
+    pid: int, selector: selectors.BaseSelector, capture: _Capture, deadline: float, poll_s: float
+) -> bool:
+    """False when the deadline came first. `poll_s`: how often to look where the end wakes nobody."""
+    while not _has_ended(pid):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return False
+        _read(selector, capture, min(poll_s, left_s))
+    return True
+
+
+def _drain(selector: selectors.BaseSelector, capture: _Capture, until: float) -> None:
+    """Reads what is in the pipes, to their ends; children of the command may keep those open."""
+    while selector.get_map() and (left_s := until - time.monotonic()) > 0:
+        _read(selector, capture, left_s)
+
+
+def _read(selector: selectors.BaseSelector, capture: _Capture, timeout_s: float) -> None:
+    for key, _ in selector.select(timeout_s):
+        if key.data is not None and not capture.read(key.data):
+            selector.unregister(key.data)
 
 
 def _has_ended(pid: int) -> bool:

@@ -1,11 +1,12 @@
-"""What the agent asks of a container runtime, and what a runtime knows of a pod. Depends on the model only."""
+"""What the agent asks of a container runtime, and what a runtime knows of a pod."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from agent.model import Container, Pod
+from agent.processes.command import Completed
 
 
 class ContainerPhase(Enum):
@@ -80,7 +81,7 @@ class StartError(Exception):
 
 
 class ContainerRuntime(Protocol):
-    """No call waits for a container to end; ends are told through the callback given at construction."""
+    """No call waits for a container to end; the callback given at construction reports ends."""
 
     def pod(self, uid: str) -> RuntimePod:
         """What is known of the pod; an empty RuntimePod if it is not known."""
@@ -106,6 +107,6 @@ class ContainerRuntime(Protocol):
         """Forgets a pod whose containers have all ended, with its sandbox and files."""
         ...
 
-    def environment(self, container_id: str) -> Mapping[str, str] | None:
-        """The environment the instance runs with; None if it is not known."""
+    def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
+        """Runs a command as the container would: with its environment. Raises RuntimeUnavailable, ExecTimeout."""
         ...

@@ -1,7 +1,6 @@
 """What a container is started with: its environment and its command line. Pure.
 
-Mirrors makeEnvironmentVariables and podFieldSelectorRuntimeValue of pkg/kubelet/kubelet_pods.go, and
-third_party/forked/golang/expansion.
+Mirrors makeEnvironmentVariables and podFieldSelectorRuntimeValue of pkg/kubelet/kubelet_pods.go.
 """
 
 import re
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 
 from agent.model import Container, EnvVar, Pod
 from agent.runtime.base import StartError
+from component.text import expand
 
 REASON_CONFIG = "CreateContainerConfigError"
 REASON_CREATE = "CreateContainerError"
@@ -18,7 +18,6 @@ REASON_CREATE = "CreateContainerError"
 ENV_POD_IP = "READYGATE_POD_IP"
 
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
-_REFERENCE = re.compile(r"\$(\$|\([^)]*\)|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +50,6 @@ def command_line(container: Container, env: Mapping[str, str], pause: Sequence[s
             raise StartError(REASON_CREATE, "args without command: set command, the image's entrypoint is not known")
         return list(pause)
     return [expand(part, env) for part in (*container.command, *container.args)]
-
-
-def expand(text: str, env: Mapping[str, str]) -> str:
-    """$(NAME) -> its value, or unchanged if there is none; $$ -> $; any other $ stays."""
-
-    def replacement(match: re.Match[str]) -> str:
-        inner = match.group(1)
-        if inner == "$":
-            return "$"
-        if inner.startswith("("):
-            return env.get(inner[1:-1], match.group(0))
-        return "$"
-
-    return _REFERENCE.sub(replacement, text)
 
 
 def _value(variable: EnvVar, pod: Pod, place: Place, named: Mapping[str, str]) -> str:

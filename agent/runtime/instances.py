@@ -1,8 +1,10 @@
 """One container instance as the process runtime holds it: its record, and its process while it runs."""
 
+import contextlib
+import errno
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from agent.runtime.base import ContainerPhase, RuntimeContainer
 from agent.runtime.output import Output
 from agent.runtime.records import InstanceRecord, SandboxRecord
 
+ID_PREFIX = "process://"
 EXIT_CODE_NOT_STARTED = 128  # as containerd reports a container whose start failed
 
 
@@ -41,15 +44,18 @@ class SandboxState:
 
 def launch(instance: Instance, argv: list[str], working_dir: str, output: Output, writer: int, wall: float) -> None:
     """Makes the process in a session of its own; output goes to `writer`. Raises OSError: then there is no process."""
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=writer,
-        stderr=subprocess.STDOUT,
-        env=dict(instance.env),
-        cwd=working_dir or "/",
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=subprocess.STDOUT,
+            env=dict(instance.env),
+            cwd=working_dir or "/",
+            start_new_session=True,
+        )
+    except ValueError as e:  # a NUL in an argument or a variable, or a name with "="
+        raise OSError(errno.EINVAL, str(e)) from e
     try:
         instance.pidfd = os.pidfd_open(process.pid)
     except OSError:
@@ -106,10 +112,11 @@ def start_message(program: str, working_dir: str, error: OSError) -> str:
     return f'exec: "{program}": {error.strerror or error}'
 
 
-def with_pipe(make_output: Callable[[int], Output], use: Callable[[Output, int], None]) -> None:
-    """A pipe whose reading end becomes an Output and whose writing end is closed after `use`.
+@contextlib.contextmanager
+def output_pipe(make_output: Callable[[int], Output]) -> Iterator[tuple[Output, int]]:
+    """A pipe for what a container writes: an Output of its reading end, and its writing end, closed at the end.
 
-    Raises what `use` raises, after everything is closed.
+    What the block raises closes the Output too: nobody has taken it over.
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     try:
@@ -119,8 +126,8 @@ def with_pipe(make_output: Callable[[int], Output], use: Callable[[Output, int],
             os.close(reader)
             raise
         try:
-            use(output, writer)
-        except OSError:
+            yield output, writer
+        except Exception:
             output.close()
             raise
     finally:

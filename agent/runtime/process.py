@@ -20,18 +20,18 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from agent.model import Container, Pod
-from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container, start_ticks
+from agent.processes.command import Completed, RuntimeUnavailable, run_command
+from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container
 from agent.runtime.addresses import Addresses, NoAddressError
 from agent.runtime.base import RuntimePod, Sandbox, StartError
 from agent.runtime.environment import Place, command_line, environment
 from agent.runtime.instances import (
+    ID_PREFIX,
     Instance,
     LogFailedError,
     SandboxState,
@@ -39,20 +39,21 @@ from agent.runtime.instances import (
     ended,
     launch,
     not_started,
+    output_pipe,
     start_message,
-    with_pipe,
 )
+from agent.runtime.leftovers import end_leftovers
 from agent.runtime.output import LIMIT_BYTES, Output
 from agent.runtime.records import KEPT_INSTANCES, InstanceRecord, Records, SandboxRecord
 from component.lifecycle import StartFailed
+from component.loop import Loop
 
 log = logging.getLogger(__name__)
 
-ID_PREFIX = "process://"
 REASON_RUN = "RunContainerError"
 REASON_SANDBOX = "FailedCreatePodSandBox"
-EXIT_CODE_KILLED = 137
 TURN_S = 5.0  # the thread looks around at least this often
+STUCK_AFTER_S = 30.0
 INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 
 
@@ -83,12 +84,18 @@ class ProcessRuntime:
         self._new: deque[Instance] = deque()
         self._selector: selectors.BaseSelector | None = None
         self._wake_r, self._wake_w = -1, -1
-        self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
         self._closed = False
         self._ended = threading.Condition(self._lock)
-        self._last_turn = monotonic()
         self._pause = _pause_command()
+        self._loop = Loop(
+            "process-runtime",
+            self._turn,
+            stuck_after_s=STUCK_AFTER_S,
+            unblock=self._wake,
+            at_end=self._close_selector,
+            monotonic=monotonic,
+        )
+        self.healthy = self._loop.healthy
 
     @property
     def host_ip(self) -> str:
@@ -101,14 +108,13 @@ class ProcessRuntime:
         """Ends what the last agent left behind. Raises StartFailed if the state folder is not usable."""
         try:
             self._records.prepare()
-            self._end_leftovers()
+            self._pods = end_leftovers(self._records, self._addresses, self._wall)
         except OSError as e:
             raise StartFailed(f"kubelet.rootDir is not usable: {e}; give a folder the agent may write") from e
         self._selector = selectors.DefaultSelector()
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._wake_r, selectors.EVENT_READ, None)
-        self._thread = threading.Thread(target=self._run, name="process-runtime", daemon=True)
-        self._thread.start()
+        self._loop.start()
 
     def end_all(self, grace_s: float, wait_s: float) -> bool:
         """Ends every container, by force after `grace_s`; True if all had ended within `wait_s`."""
@@ -120,23 +126,17 @@ class ProcessRuntime:
             return self._ended.wait_for(lambda: not self._any_running(), timeout=wait_s)
 
     def stop(self) -> None:
-        """Ends every container (0.4 s of grace) and the thread."""
+        """Ends every container (0.4 s of grace, killed after 0.8 s) and the thread. Nothing is started any more."""
         with self._lock:
             self._closed = True
-        if self._thread is None or self._stopping.is_set():
+        if self._loop.stopping:
             return
         self.end_all(grace_s=0.4, wait_s=0.8)
-        self._stopping.set()
-        self._wake()
-        self._thread.join(timeout=1.0)
+        self._loop.stop()
         for sandbox in self._pods.values():
             for instance in sandbox.instances:
                 if instance.process is not None:
                     end_container(instance.record.id, instance.process.pid)
-
-    def healthy(self, monotonic: float) -> bool:
-        alive = self._thread is not None and self._thread.is_alive()
-        return alive and monotonic - self._last_turn < 6 * TURN_S
 
     # --- what the sync loop asks (see base.ContainerRuntime) ---
 
@@ -173,10 +173,9 @@ class ProcessRuntime:
     def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
         ip = self.prepare_pod(pod)
         bare_id = uuid.uuid4().hex
-        base_env = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        base_env[ENV_CONTAINER_ID] = bare_id
-        env = environment(pod, container, Place(ip, self.host_ip, base_env))
-        env[ENV_CONTAINER_ID] = bare_id
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        env = environment(pod, container, Place(ip, self.host_ip, inherited))
+        env[ENV_CONTAINER_ID] = bare_id  # last: no variable of the spec hides the process from us
         argv = command_line(container, env, self._pause)
         record = InstanceRecord(
             id=ID_PREFIX + bare_id,
@@ -193,10 +192,8 @@ class ProcessRuntime:
         # Before there is a process: an agent that is killed between the two leaves a record to find it by.
         self._save(partial(self._records.put_instance, pod.uid, record))
         try:
-            with_pipe(
-                lambda reader: self._output(reader, path),
-                lambda output, writer: launch(instance, argv, container.working_dir, output, writer, self._wall()),
-            )
+            with output_pipe(lambda reader: self._output(reader, path)) as (output, writer):
+                launch(instance, argv, container.working_dir, output, writer, self._wall())
         except OSError as e:
             message = start_message(argv[0], container.working_dir, e)
             instance.record = not_started(record, message, self._wall())
@@ -232,10 +229,13 @@ class ProcessRuntime:
             self._addresses.release(uid)
         self._records.remove_pod(uid)
 
-    def environment(self, container_id: str) -> Mapping[str, str] | None:
+    def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
         with self._lock:
             instance = self._find(container_id)
-            return None if instance is None or instance.process is None else instance.env
+            env = None if instance is None or instance.process is None else instance.env
+        if env is None:
+            raise RuntimeUnavailable(f"container {container_id} does not run")
+        return run_command(command, timeout_s=timeout_s, env=env, cwd="/")
 
     # --- processes ---
 
@@ -250,20 +250,17 @@ class ProcessRuntime:
         for gone in old:
             self._save(partial(self._records.remove_instance, gone.uid, gone.record))
 
-    def _run(self) -> None:
-        assert self._selector is not None  # noqa: S101 - start() made it
-        while not self._stopping.is_set():
-            self._last_turn = self._monotonic()
-            try:
-                self._turn(self._selector)
-            except Exception:
-                log.exception("process runtime turn failed")
-                self._stopping.wait(0.2)
-        self._selector.close()
+    def _close_selector(self) -> None:
+        if self._selector is not None:
+            self._selector.close()
         os.close(self._wake_r)
 
-    def _turn(self, selector: selectors.BaseSelector) -> None:
+    def _turn(self) -> float:
+        """Waits for output, an end, a deadline or a new container, and takes what came."""
+        selector = self._selector
+        assert selector is not None  # noqa: S101 - start() made it
         for key, _ in selector.select(self._until_next_deadline_s()):
+            self._loop.progressed()  # many ends at once take their time: each looks through /proc
             if key.fd not in selector.get_map():
                 continue  # the output of a container reaped a moment ago: closed, its number may be another file's
             if key.data is None:
@@ -280,6 +277,7 @@ class ProcessRuntime:
                 selector.register(instance.output.fd, selectors.EVENT_READ, instance.output)
             selector.register(instance.pidfd, selectors.EVENT_READ, instance)
         self._kill_overdue()
+        return 0.0
 
     def _until_next_deadline_s(self) -> float:
         with self._lock:
@@ -319,46 +317,6 @@ class ProcessRuntime:
         log.info("container ended", extra=facts)
         self._on_change(instance.uid)
 
-    def _end_leftovers(self) -> None:
-        """What a killed agent left: its processes are ended, its instances become ended ones."""
-        boot = boot_id()
-        for uid, found, instances in self._records.load():
-            ended_ones = [self._end_leftover(uid, record, boot) for record in instances]
-            sandbox = self._with_address(uid, found)
-            if sandbox is None:
-                self._records.remove_pod(uid)
-            else:
-                self._pods[uid] = SandboxState(sandbox, [Instance(uid, record) for record in ended_ones])
-
-    def _end_leftover(self, uid: str, record: InstanceRecord, boot: str) -> InstanceRecord:
-        if record.exit_code is not None:
-            return record
-        count = 0
-        if record.boot == boot:
-            same = start_ticks(record.pid) == record.start_ticks
-            count = end_container(record.id.removeprefix(ID_PREFIX), record.pid if same else None)
-        log.info("leftover container ended", extra={"container": record.name, "processes": count})
-        message = "the agent that ran it was killed"
-        kept = msgspec.structs.replace(
-            record, finished_at=self._wall(), exit_code=EXIT_CODE_KILLED, reason="Error", message=message
-        )
-        self._records.put_instance(uid, kept)
-        return kept
-
-    def _with_address(self, uid: str, found: SandboxRecord | None) -> SandboxRecord | None:
-        """The sandbox with an address of the present block, which may be another one now; None if it has none."""
-        if found is None:
-            return None
-        try:
-            ip = self.host_ip if found.host_network else self._addresses.take(uid, found.ip)
-        except NoAddressError as e:
-            log.warning("leftover pod forgotten", extra={"uid": uid, "cause": str(e)})
-            return None
-        kept = SandboxRecord(ip=ip, host_network=found.host_network)
-        if kept != found:
-            self._records.put_sandbox(uid, kept)
-        return kept
-
     # --- small things ---
 
     def _output(self, reader: int, path: Path) -> Output:
@@ -387,7 +345,7 @@ class ProcessRuntime:
         try:
             write()
         except OSError as e:
-            log.error("container state not saved", extra={"cause": str(e)})
+            log.error("container state not saved", extra={"cause": type(e).__name__, "error": str(e)})
 
 
 def _send(pidfd: int, number: signal.Signals) -> None:

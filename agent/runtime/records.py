@@ -9,7 +9,7 @@ import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -43,6 +43,14 @@ class InstanceRecord(msgspec.Struct, frozen=True):
     boot: str = ""
 
 
+class PodRecords(NamedTuple):
+    """`sandbox` None: its file cannot be read, but there may be processes. `instances`: oldest first."""
+
+    uid: str
+    sandbox: SandboxRecord | None
+    instances: list[InstanceRecord]
+
+
 class Records:
     """Files under `root`. Raises OSError where the disk does."""
 
@@ -73,23 +81,22 @@ class Records:
     def remove_pod(self, uid: str) -> None:
         shutil.rmtree(self._pods / uid, ignore_errors=True)
 
-    def load(self) -> Iterator[tuple[str, SandboxRecord | None, list[InstanceRecord]]]:
-        """Every pod on disk with its instances, oldest first. What cannot be read is logged and skipped: a pod without
-        its own file (None) may still have left processes."""
+    def load(self) -> Iterator[PodRecords]:
+        """Every pod on disk. What cannot be read is logged and skipped."""
         if not self._pods.is_dir():
             return
         for folder in sorted(path for path in self._pods.iterdir() if path.is_dir()):
             sandbox = _read(folder / "pod.json", SandboxRecord)
             instances = [_read(path, InstanceRecord) for path in folder.glob("*/*.json")]
             known = [instance for instance in instances if instance is not None]
-            yield folder.name, sandbox, sorted(known, key=lambda instance: instance.created_at)
+            yield PodRecords(folder.name, sandbox, sorted(known, key=lambda instance: instance.created_at))
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError) as e:
-        log.warning("state file not usable", extra={"path": str(path), "cause": str(e)})
+        log.warning("state file not usable", extra={"path": str(path), "cause": type(e).__name__, "error": str(e)})
         return None
 
 

@@ -148,6 +148,17 @@ def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None
 
 
 def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> ContainerStatus:
+    """What an instance says of its container, beside what was said before (`old`).
+
+        instance          old state    state                              restart count
+        running           terminated   running                            old + 1, or the instance's if higher
+        running           else         running                            the higher of old and instance
+        exited            any          terminated as the instance was     the higher of the two
+        unknown           running      terminated, 137 and lost           old + 1
+        created, unknown  else         waiting                            the higher of the two
+
+    The last state is the end of another instance that `old` tells of, else the last one it tells of.
+    """
     last: ContainerState | None = None
     restart_count = instance.restart_count
     if old is not None:

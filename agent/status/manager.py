@@ -8,9 +8,9 @@ Guarantees:
  3. A container that is over for good does not come back: such an update is dropped whole.
  4. Start time never changes; transition times change with the status of their condition only.
  5. All requests are made by one thread, one pod after another; callers never wait for the network, nor does the lock.
- 6. An update rings a bell that remembers one ring. An update during a batch rings it again, so none waits for the tick.
- 7. A failed write is tried again with the next ring of any pod, at the latest after `SYNC_PERIOD_S`. A batch ends with
-    the first request that gets no answer: the others would cost a deadline each. Its pod comes last the next time.
+ 6. An update wakes the thread, one during a batch wakes it for the next, so none waits for the tick.
+ 7. A failed write is tried again with the next update of any pod, at the latest after `SYNC_PERIOD_S`. A batch ends
+    with the first request that gets no answer: the others would cost a deadline each. Its pod comes last the next time.
  8. What somebody else wrote into fields or conditions we own is put right within `SYNC_PERIOD_S`; the rest is kept.
  9. A pod that was created anew under the same name is never written: the UID is in every patch and every delete.
 10. No terminal phase is written while containers could run, and no pod in a terminal phase is Ready.
@@ -26,21 +26,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import msgspec
-
 from agent.model import ContainerStatus, Pod, PodStatus
 from agent.semantics import Semantics
 from agent.status import conditions, merge, patch, termination
 from agent.wire.pod import delete_options, parse_pod
 from agent.wire.status import write_status
+from component.loop import Loop
 from kube import paths
 from kube.errors import CredentialsInvalid, KubeError, NotFound, Unreachable
 from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
 SYNC_PERIOD_S = 10.0
-STUCK_AFTER_S = 60.0  # a batch longer than this is not progress: each request has its deadline
+STUCK_AFTER_S = 60.0  # longer than the requests of one pod: each has its deadline
 
 
 class PodClient(Protocol):
@@ -52,7 +52,7 @@ class PodClient(Protocol):
 
 
 class PodLookup(Protocol):
-    """The newest pods as the API server told them."""
+    """Pods as last seen in the watch."""
 
     def pod_by_uid(self, uid: str) -> Pod | None: ...
 
@@ -93,52 +93,42 @@ class StatusManager:
         self._statuses: dict[str, VersionedStatus] = {}
         self._api_versions: dict[str, int] = {}  # used by the thread that syncs only
         self._unanswered: dict[str, int] = {}  # whose last request got no answer, in that order; by that thread too
-        self._bell = threading.Event()
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._last_turn = monotonic()
+        self._next_tick = monotonic() + SYNC_PERIOD_S
+        self._loop = Loop(
+            "status-manager",
+            self.turn,
+            stuck_after_s=STUCK_AFTER_S,
+            first_pause_s=SYNC_PERIOD_S,
+            at_end=self._write_the_rest,
+            monotonic=monotonic,
+        )
+        # A Service by its loop.
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
-    # --- life ---
+    def turn(self) -> float:
+        """One batch, of everything where the period is over; returns the seconds until it will be."""
+        monotonic = self._monotonic()
+        due = monotonic >= self._next_tick
+        if due:
+            self._next_tick = monotonic + SYNC_PERIOD_S
+        self.sync_batch(everything=due)
+        return self._next_tick - self._monotonic()
 
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="status-manager", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Writes what is not yet written, as far as that takes less than a second, and ends."""
-        self._stopping.set()
-        self._bell.set()
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def healthy(self, monotonic: float) -> bool:
-        alive = self._thread is not None and self._thread.is_alive()
-        return alive and monotonic - self._last_turn < SYNC_PERIOD_S + STUCK_AFTER_S
-
-    def _run(self) -> None:
-        next_tick = self._monotonic() + SYNC_PERIOD_S
-        while True:
-            self._bell.wait(max(0.0, next_tick - self._monotonic()))
-            self._bell.clear()
-            stopping = self._stopping.is_set()
-            self._last_turn = self._monotonic()
-            due = self._last_turn >= next_tick
-            if due:
-                next_tick = self._last_turn + SYNC_PERIOD_S
-            try:
-                self.sync_batch(everything=due)
-            except Exception:
-                log.exception("status batch failed")
-            if stopping:
-                return
+    def _write_the_rest(self) -> None:
+        """As far as that takes less than a second: no longer does stop() wait."""
+        self.sync_batch(everything=False)
 
     # --- what others say ---
 
     def pod_status(self, uid: str) -> PodStatus | None:
         """The newest status of the pod, whether written or not."""
+        kept = self.versioned_status(uid)
+        return None if kept is None else kept.status
+
+    def versioned_status(self, uid: str) -> VersionedStatus | None:
+        """As pod_status, with what is known beside it."""
         with self._lock:
-            kept = self._statuses.get(uid)
-            return None if kept is None else kept.status
+            return self._statuses.get(uid)
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> bool:
         """Keeps a freshly generated status. True if it makes a new version. Forced while the pod is being deleted."""
@@ -196,9 +186,9 @@ class StatusManager:
         old = pod.status if kept is None else kept.status
         if kept is not None and kept.finished and not pod.static:
             finished = True
-        error = merge.illegal_transition(old, status, pod, self._semantics)
-        if error:
-            log.error("status update dropped", extra={"pod": _key(pod), "cause": error})
+        reason = merge.illegal_transition(old, status, pod, self._semantics)
+        if reason:
+            log.error("status update dropped", extra={"pod": _key(pod), "reason": reason})
             return False
         status = merge.settled(pod, old, status, self._wall())
         if kept is not None and not force and merge.equal_for_kubelet(kept.status, status):
@@ -210,15 +200,16 @@ class StatusManager:
             namespace=pod.namespace,
             finished=finished,
         )
-        self._bell.set()
+        self._loop.wake()
         return True
 
     # --- towards the API server ---
 
     def sync_batch(self, *, everything: bool) -> int:
-        """Writes what is not yet written; with `everything` also what differs in the API or waits for deletion.
+        """Writes what is not yet written; returns the number of pods tried.
 
-        Returns the number of pods tried. Called by the manager's own thread (and by tests).
+        With `everything` also what differs in the API or waits for deletion: `turn` asks for it every ten seconds, a
+        wake-up and the end do not. In the manager's own thread only.
         """
         with self._lock:
             kept = dict(self._statuses)
@@ -241,14 +232,17 @@ class StatusManager:
                     due.append(uid)
         due.sort(key=lambda uid: self._unanswered.get(uid, 0))
         for tried, uid in enumerate(due, 1):
-            self._last_turn = self._monotonic()
+            self._loop.progressed()
             try:
                 self._sync_pod(uid, kept[uid])
                 self._unanswered.pop(uid, None)
             except Unreachable as e:
                 self._unanswered[uid] = max(self._unanswered.values(), default=0) + 1
-                log.warning("statuses not written", extra={"pods": len(due) - tried + 1, "cause": str(e)})
+                log.warning("statuses not written", extra={"pods": len(due) - tried + 1, **_error(e)})
                 return tried
+            except Exception:
+                # A bug of ours: it shall cost this pod its status, and no other.
+                log.exception("pod status not written", extra={"pod": f"{kept[uid].namespace}/{kept[uid].name}"})
         return len(due)
 
     def _sync_pod(self, uid: str, kept: VersionedStatus) -> None:
@@ -266,9 +260,9 @@ class StatusManager:
         except Unreachable:
             raise
         except (KubeError, CredentialsInvalid) as e:
-            log.warning("pod status not written", extra={**facts, "cause": str(e)})
-        except msgspec.DecodeError as e:
-            log.warning("pod not understood", extra={**facts, "cause": str(e)})
+            log.warning("pod status not written", extra={**facts, **_error(e)})
+        except UNREADABLE as e:
+            log.warning("pod could not be decoded", extra={**facts, **_error(e)})
 
     def _write(self, uid: str, kept: VersionedStatus) -> Pod | None:
         """The pod as it stands after the write; None when it is another one by now."""
@@ -294,6 +288,10 @@ class StatusManager:
 
 def _key(pod: Pod) -> str:
     return f"{pod.namespace}/{pod.name}"
+
+
+def _error(error: Exception) -> dict[str, str]:
+    return {"cause": type(error).__name__, "error": str(error)}
 
 
 def _find(status: PodStatus, container_id: str) -> ContainerStatus | None:

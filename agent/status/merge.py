@@ -1,4 +1,4 @@
-"""What may change in a pod status, and what the API server is told. Pure: time is an argument.
+"""What may change in a pod status, and what is written to the API server. Pure: time is an argument.
 
 Mirrors the pure half of pkg/kubelet/status/status_manager.go of v1.36.3: normalizeStatus, isPodStatusByKubeletEqual,
 checkContainerStateTransition, updateLastTransitionTime, mergePodStatus, canBeDeleted.

@@ -213,16 +213,16 @@ def _env_var(wire: _Env) -> model.EnvVar | None:
 
 
 def _probe(wire: _Probe | None) -> model.Probe | None:
-    """Zero fields get the defaults of pkg/apis/core/v1/defaults.go, as the API server's own objects have them."""
+    """Zero fields get the defaults, as the API server's own objects have them."""
     if wire is None:
         return None
     return model.Probe(
         action=_action(wire),
         initial_delay_s=wire.initial_delay_seconds,
-        timeout_s=wire.timeout_seconds or 1,
-        period_s=wire.period_seconds or 10,
-        success_threshold=wire.success_threshold or 1,
-        failure_threshold=wire.failure_threshold or 3,
+        timeout_s=wire.timeout_seconds or model.PROBE_DEFAULTS.timeout_s,
+        period_s=wire.period_seconds or model.PROBE_DEFAULTS.period_s,
+        success_threshold=wire.success_threshold or model.PROBE_DEFAULTS.success_threshold,
+        failure_threshold=wire.failure_threshold or model.PROBE_DEFAULTS.failure_threshold,
     )
 
 

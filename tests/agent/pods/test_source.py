@@ -44,17 +44,17 @@ def test_events(table, told):
     assert (["a", "a", "a"], None) == (told, table.pod_by_uid("a"))
 
 
-def test_a_pod_that_is_not_understood_costs_only_itself(table, told, caplog):
+def test_a_pod_that_cannot_be_decoded_costs_only_itself(table, told, caplog):
     bad = msgspec.json.decode(
         b'{"metadata": {"name": "x", "uid": "bad"}, "status": {"startTime": "soon"}}', type=PodObject
     )
     table.replace([bad, pod_object("a")])
     table.upsert(bad)
     assert ({"a"}, ["a"]) == (table.uids(), told)
-    assert "pod not understood" in caplog.text
+    assert "pod could not be decoded" in caplog.text
 
 
-def test_a_known_pod_that_is_no_longer_understood_stays_as_it_was(table, told):
+def test_a_known_pod_that_can_no_longer_be_decoded_stays_as_it_was(table, told):
     table.upsert(pod_object("a"))
     bad = msgspec.json.decode(
         b'{"metadata": {"name": "a", "uid": "a"}, "status": {"startTime": "soon"}}', type=PodObject

@@ -1,12 +1,13 @@
 """The sync loop, one turn at a time: fake runtime, prober and clocks; the real status manager without its thread."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from agent.model import ContainerRunning, ContainerTerminated, ContainerWaiting, PodPhase, RestartPolicy, Result
 from agent.pods.inbox import Inbox
-from agent.pods.sync import PodLoop, Stage
+from agent.pods.sync import PodLoop
 from agent.runtime.base import StartError
 from agent.semantics import Semantics
 from agent.status.generate import Host
@@ -14,6 +15,7 @@ from agent.status.manager import StatusManager
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.fakes.runtime import FakeRuntime
 from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
 
 
 class FakeProber:
@@ -107,9 +109,7 @@ class Node:
 
     def settle(self):
         for _ in range(5):
-            # A due housekeeping keeps the turn from waiting for the clock, which stands still.
-            self.loop._next_housekeeping = self.clock.time
-            self.loop.turn()
+            self.loop.sync_pods(self.inbox.take(0.0))
 
     def after(self, seconds):
         self.clock.time += seconds
@@ -119,14 +119,14 @@ class Node:
     def status(self, uid="uid-1"):
         return self.statuses.pod_status(uid)
 
-    def state(self, uid="uid-1"):
-        return self.loop._states[uid]
-
     def container(self):
         return self.status().container_statuses[0]
 
     def finished(self, uid="uid-1"):
-        return self.statuses._statuses[uid].finished
+        return self.versioned(uid).finished
+
+    def versioned(self, uid="uid-1"):
+        return self.statuses.versioned_status(uid)
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_a_deleted_pod_ends_in_the_order_of_the_kubelet(node):
     assert ["stop liveness and startup", "remove"] == node.prober.calls
     assert (PodPhase.FAILED, True, False) == (node.status().phase, node.finished(), node.loop.could_run("uid-1"))
     node.remove()
-    assert (frozenset(), {}) == (node.runtime.known_pods(), node.loop._states)
+    assert node.runtime.known_pods() == frozenset()
 
 
 def test_a_deleted_container_is_not_restarted(node):
@@ -251,6 +251,7 @@ def test_a_pod_deleted_by_force_is_ended_and_forgotten(node):
     node.remove()
     assert [("c", 7), ("c", 1.0)] == node.runtime.stopped
     node.end("c", 137)
+    node.after(2)
     assert (frozenset(), None) == (node.runtime.known_pods(), node.status())
 
 
@@ -271,9 +272,9 @@ def test_a_finished_pod_that_is_deleted_gets_a_new_version(node):
     pod = replace(POD, restart_policy=RestartPolicy.NEVER)
     node.put(pod)
     node.end("c", 0)
-    before = node.statuses._statuses["uid-1"].version
+    before = node.versioned().version
     node.put(replace(pod, deletion_timestamp=NOW))
-    after = node.statuses._statuses["uid-1"]
+    after = node.versioned()
     assert (True, True) == (after.version > before, after.finished)
 
 
@@ -289,7 +290,9 @@ def test_more_pods_than_the_node_takes_are_rejected():
 
 def test_stop_ends_the_containers_and_says_so(node):
     node.put(POD)
-    node.loop._end_everything()
+    node.loop.start()
+    node.loop.stop()
+    node.loop.stop()
     assert 143 == node.container().state.exit_code
     assert {"Ready": "False"}.items() <= {c.type: c.status for c in node.status().conditions}.items()
 
@@ -306,7 +309,43 @@ def test_a_pod_that_fails_to_sync_is_tried_again(node, monkeypatch):
         node.put(POD)
     assert node.status() is None
     node.after(10)
-    assert (PodPhase.RUNNING, Stage.SYNCING) == (node.status().phase, node.state().stage)
+    assert node.status().phase is PodPhase.RUNNING
+
+
+def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node, monkeypatch):
+    failed = threading.Event()
+
+    def fail(_desired):
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("a bug")
+
+    monkeypatch.setattr(node.prober, "cleanup_pods", fail)
+    node.loop.start()
+    assert failed.wait(5)
+    node.pods["uid-1"] = POD
+    node.inbox.put("uid-1")
+    wait_until(lambda: node.status() is not None, "the pod is synced")
+    node.loop.stop()
+
+
+def test_stop_returns_within_a_second_while_the_runtime_hangs(node, monkeypatch):
+    entered, let_go = threading.Event(), threading.Event()
+
+    def hang(*_arguments):
+        entered.set()
+        let_go.wait(30)
+
+    monkeypatch.setattr(node.runtime, "prepare_pod", hang)
+    node.loop.start()
+    node.pods["uid-1"] = POD
+    node.inbox.put("uid-1")
+    assert entered.wait(5)
+    stopping = threading.Thread(target=node.loop.stop)
+    stopping.start()
+    stopping.join(5)
+    assert not stopping.is_alive()
+    let_go.set()
 
 
 def test_what_is_due_wakes_the_pod_by_itself(node):

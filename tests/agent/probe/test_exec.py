@@ -4,7 +4,7 @@ import pytest
 
 from agent.probe.exec import exec_command
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
-from agent.processes.command import ExecTimeout, RuntimeUnavailable
+from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 
 SUCCESS, FAILURE = HandlerResult.SUCCESS, HandlerResult.FAILURE
 COMMAND = ("cat", "file")
@@ -12,11 +12,11 @@ TIMED_OUT = 'command timed out: "cat file" timed out after 1s'
 
 
 def outcome(answer: tuple[int, bytes, bytes] | Exception) -> Outcome:
-    def execute(*asked: object) -> tuple[int, bytes, bytes]:
+    def execute(*asked: object) -> Completed:
         assert asked == ("test://id", COMMAND, 1.0)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return Completed(*answer)
 
     return exec_command(execute, "test://id", COMMAND, 1.0)
 

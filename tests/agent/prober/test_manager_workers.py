@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.model import Container, Pod, PodStatus, ProbeType, RestartPolicy, Result
+from agent.model import Container, Pod, PodStatus, ProbeType, ProbeUpdate, RestartPolicy, Result
 from agent.prober.manager import ProberManager
-from agent.prober.results import Results, Update
+from agent.prober.results import Results
 from agent.semantics import Semantics
 from tests.agent.prober.builders import (
     ALL_TYPES,
@@ -40,7 +40,7 @@ class Scene:
         self.outcome = S
         self.before_status: Callable[[], object] = lambda: None
         self.probed = threading.Semaphore(0)
-        self.updates: list[Update] = []
+        self.updates: list[ProbeUpdate] = []
         self.updated = threading.Condition()
         self.results = {probe_type: Results(self._update) for probe_type in ALL_TYPES}
         self.manager = ProberManager(
@@ -61,7 +61,7 @@ class Scene:
         self.probed.release()
         return self.outcome
 
-    def _update(self, update: Update) -> None:
+    def _update(self, update: ProbeUpdate) -> None:
         with self.updated:
             self.updates.append(update)
             self.updated.notify_all()

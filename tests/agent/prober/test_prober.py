@@ -8,7 +8,7 @@ from agent.model import EnvVar, ExecAction, PodStatus, ProbeType, Result
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome, ProbeErrored
 from agent.prober import prober
 from agent.prober.prober import Prober
-from agent.processes.command import ExecTimeout, RuntimeUnavailable
+from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 from tests.agent.prober.builders import ALL_TYPES, ID, NAME, F, S, make_container, make_pod, make_probe
 
 WHERE = f"testPod_default(pOd_UiD):{NAME}"
@@ -19,12 +19,12 @@ class Runtime:
         self.answer = answer
         self.commands: list[Sequence[str]] = []
 
-    def __call__(self, container_id: str, command: Sequence[str], timeout_s: float) -> tuple[int, bytes, bytes]:
+    def __call__(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
         assert (container_id, timeout_s) == (ID, 1.0)
         self.commands.append(command)
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        return Completed(*self.answer)
 
 
 def probe_once(

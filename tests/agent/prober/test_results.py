@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.model import Result
-from agent.prober.results import Results, Update
+from agent.model import ProbeUpdate, Result
+from agent.prober.results import Results
 
 S, F = Result.SUCCESS, Result.FAILURE
 
@@ -30,7 +30,7 @@ def test_get_set_remove() -> None:
     ],
 )
 def test_updates(steps: list[tuple[str, Result | None]], expected: list[tuple[str, Result]]) -> None:
-    updates: list[Update] = []
+    updates: list[ProbeUpdate] = []
     results = Results(updates.append)
     for container_id, result in steps:
         if result is None:

@@ -156,12 +156,15 @@ def test_a_pid_that_is_no_longer_ours_is_not_killed(monkeypatch: pytest.MonkeyPa
 def test_orphans_that_became_ours_are_reaped() -> None:
     """In a process of its own that adopts orphans, as process 1 of a container does."""
     script = textwrap.dedent("""
-        import ctypes, time
+        import ctypes, os, tempfile, time
         from agent.processes.command import reap_orphans, run_command
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-        # It waits until the other session is there: before, the orphan would end with its group.
-        leave = 'm=$(mktemp -u); setsid sh -c "touch $m; sleep 0.1" & until [ -e $m ]; do sleep 0.01; done; rm $m'
-        run_command(["/bin/sh", "-c", leave], timeout_s=5)
+        # It waits until the other session is there: before, the orphan would end with its group. The orphan lives until
+        # the mark is gone: one that ended before its parent would be the parent's to reap.
+        mark = tempfile.mktemp()
+        leave = 'setsid sh -c "touch $0; while [ -e $0 ]; do sleep 0.01; done" & until [ -e $0 ]; do sleep 0.01; done'
+        run_command(["/bin/sh", "-c", leave, mark], timeout_s=5)
+        os.unlink(mark)
         end = time.monotonic() + 5
         while (reaped := reap_orphans()) == 0 and time.monotonic() < end:
             time.sleep(0.01)

@@ -4,7 +4,7 @@ import pytest
 
 from agent.model import Container, EnvVar, Pod
 from agent.runtime.base import StartError
-from agent.runtime.environment import Place, command_line, environment, expand
+from agent.runtime.environment import Place, command_line, environment
 
 POD = Pod(
     uid="uid-1",
@@ -32,7 +32,8 @@ PLACE = Place("127.0.1.2", "127.0.1.1", {"PATH": "/bin"})
     ],
 )
 def test_expansion(text, expected):
-    assert expected == expand(text, {"A": "1", "B": "2"})
+    made = command_line(Container("c", command=("echo",), args=(text,)), {"A": "1", "B": "2"}, ["pause"])
+    assert ["echo", expected] == made
 
 
 @pytest.mark.parametrize(

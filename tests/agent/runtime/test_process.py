@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from agent.model import Container, EnvVar
+from agent.processes.command import RuntimeUnavailable
 from agent.processes.proc import ENV_CONTAINER_ID, end_container, start_ticks
 from agent.runtime.base import ContainerPhase, StartError
 from agent.runtime.instances import launch
@@ -139,6 +140,9 @@ def test_processes_it_started_end_with_it_also_those_in_sessions_of_their_own(ru
             "working directory /no/such/folder does not exist",
             id="no such folder",
         ),
+        pytest.param(
+            Container("c", command=("/bin/echo", "a\0b")), 'exec: "/bin/echo": embedded null byte', id="a NUL in it"
+        ),
     ],
 )
 def test_a_container_that_cannot_start(runtime, container, expected):
@@ -171,12 +175,22 @@ def test_a_host_network_pod_has_the_nodes_address(runtime):
     assert [True] == [s.host_network and s.ip is None for s in runtime.pod("uid-1").sandboxes]
 
 
-def test_the_environment_is_known_while_it_runs(runtime, ends):
+def test_a_command_runs_with_the_environment_of_its_container(runtime, ends):
     cid = runtime.start_container(POD, shell("sleep 60", env=(EnvVar("X", "1"),)), 0)
-    assert runtime.environment(cid)["X"] == "1"
+    done = runtime.exec(cid, ["/bin/sh", "-c", "echo $X; pwd; exit 3"], 5.0)
+    assert (3, b"1\n/\n") == (done.exit_code, done.stdout)
     runtime.stop_container(cid, 0)
     ends.wait()
-    assert runtime.environment(cid) is None
+    with pytest.raises(RuntimeUnavailable, match=f"container {cid} does not run"):
+        runtime.exec(cid, ["true"], 5.0)
+
+
+def test_a_spec_cannot_hide_a_container_by_overwriting_its_mark(runtime, ends):
+    cid = runtime.start_container(POD, shell("setsid sleep 300 & wait", env=(EnvVar(ENV_CONTAINER_ID, "other"),)), 0)
+    wait_until(lambda: len(marked(cid)) >= 2)
+    runtime.stop_container(cid, 0)
+    ends.wait()
+    assert marked(cid) == []
 
 
 def test_stop_ends_everything_and_may_be_called_twice(tmp_path, ends):

@@ -1,6 +1,6 @@
 """Pods and statuses for tests: only the fields a test cares about."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from agent.model import (
@@ -18,7 +18,7 @@ from agent.model import (
 NOW = 1_700_000_000.0
 
 
-def make_pod(*containers: Container | str, init: Iterable[Container | str] = (), **fields: Any) -> Pod:
+def make_pod(*containers: Container | str, init: Sequence[Container | str] = (), **fields: Any) -> Pod:
     """Containers by name or as they are."""
     return Pod(
         **{

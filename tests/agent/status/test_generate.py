@@ -8,6 +8,7 @@ import pytest
 
 from agent.model import (
     ContainerRunning,
+    ContainerState,
     ContainerStatus,
     ContainerTerminated,
     ContainerWaiting,
@@ -162,7 +163,7 @@ ENDED_WELL = PodStatus(phase=PodPhase.SUCCEEDED, reason="Test", message="test", 
     ],
 )
 def test_phase_reason_and_message(
-    policy: str, api: PodStatus, old: PodStatus | None, expected: tuple[str, str, str]
+    policy: RestartPolicy, api: PodStatus, old: PodStatus | None, expected: tuple[str, str, str]
 ) -> None:
     made = generate(replace(POD, restart_policy=RestartPolicy(policy), status=api), old=old)
     assert expected == (made.phase, made.reason, made.message)
@@ -225,10 +226,7 @@ BACK_OFF = ContainerWaiting("CrashLoopBackOff", "back-off 10s")
     ],
 )
 def test_why_a_container_did_not_start(
-    pod: Pod,
-    given: tuple[RuntimeContainer, ...],
-    expected_state: ContainerRunning | ContainerWaiting | None,
-    expected_last: int | None,
+    pod: Pod, given: list[RuntimeContainer], expected_state: ContainerState, expected_last: ContainerState | None
 ) -> None:
     made = only(generate(pod, *given, start_errors={"a": BACK_OFF}))
     if expected_state is None:

@@ -7,7 +7,7 @@ import pytest
 
 from agent.model import PodPhase, PodStatus
 from tests.agent.status.builders import condition, make_pod, make_status, running, words
-from tests.agent.status.room import Room
+from tests.agent.status.scene import Scene
 
 
 def two_containers(**fields: Any) -> PodStatus:
@@ -20,9 +20,9 @@ def two_containers(**fields: Any) -> PodStatus:
 
 
 def test_s50_readiness_before_any_status_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
-    assert room.status is None
+    scene = Scene()
+    scene.manager.set_container_readiness(scene.pod.uid, "test://c1", True)
+    assert scene.status is None
 
 
 @pytest.mark.parametrize(
@@ -36,27 +36,27 @@ def test_s50_readiness_before_any_status_is_ignored() -> None:
     ],
 )
 def test_readiness(changes: list[tuple[str, bool]], expected_versions: int, expected_ready: str) -> None:
-    room = Room()
-    room.set(two_containers())
-    before = room.version
+    scene = Scene()
+    scene.set(two_containers())
+    before = scene.version
     for name, ready in changes:
-        room.manager.set_container_readiness(room.pod.uid, f"test://{name}", ready)
-    made = room.version - before
-    found = {c.type: c.status for c in room.status.conditions}
+        scene.manager.set_container_readiness(scene.pod.uid, f"test://{name}", ready)
+    made = scene.version - before
+    found = {c.type: c.status for c in scene.status.conditions}
     assert (expected_versions, {"Ready": expected_ready, "ContainersReady": expected_ready}) == (made, found)
 
 
 def test_readiness_of_an_unknown_pod_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_readiness("nobody", "test://c1", True)
-    assert room.manager.pod_status("nobody") is None
+    scene = Scene()
+    scene.manager.set_container_readiness("nobody", "test://c1", True)
+    assert scene.manager.pod_status("nobody") is None
 
 
 def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kept_status() -> None:
-    room = Room(replace(make_pod("c1"), readiness_gates=("gate",)))
-    room.set(make_status(phase=PodPhase.RUNNING, container_statuses=(running("c1"),)))
-    room.manager.set_container_readiness(room.pod.uid, "test://c1", True)
-    found = {c.type: words(c)[:2] for c in room.status.conditions}
+    scene = Scene(replace(make_pod("c1"), readiness_gates=("gate",)))
+    scene.set(make_status(phase=PodPhase.RUNNING, container_statuses=(running("c1"),)))
+    scene.manager.set_container_readiness(scene.pod.uid, "test://c1", True)
+    found = {c.type: words(c)[:2] for c in scene.status.conditions}
     assert found == {"Ready": ("False", "ReadinessGatesNotReady"), "ContainersReady": ("True", "")}
 
 
@@ -70,15 +70,15 @@ def test_readiness_adds_conditions_that_are_missing_and_reads_gates_from_the_kep
     ],
 )
 def test_startup(changes: list[tuple[str, bool]], expected: int) -> None:
-    room = Room()
-    room.set(two_containers())
-    before = room.version
+    scene = Scene()
+    scene.set(two_containers())
+    before = scene.version
     for name, started in changes:
-        room.manager.set_container_startup(room.pod.uid, f"test://{name}", started)
-    assert expected == room.version - before
+        scene.manager.set_container_startup(scene.pod.uid, f"test://{name}", started)
+    assert expected == scene.version - before
 
 
 def test_s55_startup_before_any_status_is_ignored() -> None:
-    room = Room()
-    room.manager.set_container_startup(room.pod.uid, "test://c1", True)
-    assert room.status is None
+    scene = Scene()
+    scene.manager.set_container_startup(scene.pod.uid, "test://c1", True)
+    assert scene.status is None

@@ -72,7 +72,7 @@ INIT = (
         ),
     ],
 )
-def test_patch(new: PodStatus, expected: bytes | None) -> None:
+def test_patch(new: PodStatus, expected: object) -> None:
     assert expected == status_patch("myuid", write_status(STATUS), write_status(new))
 
 

@@ -8,6 +8,7 @@ term.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -140,7 +141,7 @@ no state of a sidecar counts as unknown Always: S none, A r -> Pending init
 """
 
 
-def rows() -> Iterator[object]:
+def rows() -> Iterator[Any]:
     for line in ROWS.strip().splitlines():
         title, containers, phase, flags = re.fullmatch(r"(.+?): (.+) -> (\w+)(.*)", line).groups()
         name, policy = title.rsplit(" ", 1)

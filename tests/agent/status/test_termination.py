@@ -1,6 +1,6 @@
 """Rows S29-S49: TestTerminatePod* of status_manager_test.go of v1.36.3."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,7 +14,7 @@ LOST = ContainerTerminated(
 )
 
 
-def states(statuses: Iterable[ContainerStatus] | None) -> str:
+def states(statuses: Sequence[ContainerStatus] | None) -> str:
     """137 for a container that was declared lost, W for one that still waits, else its exit code."""
     words = []
     for status in statuses or ():
@@ -97,7 +97,7 @@ TWO = ContainerTerminated(2)
     ],
 )
 def test_states_of_a_terminated_pod(
-    init: list[ContainerStatus], app: list[ContainerStatus], expected_init: str, expected_app: str
+    init: Sequence[ContainerStatus], app: Sequence[ContainerStatus], expected_init: str, expected_app: str
 ) -> None:
     pod = make_pod(*(s.name for s in app), init=[s.name for s in init])
     status = make_status(phase=PodPhase.RUNNING, container_statuses=tuple(app), init_container_statuses=tuple(init))
@@ -121,7 +121,7 @@ def test_s33_the_last_state_is_kept() -> None:
         pytest.param("odd", PodPhase.FAILED, id="S49 odd"),
     ],
 )
-def test_phase_of_a_terminated_pod(phase: PodPhase | str, expected: PodPhase) -> None:
+def test_phase_of_a_terminated_pod(phase: PodPhase, expected: PodPhase) -> None:
     assert expected == ended(make_pod(), PodStatus(phase=phase)).phase
 
 

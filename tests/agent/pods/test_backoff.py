@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.runtime.backoff import RestartBackoff
+from agent.pods.backoff import RestartBackoff
 
 KEY = ("uid", "c")
 

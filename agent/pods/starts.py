@@ -1,0 +1,99 @@
+"""Starts containers, each in its turn: one that keeps ending waits for its back-off. As doBackOff of kuberuntime."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from agent.model import ContainerWaiting, Pod
+from agent.pods.actions import Start
+from agent.pods.backoff import RestartBackoff
+from agent.processes.command import go_duration
+from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 10.0  # a container that could not even be made
+REASON_BACK_OFF = "CrashLoopBackOff"
+
+
+class Outcome(Enum):
+    STARTED = "it runs"
+    ENDED = "it was made and has ended at once: the runtime has a new instance"
+    WAITS = "its back-off is not over"
+    FAILED = "it could not be made"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """`again_in_s`: when to try again at the latest; None where the end of the container will tell."""
+
+    outcome: Outcome
+    again_in_s: float | None = None
+
+    @property
+    def made(self) -> bool:
+        """Does the runtime know something new?"""
+        return self.outcome in (Outcome.STARTED, Outcome.ENDED)
+
+
+@dataclass(slots=True)
+class PodStarts:
+    """Of one pod, by container. `errors`: the Waiting state that says why it does not run. `ends`: id of the instance
+    that ended last, and when by the monotonic clock."""
+
+    errors: dict[str, ContainerWaiting] = field(default_factory=dict)
+    ends: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+
+class Starter:
+    """Not thread-safe: one sync loop uses it."""
+
+    def __init__(self, runtime: ContainerRuntime, *, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
+        self._runtime = runtime
+        self._wall = wall
+        self._monotonic = monotonic
+        self._backoff = RestartBackoff()
+
+    def start(self, pod: Pod, starts: PodStarts, start: Start) -> Attempt:
+        """Tries it once; `starts` is kept up to date."""
+        name = start.container.name
+        if start.after is not None and (remaining_s := self._backs_off(pod, starts, start.after)) > 0:
+            return Attempt(Outcome.WAITS, remaining_s)
+        try:
+            self._runtime.start_container(pod, start.container, start.restart_count)
+        except StartError as e:
+            facts = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "container": name}
+            log.warning("container not started", extra={**facts, "cause": e.reason, "error": str(e)})
+            starts.errors[name] = ContainerWaiting(e.reason, str(e))
+            newest = self._runtime.pod(pod.uid).newest(name)
+            if newest is not None and newest != start.after:
+                return Attempt(Outcome.ENDED)
+            return Attempt(Outcome.FAILED, RETRY_S)
+        starts.errors.pop(name, None)
+        return Attempt(Outcome.STARTED)
+
+    def forget_pod(self, uid: str) -> None:
+        self._backoff.forget_pod(uid)
+
+    def _backs_off(self, pod: Pod, starts: PodStarts, after: RuntimeContainer) -> float:
+        """Seconds until the container may start again, 0 when it may now: then the next wait will be longer."""
+        key, monotonic = (pod.uid, after.name), self._monotonic()
+        ended_at = self._ended_at(starts, after)
+        remaining_s = self._backoff.remaining_s(key, ended_at, monotonic)
+        if remaining_s <= 0:
+            self._backoff.restarted(key, ended_at, monotonic)
+            return 0.0
+        delay = go_duration(self._backoff.delay_s(key))
+        where = f"{pod.name}_{pod.namespace}({pod.uid})"
+        message = f"back-off {delay} restarting failed container={after.name} pod={where}"
+        starts.errors[after.name] = ContainerWaiting(REASON_BACK_OFF, message)
+        return remaining_s
+
+    def _ended_at(self, starts: PodStarts, instance: RuntimeContainer) -> float:
+        """By the monotonic clock: the runtime's records have the wall clock's time, which may be set back."""
+        known = starts.ends.get(instance.name)
+        if known is None or known[0] != instance.id:
+            at = instance.finished_at if instance.finished_at is not None else instance.created_at
+            known = starts.ends[instance.name] = (instance.id, self._monotonic() - max(0.0, self._wall() - at))
+        return known[1]
