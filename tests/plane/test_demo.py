@@ -42,7 +42,8 @@ def test_every_step_of_the_demo_is_seen_and_nothing_is_left(artefacts, tmp_path,
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
 def test_a_closed_terminal_ends_everything(tmp_path, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
-    argv = [sys.executable, "-m", "tests.demo", "--stay", "0"]
+    # A shell's background job ignores SIGQUIT, and so would whatever it starts.
+    argv = ["env", "--default-signal", sys.executable, "-m", "tests.demo", "--stay", "0"]
     demo = subprocess.Popen(
         argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
