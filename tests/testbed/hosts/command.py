@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -21,7 +20,8 @@ def up(_: argparse.Namespace) -> int:
         hosts.up()
         hosts.leave()
     _say(f"kubeconfig {hosts.kubeconfig}")
-    _say("python -m tests.testbed --ring hosts  ssh worker-1 | kubectl get nodes | status | down")
+    for words in ("ssh worker-1", "kubectl get nodes", "status", "down"):
+        _say(f"{sys.executable} -m tests.testbed --ring hosts {words}")
     return 0
 
 
@@ -47,12 +47,12 @@ def status(_: argparse.Namespace) -> int:
 
 
 def ssh(arguments: argparse.Namespace) -> int:
-    """`arguments.host`, `arguments.command` (empty: a shell)."""
+    """`arguments.host`, `arguments.command` (empty: a shell), which the host's shell reads as ssh hands it over."""
     hosts = Hosts.found(progress=_say)
     if arguments.host not in hosts.names:
         raise HostsError(f"no host {arguments.host}: there are {', '.join(hosts.names)}")
-    command = [shlex.join(arguments.command)] if arguments.command else []
-    return subprocess.run(["ssh", "-F", str(hosts.ssh_config), arguments.host, *command], check=False).returncode
+    argv = ["ssh", "-F", str(hosts.ssh_config), arguments.host, *arguments.command]
+    return subprocess.run(argv, check=False).returncode
 
 
 def kubectl(arguments: argparse.Namespace) -> int:

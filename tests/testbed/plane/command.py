@@ -29,9 +29,9 @@ def up(_: argparse.Namespace) -> int:
         plane.up()
     _say(f"kubeconfig  export KUBECONFIG={plane.kubeconfig}")
     _say(f"logs        {plane.logs}")
-    _say("look        python -m tests.testbed kubectl get nodes,pods -A")
+    _say(f"look        {sys.executable} -m tests.testbed kubectl get nodes,pods -A")
     _say("nodes       there is none yet: python -m agent --config FILE in mode kubelet is one (make demo brings three)")
-    _say("end         python -m tests.testbed down")
+    _say(f"end         {sys.executable} -m tests.testbed down")
     return 0
 
 
