@@ -12,11 +12,18 @@ from kube.times import format_micro_time
 LeaseObject = dict[str, Any]
 """A whole Lease as the API server sent it. Nobody but this room looks into it."""
 
+
+class _Shape(msgspec.Struct):
+    spec: dict[str, Any] | None = None
+
+
+_shape_decoder = msgspec.json.Decoder(_Shape)
 _decoder = msgspec.json.Decoder(LeaseObject)
 
 
 def parse_lease(raw: bytes) -> LeaseObject:
-    """Raises msgspec.DecodeError if it is not a JSON object."""
+    """Raises msgspec.DecodeError if it is not an object, or its spec is none."""
+    _shape_decoder.decode(raw)
     return _decoder.decode(raw)
 
 

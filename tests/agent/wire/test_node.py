@@ -107,6 +107,11 @@ def test_reading_a_node(raw: object, expected: Node) -> None:
     assert expected == parse_node(json.dumps(raw).encode())
 
 
+def test_a_lease_whose_spec_is_no_object_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        parse_lease(b'{"spec": []}')
+
+
 @pytest.mark.parametrize("parse", [parse_node, parse_lease], ids=["Node", "Lease"])
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"1", b"null"])
 def test_what_is_no_object_is_refused(parse: Callable[[bytes], object], raw: bytes) -> None:
