@@ -259,7 +259,7 @@ class Stage:
             ("the verdict on every node", f"readygate status --server {self.extender.url}"),
             ("break node-2", "chmod -x $DEMO/node-2/cni/bin/bridge"),
             ("new pods go elsewhere", "kubectl scale deployment web --replicas=30"),
-            ("mend it: new pods go there, too", "chmod +x $DEMO/node-2/cni/bin/bridge"),
+            ("mend it: it is open again", "chmod +x $DEMO/node-2/cni/bin/bridge"),
             ("why pods were pending", "kubectl get events --field-selector reason=FailedScheduling"),
             ("the extender's metrics", f"curl -s {self.extender.url}/metrics"),
         ]

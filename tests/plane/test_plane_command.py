@@ -1,11 +1,15 @@
 """The testbed's command line, as CONTRIBUTING.md shows it, beside whatever else this machine runs."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.kit.pid import end_all, find_processes
+from tests.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,3 +34,30 @@ def test_up_kubectl_and_down(testbed):
     assert testbed("kubectl", "auth", "can-i", "create", "pods") == (0, "yes\n")
     assert testbed("--ring", "plane", "down")[0] == 0
     assert testbed("--ring", "plane", "status")[0] == 3
+
+
+@pytest.mark.timeout(180)
+def test_a_terminal_closed_during_up_leaves_nothing(tmp_path):
+    """A plane that stands outlives the command; one that is being made does not."""
+    environ = {**os.environ, "READYGATE_TESTBED_DIR": str(tmp_path)}
+    argv = [sys.executable, "-m", "tests.testbed", "--ring", "plane", "up"]
+
+    def running():
+        return find_processes(
+            lambda command, environ: (
+                any(os.fsencode(tmp_path) in each for each in environ)
+                and command[0].endswith((b"etcd", b"kube-apiserver"))
+            )
+        )
+
+    up = subprocess.Popen(argv, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        assert wait_for(running, timeout_s=60)
+        up.send_signal(signal.SIGHUP)
+        assert up.wait(60) == 130
+    finally:
+        up.kill()
+        left = running()
+        end_all(left)
+    assert left == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
