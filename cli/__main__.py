@@ -10,7 +10,7 @@ from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
 
 EXIT_CODES = """exit codes:
   0    all is well: the file is right, every node is open
-  1    a node is closed, no verdicts are given at present, or the extender cannot be reached
+  1    a node is closed, or the extender cannot be reached or is not answering with verdicts
   2    wrong usage, or the file is wrong
   130  Ctrl-C
 """

@@ -26,7 +26,7 @@ class StatusError(Exception):
 
 
 def run(server: str, output: str) -> int:
-    """0 if every node is open and verdicts are given, else 1; 2 for a URL that is none."""
+    """0 if every node is open and kube-scheduler gets verdicts, else 1; 2 for a URL that is none."""
     try:
         body = fetch(server)
         verdicts = read(server, body)
@@ -36,9 +36,9 @@ def run(server: str, output: str) -> int:
         print(msgspec.json.format(body, indent=2).decode())
     else:
         print(table(verdicts))
-    if verdicts.blind:
-        print(f"no verdicts are given at present: {verdicts.blind}", file=sys.stderr)
-    return 0 if not verdicts.blind and all(node.open for node in verdicts.nodes) else 1
+    if verdicts.not_answering:
+        print(f"extender is not answering with verdicts: {verdicts.not_answering}", file=sys.stderr)
+    return 0 if not verdicts.not_answering and all(node.open for node in verdicts.nodes) else 1
 
 
 def fetch(server: str) -> bytes:

@@ -5,13 +5,14 @@
     verbs       POST /filter: read, look up, write; no API call, no log, no lock that waits
     web         /livez /readyz /metrics, /api/v1/nodes; Flask
     services    what is behind the routes, put together; start(), stop()
-    cluster     what is seen of pods, nodes and Leases
+    decider     the thread that decides: evidence in, a new snapshot out
+    cluster     what is seen of pods, nodes and Leases; no verdict
     outlets     what follows from a change: the kick, in a thread of its own
-    policy      open or closed, and why; pure
+    policy      open or closed, and why; the snapshot all others read; pure
     metrics     counters of the request path, and what a scrape reads from the others
-    settings    the configuration file
+    settings    the configuration file    deadlines    which name is due when
 
 Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube` and `component`; knows
-nothing of `agent`. A request costs one look-up per name: the verdict is made when an event arrives, not when it is
+nothing of `agent`. A request costs one look-up per name: what holds is decided when an event arrives, not when it is
 asked for.
 """

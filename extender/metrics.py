@@ -29,16 +29,27 @@ class Result(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a scrape reads: cache -> (synced, age in s, counters); verdict word -> nodes; kick result -> count."""
+@dataclass(frozen=True, slots=True)
+class CacheReading:
+    """age_s: since the last word of the API server, infinite before the first. counters: watch events by kind."""
 
-    caches: Mapping[str, tuple[bool, float, Mapping[str, int]]]
+    synced: bool
+    age_s: float
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a scrape reads: caches by name, number of nodes by verdict, number of kicks by result."""
+
+    caches: Mapping[str, CacheReading]
     nodes: Mapping[str, int]
     kicks: Mapping[str, int]
 
 
 class Metrics:
+    """Counts of the verbs, by themselves; all else is read from `read` at each scrape. registry: what is served."""
+
     def __init__(self, read: Callable[[], Reading]) -> None:
         self.registry = CollectorRegistry()
         seconds = Histogram(
@@ -53,7 +64,7 @@ class Metrics:
         )
         self._refused = Counter(
             "readygate_refused_nodes_total",
-            "Nodes refused to a pod, one for each time and node.",
+            "Nodes filtered out, counted once per request and node.",
             ["reason"],
             registry=self.registry,
         )
@@ -84,13 +95,13 @@ class _Scrape(Collector):
             labels=["cache"],
         )
         events = CounterMetricFamily(
-            "readygate_cache_events", "What the caches' watches did.", labels=["cache", "event"]
+            "readygate_cache_events", "Watch events by cache and kind.", labels=["cache", "event"]
         )
-        for cache, (is_synced, age_s, counters) in reading.caches.items():
-            synced.add_metric([cache], float(is_synced))
-            age.add_metric([cache], age_s)
-            for event, count in counters.items():
-                events.add_metric([cache, event], count)
+        for name, cache in reading.caches.items():
+            synced.add_metric([name], float(cache.synced))
+            age.add_metric([name], cache.age_s)
+            for event, count in cache.counters.items():
+                events.add_metric([name, event], count)
         nodes = GaugeMetricFamily("readygate_nodes", "Nodes by verdict: open, or why closed.", labels=["verdict"])
         for word, count in reading.nodes.items():
             nodes.add_metric([word], count)

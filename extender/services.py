@@ -1,40 +1,49 @@
-"""What is behind the routes, put together: caches, index, clock, publisher. The bundle in app.extensions["readygate"].
+"""What is behind the routes, put together: caches, index, decider, kick. The bundle in app.extensions["readygate"].
 
 Built before anything runs; start() belongs into the process that answers (threads do not survive a fork).
 """
 
 import gc
-import logging
+import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from flask import current_app
 
+from component.loop import Loop
 from extender.cluster import observed
-from extender.cluster.index import NodeIndex
-from extender.metrics import Metrics, Reading
-from extender.outlets.kick import Publisher
+from extender.cluster.index import Index
+from extender.decider import Decider
+from extender.metrics import CacheReading, Metrics, Reading
+from extender.outlets.kick import Kicker
 from extender.policy import exempt
-from extender.policy.verdict import OPEN, REASONS
+from extender.policy.decide import Decision, Gate
+from extender.policy.reasons import OPEN, REASONS
+from extender.policy.snapshot import Board
 from extender.settings import Settings
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 
-log = logging.getLogger(__name__)
-
-TICK_S = 1.0
-TICK_LIMIT_S = 30.0  # a clock that has not ticked for so long is stuck
+GATE = "health"
+STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 STOP_LIMIT_S = 1.0
 
-NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
-STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
-
 T = TypeVar("T", contravariant=True)
+
+
+class Sync(Enum):
+    """Whether verdicts may be given to kube-scheduler; the value says why not, for people."""
+
+    OK = ""
+    NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
+    STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
 
 
 class Cache(Protocol):
@@ -43,70 +52,35 @@ class Cache(Protocol):
     @property
     def synced(self) -> bool: ...
     @property
-    def counters(self) -> Any: ...  # noqa: ANN401 - a mapping of counts
-    def age_s(self, now: float) -> float: ...
-    def healthy(self, now: float) -> bool: ...
+    def counters(self) -> Mapping[str, int]: ...
+    def age_s(self, monotonic: float, /) -> float: ...
+    def healthy(self, monotonic: float, /) -> bool: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
 class _Store:
-    """Three functions of the index as the store of one reflector."""
+    """Three methods of the index as the store of one reflector."""
 
-    def __init__(
-        self,
-        replace: Callable[[Sequence[Any]], None],
-        upsert: Callable[[Any], None],
-        remove: Callable[[Any], None],
-    ) -> None:
-        self.replace = replace
-        self.upsert = upsert
-        self.remove = remove
-
-
-class Clock:
-    """Calls tick() once a second from start() to stop()."""
-
-    def __init__(self, tick: Callable[[], None], *, now: Callable[[], float] = time.monotonic) -> None:
-        self._tick = tick
-        self._now = now
-        self._stop = threading.Event()
-        self._ticked_at = now()
-        self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
-
-    def start(self) -> None:
-        self._ticked_at = self._now()
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(STOP_LIMIT_S)
-
-    def healthy(self, now: float) -> bool:
-        return self._thread.is_alive() and now - self._ticked_at <= TICK_LIMIT_S
-
-    def _run(self) -> None:
-        while not self._stop.wait(TICK_S):
-            try:
-                self._tick()
-            except Exception:
-                log.exception("tick failed")
-            else:
-                self._ticked_at = self._now()
+    replace: Callable[[Sequence[Any]], None]
+    upsert: Callable[[Any], None]
+    remove: Callable[[Any], None]
 
 
 class Services:
-    """index, exemptions, caches by name (pods, nodes, and leases if heartbeats count), metrics.
+    """board (what is decided), exemptions, caches by name (pods, nodes, and leases if heartbeats count), metrics.
 
     start() begins all threads, stop() ends them within two seconds and may be called twice, also without start().
     """
 
-    def __init__(self, settings: Settings, client: Client | None, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: Settings, client: Client | None, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         """client: None leaves out everything that speaks with the API server (tests fill the index and caches)."""
         gate = settings.gate
         self.settings = settings
-        self.now = now
+        self.monotonic = monotonic
         self.stopping = False
         self.exemptions = exempt.Rules(
             health_namespace=gate.health_pods.namespace,
@@ -116,22 +90,31 @@ class Services:
             label=gate.exempt.label or "",
         )
         self.caches: dict[str, Cache] = {}
-        self.publisher: Publisher | None = None
+        self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
-            self.publisher = Publisher(client, repeat_after_s=settings.kick.repeat_after_seconds, now=now)
-        self.index = NodeIndex(
+            self.kicker = Kicker(client, repeat_after_s=settings.kick.repeat_after_seconds, monotonic=monotonic)
+        self.index = Index(
             daemon_set=gate.health_pods.daemon_set,
-            missing_grace_s=gate.missing_grace_seconds,
             heartbeat_limit_s=gate.heartbeat.limit_seconds,
-            on_release=self._released,
+            on_change=self._wake_decider,
             lease_contact=self._lease_contact,
-            now=now,
+            monotonic=monotonic,
+        )
+        self.board = Board(self._kick)
+        self.decider = Decider(
+            self.index,
+            Gate(GATE, gate.missing_grace_seconds),
+            self.board,
+            on_release=self._kick,
+            monotonic=monotonic,
+        )
+        self._deciding = Loop(
+            "decider", self.decider.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=math.inf, monotonic=monotonic
         )
         self._leases: Reflector[observed.Lease] | None = None
         self._required: tuple[Cache, ...] = ()
         if client is not None:
             self._watch(client)
-        self._clock = Clock(self.index.tick, now=now)
         self.metrics = Metrics(self._reading)
 
     def start(self) -> None:
@@ -140,16 +123,16 @@ class Services:
         gc.freeze()
         for cache in self.caches.values():
             cache.start()
-        if self.publisher is not None:
-            self.publisher.start()
-        self._clock.start()
+        if self.kicker is not None:
+            self.kicker.start()
+        self._deciding.start()
 
     def stop(self) -> None:
         self.stopping = True
         stops = [cache.stop for cache in self.caches.values()]
-        stops.append(self._clock.stop)
-        if self.publisher is not None:
-            stops.append(self.publisher.stop)
+        stops.append(self._deciding.stop)
+        if self.kicker is not None:
+            stops.append(self.kicker.stop)
         # Each may wait a second for its thread: side by side they need one in all.
         threads = [threading.Thread(target=stop) for stop in stops]
         for thread in threads:
@@ -158,35 +141,40 @@ class Services:
             thread.join(2 * STOP_LIMIT_S)
 
     def wait_synced(self, timeout_s: float, *, give_up: Callable[[], bool] = lambda: False) -> bool:
-        """Whether the caches were filled within the time. give_up: ends the waiting early."""
-        deadline = self.now() + timeout_s
+        """Whether the first snapshot was there within the time. give_up: ends the waiting early."""
+        deadline = self.monotonic() + timeout_s
         pause = threading.Event()
-        while not self.synced and self.now() < deadline and not give_up():
+        while not self.synced and self.monotonic() < deadline and not give_up():
             pause.wait(0.02)
         return self.synced
 
     @property
     def synced(self) -> bool:
-        return self.index.built
+        return self.board.filled
 
-    def blind(self) -> str:
-        """ "" if verdicts may be given, else the text that says why not. Called for every request."""
-        if not self.index.built:
-            return NOT_SYNCED
+    def sync(self) -> Sync:
+        """Called for every request."""
+        if not self.board.filled:
+            return Sync.NOT_SYNCED
         limit_s = self.settings.gate.stale_limit_seconds
-        now = self.now()
+        monotonic = self.monotonic()
         for cache in self._required:
-            if cache.age_s(now) > limit_s:
-                return STALE
-        return ""
+            if cache.age_s(monotonic) > limit_s:
+                return Sync.STALE
+        return Sync.OK
+
+    def decisions(self) -> Mapping[str, Decision]:
+        """The newest, by node."""
+        return self.board.snapshot.gates.get(GATE, {})
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason."""
-        now = self.now()
-        parts: dict[str, Cache | Publisher | Clock] = {**self.caches, "clock": self._clock}
-        if self.publisher is not None:
-            parts["publisher"] = self.publisher
-        return [name for name, part in parts.items() if not part.healthy(now)]
+        monotonic = self.monotonic()
+        healthy = {name: cache.healthy(monotonic) for name, cache in self.caches.items()}
+        healthy["decider"] = self._deciding.healthy(monotonic) and self.decider.deciding(monotonic)
+        if self.kicker is not None:
+            healthy["kick"] = self.kicker.healthy(monotonic)
+        return [name for name, fine in healthy.items() if not fine]
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
         """Take these caches; a verdict is refused when one of the required is stale."""
@@ -221,19 +209,22 @@ class Services:
             caches["leases"] = self._leases
         self.watch_with(caches, required=("pods", "nodes"))
 
-    def _released(self, node: str) -> None:
-        if self.publisher is not None:
-            self.publisher.ring(node)
+    def _wake_decider(self) -> None:
+        self._deciding.wake()
+
+    def _kick(self, node: str) -> None:
+        if self.kicker is not None:
+            self.kicker.request(node)
 
     def _lease_contact(self) -> float | None:
         return None if self._leases is None else self._leases.last_contact
 
     def _reading(self) -> Reading:
-        now = self.now()
-        tally = Counter(self.index.reasons.copy().values())
+        monotonic = self.monotonic()
+        tally = Counter(self.board.snapshot.reasons.values())
         nodes = {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}}
-        caches = {name: (c.synced, c.age_s(now), c.counters) for name, c in self.caches.items()}
-        return Reading(caches, nodes, {} if self.publisher is None else self.publisher.counters)
+        caches = {name: CacheReading(c.synced, c.age_s(monotonic), c.counters) for name, c in self.caches.items()}
+        return Reading(caches, nodes, {} if self.kicker is None else self.kicker.counters)
 
 
 def build(settings: Settings, connection: Connection) -> Services:

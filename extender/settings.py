@@ -18,6 +18,7 @@ Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 fo
 Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
+LABEL_EXEMPT = "readygate.dev/exempt"
 HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
 
 
@@ -51,7 +52,7 @@ class Exempt(Section, frozen=True):
 
     daemon_set_pods: bool = True
     namespaces: tuple[DnsLabel, ...] = ("kube-system",)
-    label: Text | None = contract.LABEL_EXEMPT
+    label: Text | None = LABEL_EXEMPT
 
 
 class Heartbeat(Section, frozen=True):

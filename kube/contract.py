@@ -32,24 +32,6 @@ REASON_CHECK_UNKNOWN = "CheckUnknown"
 REASON_STARTING = "Starting"
 REASON_TERMINATING = "Terminating"
 
-# What kube-scheduler shows behind "0/N nodes are available:". Constant for ever: no names, digits, times or percent
-# signs, because kube-scheduler counts equal texts and retries a pod without pause when its text changes (at most six).
-CLOSED_NODE_LOST = "node(s) lost: the kubelet no longer reports"
-CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
-CLOSED_UNHEALTHY = "node(s) reported unhealthy by the readygate agent"
-CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
-CLOSED_UNKNOWN = "node(s) whose health is unknown"
-# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready, so no
-# health pod shows it.
-CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
-
-# A pod with this label is never held back (any value but "false").
-LABEL_EXEMPT = "readygate.dev/exempt"
-
-# Written by the extender on a Node after a release, always with a new value: the event that makes kube-scheduler look
-# again.
-ANNOTATION_KICK = "readygate.dev/kick"
-
 # How the health DaemonSet that we deploy is found.
 LABEL_NAME = "app.kubernetes.io/name"
 LABEL_PART_OF = "app.kubernetes.io/part-of"

@@ -15,9 +15,9 @@ import yaml
 from agent import settings as agent_settings
 from component.settings import SettingsError
 from extender import settings as extender_settings
+from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_UNHEALTHY
+from extender.policy.snapshot import sort_out
 from extender.verbs import wire
-from extender.verbs.filter import split
-from kube import contract
 from tests.hosts.deployment import readme
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,10 +146,10 @@ def test_the_documented_checks_are_valid_beside_the_built_in_one() -> None:
 
 def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
     request, answer = (text for document, text in blocks("json") if document == "README.md")
-    reasons = {"node-1": "", "node-2": contract.CLOSED_UNHEALTHY, "node-3": ""}
+    reasons = {"node-1": "", "node-2": CLOSED_UNHEALTHY, "node-3": ""}
     names = wire.read_filter_args(request.encode()).node_names or []
-    survivors, refused = split(names, reasons, contract.CLOSED_NO_HEALTH_POD)
-    assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(survivors, refused))
+    found = sort_out(names, reasons, CLOSED_NO_HEALTH_POD)
+    assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
 
 
 def test_the_readme_is_one_page() -> None:

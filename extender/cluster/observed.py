@@ -1,4 +1,5 @@
-"""What the extender reads of a Pod, a Node and a Lease: JSON keys, and their translation into the words of `verdict`.
+"""What the extender reads of a Pod, a Node and a Lease: JSON keys, and their translation into the words of
+`policy.evidence` and `heartbeat`. Pure.
 
 A field of the wrong type makes the reflector skip the object, never stop its stream.
 """
@@ -8,7 +9,8 @@ from datetime import datetime
 import msgspec
 
 from component.text import one_line
-from extender.policy.verdict import HealthPod, NodeFacts
+from extender.cluster.heartbeat import Renewal
+from extender.policy.evidence import HealthPod, ObservedNode
 from kube import contract
 from kube.objects import ObjectMeta, daemon_set_of
 
@@ -94,26 +96,28 @@ def _why(ready: Condition | None, node_healthy: Condition | None) -> str:
     return ""
 
 
-def age_s(node: Node, wall_s: float) -> float:
-    """Seconds since the Node object was made, 0 if that cannot be told. wall_s: now, seconds of the epoch."""
+def age_s(node: Node, wall: float) -> float:
+    """Seconds since the Node object was made, 0 if that is unknown. wall: seconds since the epoch."""
     try:
         made = datetime.fromisoformat(node.metadata.creation_timestamp or "")
     except ValueError:
         return 0.0
-    return max(0.0, wall_s - made.timestamp()) if made.tzinfo is not None else 0.0
+    return max(0.0, wall - made.timestamp()) if made.tzinfo is not None else 0.0
 
 
-def node_facts(node: Node, born_at: float) -> NodeFacts:
+def observed_node(node: Node, born_at: float) -> ObservedNode:
     """born_at: monotonic seconds when the Node object was made."""
     ready = next((c.status for c in node.status.conditions or () if c.type == contract.CONDITION_READY), "")
     meta = node.metadata
-    return NodeFacts(name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", born_at=born_at, ready=ready)
+    return ObservedNode(
+        name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", born_at=born_at, ready=ready
+    )
 
 
-def heartbeat(lease: Lease) -> tuple[str, str, float]:
-    """(node, renewTime, duration in s). The Lease in kube-node-lease is named after its node."""
+def renewal(lease: Lease) -> Renewal:
+    """The Lease in kube-node-lease is named after its node."""
     duration_s = lease.spec.lease_duration_seconds
-    return (
+    return Renewal(
         lease.metadata.name,
         lease.spec.renew_time or "",
         DEFAULT_LEASE_DURATION_S if duration_s is None else float(duration_s),

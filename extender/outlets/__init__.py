@@ -1,4 +1,4 @@
-"""What follows from a change of a verdict, each in a thread of its own and never in the request path.
+"""What follows from a decision, each in a thread of its own and never in the request path.
 
     kick   one Node write after a release, so that kube-scheduler looks again
 

@@ -1,10 +1,14 @@
 """Pure: may new pods be placed on a node, and if not, why.
 
-    verdict   health pods, node and heartbeat of one node -> open, or closed with one constant reason
-    exempt    which pods are never refused
+    evidence   what is seen of a node, in the words of verdicts
+    reasons    the texts that kube-scheduler shows; at most six, constant
+    verdict    the evidence of one node -> open, or closed with one constant reason
+    decide     the verdicts of a gate's nodes -> what holds, and since when
+    snapshot   all decisions at a moment, looked up by requests; the order that loses no kick
+    exempt     which pods are never refused a node
 
 Guaranteed: no clock, no lock, no object of the API; time is an argument; at most six reasons, none of which ever holds
-a name, a digit or a time.
+a name, a digit or a time. Each imports only those above it (import-linter, "the extender's policy").
 
-Imported by `cluster`, `verbs`, `web` and `services`.
+Imported by `decider`, `services`, `verbs`, `web`; `evidence` also by `cluster`.
 """

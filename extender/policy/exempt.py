@@ -1,4 +1,4 @@
-"""Pure: which pods are never held back. Asked before any health is looked up, so it needs no cache.
+"""Pure: which pods are never refused a node. Asked before any health is looked up, so it needs no cache.
 
 Without these rules the health pod of a new node could not be placed: kube-scheduler places DaemonSet pods too, its node
 would be closed for want of a health pod, and it would wait for itself (kubernetes issue 91489 is the same knot).
@@ -6,6 +6,7 @@ would be closed for want of a health pod, and it would wait for itself (kubernet
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kube import contract
 from kube.objects import OwnerReference, daemon_set_of
@@ -13,7 +14,17 @@ from kube.objects import OwnerReference, daemon_set_of
 SYSTEM_CRITICAL_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000  # kubernetes pkg/apis/scheduling: twice the highest a user may define
 
-NOT_EXEMPT = ""
+
+class Exemption(StrEnum):
+    """Why a pod is exempt: one constant word; the empty one counts as false."""
+
+    NONE = ""
+    HEALTH_POD = "health-pod"
+    DAEMON_SET = "daemonset"
+    READYGATE = "readygate"
+    NAMESPACE = "namespace"
+    SYSTEM_CRITICAL = "system-critical"
+    LABEL = "label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,7 @@ class Rules:
     label: str = ""
 
 
-def exemption(
+def exemption_of(
     rules: Rules,
     *,
     namespace: str,
@@ -35,19 +46,19 @@ def exemption(
     owners: Sequence[OwnerReference] | None,
     priority_class: str,
     priority: int | None,
-) -> str:
-    """Why the pod is exempt, one constant word, or NOT_EXEMPT."""
+) -> Exemption:
+    """The first rule that holds for the pod, in the order of Exemption."""
     daemon_set = daemon_set_of(owners)
     if daemon_set and namespace == rules.health_namespace and rules.health_daemon_set in (None, daemon_set):
-        return "health-pod"
+        return Exemption.HEALTH_POD
     if daemon_set and rules.daemon_set_pods:
-        return "daemonset"
+        return Exemption.DAEMON_SET
     if namespace == contract.NAMESPACE:
-        return "readygate"
+        return Exemption.READYGATE
     if namespace in rules.namespaces:
-        return "namespace"
+        return Exemption.NAMESPACE
     if priority_class in SYSTEM_CRITICAL_CLASSES or (priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY):
-        return "system-critical"
+        return Exemption.SYSTEM_CRITICAL
     if rules.label and labels and labels.get(rules.label, "false") != "false":
-        return "label"
-    return NOT_EXEMPT
+        return Exemption.LABEL
+    return Exemption.NONE

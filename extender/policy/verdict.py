@@ -19,61 +19,15 @@ The table, first match wins:
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from extender.policy import reasons
+from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
-
-OPEN = ""
 
 # A kubelet that finds a pod bound to it which it does not run says so within seconds. So a pod that is still Ready so
 # long after its node's Node object was made anew was Ready all the time: somebody deleted the object, the kubelet
 # registered again and had nothing new to report (since 1.35 its restart changes no status: kubernetes gate
 # ChangeContainerStatusOnKubeletRestart).
 OLD_POD_LIMIT_S = 60.0
-
-REASONS = (
-    contract.CLOSED_NODE_LOST,
-    contract.CLOSED_NO_HEALTH_POD,
-    contract.CLOSED_UNHEALTHY,
-    contract.CLOSED_NOT_READY,
-    contract.CLOSED_UNKNOWN,
-    contract.CLOSED_NODE_NOT_READY,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class HealthPod:
-    """What a verdict needs of one health pod. Conditions are "True", "False", "Unknown", or "" when absent.
-
-    created, ready_since: RFC 3339 text in UTC with whole seconds, as metav1.Time is written; compared as text.
-    node_uid: of the Node object this pod was first seen on, "" if none was known then.
-    """
-
-    name: str
-    uid: str
-    node: str
-    created: str
-    terminating: bool = False
-    finished: bool = False
-    ready: str = ""
-    ready_since: str = ""
-    ready_reason: str = ""
-    containers_ready: str = ""
-    node_healthy: str = ""
-    message: str = ""
-    node_uid: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent.
-
-    created: as of pods. born_at: the same by the monotonic clock.
-    """
-
-    name: str
-    uid: str
-    created: str
-    born_at: float
-    ready: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +36,13 @@ class Memory:
 
     node_uid: str = ""
     ever_good: bool = False
-    last: str = contract.CLOSED_NO_HEALTH_POD
+    last: str = reasons.CLOSED_NO_HEALTH_POD
     missing_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """reason: OPEN, or one of REASONS. pod: `namespace/name` of the deciding health pod. evidence: text for people.
+    """reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for people.
 
     changes_at: monotonic seconds when the verdict must be made again although nothing happened; None if never.
     """
@@ -99,20 +53,20 @@ class Verdict:
     changes_at: float | None = None
 
 
-def belongs(pod: HealthPod, node: NodeFacts, now: float) -> bool:
+def belongs(pod: HealthPod, node: ObservedNode, monotonic: float) -> bool:
     """Whether the pod runs on this Node object, not on an earlier one of the same name.
 
     A pod that outlived its Node object counts again when it became Ready after the new one was made (then its kubelet
     has probed it anew), or is Ready OLD_POD_LIMIT_S later.
     """
-    if now - node.born_at >= OLD_POD_LIMIT_S:
+    if monotonic - node.born_at >= OLD_POD_LIMIT_S:
         return True
     if pod.node_uid and pod.node_uid != node.uid:
         return pod.ready_since > node.created
     return pod.created >= node.created or pod.ready_since >= node.created
 
 
-def alive(pod: HealthPod, node: NodeFacts) -> bool:
+def alive(pod: HealthPod, node: ObservedNode) -> bool:
     return not pod.terminating and not pod.finished and pod.node == node.name
 
 
@@ -121,41 +75,36 @@ def good(pod: HealthPod) -> bool:
     return pod.ready == contract.STATUS_TRUE and pod.node_healthy in ("", contract.STATUS_TRUE)
 
 
-def judge(
-    node: NodeFacts,
-    pods: Sequence[HealthPod],
-    memory: Memory,
-    *,
-    heartbeat_lost: bool,
-    now: float,
-    missing_grace_s: float,
+def verdict_of(
+    evidence: NodeEvidence, memory: Memory, *, monotonic: float, missing_grace_s: float
 ) -> tuple[Verdict, Memory]:
-    """The verdict on one node by the table above, and what to remember for the next one. now: monotonic seconds."""
+    """The verdict on one node by the table above, and what to remember for the next one."""
+    node = evidence.node
     if memory.node_uid != node.uid:
         memory = Memory(node_uid=node.uid)
-    present = [pod for pod in pods if alive(pod, node)]
-    candidates = [pod for pod in present if belongs(pod, node, now)]
-    by_pods, memory = _by_pods(candidates, memory, now, missing_grace_s)
+    present = [pod for pod in evidence.pods if alive(pod, node)]
+    candidates = [pod for pod in present if belongs(pod, node, monotonic)]
+    by_pods, memory = _by_pods(candidates, memory, monotonic, missing_grace_s)
     if len(candidates) < len(present):
         old_until = node.born_at + OLD_POD_LIMIT_S
         by_pods = replace(by_pods, changes_at=min(old_until, by_pods.changes_at or old_until))
-    if heartbeat_lost:
-        return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
-    if by_pods.reason == OPEN and node.ready == contract.STATUS_FALSE:
-        return replace(by_pods, reason=contract.CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
-    if by_pods.reason == OPEN and node.ready == contract.STATUS_UNKNOWN:
-        return replace(by_pods, reason=contract.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
+    if evidence.heartbeat_lost:
+        return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
+    if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_FALSE:
+        return replace(by_pods, reason=reasons.CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
+    if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_UNKNOWN:
+        return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
     return by_pods, memory
 
 
 def _by_pods(
-    candidates: Sequence[HealthPod], memory: Memory, now: float, missing_grace_s: float
+    candidates: Sequence[HealthPod], memory: Memory, monotonic: float, missing_grace_s: float
 ) -> tuple[Verdict, Memory]:
     if not candidates:
-        return _without_pod(memory, now, missing_grace_s)
+        return _without_pod(memory, monotonic, missing_grace_s)
     for pod in candidates:
         if good(pod):
-            return Verdict(OPEN, pod.name), Memory(memory.node_uid, ever_good=True, last=OPEN)
+            return Verdict(reasons.OPEN, pod.name), Memory(memory.node_uid, ever_good=True, last=reasons.OPEN)
     newest = max(candidates, key=lambda pod: (pod.created, pod.name))
     reason = _why_not_good(newest)
     return (
@@ -164,26 +113,26 @@ def _by_pods(
     )
 
 
-def _without_pod(memory: Memory, now: float, missing_grace_s: float) -> tuple[Verdict, Memory]:
+def _without_pod(memory: Memory, monotonic: float, missing_grace_s: float) -> tuple[Verdict, Memory]:
     if not memory.ever_good:
-        return Verdict(contract.CLOSED_NO_HEALTH_POD), memory
-    since = now if memory.missing_since is None else memory.missing_since
+        return Verdict(reasons.CLOSED_NO_HEALTH_POD), memory
+    since = monotonic if memory.missing_since is None else memory.missing_since
     memory = replace(memory, missing_since=since)
-    if now - since < missing_grace_s:
+    if monotonic - since < missing_grace_s:
         last = Verdict(memory.last, evidence="health pod missing, last verdict", changes_at=since + missing_grace_s)
         return last, memory
-    return Verdict(contract.CLOSED_NO_HEALTH_POD, evidence="health pod missing"), memory
+    return Verdict(reasons.CLOSED_NO_HEALTH_POD, evidence="health pod missing"), memory
 
 
 def _why_not_good(pod: HealthPod) -> str:
     if pod.node_healthy == contract.STATUS_FALSE:
-        return contract.CLOSED_UNHEALTHY
+        return reasons.CLOSED_UNHEALTHY
     if pod.node_healthy not in ("", contract.STATUS_TRUE):
-        return contract.CLOSED_UNKNOWN
+        return reasons.CLOSED_UNKNOWN
     if pod.ready == contract.STATUS_FALSE and pod.containers_ready == contract.STATUS_TRUE and not pod.ready_reason:
         # The node lifecycle controller turns Ready of a lost node's pods to False and leaves ContainersReady and the
         # (empty) reason alone; a kubelet that waits for a readiness gate gives one.
-        return contract.CLOSED_NODE_LOST
+        return reasons.CLOSED_NODE_LOST
     if pod.ready == contract.STATUS_UNKNOWN:
-        return contract.CLOSED_UNKNOWN
-    return contract.CLOSED_NOT_READY
+        return reasons.CLOSED_UNKNOWN
+    return reasons.CLOSED_NOT_READY

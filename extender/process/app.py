@@ -27,7 +27,7 @@ def create_app(services: Services) -> Flask:
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
     flask: dispatch.Wsgi = app.wsgi_app  # type: ignore[assignment]
-    app.wsgi_app = _one_spelling(dispatch.before_flask(services, flask))  # type: ignore[method-assign, assignment]
+    app.wsgi_app = _one_spelling(dispatch.answering_filter(services, flask))  # type: ignore[method-assign, assignment]
     return app
 
 

@@ -6,7 +6,7 @@ One process, because it holds the caches: two would be two views of the cluster 
 
 import os
 
-from extender.process.server import GunicornLog, start_services, stop_services, tell_address
+from extender.process.server import GunicornLog, log_address, start_services, stop_services
 from extender.process.worker import Worker
 
 worker_class = Worker  # gthread, see there
@@ -26,7 +26,7 @@ forwarder_headers = ""
 accesslog = None
 logger_class = GunicornLog
 
-when_ready = tell_address
+when_ready = log_address
 # Threads do not survive a fork: they start in the worker, and before it accepts.
 post_worker_init = start_services
 worker_exit = stop_services

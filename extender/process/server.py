@@ -16,7 +16,9 @@ from component.settings import SettingsError
 from extender.process.app import create_app
 from extender.services import Services, build
 from extender.settings import Settings
+from kube import contract
 from kube.auth import Connection
+from kube.client import Client
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
 
@@ -34,7 +36,7 @@ class StartError(Exception):
         self.usage = usage
 
 
-def tell_address(arbiter: Any) -> None:  # noqa: ANN401 - gunicorn's Arbiter
+def log_address(arbiter: Any) -> None:  # noqa: ANN401 - gunicorn's Arbiter
     """Hook when_ready: connections are taken from now on, and answered when the worker is up."""
     for listener in arbiter.LISTENERS:
         address, port = listener.getsockname()[:2]
@@ -46,9 +48,9 @@ def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
     bundle: Services = worker.wsgi.extensions["readygate"]
     bundle.start()
     if bundle.wait_synced(FIRST_SYNC_WAIT_S, give_up=lambda: not worker.alive):
-        log.info("synced", extra={"nodes": len(bundle.index.reasons)})
+        log.info("synced", extra={"nodes": len(bundle.decisions())})
     else:
-        log.warning("not synced yet, serving errors until it is", extra={"waited_s": FIRST_SYNC_WAIT_S})
+        log.warning("caches not synced; answering Error", extra={"waited_s": FIRST_SYNC_WAIT_S})
 
 
 def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
@@ -76,7 +78,7 @@ class Server(Application):  # type: ignore[misc]
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
         """Raises StartError if the settings cannot be used."""
         self._settings = settings
-        self._connection = _connect(settings)
+        self._connection = _usable_connection(settings)
         self._load_settings = load_settings
         self._bind = f"fd://{listener.detach()}"
         super().__init__()
@@ -92,21 +94,24 @@ class Server(Application):  # type: ignore[misc]
     def reload(self) -> None:
         try:
             settings = self._load_settings()
-            connection = _connect(settings)
+            connection = _usable_connection(settings)
             if settings.listen != self._settings.listen:
                 log.warning("listen.address and listen.port change only with a restart")
             self._settings, self._connection = settings, connection
         except (SettingsError, StartError) as e:
-            log.error("configuration not taken over, the old one stays", extra={"error": str(e)})
+            log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
         self.callable = None
         super().reload()
 
 
-def _connect(settings: Settings) -> Connection:
-    """Raises StartError for credentials or an address that cannot be used. Sends nothing."""
+def _usable_connection(settings: Settings) -> Connection:
+    """Raises StartError for credentials or an address that cannot be used. Sends nothing.
+
+    An address shows what is wrong with it only when a client is made of it; that one is thrown away.
+    """
     try:
         connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
-        build(settings, connection)
+        Client(connection, user_agent=contract.NAME_EXTENDER)
     except CredentialsInvalid as e:
         raise StartError(str(e), usage=True) from e
     return connection

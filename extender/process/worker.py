@@ -24,8 +24,8 @@ HEAD_LIMIT_S = 5.0
 BODY_LIMIT_S = 10.0  # in all; kube-scheduler itself waits for one second, or five
 SILENCE_LIMIT_S = 5.0  # between two pieces of a body
 ANSWER_LIMIT_S = 10.0
-PART_LIMIT_S = 1.0  # a client that closes when it has its answer does so within milliseconds
-PART_LIMIT_BYTES = 65536
+CLOSE_LIMIT_S = 1.0  # a client that closes when it has its answer does so within milliseconds
+CLOSE_LIMIT_BYTES = 65536
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]
@@ -109,7 +109,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             if keep is True and self.alive and self._more_comes(conn):
                 continue
             if keep is False:
-                part(conn.sock)
+                close_politely(conn.sock)
             return keep
 
     def _more_comes(self, conn: Any) -> bool:  # noqa: ANN401
@@ -157,14 +157,14 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         return not response.should_close()
 
 
-def part(sock: socket.socket) -> None:
+def close_politely(sock: socket.socket) -> None:
     """End a connection so that the client gets all of its answer: say that we are done, read until it is.
 
     Upstream does this in the main thread, which then serves nobody for two seconds. It still tries, and finds the
     connection ended.
     """
-    ends = time.monotonic() + PART_LIMIT_S
-    left_bytes = PART_LIMIT_BYTES
+    ends = time.monotonic() + CLOSE_LIMIT_S
+    left_bytes = CLOSE_LIMIT_BYTES
     try:
         sock.shutdown(socket.SHUT_WR)
         while left_bytes > 0 and (left_s := ends - time.monotonic()) > 0:

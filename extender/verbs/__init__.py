@@ -1,12 +1,11 @@
 """What kube-scheduler asks over HTTP: today the verb `filter`.
 
-    dispatch   POST /filter before Flask: read, decide, write, count
+    dispatch   POST /filter before Flask: read, look up, write, count
     body       reads a request body without being held by it
     wire       ExtenderArgs and ExtenderFilterResult to and from bytes
-    filter     names and reasons -> survivors and refusals; pure
 
 Guaranteed: every name of a request is in exactly one of survivors and refusals; what a user is to read comes as 200
-with `Error`; no API call, no lock that waits, no log line but for a bug of ours.
+with `Error`; no API call, no lock that waits, no log line but for a bug of ours; all of an answer is from one snapshot.
 
 Imported by `process` only.
 """

@@ -1,17 +1,15 @@
-"""POST /filter: read, decide, write. No API call, no lock that waits, no line of log but for a defect of ours."""
+"""POST /filter: read, look up, write. No API call, no lock that waits; logs only its own bugs."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-from extender.cluster.index import UNKNOWN_NODE
 from extender.metrics import Result
-from extender.policy.exempt import NOT_EXEMPT, exemption
-from extender.policy.verdict import OPEN
-from extender.services import NOT_SYNCED, Services
+from extender.policy.exempt import Exemption, exemption_of
+from extender.policy.snapshot import Answer, each_once
+from extender.services import Services, Sync
 from extender.verbs import body, wire
-from extender.verbs.filter import split
 from kube.media_types import JSON
 
 log = logging.getLogger(__name__)
@@ -28,13 +26,13 @@ STATUS = {
 }
 NOT_ALLOWED = "405 Method Not Allowed"
 FAILED = "500 Internal Server Error"
-_NO_REASONS: dict[str, str] = {}
+NOT_ANSWERED = {Sync.NOT_SYNCED: Result.NOT_SYNCED, Sync.STALE: Result.STALE}
 _NOBODY = wire.PodMeta()
 _NO_SPEC = wire.PodSpec()
 
 
-def before_flask(bundle: Services, application: Wsgi) -> Wsgi:
-    """POST /filter, answered before Flask: its routing and contexts cost more than all the rest of the answer."""
+def answering_filter(bundle: Services, application: Wsgi) -> Wsgi:
+    """POST /filter is answered before Flask, whose routing and contexts cost more than all the rest of the answer."""
 
     def answer_or_pass(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/filter":
@@ -45,8 +43,8 @@ def before_flask(bundle: Services, application: Wsgi) -> Wsgi:
             headers.append(("Allow", "POST"))
         else:
             try:
-                result, answer = filter_reply(bundle, environ)
-                status = STATUS.get(result, "200 OK")
+                reply = reply_to_filter(bundle, environ)
+                status, answer = STATUS.get(reply.result, "200 OK"), reply.body
             except Exception:
                 log.exception("filter failed")
                 status, answer = FAILED, b'{"Error":"internal error"}'
@@ -57,17 +55,25 @@ def before_flask(bundle: Services, application: Wsgi) -> Wsgi:
     return answer_or_pass
 
 
-def filter_reply(bundle: Services, environ: Mapping[str, Any]) -> tuple[Result, bytes]:
-    """Reads the request, answers it and counts it."""
+class Reply(NamedTuple):
+    """body: JSON. result: what is counted, and decides the status. exemption: why nothing was refused, if so."""
+
+    result: Result
+    body: bytes
+    exemption: Exemption = Exemption.NONE
+
+
+def reply_to_filter(bundle: Services, environ: Mapping[str, Any]) -> Reply:
+    """Reads the body of a WSGI request, answers it and counts it. Raises nothing for what a client may do."""
     try:
-        with body.reading(environ) as sent:
+        with body.whole_body(environ) as request:
             began = perf_counter()
-            result, answer = answer_filter(bundle, sent)
+            reply = answer_filter(bundle, request)
             bundle.metrics.observe_filter(perf_counter() - began)
     except body.BodyError as e:
-        result, answer = _unread(e), wire.write_error(f"readygate: {e}")
-    bundle.metrics.count_filter[result]()
-    return result, answer
+        reply = Reply(_unread(e), wire.write_error(f"readygate: {e}"))
+    bundle.metrics.count_filter[reply.result]()
+    return reply
 
 
 def _unread(error: body.BodyError) -> Result:
@@ -78,39 +84,35 @@ def _unread(error: body.BodyError) -> Result:
     return Result.TIMEOUT if isinstance(error, body.StalledError) else Result.MALFORMED
 
 
-def answer_filter(bundle: Services, sent: bytes) -> tuple[Result, bytes]:
+def answer_filter(bundle: Services, request: bytes) -> Reply:
     """The answer to one ExtenderArgs. Never raises for what a request may hold."""
     try:
-        args = wire.read_filter_args(sent)
+        args = wire.read_filter_args(request)
         item_names = None if args.nodes is None else wire.names_of(args.nodes.items or ())
     except wire.MalformedError as e:
-        return Result.MALFORMED, wire.write_error(f"readygate: {e}")
+        return Reply(Result.MALFORMED, wire.write_error(f"readygate: {e}"))
     except wire.UnanswerableError as e:
-        return Result.UNANSWERABLE, wire.write_error(str(e))
-    if item_names is None and len(sent) > wire.BODY_LIMIT_NAMES_BYTES:
-        return Result.TOO_LARGE, wire.write_error(f"readygate: more than {wire.BODY_LIMIT_NAMES_BYTES} bytes")
-    names = args.node_names if item_names is None else [*(args.node_names or ()), *item_names]
-    names = names or []
+        return Reply(Result.UNANSWERABLE, wire.write_error(str(e)))
+    if item_names is None and len(request) > wire.BODY_LIMIT_NAMES_BYTES:
+        return Reply(Result.TOO_LARGE, wire.write_error(f"readygate: more than {wire.BODY_LIMIT_NAMES_BYTES} bytes"))
+    names = (args.node_names if item_names is None else [*(args.node_names or ()), *item_names]) or []
 
-    exempt = _exemption(bundle, args.pod) != NOT_EXEMPT
-    if not exempt and (blind := bundle.blind()):
-        return Result.NOT_SYNCED if blind == NOT_SYNCED else Result.STALE, wire.write_error(blind)
-    releases = bundle.index.releases
-    if exempt:
-        survivors, refused = split(names, _NO_REASONS, OPEN)
-        nameless = "" in survivors
+    exemption = _exemption(bundle, args.pod)
+    if exemption is not Exemption.NONE:
+        answer = Answer(each_once(names), {})
+    elif (sync := bundle.sync()) is Sync.OK:
+        answer = bundle.board.look_up(names)
     else:
-        survivors, refused = split(names, bundle.index.reasons, UNKNOWN_NODE)
-        nameless = "" in refused
-    if nameless:
-        return Result.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE)
-    if refused:
-        bundle.index.remember_refusals(refused, releases)
-        bundle.metrics.count_refused(refused.values())
-    result = Result.EXEMPT if exempt else Result.ANSWERED
+        return Reply(NOT_ANSWERED[sync], wire.write_error(sync.value))
+    if "" in (answer.survivors if exemption else answer.refused):
+        return Reply(Result.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
+    if answer.refused:
+        bundle.metrics.count_refused(answer.refused.values())
     if args.nodes is None or item_names is None:
-        return result, wire.write_names(survivors, refused)
-    return result, _write_nodes(args, args.nodes, item_names, survivors, refused)
+        written = wire.write_names(answer.survivors, answer.refused)
+    else:
+        written = _write_nodes(args, args.nodes, item_names, answer.survivors, answer.refused)
+    return Reply(Result.EXEMPT if exemption else Result.ANSWERED, written, exemption)
 
 
 def _write_nodes(
@@ -125,10 +127,10 @@ def _write_nodes(
     return wire.write_nodes(nodes.metadata, items, [name for name in survivors if name in asked], refused)
 
 
-def _exemption(bundle: Services, pod: wire.Pod | None) -> str:
+def _exemption(bundle: Services, pod: wire.Pod | None) -> Exemption:
     meta = _NOBODY if pod is None or pod.metadata is None else pod.metadata
     spec = _NO_SPEC if pod is None or pod.spec is None else pod.spec
-    return exemption(
+    return exemption_of(
         bundle.exemptions,
         namespace=meta.namespace,
         labels=meta.labels,

@@ -1,37 +1,37 @@
 """GET /api/v1/nodes: every verdict and what it was made of, for `readygate status` and other people's tools.
 
-Made from the index when asked, in the thread of that request; a filter request never waits for it.
+Made from the newest snapshot when asked, in the thread of that request; a filter request never waits for it.
 """
 
 import msgspec
 from flask import Blueprint, Response
 
-from extender.policy.verdict import OPEN
+from extender.policy.reasons import OPEN
 from extender.services import Services, services
 from extender.web.report import NodeVerdict, NodeVerdicts
 from kube.media_types import JSON
 
-bp = Blueprint("explain", __name__, url_prefix="/api/v1")
+bp = Blueprint("api", __name__, url_prefix="/api/v1")
 
 
 def node_verdicts(bundle: Services) -> NodeVerdicts:
-    now = bundle.now()
+    monotonic = bundle.monotonic()
     ages_s = bundle.index.heartbeat_ages_s()
     nodes = []
-    for name, state in sorted(bundle.index.states().items()):
-        verdict, age_s = state.verdict, ages_s.get(name)
+    for name, decision in sorted(bundle.decisions().items()):
+        age_s = ages_s.get(name)
         nodes.append(
             NodeVerdict(
                 node=name,
-                open=verdict.reason == OPEN,
-                reason=verdict.reason,
-                since_seconds=round(now - state.since, 3),
-                pod=verdict.pod,
-                evidence=verdict.evidence,
+                open=decision.reason == OPEN,
+                reason=decision.reason,
+                since_seconds=round(monotonic - decision.since_monotonic, 3),
+                pod=decision.pod,
+                evidence=decision.evidence,
                 heartbeat_age_seconds=None if age_s is None else round(age_s, 3),
             )
         )
-    return NodeVerdicts(blind=bundle.blind(), nodes=nodes)
+    return NodeVerdicts(not_answering=bundle.sync().value, nodes=nodes)
 
 
 @bp.get("/nodes", provide_automatic_options=False)

@@ -24,11 +24,11 @@ def livez_view() -> Response:
 @bp.get("/readyz", provide_automatic_options=False)
 def readyz_view() -> Response:
     bundle = services()
-    why = "stopping" if bundle.stopping else bundle.blind()
-    now = bundle.now()
+    why = "stopping" if bundle.stopping else bundle.sync().value
+    monotonic = bundle.monotonic()
     caches = {}
     for name, cache in bundle.caches.items():
-        age_s = cache.age_s(now)
+        age_s = cache.age_s(monotonic)
         caches[name] = {"synced": cache.synced, "ageSeconds": None if math.isinf(age_s) else round(age_s, 3)}
     answer = {"ready": not why, "why": why, "caches": caches}
     return Response(msgspec.json.encode(answer), 503 if why else 200, content_type=JSON)

@@ -19,7 +19,7 @@ class NodeVerdict(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class NodeVerdicts(msgspec.Struct, frozen=True, rename="camel"):
-    """blind: why no verdict is given to kube-scheduler at present, "" if they are."""
+    """not_answering: why kube-scheduler gets no verdicts at present, "" if it does."""
 
-    blind: str
+    not_answering: str
     nodes: list[NodeVerdict]

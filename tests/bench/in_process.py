@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from extender import settings
-from extender.cluster.index import UNKNOWN_NODE
+from extender.policy.snapshot import UNKNOWN_NODE, sort_out
 from extender.process.app import create_app
 from extender.services import build
 from extender.verbs import wire
-from extender.verbs.filter import split
 from kube.auth import in_cluster
 from tests.bench.figures import median
 
@@ -83,16 +82,17 @@ def main() -> int:
 
         arguments = wire.read_filter_args(body)
         names = arguments.node_names or []
-        survivors, refused = split(names, services.index.reasons, UNKNOWN_NODE)
+        reasons = services.board.snapshot.reasons
+        found = sort_out(names, reasons, UNKNOWN_NODE)
         parts = {
             "app": typical_us(call),
             "environ": typical_us(lambda: environ_of(body)),
             "decode": typical_us(lambda: wire.read_filter_args(body)),
             # As in a request, where the names have just been decoded: their hashes are not known yet.
-            "decode and split": typical_us(
-                lambda: split(wire.read_filter_args(body).node_names or [], services.index.reasons, UNKNOWN_NODE)
+            "decode and look up": typical_us(
+                lambda: sort_out(wire.read_filter_args(body).node_names or [], reasons, UNKNOWN_NODE)
             ),
-            "encode": typical_us(lambda: wire.write_names(survivors, refused)),
+            "encode": typical_us(lambda: wire.write_names(found.survivors, found.refused)),
         }
         profiler = cProfile.Profile()
         profiler.runcall(lambda: [call() for _ in range(CALLS)])

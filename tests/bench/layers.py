@@ -92,8 +92,8 @@ def middle(rounds: list[Round]) -> Round:
 def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -> list[Figure]:
     """The ladder: each row is what that layer adds; `rest` is what the sum of the parts leaves unexplained."""
     app = parts["app"] - parts["environ"]
-    split = parts["decode and split"] - parts["decode"]
-    frame = app - parts["decode"] - split - parts["encode"]
+    look_up = parts["decode and look up"] - parts["decode"]
+    frame = app - parts["decode"] - look_up - parts["encode"]
     label = f"layer_{names}"
     return [
         Figure(f"{label}_whole_ms", whole.p50, "ms", f"p50 seen by the client; processor time {whole.cpu:.2f}"),
@@ -105,7 +105,7 @@ def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -
         ),
         Figure(f"{label}_frame_ms", frame, "ms", "the view around the three parts below, in process"),
         Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
-        Figure(f"{label}_split_ms", split, "ms", "one look-up per name"),
+        Figure(f"{label}_look_up_ms", look_up, "ms", "one look-up per name"),
         Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
         Figure(f"{label}_rest_ms", whole.p50 - server.p50 - app, "ms", "the larger reply on its way; noise"),
     ]

@@ -68,7 +68,7 @@ def status(capsys, server, *arguments):
 
 
 def test_all_open(capsys, server):
-    server.answer = json.dumps({"blind": "", "nodes": [OPEN]}).encode()
+    server.answer = json.dumps({"notAnswering": "", "nodes": [OPEN]}).encode()
     expected = """\
 NODE    OPEN  SINCE  REASON  HEALTH POD                EVIDENCE
 node-1  yes   61s            readygate-system/agent-1
@@ -79,7 +79,7 @@ node-1  yes   61s            readygate-system/agent-1
 
 
 def test_a_closed_node_comes_first_with_its_evidence_in_one_printable_line(capsys, server):
-    server.answer = json.dumps({"blind": "", "nodes": [OPEN, CLOSED]}).encode()
+    server.answer = json.dumps({"notAnswering": "", "nodes": [OPEN, CLOSED]}).encode()
     code, out, _ = status(capsys, server)
     assert (code, out.splitlines()[1].split()[0], out.splitlines()[-1]) == (1, "node-2", "1 of 2 nodes open")
     assert "CheckFailed: cni: [31mno configuration" in out
@@ -87,16 +87,16 @@ def test_a_closed_node_comes_first_with_its_evidence_in_one_printable_line(capsy
 
 
 def test_json_is_the_report_itself(capsys, server):
-    report = {"blind": "", "nodes": [OPEN, CLOSED], "later": "keys of later releases stay"}
+    report = {"notAnswering": "", "nodes": [OPEN, CLOSED], "later": "keys of later releases stay"}
     server.answer = json.dumps(report).encode()
     code, out, _ = status(capsys, server, "-o", "json")
     assert (code, json.loads(out)) == (1, report)
 
 
 def test_an_extender_that_gives_no_verdicts(capsys, server):
-    server.answer = json.dumps({"blind": "readygate: cache not synced", "nodes": []}).encode()
+    server.answer = json.dumps({"notAnswering": "readygate: cache not synced", "nodes": []}).encode()
     code, _, err = status(capsys, server)
-    assert (code, err) == (1, "no verdicts are given at present: readygate: cache not synced\n")
+    assert (code, err) == (1, "extender is not answering with verdicts: readygate: cache not synced\n")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_extender_that_gives_no_verdicts(capsys, server):
     [
         pytest.param(b"<html>", 200, "gives no report", id="another server"),
         pytest.param(b'{"nodes": 1}', 200, "gives no report", id="another shape"),
-        pytest.param(b'{"blind":"\xff","nodes":[]}', 200, "gives no report", id="no UTF-8"),
+        pytest.param(b'{"notAnswering":"\xff","nodes":[]}', 200, "gives no report", id="no UTF-8"),
         pytest.param(b'{"nodes":' + b"[" * 100_000, 200, "gives no report", id="deep"),
         pytest.param(b"", 404, "answers 404", id="no such path"),
         pytest.param(b"", 302, "answers 302", id="a redirect is not followed"),
@@ -125,7 +125,7 @@ def piped(server, shell_words, **environ):
 
 
 def test_a_full_disk_is_one_line(server):
-    server.answer = json.dumps({"blind": "", "nodes": [OPEN]}).encode()
+    server.answer = json.dumps({"notAnswering": "", "nodes": [OPEN]}).encode()
     code, _, err = piped(server, "> /dev/full")
     assert (code, err) == (
         1,
@@ -134,12 +134,12 @@ def test_a_full_disk_is_one_line(server):
 
 
 def test_a_reader_that_has_had_enough_is_no_error(server):
-    server.answer = json.dumps({"blind": "", "nodes": [OPEN] * 5000}).encode()
+    server.answer = json.dumps({"notAnswering": "", "nodes": [OPEN] * 5000}).encode()
     assert piped(server, "| head -1")[::2] == (0, b"")
 
 
 def test_a_terminal_that_knows_only_ascii(server):
-    server.answer = json.dumps({"blind": "", "nodes": [OPEN | {"evidence": "Fehler: \u00fc"}]}).encode()
+    server.answer = json.dumps({"notAnswering": "", "nodes": [OPEN | {"evidence": "Fehler: \u00fc"}]}).encode()
     code, out, err = piped(server, "", PYTHONIOENCODING="ascii")
     assert (code, b"Fehler: ?" in out, err) == (0, True, b"")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.wire.condition import condition_patch
-from extender.cluster.index import NodeIndex
+from extender.policy import reasons
 from extender.process.app import create_app
 from extender.services import Services
 from extender.settings import parse
@@ -32,12 +32,13 @@ def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     services.watch_with({"pods": Fresh(), "nodes": Fresh()}, required=("pods", "nodes"))
     services.index.replace_nodes([node(first), node(second), node(third)])
     services.index.replace_pods([pod(first), pod(second, Ready="False"), pod(third)])
+    services.decider.turn()
     answer = create_app(services).test_client().post("/filter", data=REQUEST, content_type="application/json").data
     assert (
         answer
         == (
             f'{{"Nodes":null,"NodeNames":["{first}","{third}"],"FailedNodes":{{}},'
-            f'"FailedAndUnresolvableNodes":{{"{second}":"{contract.CLOSED_NOT_READY}"}},"Error":""}}'
+            f'"FailedAndUnresolvableNodes":{{"{second}":"{reasons.CLOSED_NOT_READY}"}},"Error":""}}'
         ).encode()
     )
     read_filter_result(answer)
@@ -47,8 +48,8 @@ def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     ("status", "expected"),
     [
         pytest.param("True", "", id="healthy opens"),
-        pytest.param("False", contract.CLOSED_UNHEALTHY, id="unhealthy closes though Ready lags"),
-        pytest.param("Unknown", contract.CLOSED_UNKNOWN, id="unknown closes"),
+        pytest.param("False", reasons.CLOSED_UNHEALTHY, id="unhealthy closes though Ready lags"),
+        pytest.param("Unknown", reasons.CLOSED_UNKNOWN, id="unknown closes"),
     ],
 )
 def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
@@ -57,9 +58,11 @@ def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
     before = pod_json("n1")
     assert patch["metadata"]["uid"] == before["metadata"]["uid"]
     before["status"]["conditions"] += patch["status"]["conditions"]
-    index = NodeIndex(daemon_set="readygate-agent", missing_grace_s=30, heartbeat_limit_s=0, on_release=lambda _: None)
-    index.replace_nodes([node("n1")])
-    index.replace_pods([seen(type(pod("n1")), before)])
-    assert index.reasons == {"n1": expected}
+    services = Services(parse(""), None)
+    services.index.replace_nodes([node("n1")])
+    services.index.replace_pods([seen(type(pod("n1")), before)])
+    services.decider.turn()
+    decision = services.decisions()["n1"]
+    assert expected == decision.reason
     if expected:
-        assert "cni: no configuration" in index.states()["n1"].verdict.evidence
+        assert "cni: no configuration" in decision.evidence

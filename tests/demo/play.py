@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from kube import contract
+from extender.policy import reasons
 from tests.demo.narrator import Narrator
 from tests.demo.observed import Observed, spread
 from tests.demo.stage import CHECK_FAILURES, CHECK_PERIOD_S, LEASE_LIMIT_S, NODES, Stage
@@ -127,7 +127,7 @@ class _Play:
             "3 pods pending",
             lambda: self._texts_of_pending("late", 3),
             lambda _: "3 pods pending, each with the event FailedScheduling",
-            right=lambda text: f"3 {contract.CLOSED_UNHEALTHY}" in text,
+            right=lambda text: f"3 {reasons.CLOSED_UNHEALTHY}" in text,
         )
         self.tell.quote(text)
 
@@ -161,7 +161,7 @@ class _Play:
             "the lost node closes",
             lambda: self._refused_pod_for("node-3", next(names), landed),
             lambda _: f"node-3 takes no pod any more; {len(landed)} had been placed in the seconds before",
-            right=lambda text: contract.CLOSED_NODE_LOST in text,
+            right=lambda text: reasons.CLOSED_NODE_LOST in text,
         )
         self.tell.quote(text)
         for name in landed:
@@ -174,7 +174,7 @@ class _Play:
             "a pod waits for node-2",
             lambda: self.observed.refused("wants-node-2"),
             lambda _: "pending: its only node is closed",
-            right=lambda text: contract.CLOSED_UNHEALTHY in text,
+            right=lambda text: reasons.CLOSED_UNHEALTHY in text,
         )
         self.tell.step("All heals: node-2's plugin gets its x bit back, node-3's kubelet is started again.")
         self.stage.mend_plugin("node-2")

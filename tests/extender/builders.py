@@ -5,7 +5,7 @@ import json
 import msgspec
 
 from extender.cluster import observed
-from extender.policy.verdict import HealthPod, NodeFacts
+from extender.policy.evidence import HealthPod, ObservedNode
 
 CREATED = "2026-01-01T00:00:00Z"
 LATER = "2026-01-01T00:10:00Z"
@@ -79,8 +79,8 @@ def lease(on, renew_time, **fields):
     return seen(observed.Lease, lease_json(on, renew_time, **fields))
 
 
-def facts(name="n1", *, uid="uid-n1", created=CREATED, born_at=100.0, ready="True"):
-    return NodeFacts(name=name, uid=uid, created=created, born_at=born_at, ready=ready)
+def observed_node(name="n1", *, uid="uid-n1", created=CREATED, born_at=100.0, ready="True"):
+    return ObservedNode(name=name, uid=uid, created=created, born_at=born_at, ready=ready)
 
 
 def health_pod(name="readygate-system/agent", *, node="n1", created=CREATED, ready="True", **fields):

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from extender.policy import reasons
 from kube import contract
 from tests.kit.ports import free_port
 from tests.kit.waiting import wait_for
@@ -26,7 +27,7 @@ def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluste
     condition_text = cluster.wait_refused("fits-nowhere")
     events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=10)
 
-    assert condition_text.startswith(f"0/3 nodes are available: 3 {contract.CLOSED_NOT_READY}. ")
+    assert condition_text.startswith(f"0/3 nodes are available: 3 {reasons.CLOSED_NOT_READY}. ")
     assert condition_text.endswith("preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
     # It is refused twice: the first refusal, written into the pod, is itself an event that wakes it.
     assert {condition_text} == set(events)
@@ -40,9 +41,7 @@ def test_reasons_are_counted_apart(cluster: Cluster):
 
     text = cluster.wait_refused("two-reasons")
 
-    assert text.startswith(
-        f"0/3 nodes are available: 1 {contract.CLOSED_NO_HEALTH_POD}, 2 {contract.CLOSED_NOT_READY}. "
-    )
+    assert text.startswith(f"0/3 nodes are available: 1 {reasons.CLOSED_NO_HEALTH_POD}, 2 {reasons.CLOSED_NOT_READY}. ")
 
 
 def test_a_pod_lands_on_the_only_healthy_node_and_the_exchange_is_as_the_contract_says(
@@ -69,7 +68,7 @@ def test_a_pod_lands_on_the_only_healthy_node_and_the_exchange_is_as_the_contrac
     assert "managedFields" not in request["Pod"]["metadata"]
     assert exchange.status == 200
     assert reply["NodeNames"] == nodes[:1]
-    assert dict.fromkeys(nodes[1:], contract.CLOSED_NOT_READY) == reply["FailedAndUnresolvableNodes"]
+    assert dict.fromkeys(nodes[1:], reasons.CLOSED_NOT_READY) == reply["FailedAndUnresolvableNodes"]
     if os.environ.get("READYGATE_RENEW_GOLDEN"):
         GOLDEN.write_bytes(exchange.request)
     assert sorted(_paths(json.loads(GOLDEN.read_bytes()))) == sorted(_paths(request))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kube import contract
+from extender.outlets.kick import ANNOTATION_KICK
+from extender.policy import reasons
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
 from tests.testbed.plane.plane import Plane
 from tests.testbed.shared.binaries import kube_binaries
@@ -86,7 +87,7 @@ def _round(cluster: Cluster, node: str) -> float:
     """Seconds from the health pod's Ready to the binding; infinite when it did not bind."""
     pod = f"waits-for-{node}"
     cluster.add_pod(pod, node=node)
-    assert contract.CLOSED_NOT_READY in cluster.wait_refused(pod)
+    assert reasons.CLOSED_NOT_READY in cluster.wait_refused(pod)
     time.sleep(_SETTLE_S)
     started = time.monotonic()
     cluster.health_pods[node].say(ready=True)
@@ -122,7 +123,7 @@ def _rounds_without_kick(cluster: Cluster) -> list[float]:
 def _wake(cluster: Cluster, batch: dict[str, str]) -> None:
     """The one write that was missing: all else had long been as it should be."""
     for node, pod in batch.items():
-        annotations = {contract.ANNOTATION_KICK: f"by the test of {pod}"}
+        annotations = {ANNOTATION_KICK: f"by the test of {pod}"}
         cluster.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": annotations}})
         assert node == cluster.wait_bound(pod, timeout_s=LIMIT_S)
 

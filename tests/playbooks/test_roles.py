@@ -7,6 +7,7 @@ import yaml
 
 from agent import settings as agent_settings
 from extender import settings as extender_settings
+from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.playbooks.rendering import PLAYBOOKS, ROLES, Objects, objects
 
@@ -119,7 +120,7 @@ def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(playe
         condition["expression"].strip() for condition in policy["matchConditions"]
     ]
     assert contract.CONDITION_NODE_HEALTHY in str(policy["variables"])
-    assert contract.ANNOTATION_KICK in str(objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick"]["spec"])
+    assert ANNOTATION_KICK in str(objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick"]["spec"])
 
 
 def test_the_agents_configuration_is_one_it_accepts(played):

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from extender.policy import verdict
-from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, REASONS
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN
@@ -43,7 +42,7 @@ def test_x6_reasons_are_few_and_constant_and_answers_repeat_byte_for_byte(extend
     first, second = extender.post(request)[2], extender.post(request)[2]
     assert first == second
     reasons = set(checked(first, request["NodeNames"]).FailedAndUnresolvableNodes.values())
-    assert reasons <= set(verdict.REASONS)
+    assert reasons <= set(REASONS)
     assert not [reason for reason in reasons if any(c.isdigit() or c == "%" for c in reason)]
 
 

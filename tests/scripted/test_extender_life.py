@@ -56,7 +56,7 @@ def is_not_ready_and_says_so_once(process, api):
     process.wait(lambda: process.log.count('cause="ConnectionRefused"') == 3)  # one for each cache
     api.stall_next(watch=False, times=3)
     api.listen()
-    process.wait(lambda: "not synced yet" in process.log, timeout_s=15)
+    process.wait(lambda: "caches not synced" in process.log, timeout_s=15)
     assert "not synced" in process.filter(["h1"]).Error
     assert (process.get("/livez")[0], process.get("/readyz")[0]) == (200, 503)
 
@@ -146,7 +146,7 @@ def reload(process, **settings):
 
 def keeps_its_configuration_when_the_new_one_is_bad(process):
     reload(process, nonsense=1)
-    process.wait(lambda: "configuration not taken over" in process.log)
+    process.wait(lambda: "reload rejected" in process.log)
     assert "nonsense: unknown key" in process.log
     process.wait_ready()
 

@@ -1,6 +1,10 @@
-import pytest
+import math
 
-from extender.cluster.heartbeat import Heartbeats
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cluster.heartbeat import INTERVALS_MIN, INTERVALS_QUIET, RENEWS_PER_DURATION, Heartbeats
 
 B_GOES_ON = [("b", "1", 0), ("b", "2", 10), ("b", "3", 20)]
 
@@ -9,7 +13,7 @@ def beats(*renewals, limit_s=20.0):
     """Renewals are (node, renewTime, at)."""
     result = Heartbeats(limit_s)
     for node, renew_time, at in renewals:
-        result.saw(node, renew_time, 40.0, at)
+        result.renewed(node, renew_time, 40.0, at)
     return result
 
 
@@ -29,15 +33,11 @@ def test_lost(renewals, contact, expected):
     assert expected == beats(*renewals).lost(contact)
 
 
-def test_off():
-    assert set() == beats(("a", "1", 0), ("b", "2", 99), limit_s=0).lost(100)
-
-
 def test_a_list_gives_all_a_fresh_grace():
     known = beats(("a", "1", 0), ("b", "1", 15))
     known.replace([("a", "1", 40.0), ("b", "1", 40.0)], 19)
-    known.saw("b", "2", 40.0, 29)
-    known.saw("b", "3", 40.0, 39)
+    known.renewed("b", "2", 40.0, 29)
+    known.renewed("b", "3", 40.0, 39)
     assert set() == known.lost(39)
     assert {"a"} == known.lost(39.1)
 
@@ -51,11 +51,11 @@ def test_a_list_is_no_sign_of_life_of_a_lost_node():
 
 def test_a_long_lease_has_a_longer_limit():
     known = Heartbeats(20.0)
-    known.saw("slow", "1", 400.0, 0)
-    known.saw("fast", "1", 40.0, 99)
+    known.renewed("slow", "1", 400.0, 0)
+    known.renewed("fast", "1", 40.0, 99)
     assert set() == known.lost(100)
     for at in range(109, 150, 10):
-        known.saw("fast", f"at {at}", 40.0, at)
+        known.renewed("fast", f"at {at}", 40.0, at)
     assert set() == known.lost(150)
     assert {"slow"} == known.lost(150.1)
 
@@ -63,7 +63,7 @@ def test_a_long_lease_has_a_longer_limit():
 def after_an_outage(*, ends_at, limit_s=20.0):
     """Ten nodes renew every ten seconds, one each second, until nothing is written or seen from 10 to `ends_at`."""
     known = beats(*((f"n{i}", "before", i) for i in range(10)), limit_s=limit_s)
-    known.saw("n0", "after", 40.0, ends_at)
+    known.renewed("n0", "after", 40.0, ends_at)
     return known
 
 
@@ -76,8 +76,8 @@ def test_the_end_of_an_outage_loses_nobody(ends_at):
 def test_who_does_not_come_back_after_an_outage_is_lost_a_limit_later():
     known = after_an_outage(ends_at=70)
     for i in range(1, 9):
-        known.saw(f"n{i}", "after", 40.0, 70 + i)
-    known.saw("n0", "again", 40.0, 80)
+        known.renewed(f"n{i}", "after", 40.0, 70 + i)
+    known.renewed("n0", "again", 40.0, 80)
     assert set() == known.lost(90)
     assert {"n9"} == known.lost(90.1)
 
@@ -85,7 +85,7 @@ def test_who_does_not_come_back_after_an_outage_is_lost_a_limit_later():
 def test_who_was_lost_before_an_outage_stays_lost_after_it():
     known = beats(("a", "1", 0), ("c", "1", 1), *B_GOES_ON)
     assert {"a"} == known.lost(21)
-    known.saw("b", "4", 40.0, 40)
+    known.renewed("b", "4", 40.0, 40)
     assert {"a"} == known.lost(40)
 
 
@@ -105,3 +105,98 @@ def test_age():
     assert (known.age_s("a", 8), known.age_s("a", 4), known.age_s("b", 8)) == (3.0, 0.0, None)
     known.forget("a")
     assert known.age_s("a", 8) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(beats(), math.inf, id="without a Lease never"),
+        pytest.param(beats(("a", "1", 5), ("b", "1", 3)), 23.0, id="when the oldest beat reaches its limit"),
+        pytest.param(beats(("a", "1", 0), *B_GOES_ON), 40.0, id="when a lost node opens as no Lease moves any more"),
+        pytest.param(beats(("a", "1", 0), ("b", "1", 1)), -math.inf, id="at once where the next beat decides"),
+    ],
+)
+def test_when_to_look_again(known, expected):
+    if expected in (40.0, -math.inf):
+        known.lost(21 if expected == 40.0 else 60)
+    assert expected == known.due_at()
+
+
+class Walked:
+    """The same rules, over all beats at each look."""
+
+    def __init__(self, limit_s):
+        self.limit_s = limit_s
+        self.beats = {}  # node -> renewTime, seen at, limit, quiet
+        self.moved_at = -math.inf
+        self.lost_before = set()
+
+    def beat(self, renewed, duration_s, at):
+        interval_s = duration_s / RENEWS_PER_DURATION
+        return renewed, at, max(self.limit_s, INTERVALS_MIN * interval_s), INTERVALS_QUIET * interval_s
+
+    def replace(self, leases, at):
+        before, self.beats = self.beats, {}
+        for node, renewed, duration_s in leases:
+            stays = node in before and node in self.lost_before and before[node][0] == renewed
+            self.beats[node] = before[node] if stays else self.beat(renewed, duration_s, at)
+        self.moved_at = at
+
+    def renewed(self, node, renewed, duration_s, at):
+        if node in self.beats and self.beats[node][0] == renewed:
+            return
+        silent_s = at - self.moved_at
+        for other, (text, _, limit_s, quiet_s) in self.beats.items():
+            if silent_s > 1.0 and silent_s > quiet_s and other not in self.lost_before:
+                self.beats[other] = (text, at, limit_s, quiet_s)
+        self.beats[node] = self.beat(renewed, duration_s, at)
+        self.moved_at = at
+
+    def forget(self, node):
+        self.beats.pop(node, None)
+
+    def lost(self, contact):
+        silent_s = contact - self.moved_at
+        self.lost_before = {
+            node
+            for node, (_, seen_at, limit_s, quiet_s) in self.beats.items()
+            if contact - seen_at > limit_s and silent_s <= (limit_s if node in self.lost_before else quiet_s)
+        }
+        return self.lost_before
+
+
+NODES = st.sampled_from(["a", "b", "c"])
+RENEWALS = st.tuples(NODES, st.sampled_from("12"), st.sampled_from([4.0, 40.0, 400.0]))
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 30),  # seconds passed
+        st.one_of(
+            st.tuples(st.just("renewed"), RENEWALS),
+            st.tuples(st.just("replace"), st.lists(RENEWALS, unique_by=lambda renewal: renewal[0])),
+            st.tuples(st.just("forget"), NODES),
+            st.tuples(st.just("lost"), st.none()),
+        ),
+    ),
+    min_size=5,
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_it_does_as_a_walk_over_all_beats_and_says_when_to_look(steps):
+    known, walked, now = Heartbeats(20.0), Walked(20.0), 0.0
+    for passed_s, (do, what) in steps:
+        now += passed_s
+        if do == "renewed":
+            known.renewed(*what, now)
+            walked.renewed(*what, now)
+        elif do == "replace":
+            known.replace(what, now)
+            walked.replace(what, now)
+        elif do == "forget":
+            known.forget(what)
+            walked.forget(what)
+        else:
+            assert walked.lost(now) == known.lost(now)
+            if now < (due_at := known.due_at()) < math.inf:
+                assert known.lost(due_at) == known.lost(now)

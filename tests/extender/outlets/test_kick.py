@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from extender.outlets.kick import Publisher, Schedule, wall_clock
+from extender.outlets.kick import Kicker, Schedule, wall_clock
 from kube.errors import Forbidden, NotFound, TooManyRequests, Unreachable
 
 
@@ -16,7 +16,7 @@ def schedule(repeat_after_s=2.0):
 
 def test_at_once_and_once_more_after_the_repeat():
     kicks = schedule()
-    kicks.ring("n1", 10.0)
+    kicks.request("n1", 10.0)
     assert (kicks.due(10.0), kicks.next_at()) == (["n1"], 10.0)
     kicks.done("n1", 10.1)
     assert (kicks.due(12.0), kicks.due(12.1)) == ([], ["n1"])
@@ -26,16 +26,16 @@ def test_at_once_and_once_more_after_the_repeat():
 
 def test_without_a_repeat():
     kicks = schedule(repeat_after_s=0.0)
-    kicks.ring("n1", 10.0)
+    kicks.request("n1", 10.0)
     kicks.done("n1", 10.1)
     assert len(kicks) == 0
 
 
-def test_a_ring_before_the_repeat_kicks_at_once_and_repeats_once():
+def test_a_request_before_the_repeat_kicks_at_once_and_repeats_once():
     kicks = schedule()
-    kicks.ring("n1", 10.0)
+    kicks.request("n1", 10.0)
     kicks.done("n1", 10.0)
-    kicks.ring("n1", 11.0)
+    kicks.request("n1", 11.0)
     assert kicks.due(11.0) == ["n1"]
     kicks.done("n1", 11.0)
     assert (kicks.due(12.5), kicks.due(13.0), len(kicks)) == ([], ["n1"], 1)
@@ -50,7 +50,7 @@ def test_a_ring_before_the_repeat_kicks_at_once_and_repeats_once():
 )
 def test_a_failed_kick_is_tried_again(retry_after_s, expected):
     kicks = schedule()
-    kicks.ring("n1", 0.0)
+    kicks.request("n1", 0.0)
     pauses = []
     for _ in expected:
         now = kicks.next_at()
@@ -61,7 +61,7 @@ def test_a_failed_kick_is_tried_again(retry_after_s, expected):
 
 def test_a_failed_repeat_stays_a_repeat():
     kicks = schedule()
-    kicks.ring("n1", 0.0)
+    kicks.request("n1", 0.0)
     kicks.done("n1", 0.0)
     kicks.failed("n1", 2.0, None)
     kicks.done("n1", 2.2)
@@ -88,20 +88,20 @@ class FakeClient:
 
 
 @pytest.fixture
-def publish():
+def kicker_of():
     started = []
 
     def start(client, repeat_after_s=0.05):
         values = iter(f"v{i}" for i in range(100))
-        publisher = Publisher(client, repeat_after_s=repeat_after_s, new_value=lambda: next(values))
-        publisher.start()
-        started.append(publisher)
-        return publisher
+        kicker = Kicker(client, repeat_after_s=repeat_after_s, new_value=lambda: next(values))
+        kicker.start()
+        started.append(kicker)
+        return kicker
 
     yield start
-    for publisher in started:
-        publisher.stop()
-        publisher.stop()
+    for kicker in started:
+        kicker.stop()
+        kicker.stop()
 
 
 def patch_of(node, value):
@@ -112,10 +112,10 @@ def patch_of(node, value):
     )
 
 
-def test_each_patch_has_a_value_the_node_never_had(publish):
+def test_each_patch_has_a_value_the_node_never_had(kicker_of):
     client = FakeClient()
-    publisher = publish(client)
-    publisher.ring("n1")
+    kicker = kicker_of(client)
+    kicker.request("n1")
     client.wait(2)
     assert client.sent == [patch_of("n1", "v0"), patch_of("n1", "v1")]
     assert wall_clock() != wall_clock()
@@ -130,51 +130,61 @@ def test_each_patch_has_a_value_the_node_never_had(publish):
         pytest.param(RuntimeError("a fault of ours"), id="anything else"),
     ],
 )
-def test_a_failure_is_counted_and_repaired(publish, failure):
+def test_a_failure_is_counted_and_repaired(kicker_of, failure):
     client = FakeClient(failure)
-    publisher = publish(client, repeat_after_s=0)
-    publisher.ring("n1")
+    kicker = kicker_of(client, repeat_after_s=0)
+    kicker.request("n1")
     client.wait(2)
-    publisher.stop()
-    assert publisher.counters == {"sent": 1, type(failure).__name__: 1}
+    kicker.stop()
+    assert kicker.counters == {"sent": 1, type(failure).__name__: 1}
 
 
-def test_a_node_that_is_gone_is_dropped(publish):
+def test_a_node_that_is_gone_is_dropped(kicker_of):
     client = FakeClient(NotFound(path="/", status=404))
-    publisher = publish(client)
-    publisher.ring("n1")
+    kicker = kicker_of(client)
+    kicker.request("n1")
     client.wait(1)
-    publisher.ring("n2")
+    kicker.request("n2")
     client.wait(1)
-    publisher.stop()
+    kicker.stop()
     assert [path for path, _, _ in client.sent] == ["/api/v1/nodes/n1", "/api/v1/nodes/n2"]
-    assert publisher.counters["gone"] == 1
+    assert kicker.counters["gone"] == 1
 
 
-def test_ring_never_waits_for_a_write_that_hangs(publish):
-    release = threading.Event()
+class Hangs(FakeClient):
+    """A server that answers when it is let."""
 
-    class Hangs(FakeClient):
-        def patch(self, path, body, *, content_type, deadline_s):
-            super().patch(path, body, content_type=content_type, deadline_s=deadline_s)
-            release.wait(5)
+    def __init__(self):
+        super().__init__()
+        self.answer = threading.Event()
 
+    def patch(self, path, body, *, content_type, deadline_s):
+        super().patch(path, body, content_type=content_type, deadline_s=deadline_s)
+        self.answer.wait(5)
+
+
+def test_a_request_never_waits_for_a_write_that_hangs(kicker_of):
     client = Hangs()
-    publisher = publish(client)
-    publisher.ring("n1")
+    kicker = kicker_of(client)
+    kicker.request("n1")
     client.wait(1)
     for _ in range(1000):
-        publisher.ring("n2")
-    assert publisher.healthy(time.monotonic())
-    release.set()
+        kicker.request("n2")
+    assert kicker.healthy(time.monotonic())
+    client.answer.set()
     client.wait(1)
     assert client.sent[1][0] == "/api/v1/nodes/n2"
 
 
 def test_health_is_the_thread_and_its_progress():
-    publisher = Publisher(FakeClient(), repeat_after_s=2.0, now=lambda: 100.0)
-    assert not publisher.healthy(100.0)
-    publisher.start()
-    assert (publisher.healthy(130.0), publisher.healthy(200.0)) == (True, False)
-    publisher.stop()
-    assert not publisher.healthy(100.0)
+    client = Hangs()
+    kicker = Kicker(client, repeat_after_s=2.0, monotonic=lambda: 100.0)
+    assert not kicker.healthy(100.0)
+    kicker.start()
+    assert kicker.healthy(3600.0)  # it has nothing to do
+    kicker.request("n1")
+    client.wait(1)
+    assert (kicker.healthy(130.0), kicker.healthy(200.0)) == (True, False)
+    client.answer.set()
+    kicker.stop()
+    assert not kicker.healthy(100.0)

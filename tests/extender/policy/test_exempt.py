@@ -1,6 +1,6 @@
 import pytest
 
-from extender.policy.exempt import NOT_EXEMPT, Rules, exemption
+from extender.policy.exempt import Exemption, Rules, exemption_of
 from kube.objects import OwnerReference
 
 RULES = Rules(
@@ -17,7 +17,7 @@ def daemon_set(name, *, api_version="apps/v1", kind="DaemonSet", controller=True
 
 
 def cause(rules=RULES, *, namespace="default", labels=None, owners=None, priority_class="", priority=None):
-    return exemption(
+    return exemption_of(
         rules, namespace=namespace, labels=labels, owners=owners, priority_class=priority_class, priority=priority
     )
 
@@ -25,21 +25,23 @@ def cause(rules=RULES, *, namespace="default", labels=None, owners=None, priorit
 @pytest.mark.parametrize(
     ("expected", "pod"),
     [
-        pytest.param(NOT_EXEMPT, {}, id="an ordinary pod"),
+        pytest.param(Exemption.NONE, {}, id="an ordinary pod"),
         pytest.param(
             "health-pod",
             {"namespace": "readygate-system", "owners": daemon_set("readygate-agent")},
             id="X15: the health DaemonSet's pod",
         ),
         pytest.param("daemonset", {"owners": daemon_set("cni")}, id="X16: any DaemonSet's pod"),
-        pytest.param(NOT_EXEMPT, {"owners": daemon_set("cni", controller=False)}, id="X17: an owner, no controller"),
-        pytest.param(NOT_EXEMPT, {"owners": daemon_set("cni", controller=None)}, id="X17: controller not said"),
         pytest.param(
-            NOT_EXEMPT, {"owners": daemon_set("cni", api_version="extensions/v1beta1")}, id="X17: wrong apiVersion"
+            Exemption.NONE, {"owners": daemon_set("cni", controller=False)}, id="X17: an owner, no controller"
         ),
-        pytest.param(NOT_EXEMPT, {"owners": daemon_set("web", kind="ReplicaSet")}, id="another kind of owner"),
+        pytest.param(Exemption.NONE, {"owners": daemon_set("cni", controller=None)}, id="X17: controller not said"),
         pytest.param(
-            NOT_EXEMPT,
+            Exemption.NONE, {"owners": daemon_set("cni", api_version="extensions/v1beta1")}, id="X17: wrong apiVersion"
+        ),
+        pytest.param(Exemption.NONE, {"owners": daemon_set("web", kind="ReplicaSet")}, id="another kind of owner"),
+        pytest.param(
+            Exemption.NONE,
             {"labels": {"app.kubernetes.io/name": "readygate-agent"}},
             id="X18: the health label in another namespace",
         ),
@@ -47,13 +49,13 @@ def cause(rules=RULES, *, namespace="default", labels=None, owners=None, priorit
         pytest.param("namespace", {"namespace": "kube-system"}, id="X19: an exempt namespace"),
         pytest.param("label", {"labels": {"readygate.dev/exempt": "true"}}, id="X19: the opt-out label"),
         pytest.param("label", {"labels": {"readygate.dev/exempt": ""}}, id="the opt-out label without a value"),
-        pytest.param(NOT_EXEMPT, {"labels": {"readygate.dev/exempt": "false"}}, id="opted out of opting out"),
+        pytest.param(Exemption.NONE, {"labels": {"readygate.dev/exempt": "false"}}, id="opted out of opting out"),
         pytest.param("system-critical", {"priority_class": "system-node-critical"}, id="critical by class"),
         pytest.param("system-critical", {"priority": 2_000_000_000}, id="critical by number"),
-        pytest.param(NOT_EXEMPT, {"priority": 1_000_000_000}, id="the highest priority of a user"),
+        pytest.param(Exemption.NONE, {"priority": 1_000_000_000}, id="the highest priority of a user"),
     ],
 )
-def test_exemption(expected, pod):
+def test_the_word_for_a_pod(expected, pod):
     assert expected == cause(**pod)
 
 
@@ -62,12 +64,12 @@ def test_exemption(expected, pod):
     [
         pytest.param("health-pod", {"namespace": "gates", "owners": daemon_set("probe")}, id="health pods stay exempt"),
         pytest.param(
-            NOT_EXEMPT, {"namespace": "gates", "owners": daemon_set("other")}, id="others of its namespace not"
+            Exemption.NONE, {"namespace": "gates", "owners": daemon_set("other")}, id="others of its namespace not"
         ),
         pytest.param(
-            NOT_EXEMPT, {"owners": daemon_set("cni")}, id="X16: DaemonSets are held back when the option is off"
+            Exemption.NONE, {"owners": daemon_set("cni")}, id="X16: DaemonSets are held back when the option is off"
         ),
-        pytest.param(NOT_EXEMPT, {"labels": {"": "x"}}, id="no opt-out label configured"),
+        pytest.param(Exemption.NONE, {"labels": {"": "x"}}, id="no opt-out label configured"),
     ],
 )
 def test_exemption_switched_off(expected, pod):

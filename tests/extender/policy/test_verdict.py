@@ -2,25 +2,31 @@
 
 import pytest
 
-from extender.policy.verdict import OPEN, REASONS, HealthPod, Memory, judge
-from kube.contract import (
+from extender.policy.evidence import HealthPod, NodeEvidence
+from extender.policy.reasons import (
     CLOSED_NO_HEALTH_POD,
     CLOSED_NODE_LOST,
     CLOSED_NODE_NOT_READY,
     CLOSED_NOT_READY,
     CLOSED_UNHEALTHY,
     CLOSED_UNKNOWN,
+    OPEN,
+    REASONS,
 )
-from tests.extender.builders import LATER, facts, health_pod
+from extender.policy.verdict import Memory, verdict_of
+from tests.extender.builders import LATER, health_pod, observed_node
 
 GRACE_S = 30.0
 GOOD_ONCE = Memory(node_uid="uid-n1", ever_good=True, last=OPEN)
 
 
-def reason(node, pods, *, memory=None, lost=False, now=100.0):
-    verdict, _ = judge(
-        node, pods, Memory() if memory is None else memory, heartbeat_lost=lost, now=now, missing_grace_s=GRACE_S
-    )
+def verdict_on(node, pods, *, memory=None, lost=False, monotonic=100.0):
+    evidence = NodeEvidence(node, tuple(pods), heartbeat_lost=lost)
+    return verdict_of(evidence, Memory() if memory is None else memory, monotonic=monotonic, missing_grace_s=GRACE_S)
+
+
+def reason(node, pods, **options):
+    verdict, _ = verdict_on(node, pods, **options)
     return verdict.reason
 
 
@@ -64,7 +70,7 @@ def row(name: str, expected: str, *pods: HealthPod) -> object:
     ],
 )
 def test_the_pods_decide(pods: tuple[HealthPod, ...], expected: str) -> None:
-    assert expected == reason(facts(), pods)
+    assert expected == reason(observed_node(), pods)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +85,11 @@ def test_the_pods_decide(pods: tuple[HealthPod, ...], expected: str) -> None:
     ],
 )
 def test_the_nodes_own_condition(ready, pods, expected):
-    assert expected == reason(facts(ready=ready), pods)
+    assert expected == reason(observed_node(ready=ready), pods)
 
 
 def test_an_old_heartbeat_closes_whatever_the_pod_says():
-    assert reason(facts(), [health_pod()], lost=True) == CLOSED_NODE_LOST
+    assert reason(observed_node(), [health_pod()], lost=True) == CLOSED_NODE_LOST
 
 
 @pytest.mark.parametrize(
@@ -105,19 +111,19 @@ def test_an_old_heartbeat_closes_whatever_the_pod_says():
     ],
 )
 def test_x54_a_node_made_again_does_not_inherit_the_old_pod(old_pod, expected):
-    assert expected == reason(facts(), [old_pod])
+    assert expected == reason(observed_node(), [old_pod])
 
 
 def test_an_old_pod_that_stays_ready_counts_again_and_the_verdict_says_when():
     old = health_pod(created="2025-12-31T23:59:59Z")
-    verdict, memory = judge(facts(), [old], Memory(), heartbeat_lost=False, now=100.0, missing_grace_s=GRACE_S)
+    verdict, memory = verdict_on(observed_node(), [old], memory=Memory(), monotonic=100.0)
     assert (verdict.reason, verdict.changes_at) == (CLOSED_NO_HEALTH_POD, 160.0)
-    assert reason(facts(), [old], memory=memory, now=159.9) == CLOSED_NO_HEALTH_POD
-    assert reason(facts(), [old], memory=memory, now=160.0) == OPEN
+    assert reason(observed_node(), [old], memory=memory, monotonic=159.9) == CLOSED_NO_HEALTH_POD
+    assert reason(observed_node(), [old], memory=memory, monotonic=160.0) == OPEN
 
 
 @pytest.mark.parametrize(
-    ("memory", "now", "expected"),
+    ("memory", "monotonic", "expected"),
     [
         pytest.param(GOOD_ONCE, 100.0, OPEN, id="the last verdict stays at first"),
         pytest.param(
@@ -143,15 +149,15 @@ def test_an_old_pod_that_stays_ready_counts_again_and_the_verdict_says_when():
         ),
     ],
 )
-def test_a_missing_pod_has_a_grace(memory, now, expected):
-    assert expected == reason(facts(), [], memory=memory, now=now)
+def test_a_missing_pod_has_a_grace(memory, monotonic, expected):
+    assert expected == reason(observed_node(), [], memory=memory, monotonic=monotonic)
 
 
 def test_the_grace_says_when_it_ends_and_starts_anew_with_each_loss():
-    verdict, memory = judge(facts(), [], GOOD_ONCE, heartbeat_lost=False, now=100.0, missing_grace_s=GRACE_S)
+    verdict, memory = verdict_on(observed_node(), [], memory=GOOD_ONCE, monotonic=100.0)
     assert verdict.changes_at == 130.0
-    _, memory = judge(facts(), [health_pod()], memory, heartbeat_lost=False, now=110.0, missing_grace_s=GRACE_S)
-    verdict, _ = judge(facts(), [], memory, heartbeat_lost=False, now=120.0, missing_grace_s=GRACE_S)
+    _, memory = verdict_on(observed_node(), [health_pod()], memory=memory, monotonic=110.0)
+    verdict, _ = verdict_on(observed_node(), [], memory=memory, monotonic=120.0)
     assert verdict.changes_at == 150.0
 
 

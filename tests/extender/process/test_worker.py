@@ -171,8 +171,8 @@ def test_a_client_that_does_not_read_frees_the_thread_without_a_word(pair, monke
     assert (keep, logged) == (False, [])
 
 
-def test_parting_waits_for_the_client_but_not_for_ever(pair, monkeypatch):
-    monkeypatch.setattr(worker, "PART_LIMIT_S", 0.05)
+def test_closing_waits_for_the_client_but_not_for_ever(pair, monkeypatch):
+    monkeypatch.setattr(worker, "CLOSE_LIMIT_S", 0.05)
     pair[1].sendall(b"more")
-    worker.part(pair[0])
+    worker.close_politely(pair[0])
     assert (pair[1].recv(10), pair[0].recv(10)) == (b"", b"")

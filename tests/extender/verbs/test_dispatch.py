@@ -5,12 +5,16 @@ import threading
 
 import pytest
 
+from extender.policy.exempt import Exemption
+from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from extender.process.app import create_app
-from extender.services import NOT_SYNCED, STALE, Services
+from extender.services import Services, Sync
 from extender.settings import parse
-from kube.contract import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from extender.verbs.dispatch import answer_filter
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import AGENT_LABELS, node, node_json, owner, pod
+from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
 
 
 class FakeCache:
@@ -36,12 +40,17 @@ class FakeCache:
 
 class World:
     def __init__(self, config=""):
-        self.now = 1000.0
-        self.services = Services(parse(config), None, now=lambda: self.now)
+        self.clock = Clock(1000.0)
+        self.services = Services(parse(config), None, monotonic=self.clock)
         self.caches = {"pods": FakeCache(), "nodes": FakeCache(), "leases": FakeCache()}
         self.services.watch_with(self.caches, required=("pods", "nodes"))
         self.client = create_app(self.services).test_client()
-        self.services.start()
+
+    def see(self, *pods):
+        """Health pods come in; the decider's thread is not started, its turn is taken here."""
+        for one in pods:
+            self.services.index.upsert_pod(one)
+        self.services.decider.turn()
 
     def filter(self, names=None, *, pod=None, nodes=None, **fields):
         body = {"Pod": {"metadata": {"name": "p", "namespace": "default"}} if pod is None else pod}
@@ -52,9 +61,7 @@ class World:
 
 @pytest.fixture
 def unsynced():
-    world = World()
-    yield world
-    world.services.stop()
+    return World()
 
 
 @pytest.fixture
@@ -62,7 +69,16 @@ def world(unsynced):
     world = unsynced
     world.services.index.replace_nodes([node(name) for name in ("h1", "h2", "u1", "m1")])
     world.services.index.replace_pods([pod("h1"), pod("h2"), pod("u1", Ready="False")])
+    world.see()
     return world
+
+
+@pytest.fixture
+def running(world):
+    """As `world`; its threads run, so the decider takes its turns in its own."""
+    world.services.start()
+    yield world
+    world.services.stop()
 
 
 def test_survivors_and_reasons(world):
@@ -77,10 +93,14 @@ def test_survivors_and_reasons(world):
 
 @pytest.mark.parametrize(
     ("age", "error"),
-    [pytest.param(70.0, "", id="bookmarks come once a minute"), pytest.param(120.1, STALE, id="beyond the limit")],
+    [
+        pytest.param(70.0, "", id="bookmarks come once a minute"),
+        pytest.param(120.1, Sync.STALE.value, id="beyond the limit"),
+    ],
 )
 @pytest.mark.parametrize("cache", ["pods", "nodes"])
-def test_x22_a_stale_cache(world, cache, age, error):
+def test_x22_a_stale_cache(running, cache, age, error):
+    world = running
     world.caches[cache].age = age
     assert error == world.filter(["h1"]).Error
     assert (503 if error else 200) == world.client.get("/readyz").status_code
@@ -94,8 +114,10 @@ def test_leases_that_are_stale_stop_nothing(world):
 
 
 def test_x21_not_synced(unsynced):
-    assert unsynced.filter(["h1"]).Error == NOT_SYNCED
+    assert unsynced.filter(["h1"]).Error == Sync.NOT_SYNCED.value
+    unsynced.services.start()
     assert (unsynced.client.get("/readyz").status_code, unsynced.client.get("/livez").status_code) == (503, 200)
+    unsynced.services.stop()
 
 
 @pytest.mark.parametrize(
@@ -127,20 +149,33 @@ def test_x11_both_shapes_are_answered_alike(world):
     assert sorted(result.FailedAndUnresolvableNodes) == ["u1", "x1"]
 
 
-def test_a_refusal_is_remembered_and_its_release_rings(world):
-    rung = []
-    world.services.index._on_release = rung.append
+@pytest.fixture
+def kicked(world, monkeypatch):
+    kicked = []
+    monkeypatch.setattr(world.services.decider, "_on_release", kicked.append)
+    return kicked
+
+
+def test_a_refusal_is_remembered_and_its_release_is_kicked(world, kicked):
     world.filter(["h1", "u1"])
-    world.services.index.upsert_pod(pod("u1"))
-    assert rung == ["u1"]
+    world.see(pod("u1"))
+    assert kicked == ["u1"]
 
 
-def test_an_exempt_pod_refuses_nothing(world):
-    rung = []
-    world.services.index._on_release = rung.append
+def test_an_exempt_pod_refuses_nothing(world, kicked):
     world.filter(["u1"], pod={"metadata": {"namespace": "kube-system"}})
-    world.services.index.upsert_pod(pod("u1"))
-    assert rung == []
+    world.see(pod("u1"))
+    assert kicked == []
+
+
+def test_a_reply_tells_why_its_pod_is_exempt(world):
+    bodies = {
+        namespace: json.dumps({"Pod": {"metadata": {"namespace": namespace}}, "NodeNames": ["u1"]}).encode()
+        for namespace in ("kube-system", "readygate-system", "default")
+    }
+    assert [Exemption.NAMESPACE, Exemption.READYGATE, Exemption.NONE] == [
+        answer_filter(world.services, body).exemption for body in bodies.values()
+    ]
 
 
 def test_livez_names_what_is_stuck(world):
@@ -162,9 +197,9 @@ def test_x58_metrics_have_no_series_per_node_or_pod(world):
 
 
 def test_the_nodes_with_their_evidence(world):
-    world.now += 5
-    world.services.index.upsert_pod(pod("h1", Ready="False", NodeHealthy="False"))
-    world.now += 2
+    world.clock.time += 5
+    world.see(pod("h1", Ready="False", NodeHealthy="False"))
+    world.clock.time += 2
     answer = world.client.get("/api/v1/nodes").json
     assert answer["nodes"][0] == {
         "node": "h1",
@@ -179,7 +214,7 @@ def test_the_nodes_with_their_evidence(world):
 
 
 def test_a_fault_of_ours_is_one_fixed_sentence(world, monkeypatch):
-    monkeypatch.setattr(world.services, "blind", lambda: 1 / 0)
+    monkeypatch.setattr(world.services, "sync", lambda: 1 / 0)
     response = world.client.get("/readyz")
     assert (response.status_code, json.loads(response.data)) == (500, {"Error": "internal error"})
 
@@ -190,7 +225,29 @@ def test_stop_may_be_called_without_start_and_twice():
     services.start()
     services.stop()
     services.stop()
-    assert "clock" not in {thread.name for thread in threading.enumerate()}
+    assert "decider" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_thread_that_decides_is_woken_by_what_is_seen(running):
+    running.services.index.upsert_pod(pod("u1"))
+    wait_until(lambda: running.services.decisions()["u1"].reason == OPEN, "the decision")
+    assert running.client.get("/livez").status_code == 200
+
+
+def test_livez_tells_of_a_decider_that_has_ended(running):
+    running.services.stop()
+    assert "decider" in running.client.get("/livez").json["stuck"]
+
+
+def test_a_store_that_is_filled_while_all_stops_harms_nothing(running):
+    services = running.services
+    stop = threading.Thread(target=services.stop)
+    stop.start()
+    for step in range(1000):
+        services.index.upsert_pod(pod("u1", Ready="True" if step % 2 else "False"))
+    stop.join(5.0)
+    services.index.replace_nodes([])
+    assert not stop.is_alive()
 
 
 def test_the_wait_for_the_first_sync_ends_when_it_is_given_up(unsynced):

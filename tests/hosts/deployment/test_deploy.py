@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 
+from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import (
@@ -169,7 +170,7 @@ def test_the_extender_may_write_nothing_of_a_node_but_the_kick(api, body):
     path = f"/api/v1/namespaces/{NS}/serviceaccounts/{contract.NAME_EXTENDER}/token"
     token = api.create(path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
     client = api.by_token(token["status"]["token"])
-    client.patch("/api/v1/nodes/worker-1", {"metadata": {"annotations": {contract.ANNOTATION_KICK: "test"}}})
+    client.patch("/api/v1/nodes/worker-1", {"metadata": {"annotations": {ANNOTATION_KICK: "test"}}})
     with pytest.raises(ApiError, match="readygate extender may write only"):
         client.patch("/api/v1/nodes/worker-1", body)
 

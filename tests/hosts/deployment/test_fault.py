@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment import recorder
 from tests.hosts.deployment.conftest import agents, save
@@ -62,7 +63,7 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
         assert wait_for(lambda: prober.timeline.landed, timeout_s=60), "no pod lands on the node even before the fault"
         prober.fault_now()
         away()
-        prober.wait_told(contract.CLOSED_UNHEALTHY, timeout_s=limit_s + 15)
+        prober.wait_told(reasons.CLOSED_UNHEALTHY, timeout_s=limit_s + 15)
         told_by = {
             kind: condition(health_pod(api, NODE), kind)
             for kind in (contract.CONDITION_NODE_HEALTHY, contract.CONDITION_READY)
@@ -90,7 +91,7 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
         "last_pod_landed_s": round(prober.timeline.last_landing_s, 2),
         "first_pod_refused_s": round(min(prober.timeline.refused.values(), default=-1), 2),
         "first_pod_refused_for_the_agents_reason_s": round(
-            prober.timeline.reasons.get(contract.CLOSED_UNHEALTHY, -1), 2
+            prober.timeline.reasons.get(reasons.CLOSED_UNHEALTHY, -1), 2
         ),
         "pending_pod_bound_after_repair_s": round(bound_again_s, 2),
         "condition_on_the_pending_pod": prober.timeline.told,
@@ -103,8 +104,8 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
     assert 0 < figures["first_pod_refused_for_the_agents_reason_s"] <= limit_s, figures
     assert prober.timeline.last_landing_s <= limit_s, figures
     assert elsewhere == "worker-2"
-    assert any(contract.CLOSED_UNHEALTHY in event for event in events), events
-    assert contract.CLOSED_UNHEALTHY in prober.timeline.told
+    assert any(reasons.CLOSED_UNHEALTHY in event for event in events), events
+    assert reasons.CLOSED_UNHEALTHY in prober.timeline.told
     assert told_by[contract.CONDITION_NODE_HEALTHY]["status"] == contract.STATUS_FALSE
     assert told_by[contract.CONDITION_NODE_HEALTHY]["reason"] == contract.REASON_CHECK_FAILED
     assert landed, "the pending pod did not bind by itself"
@@ -133,5 +134,5 @@ def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, ap
     request, reply = refusals[0]["request"], refusals[0]["reply"]
     assert sorted(request) == ["NodeNames", "Nodes", "Pod"]
     assert NODE in request["NodeNames"]
-    assert reply["FailedAndUnresolvableNodes"][NODE] == contract.CLOSED_UNHEALTHY
+    assert reply["FailedAndUnresolvableNodes"][NODE] == reasons.CLOSED_UNHEALTHY
     assert NODE not in (reply.get("NodeNames") or [])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.conftest import agents, save
 from tests.kit.waiting import wait_for
@@ -96,7 +97,7 @@ def test_with_the_documented_checks_every_node_is_open_and_each_check_passes(api
         pytest.param(
             f"chmod -x {CNI_BIN_DIR}/bridge",
             f"chmod +x {CNI_BIN_DIR}/bridge",
-            contract.CLOSED_UNHEALTHY,
+            reasons.CLOSED_UNHEALTHY,
             "cni: failed since",
             id="a CNI plugin without its x bit",
         ),
@@ -104,14 +105,14 @@ def test_with_the_documented_checks_every_node_is_open_and_each_check_passes(api
             "nft 'add table ip fault; add chain ip fault first { type filter hook prerouting priority -400; };"
             " add rule ip fault first udp dport 53 drop'",
             "nft delete table ip fault",
-            contract.CLOSED_UNHEALTHY,
+            reasons.CLOSED_UNHEALTHY,
             "dns: hung since",
             id="DNS that does not answer from this node",
         ),
         pytest.param(
             "systemctl stop kubelet",
             "systemctl start kubelet",
-            contract.CLOSED_NODE_LOST,
+            reasons.CLOSED_NODE_LOST,
             "kubelet Lease not renewed",
             id="a dead kubelet",
         ),

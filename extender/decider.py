@@ -1,0 +1,102 @@
+"""The thread that decides: evidence in, a new snapshot out, releases to whoever kicks.
+
+It is woken when something is seen, and when time alone changes something. It decides at once after a quiet time, and
+then not again for APART_S: what comes meanwhile is decided on together, so a flood of events costs a bounded number of
+decisions.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+from extender.cluster.index import Batch
+from extender.policy.decide import Gate, Ledger, Outcome, decide
+from extender.policy.reasons import OPEN
+from extender.policy.snapshot import Board
+
+log = logging.getLogger(__name__)
+
+APART_S = 0.02
+FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
+
+
+class Evidence(Protocol):
+    """The part of cluster.index.Index that is used here."""
+
+    def take(self, also: Iterable[str] = ()) -> Batch | None: ...
+    def give_back(self, names: Iterable[str]) -> None: ...
+
+
+class Decider:
+    """turn() is called by one thread. on_release(node): a refused node has opened; must not block."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        gate: Gate,
+        board: Board,
+        *,
+        on_release: Callable[[str], None],
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._evidence = evidence
+        self._gate = gate
+        self._board = board
+        self._on_release = on_release
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._ledger = Ledger()
+        self._decided_at = -math.inf
+        self._failing_since: float | None = None
+
+    def turn(self) -> float:
+        """Decides on what has changed; seconds until it must be called again although nothing changes."""
+        early_s = self._decided_at + APART_S - self._monotonic()
+        if early_s > 0:
+            self._sleep(min(early_s, APART_S))
+        self._decided_at = monotonic = self._monotonic()
+        names: Collection[str] = self._ledger.due(monotonic)
+        try:
+            batch = self._evidence.take(names)
+            if batch is None:
+                return math.inf
+            names = batch.evidence
+            outcome = decide(self._gate, self._ledger, batch.evidence, monotonic=monotonic)
+            self._publish(outcome)
+            self._ledger.keep(outcome, names)
+        except Exception:
+            if self._failing_since is None:
+                self._failing_since = monotonic
+            self._evidence.give_back(names)
+            raise
+        self._failing_since = None
+        return max(0.0, min(batch.due_at, self._ledger.due_at()) - self._monotonic())
+
+    def deciding(self, monotonic: float) -> bool:
+        """False while decisions have failed for longer than the limit: what is published is older than it looks."""
+        failing_since = self._failing_since
+        return failing_since is None or monotonic - failing_since <= FAILING_LIMIT_S
+
+    def _publish(self, outcome: Outcome) -> None:
+        first = not self._board.filled
+        if not outcome.decisions and not first:
+            return
+        snapshot = self._board.snapshot.with_decisions(self._gate.name, outcome.decisions)
+        for node in self._board.swap(snapshot):
+            self._on_release(node)
+        if not first:
+            self._log(outcome)
+
+    def _log(self, outcome: Outcome) -> None:
+        for node in outcome.turned:
+            decision = outcome.decisions[node]
+            if decision is None:
+                continue
+            if decision.reason == OPEN:
+                log.info("node opened", extra={"node": node, "pod": decision.pod})
+            else:
+                facts = {"reason": decision.reason, "pod": decision.pod, "evidence": decision.evidence}
+                log.info("node closed", extra={"node": node, **facts})

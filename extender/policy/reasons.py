@@ -1,0 +1,24 @@
+"""Pure: why a node is closed, as kube-scheduler shows it behind "0/N nodes are available:".
+
+Constant for ever: no names, digits, times or percent signs, because kube-scheduler counts equal texts and retries a pod
+without pause when its text changes. At most six.
+"""
+
+OPEN = ""
+CLOSED_NODE_LOST = "node(s) lost: the kubelet no longer reports"
+CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
+CLOSED_UNHEALTHY = "node(s) reported unhealthy by the readygate agent"
+CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
+CLOSED_UNKNOWN = "node(s) whose health is unknown"
+# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready, so no
+# health pod shows it.
+CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
+
+REASONS = (
+    CLOSED_NODE_LOST,
+    CLOSED_NO_HEALTH_POD,
+    CLOSED_UNHEALTHY,
+    CLOSED_NOT_READY,
+    CLOSED_UNKNOWN,
+    CLOSED_NODE_NOT_READY,
+)

@@ -1,0 +1,208 @@
+"""Events in, decisions out, by the rooms that do it together: index, decide, board. What time alone changes; and which
+releases are kicked.
+"""
+
+import pytest
+
+from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NODE_LOST, CLOSED_NOT_READY, CLOSED_UNHEALTHY, OPEN
+from tests.extender.builders import LATER, lease, node, owner, pod
+from tests.extender.world import World
+
+
+@pytest.fixture
+def world():
+    return World().listed([node("n1"), node("n2")], [pod("n1"), pod("n2", Ready="False")])
+
+
+def test_nothing_is_said_before_both_lists_are_there():
+    world = World()
+    world.then.replace_nodes([node("n1")])
+    world.then.upsert_pod(pod("n1"))
+    assert (world.board.filled, world.reasons) == (False, {})
+    world.then.replace_pods([pod("n1")])
+    assert (world.board.filled, world.reasons) == (True, {"n1": OPEN})
+
+
+def test_a_cluster_without_nodes_is_a_cluster_too():
+    world = World()
+    world.then.replace_nodes([])
+    world.then.replace_pods([])
+    assert (world.board.filled, world.reasons, world.woken) == (True, {}, 1)
+
+
+def test_events_change_one_node(world):
+    world.then.upsert_pod(pod("n1", Ready="True", NodeHealthy="False"))
+    assert world.reasons == {"n1": CLOSED_UNHEALTHY, "n2": CLOSED_NOT_READY}
+    world.then.upsert_pod(pod("n2"))
+    assert world.reasons == {"n1": CLOSED_UNHEALTHY, "n2": OPEN}
+    world.then.remove_node(node("n1"))
+    assert world.reasons == {"n2": OPEN}
+
+
+def test_a_relist_forgets_what_is_missing(world):
+    world.then.replace_nodes([node("n2"), node("n3")])
+    assert world.reasons == {"n2": CLOSED_NOT_READY, "n3": CLOSED_NO_HEALTH_POD}
+    world.then.replace_pods([])
+    assert world.reasons == {"n2": CLOSED_NO_HEALTH_POD, "n3": CLOSED_NO_HEALTH_POD}
+
+
+def test_a_request_keeps_the_map_it_began_with(world):
+    reasons = world.reasons
+    world.then.replace_nodes([])
+    assert reasons == {"n1": OPEN, "n2": CLOSED_NOT_READY}
+
+
+def test_a_pod_that_moves_is_taken_off_its_old_node(world):
+    world.then.upsert_pod(pod("n2", name="agent-n1"))
+    world.clock.time += 31
+    world.decide()
+    assert world.reasons == {"n1": CLOSED_NO_HEALTH_POD, "n2": OPEN}
+
+
+def test_x53_a_pod_of_another_daemonset_is_ignored(world):
+    world.then.upsert_pod(pod("n2", name="other", owners=[owner("other")]))
+    assert world.reasons["n2"] == CLOSED_NOT_READY
+
+
+def test_without_a_named_daemonset_the_selector_decides():
+    world = World(daemon_set=None).listed([node("n1")], [pod("n1", owners=[])])
+    assert world.reasons == {"n1": OPEN}
+
+
+def test_x54_a_node_made_again_waits_for_a_new_pod(world):
+    world.then.remove_node(node("n1"))
+    world.then.upsert_node(node("n1", uid="again", created=LATER))
+    assert world.reasons["n1"] == CLOSED_NO_HEALTH_POD
+    world.then.upsert_pod(pod("n1", name="new", created=LATER))
+    assert world.reasons["n1"] == OPEN
+
+
+def test_x54_a_node_made_again_within_one_second_waits_for_a_new_pod_too(world):
+    world.then.remove_node(node("n1"))
+    world.then.upsert_node(node("n1", uid="again"))
+    assert world.reasons["n1"] == CLOSED_NO_HEALTH_POD
+
+
+def test_a_node_that_registers_again_opens_though_its_pod_has_nothing_new_to_say(world):
+    """Its Node object was deleted and the kubelet restarted: since 1.35 that changes no pod's status."""
+    world.clock.time += 600
+    world.then.remove_node(node("n1"))
+    world.then.upsert_node(node("n1", uid="again", created=LATER))
+    world.refuse("n1")
+    world.clock.time += 59
+    world.decide()
+    assert world.reasons["n1"] == CLOSED_NO_HEALTH_POD
+    world.clock.time += 1
+    world.decide()
+    assert (world.reasons["n1"], world.kicked) == (OPEN, ["n1"])
+
+
+def test_an_extender_that_starts_later_opens_a_node_that_registered_again_though_its_pod_is_older():
+    world = World()
+    world.clock.time += 660
+    world.listed([node("n1", created=LATER)], [pod("n1")])
+    assert world.reasons == {"n1": OPEN}
+
+
+@pytest.mark.parametrize("created", [None, "", "yesterday", "2026-01-01T00:00:00", "2999-01-01T00:00:00Z"])
+def test_a_node_whose_age_cannot_be_told_is_new(created):
+    world = World().listed([node("n1", created=created)], [pod("n1", created="2025-12-31T00:00:00Z")])
+    world.clock.time += 60
+    world.decide()
+    assert world.reasons == {"n1": OPEN}
+
+
+def test_the_first_sync_kicks_one_open_node_for_what_the_process_before_refused():
+    world = World()
+    world.then.replace_pods([pod("n1", Ready="False"), pod("n2"), pod("n3")])
+    assert world.kicked == []
+    world.then.replace_nodes([node("n1"), node("n2"), node("n3")])
+    assert world.kicked == ["n2"]
+    world.then.replace_nodes([node("n1"), node("n2"), node("n3")])
+    assert world.kicked == ["n2"]
+
+
+def test_the_first_sync_kicks_nothing_while_all_is_closed():
+    world = World()
+    world.then.replace_nodes([node("n1")])
+    world.then.replace_pods([])
+    assert world.kicked == []
+
+
+def test_the_grace_of_a_missing_pod_ends_without_an_event(world):
+    world.then.remove_pod(pod("n1"))
+    world.clock.time += 29
+    world.decide()
+    assert world.reasons["n1"] == OPEN
+    world.clock.time += 1
+    world.decide()
+    assert world.reasons["n1"] == CLOSED_NO_HEALTH_POD
+
+
+def test_a_kubelet_that_stops_renewing_closes_its_node_and_opens_it_again(world):
+    world.then.upsert_pod(pod("n2"))
+    world.contact = world.clock.time
+    world.then.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    for step in range(3):
+        world.contact = world.clock.time = world.clock.time + 10
+        world.then.upsert_lease(lease("n2", f"b{step}"))
+        world.decide()
+    assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}
+    assert world.index.heartbeat_ages_s() == {"n1": 30.0, "n2": 0.0}
+    world.refuse("n1")
+    world.then.upsert_lease(lease("n1", "b"))
+    assert (world.reasons["n1"], world.kicked) == (OPEN, ["n1"])
+
+
+def test_a_lease_watch_that_went_silent_keeps_no_node_closed(world):
+    world.contact = world.clock.time
+    world.then.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    for step in range(3):
+        world.contact = world.clock.time = world.clock.time + 10
+        world.then.upsert_lease(lease("n2", f"b{step}"))
+        world.decide()
+    assert world.reasons["n1"] == CLOSED_NODE_LOST
+    world.clock.time += 120
+    world.decide()
+    assert world.reasons["n1"] == CLOSED_NODE_LOST
+    world.clock.time += 1
+    world.decide()
+    assert world.reasons["n1"] == OPEN
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"),
+    [
+        pytest.param(["n2"], ["n2"], id="X55: a node that was refused is kicked when it opens"),
+        pytest.param([], [], id="X55: no kick without a refusal"),
+        pytest.param(["n1x"], [], id="no kick for another node's refusal"),
+    ],
+)
+def test_a_release_is_kicked_once_after_the_cache_has_flipped(world, refused, expected):
+    seen = []
+    world.decider._on_release = lambda name: seen.append((name, world.reasons[name]))
+    world.refuse(*refused)
+    world.then.upsert_pod(pod("n2"))
+    world.then.upsert_pod(pod("n2"))
+    assert [(name, OPEN) for name in expected] == seen
+
+
+def test_refusals_are_remembered_from_each_closing_anew(world):
+    world.refuse("n2")
+    world.then.upsert_pod(pod("n2"))
+    world.then.upsert_pod(pod("n2", Ready="False"))
+    world.then.upsert_pod(pod("n2"))
+    assert world.kicked == ["n2"]
+
+
+def test_a_node_refused_before_we_knew_it_is_kicked(world):
+    world.refuse("n3")
+    world.then.upsert_node(node("n3"))
+    world.then.upsert_pod(pod("n3"))
+    assert world.kicked == ["n3"]
+
+
+def test_a_release_by_a_relist_is_kicked(world):
+    world.refuse("n2")
+    world.then.replace_pods([pod("n1"), pod("n2")])
+    assert world.kicked == ["n2"]

@@ -1,0 +1,73 @@
+"""Index, decider and board of an extender, without threads or a network: a clock and a Lease watch that a test sets."""
+
+from datetime import datetime
+
+from extender.cluster.index import Index
+from extender.decider import Decider
+from extender.policy.decide import Gate
+from extender.policy.snapshot import Board
+from tests.extender.builders import CREATED
+from tests.kit.clock import Clock
+
+
+class World:
+    """An index, a decider and a board. decide() is a turn of the decider's thread; `then` is the index with a turn
+    after each call."""
+
+    def __init__(self, *, daemon_set="readygate-agent"):
+        self.clock = Clock(100.0)
+        self.contact = None
+        self.kicked = []
+        self.woken = 0
+        self.index = Index(
+            daemon_set=daemon_set,
+            heartbeat_limit_s=20.0,
+            on_change=self.wake,
+            lease_contact=lambda: self.contact,
+            monotonic=self.clock,
+            wall=lambda: datetime.fromisoformat(CREATED).timestamp() + self.clock.time - 100.0,
+        )
+        self.then = Then(self)
+        self.board = Board(self.kicked.append)
+        self.decider = Decider(
+            self.index,
+            Gate("health", missing_grace_s=30.0),
+            self.board,
+            on_release=self.kicked.append,
+            monotonic=self.clock,
+            sleep=lambda _: None,
+        )
+
+    def wake(self):
+        self.woken += 1
+
+    def decide(self):
+        """The seconds it may sleep now."""
+        return self.decider.turn()
+
+    @property
+    def reasons(self):
+        return self.board.snapshot.reasons
+
+    def listed(self, nodes, pods):
+        self.index.replace_nodes(nodes)
+        self.index.replace_pods(pods)
+        self.decide()
+        self.kicked.clear()  # that of the start
+        return self
+
+    def refuse(self, *names):
+        """What a request does that finds these nodes closed."""
+        assert list(names) == list(self.board.look_up(names).refused)
+
+
+class Then:
+    def __init__(self, world):
+        self._world = world
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            getattr(self._world.index, name)(*arguments)
+            self._world.decide()
+
+        return call
