@@ -31,7 +31,6 @@ from kube.auth import Connection
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 
-GATE = "health"
 STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 STOP_LIMIT_S = 1.0
 
@@ -95,7 +94,7 @@ class Services:
             self.kicker = Kicker(client, repeat_after_s=settings.kick.repeat_after_seconds, monotonic=monotonic)
         self.index = Index(
             daemon_set=gate.health_pods.daemon_set,
-            heartbeat_limit_s=gate.heartbeat.limit_seconds,
+            heartbeat_limit_s=gate.heartbeat.limit_s,
             on_change=self._wake_decider,
             lease_contact=self._lease_contact,
             monotonic=monotonic,
@@ -103,7 +102,7 @@ class Services:
         self.board = Board(self._kick)
         self.decider = Decider(
             self.index,
-            Gate(GATE, gate.missing_grace_seconds),
+            Gate(gate.name, gate.missing_grace_seconds),
             self.board,
             on_release=self._kick,
             monotonic=monotonic,
@@ -165,7 +164,7 @@ class Services:
 
     def decisions(self) -> Mapping[str, Decision]:
         """The newest, by node."""
-        return self.board.snapshot.gates.get(GATE, {})
+        return self.board.snapshot.gates.get(self.settings.gate.name, {})
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason."""
@@ -200,7 +199,7 @@ class Services:
                 name="nodes",
             ),
         }
-        if gate.heartbeat.limit_seconds > 0:
+        if gate.heartbeat.limit_s < math.inf:
             self._leases = Reflector(
                 ListerWatcher(client, paths.leases(contract.NAMESPACE_NODE_LEASE), observed.Lease),
                 _Store(index.replace_leases, index.upsert_lease, index.remove_lease),

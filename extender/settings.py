@@ -3,6 +3,7 @@
 Errors are one line, see `component.settings`. No I/O but for reading the file; `cli` imports it too.
 """
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -69,13 +70,21 @@ class Heartbeat(Section, frozen=True):
             allowed = f"0 (off) or {HEARTBEAT_LIMIT_MIN_S:g} and more"
             raise ValueError(f"limitSeconds: is {self.limit_seconds:g}, allowed: {allowed}")
 
+    @property
+    def limit_s(self) -> float:
+        """Infinite if Leases are not looked at."""
+        return self.limit_seconds or math.inf
+
 
 class Gate(Section, frozen=True):
-    """missing_grace_seconds: how long a node keeps its last verdict when its health pod is gone (a roll-out).
+    """name: what people call it.
+
+    missing_grace_seconds: how long a node keeps its last verdict when its health pod is gone (a roll-out).
 
     stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more.
     """
 
+    name: DnsLabel = "health"
     health_pods: HealthPods = HealthPods()
     exempt: Exempt = Exempt()
     heartbeat: Heartbeat = Heartbeat()
@@ -95,11 +104,22 @@ class Log(Section, frozen=True):
 
 
 class Settings(Section, frozen=True):
+    """gates: a list, for there will be several; one is supported at present."""
+
     listen: Listen = Listen()
     kubernetes: Kubernetes = Kubernetes()
-    gate: Gate = Gate()
+    gates: tuple[Gate, ...] = (Gate(),)
     kick: Kick = Kick()
     log: Log = Log()
+
+    def __post_init__(self) -> None:
+        if len(self.gates) != 1:
+            raise ValueError(f"gates: has {len(self.gates)} entries, allowed: one at present")
+
+    @property
+    def gate(self) -> Gate:
+        """The one there is."""
+        return self.gates[0]
 
 
 def load(path: Path) -> Settings:

@@ -146,7 +146,7 @@ def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate"
     settings = {
         "listen": {"address": "127.0.0.1", "port": free_port()},
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
-        "gate": {"heartbeat": {"limitSeconds": lease_limit_s}},
+        "gates": [{"heartbeat": {"limitSeconds": lease_limit_s}}],
         "kick": {"enabled": False},
     }
     words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]

@@ -43,7 +43,7 @@ BAD_KUBECONFIG = "kubernetes: {kubeconfig: %s}"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("gates: {}", "gates: unknown key, allowed: listen, kubernetes, gate", id="unknown key"),
+        pytest.param("gate: {}", "gate: unknown key, allowed: listen, kubernetes, gates", id="unknown key"),
         pytest.param("listen: {port: '80'}", 'listen.port: is the text "80", allowed: a port', id="wrong type"),
         pytest.param("listen: [", "line 1, column 10: expected", id="no YAML"),
         pytest.param(BAD_KUBECONFIG % "/nowhere/kubeconfig", "/nowhere/kubeconfig", id="no kubeconfig file"),

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ def test_every_key_by_its_name():
     settings = parse("""
 listen: {address: "::1", port: 0}
 kubernetes: {kubeconfig: /k, server: "http://127.0.0.1:1"}
-gate:
+gates:
+- name: gpu
   healthPods: {namespace: gates, labelSelector: "app=probe,tier in (x)", daemonSet: null}
   exempt: {daemonSetPods: false, namespaces: [], label: null}
   heartbeat: {limitSeconds: 0}
@@ -24,6 +26,7 @@ kick: {enabled: false, repeatAfterSeconds: 0}
 log: {level: debug}
 """)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
+    assert (settings.gate.name, settings.gate.heartbeat.limit_s) == ("gpu", math.inf)
     assert (settings.gate.health_pods.daemon_set, settings.gate.exempt.label) == (None, None)
     assert (settings.gate.exempt.namespaces, settings.gate.missing_grace_seconds) == ((), 1.5)
 
@@ -31,8 +34,8 @@ log: {level: debug}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gate, kick, log"),
-        ("gate: {exempt: {label: x, labels: y}}", "gate.exempt.labels: unknown key, allowed: daemonSetPods,"),
+        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gates, kick, log"),
+        ("gates: [{exempt: {label: x, labels: y}}]", "gates[0].exempt.labels: unknown key, allowed: daemonSetPods,"),
         ("listen: {port: abc}", 'listen.port: is the text "abc", allowed: a port, 0 to 65535'),
         ("listen: {port: 70000}", "listen.port: is 70000, allowed: a port, 0 to 65535"),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
@@ -42,15 +45,26 @@ log: {level: debug}
         ("kick: {enabled: 'yes'}", 'kick.enabled: is the text "yes", allowed: true or false'),
         ("kubernetes: {kubeconfig: 5}", "kubernetes.kubeconfig: is 5, allowed: text that is not empty or null"),
         (
-            "gate: {exempt: {namespaces: kube-system}}",
-            'gate.exempt.namespaces: is the text "kube-system", allowed: a list, each a DNS label',
+            "gates: [{exempt: {namespaces: kube-system}}]",
+            'gates[0].exempt.namespaces: is the text "kube-system", allowed: a list, each a DNS label',
         ),
-        ("gate: {exempt: {namespaces: [A_B]}}", 'gate.exempt.namespaces[0]: is the text "A_B", allowed: a DNS label'),
-        ("gate: {heartbeat: {limitSeconds: 3}}", "gate.heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more"),
-        ("gate: {staleLimitSeconds: 60}", "gate.staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
-        ("gate: {missingGraceSeconds: -1}", "gate.missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
-        ("gate: {}\ngate: {}", "line 2, column 1: the key gate is given twice, allowed: once"),
-        ("gate: [", "line 1, column 8: expected the node content"),
+        (
+            "gates: [{exempt: {namespaces: [A_B]}}]",
+            'gates[0].exempt.namespaces[0]: is the text "A_B", allowed: a DNS label',
+        ),
+        (
+            "gates: [{heartbeat: {limitSeconds: 3}}]",
+            "gates[0].heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more",
+        ),
+        ("gates: [{staleLimitSeconds: 60}]", "gates[0].staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
+        ("gates: [{missingGraceSeconds: -1}]", "gates[0].missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
+        ("gates: [{}]\ngates: [{}]", "line 2, column 1: the key gates is given twice, allowed: once"),
+        ("gate: {}", "gate: unknown key, allowed: listen, kubernetes, gates, kick, log"),
+        ("gates: {}", "gates: is an empty mapping, allowed: a list, each a mapping with the keys name, healthPods,"),
+        ("gates: []", "gates: has 0 entries, allowed: one at present"),
+        ("gates: [{name: a}, {name: b}]", "gates: has 2 entries, allowed: one at present"),
+        ("gates: [{name: A_B}]", 'gates[0].name: is the text "A_B", allowed: a DNS label'),
+        ("gates: [", "line 1, column 9: expected the node content"),
         ("\x00", "not YAML"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",

@@ -24,7 +24,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_agent_checks": [
             {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "periodSeconds": 7, "severity": "warn"}
         ],
-        "readygate_extender_configuration": {"gate": {"missingGraceSeconds": 60}, "log": {"level": "debug"}},
+        "readygate_extender_configuration": {"gates": [{"missingGraceSeconds": 60}], "log": {"level": "debug"}},
     },
 }
 

@@ -234,6 +234,24 @@ def test_the_thread_that_decides_is_woken_by_what_is_seen(running):
     assert running.client.get("/livez").status_code == 200
 
 
+def test_while_decisions_fail_the_last_ones_hold_and_the_failure_is_logged_once(running, monkeypatch, caplog):
+    running.services._deciding.error_pause_s = 0.01
+    failures = []
+
+    def fails(*_, **__):
+        failures.append(1)
+        raise RuntimeError("a bug of ours")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("extender.decider.decide", fails)
+        running.services.index.upsert_pod(pod("u1"))
+        wait_until(lambda: len(failures) > 3, "decisions that fail")
+        assert running.filter(["u1", "h1"]).NodeNames == ["h1"]
+        assert running.client.get("/livez").status_code == 200
+        assert [record.message for record in caplog.records].count("turn failed") == 1
+    wait_until(lambda: running.services.decisions()["u1"].reason == OPEN, "the decision that failed")
+
+
 def test_livez_tells_of_a_decider_that_has_ended(running):
     running.services.stop()
     assert "decider" in running.client.get("/livez").json["stuck"]

@@ -26,7 +26,7 @@ class Extender(Program):
         settings = {
             "listen": {"address": "127.0.0.1", "port": free_port()},
             "kubernetes": {"kubeconfig": str(plane.kubeconfig_for_extender(server=server))},
-            "gate": dict(gate or {}),
+            "gates": [dict(gate or {})],
             "kick": dict(kick or {}),
             "log": {"level": log_level},
         }
