@@ -4,7 +4,7 @@ The arms take turns within each round, so a slow minute of the machine hits all 
 """
 
 import json
-from base64 import b64decode
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ def service_account(server: str, kubeconfig: Path) -> arms.Api:
     folder = arms.WORK / "extender-account"
     folder.mkdir(parents=True, exist_ok=True)
     ca_file, token_file = folder / "ca.crt", folder / "token"
-    ca_file.write_bytes(b64decode(document["clusters"][0]["cluster"]["certificate-authority-data"]))
+    shutil.copyfile(document["clusters"][0]["cluster"]["certificate-authority"], ca_file)
     token_file.touch(mode=0o600)
     token_file.write_text(document["users"][0]["user"]["token"])
     return arms.Api(server, kubeconfig, folder, ca_file=ca_file, token_file=token_file)
