@@ -3,6 +3,7 @@
 import copy
 import json
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,40 +20,40 @@ NAMESPACE = "kube-node-lease"
 
 
 @pytest.fixture
-def api():
+def api() -> Iterator[FakeApiServer]:
     with FakeApiServer() as api:
         yield api
 
 
 @pytest.fixture
-def client(api):
+def client(api: FakeApiServer) -> Iterator[Client]:
     client = Client(api.connection(), user_agent="test", attempts=1)
     yield client
     client.close()
 
 
 @pytest.fixture
-def monotonic():
+def monotonic() -> Clock:
     return Clock(100.0)
 
 
 @pytest.fixture
-def errors():
+def errors() -> list[str]:
     return []
 
 
 @pytest.fixture
-def reporter(client, errors, monotonic):
+def reporter(client: Client, errors: list[str], monotonic: Clock) -> NodeReporter:
     return NodeReporter(
         client, FACTS, lambda: errors, update_s=10, wall=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
     )
 
 
-def verbs(api):
+def verbs(api: FakeApiServer) -> list[str]:
     return [r.method for r in api.requests]
 
 
-def test_a_new_node_is_created(api, reporter):
+def test_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     assert reporter.registered
     assert api.get("Node", "node-1")["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
@@ -74,21 +75,23 @@ def test_a_new_node_is_created(api, reporter):
         ),
     ],
 )
-def test_a_node_that_exists_is_taken_over(api, reporter, labels, expected):
+def test_a_node_that_exists_is_taken_over(
+    api: FakeApiServer, reporter: NodeReporter, labels: dict[str, str], expected: object
+) -> None:
     api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {**labels, "mine": "x"}}})
     reporter.register()
     assert expected == verbs(api)
     assert {"mine": "x", "zone": "a"}.items() <= api.get("Node", "node-1")["metadata"]["labels"].items()
 
 
-def test_a_create_that_is_forbidden_says_so(api, reporter):
+def test_a_create_that_is_forbidden_says_so(api: FakeApiServer, reporter: NodeReporter) -> None:
     api.answer_next(403, method="POST")
     with pytest.raises(Forbidden):
         reporter.register()
     assert not reporter.registered
 
 
-def test_the_first_report_is_written_and_then_only_changes(reporter, errors):
+def test_the_first_report_is_written_and_then_only_changes(reporter: NodeReporter, errors: list[str]) -> None:
     reporter.register()
     made = [reporter.report(), reporter.report()]
     errors.append("container runtime is down")
@@ -96,7 +99,7 @@ def test_the_first_report_is_written_and_then_only_changes(reporter, errors):
     assert [True, False, True, False] == made
 
 
-def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter, monotonic):
+def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter: NodeReporter, monotonic: Clock) -> None:
     reporter.register()
     reporter.report()
     monotonic.time += REPORT_S - 1
@@ -105,7 +108,7 @@ def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter, mon
     assert reporter.report() is True
 
 
-def test_what_the_control_plane_wrote_is_put_right(api, reporter):
+def test_what_the_control_plane_wrote_is_put_right(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     reporter.report()
     node = copy.deepcopy(api.get("Node", "node-1"))
@@ -116,7 +119,7 @@ def test_what_the_control_plane_wrote_is_put_right(api, reporter):
     assert ready == ["True"]
 
 
-def test_a_failing_report_is_tried_five_times_without_a_pause(api, reporter):
+def test_a_failing_report_is_tried_five_times_without_a_pause(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     api.answer_next(500, method="PATCH", times=4)
     assert reporter.report() is True
@@ -125,10 +128,12 @@ def test_a_failing_report_is_tried_five_times_without_a_pause(api, reporter):
         reporter.report()
 
 
-def test_a_slow_server_does_not_make_the_reporter_unhealthy(reporter, monotonic, monkeypatch):
+def test_a_slow_server_does_not_make_the_reporter_unhealthy(
+    reporter: NodeReporter, monotonic: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen, started = [], threading.Event()
 
-    def slow(*_arguments, **_more):
+    def slow(*_arguments: object, **_more: object) -> bytes:
         started.wait(5)
         monotonic.time += 50
         seen.append(reporter.healthy(monotonic()))
@@ -142,10 +147,12 @@ def test_a_slow_server_does_not_make_the_reporter_unhealthy(reporter, monotonic,
     assert seen[:5] == [True] * 5, "its life does not depend on the API server"
 
 
-def test_an_hour_without_a_server_is_logged_once(reporter, monkeypatch, caplog):
+def test_an_hour_without_a_server_is_logged_once(
+    reporter: NodeReporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     answers = [Unreachable(path="/api/v1/nodes")] * 20
 
-    def create(*_arguments, **_more):
+    def create(*_arguments: object, **_more: object) -> bytes:
         if answers:
             raise answers.pop()
         return b"{}"
@@ -160,20 +167,22 @@ def test_an_hour_without_a_server_is_logged_once(reporter, monkeypatch, caplog):
     assert (7.0, 10.2) == (max(pauses[:20]), pauses[20])
 
 
-def test_a_report_that_fails_later_waits_for_the_next_regular_one(api, reporter):
+def test_a_report_that_fails_later_waits_for_the_next_regular_one(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.turn()
     api.answer_next(500, method="GET", times=5)
     assert reporter.turn() == 10
 
 
-def test_the_first_report_is_tried_again_soon(api, reporter):
+def test_the_first_report_is_tried_again_soon(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     api.answer_next(500, method="GET", times=5)
     assert reporter.turn() == 0.1
 
 
 @pytest.mark.parametrize("answer", [b"[]", b"{", b'{"status": {"conditions": 1}}'])
-def test_an_answer_that_makes_no_sense_is_a_failure_like_others(reporter, monkeypatch, caplog, answer):
+def test_an_answer_that_makes_no_sense_is_a_failure_like_others(
+    reporter: NodeReporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, answer: bytes
+) -> None:
     reporter.register()
     monkeypatch.setattr(reporter._client, "get", lambda *_arguments, **_more: answer)
     reporter.turn()
@@ -181,7 +190,7 @@ def test_an_answer_that_makes_no_sense_is_a_failure_like_others(reporter, monkey
     assert ["node status not written"] == [record.getMessage() for record in caplog.records]
 
 
-def test_a_deleted_node_is_registered_again(api, reporter):
+def test_a_deleted_node_is_registered_again(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     api.delete("Node", "node-1")
     with pytest.raises(NotFound):
@@ -190,16 +199,16 @@ def test_a_deleted_node_is_registered_again(api, reporter):
 
 
 @pytest.fixture
-def clock():
+def clock() -> Clock:
     return Clock(NOW)
 
 
 @pytest.fixture
-def lease(client, clock):
+def lease(client: Client, clock: Clock) -> LeaseKeeper:
     return LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
 
 
-def test_the_lease_is_made_with_its_node_as_owner(api, lease):
+def test_the_lease_is_made_with_its_node_as_owner(api: FakeApiServer, lease: LeaseKeeper) -> None:
     api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}})
     lease.renew()
     made = api.get("Lease", "node-1", NAMESPACE)
@@ -211,12 +220,12 @@ def test_the_lease_is_made_with_its_node_as_owner(api, lease):
     assert ["node-uid"] == [owner["uid"] for owner in made["metadata"]["ownerReferences"]]
 
 
-def test_the_lease_is_made_without_owner_before_the_node(api, lease):
+def test_the_lease_is_made_without_owner_before_the_node(api: FakeApiServer, lease: LeaseKeeper) -> None:
     lease.renew()
     assert "ownerReferences" not in api.get("Lease", "node-1", NAMESPACE)["metadata"]
 
 
-def test_a_renewal_reads_nothing(api, lease, clock):
+def test_a_renewal_reads_nothing(api: FakeApiServer, lease: LeaseKeeper, clock: Clock) -> None:
     lease.renew()
     before = len(api.requests)
     clock.time += 10.25
@@ -225,7 +234,9 @@ def test_a_renewal_reads_nothing(api, lease, clock):
     assert api.get("Lease", "node-1", NAMESPACE)["spec"]["renewTime"] == "2023-11-14T22:13:30.250000Z"
 
 
-def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(client, clock, monkeypatch, caplog):
+def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(
+    client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, random=lambda: 0.5)
     get = client.get
     monkeypatch.setattr(client, "get", lambda *_arguments, **_more: b"[]")
@@ -238,11 +249,13 @@ def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(client,
     assert told == ["node lease not renewed", "node lease made before its node", "node lease renewal succeeded again"]
 
 
-def test_a_slow_server_does_not_make_the_lease_unhealthy(client, clock, monkeypatch):
+def test_a_slow_server_does_not_make_the_lease_unhealthy(
+    client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monotonic, seen, started = Clock(100.0), [], threading.Event()
     lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, monotonic=monotonic)
 
-    def slow(*_arguments, **_more):
+    def slow(*_arguments: object, **_more: object) -> bytes:
         started.wait(5)
         monotonic.time += 30
         seen.append(lease.healthy(monotonic()))
@@ -256,7 +269,7 @@ def test_a_slow_server_does_not_make_the_lease_unhealthy(client, clock, monkeypa
     assert seen[:5] == [True] * 5
 
 
-def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api, lease):
+def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api: FakeApiServer, lease: LeaseKeeper) -> None:
     lease.renew()
     foreign = copy.deepcopy(api.get("Lease", "node-1", NAMESPACE))
     foreign["metadata"]["labels"] = {"mine": "x"}
@@ -267,14 +280,14 @@ def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api, lease
     assert api.get("Lease", "node-1", NAMESPACE)["metadata"]["labels"] == {"mine": "x"}
 
 
-def test_a_deleted_lease_is_made_again(api, lease):
+def test_a_deleted_lease_is_made_again(api: FakeApiServer, lease: LeaseKeeper) -> None:
     lease.renew()
     api.delete("Lease", "node-1", NAMESPACE)
     lease.renew()
     assert api.get("Lease", "node-1", NAMESPACE) is not None
 
 
-def test_five_tries_and_then_the_error(api, lease):
+def test_five_tries_and_then_the_error(api: FakeApiServer, lease: LeaseKeeper) -> None:
     lease.renew()
     api.answer_next(500, method="PUT", times=4)
     lease.renew()
@@ -283,11 +296,11 @@ def test_five_tries_and_then_the_error(api, lease):
         lease.renew()
 
 
-def test_the_period_is_a_quarter_of_the_duration(lease):
+def test_the_period_is_a_quarter_of_the_duration(lease: LeaseKeeper) -> None:
     assert lease.period_s == 10
 
 
-def test_the_body_of_a_report_is_json(api, reporter):
+def test_the_body_of_a_report_is_json(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     reporter.report()
     assert json.loads(api.requests[-1].body)["status"]["addresses"][0]["address"] == FACTS.address

@@ -7,7 +7,7 @@ from agent.pods.backoff import RestartBackoff
 KEY = ("uid", "c")
 
 
-def crash(backoff, run_s, times):
+def crash(backoff: RestartBackoff, run_s: float, times: int) -> list[float]:
     """A container that runs `run_s` and ends, `times` times; how long each restart had to wait."""
     now, waits = 1000.0, []
     for _ in range(times):
@@ -27,23 +27,23 @@ def crash(backoff, run_s, times):
         pytest.param(601, [0, 0, 0, 0, 0, 0, 0, 0], id="runs for more than ten minutes"),
     ],
 )
-def test_waits(run_s, expected):
+def test_waits(run_s: float, expected: list[float]) -> None:
     assert expected == crash(RestartBackoff(), run_s, 8)
 
 
-def test_what_has_passed_since_the_end_counts():
+def test_what_has_passed_since_the_end_counts() -> None:
     backoff = RestartBackoff()
     backoff.restarted(KEY, 0.0, 0.0)
     assert [10.0, 4.0, 0.0] == [backoff.remaining_s(KEY, 5.0, now) for now in (5.0, 11.0, 16.0)]
 
 
-def test_containers_do_not_share_their_waits():
+def test_containers_do_not_share_their_waits() -> None:
     backoff = RestartBackoff()
     backoff.restarted(KEY, 0.0, 0.0)
     assert backoff.remaining_s(("uid", "other"), 1.0, 1.0) == 0.0
 
 
-def test_a_forgotten_pod_starts_anew():
+def test_a_forgotten_pod_starts_anew() -> None:
     backoff = RestartBackoff()
     backoff.restarted(KEY, 0.0, 0.0)
     backoff.forget_pod("uid")

@@ -2,40 +2,41 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
 
-from agent.model import ContainerStatus, PodPhase, PodStatus
+from agent.model import ContainerStatus, Pod, PodPhase, PodStatus
 from agent.pods.source import PodTable, concerns_sync
 from agent.semantics import Semantics
 from agent.wire.pod import PodObject
 from tests.agent.status.builders import condition, make_pod
 
 
-def pod_object(uid, **spec):
+def pod_object(uid: str, **spec: object) -> PodObject:
     raw = {"metadata": {"name": uid, "namespace": "default", "uid": uid}, "spec": spec}
     return msgspec.json.decode(json.dumps(raw).encode(), type=PodObject)
 
 
 @pytest.fixture
-def told():
+def told() -> list[str]:
     return []
 
 
 @pytest.fixture
-def table(told):
+def table(told: list[str]) -> PodTable:
     return PodTable(told.append, Semantics())
 
 
-def test_a_list_tells_of_what_came_and_what_went(table, told):
+def test_a_list_tells_of_what_came_and_what_went(table: PodTable, told: list[str]) -> None:
     table.replace([pod_object("a"), pod_object("b")])
     told.clear()
     table.replace([pod_object("b"), pod_object("c")])
     assert ({"a", "c"}, {"b", "c"}) == (set(told), table.uids())
 
 
-def test_events(table, told):
+def test_events(table: PodTable, told: list[str]) -> None:
     table.upsert(pod_object("a"))
     table.upsert(pod_object("a"))
     table.upsert(pod_object("a", nodeName="node-1"))
@@ -44,7 +45,9 @@ def test_events(table, told):
     assert (["a", "a", "a"], None) == (told, table.pod_by_uid("a"))
 
 
-def test_a_pod_that_cannot_be_decoded_costs_only_itself(table, told, caplog):
+def test_a_pod_that_cannot_be_decoded_costs_only_itself(
+    table: PodTable, told: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     bad = msgspec.json.decode(
         b'{"metadata": {"name": "x", "uid": "bad"}, "status": {"startTime": "soon"}}', type=PodObject
     )
@@ -54,7 +57,7 @@ def test_a_pod_that_cannot_be_decoded_costs_only_itself(table, told, caplog):
     assert "pod could not be decoded" in caplog.text
 
 
-def test_a_known_pod_that_can_no_longer_be_decoded_stays_as_it_was(table, told):
+def test_a_known_pod_that_can_no_longer_be_decoded_stays_as_it_was(table: PodTable, told: list[str]) -> None:
     table.upsert(pod_object("a"))
     bad = msgspec.json.decode(
         b'{"metadata": {"name": "a", "uid": "a"}, "status": {"startTime": "soon"}}', type=PodObject
@@ -73,7 +76,7 @@ GATED = replace(
 )
 
 
-def with_status(pod, **fields):
+def with_status(pod: Pod, **fields: Any) -> Pod:
     return replace(pod, status=replace(pod.status, **fields))
 
 
@@ -94,5 +97,5 @@ def with_status(pod, **fields):
         ),
     ],
 )
-def test_what_concerns_the_sync_loop(old, new, expected):
+def test_what_concerns_the_sync_loop(old: Pod, new: Pod, expected: object) -> None:
     assert expected is concerns_sync(old, new, Semantics())

@@ -1,17 +1,28 @@
 """The sync loop, one turn at a time: fake runtime, prober and clocks; the real status manager without its thread."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from agent.model import ContainerRunning, ContainerTerminated, ContainerWaiting, PodPhase, RestartPolicy, Result
+from agent.model import (
+    ContainerRunning,
+    ContainerStatus,
+    ContainerTerminated,
+    ContainerWaiting,
+    Pod,
+    PodPhase,
+    PodStatus,
+    RestartPolicy,
+    Result,
+)
 from agent.pods.inbox import Inbox
 from agent.pods.sync import PodLoop
 from agent.runtime.base import StartError
 from agent.semantics import Semantics
 from agent.status.generate import Host
-from agent.status.manager import StatusManager
+from agent.status.manager import StatusManager, VersionedStatus
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.fakes.runtime import FakeRuntime
 from tests.kit.clock import Clock
@@ -21,23 +32,23 @@ from tests.kit.waiting import wait_until
 class FakeProber:
     """Every running container has started and is ready."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.calls = []
 
-    def add_pod(self, _pod):
+    def add_pod(self, _pod: Pod) -> None:
         self.calls.append("add")
 
-    def stop_liveness_and_startup(self, _pod):
+    def stop_liveness_and_startup(self, _pod: Pod) -> None:
         self.calls.append("stop liveness and startup")
 
-    def remove_pod(self, _pod):
+    def remove_pod(self, _pod: Pod) -> None:
         self.calls.append("remove")
 
-    def cleanup_pods(self, desired):
+    def cleanup_pods(self, desired: frozenset[str]) -> None:
         self.desired = desired
 
-    def update_pod_status(self, _pod, status):
-        def fill(statuses):
+    def update_pod_status(self, _pod: Pod, status: PodStatus) -> PodStatus:
+        def fill(statuses: Sequence[ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
             return tuple(
                 replace(
                     s,
@@ -45,7 +56,7 @@ class FakeProber:
                     ready=isinstance(s.state, ContainerRunning)
                     or (isinstance(s.state, ContainerTerminated) and s.state.exit_code == 0),
                 )
-                for s in statuses
+                for s in statuses or ()
             )
 
         return replace(
@@ -55,18 +66,18 @@ class FakeProber:
         )
 
 
-class Pods(dict):
-    def pod_by_uid(self, uid):
+class Pods(dict[str, Pod]):
+    def pod_by_uid(self, uid: str) -> Pod | None:
         return self.get(uid)
 
-    def uids(self):
+    def uids(self) -> frozenset[str]:
         return frozenset(self)
 
 
 class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
-    def __init__(self, max_pods=110):
+    def __init__(self, max_pods: int = 110) -> None:
         self.clock, self.wall = Clock(NOW), Clock(NOW)
         self.inbox = Inbox()
         self.pods = Pods()
@@ -92,45 +103,45 @@ class Node:
             monotonic=self.clock,
         )
 
-    def put(self, pod):
+    def put(self, pod: Pod) -> None:
         self.pods[pod.uid] = pod
         self.inbox.put(pod.uid)
         self.settle()
 
-    def end(self, name, exit_code=0, uid="uid-1"):
+    def end(self, name: str, exit_code: int = 0, uid: str = "uid-1") -> None:
         self.runtime.end(name, exit_code)
         self.inbox.put(uid)
         self.settle()
 
-    def remove(self, uid="uid-1"):
+    def remove(self, uid: str = "uid-1") -> None:
         del self.pods[uid]
         self.inbox.put(uid)
         self.settle()
 
-    def settle(self):
+    def settle(self) -> None:
         for _ in range(5):
             self.loop.sync_pods(self.inbox.take(0.0))
 
-    def after(self, seconds):
+    def after(self, seconds: float) -> None:
         self.clock.time += seconds
         self.wall.time += seconds
         self.settle()
 
-    def status(self, uid="uid-1"):
+    def status(self, uid: str = "uid-1") -> PodStatus | None:
         return self.statuses.pod_status(uid)
 
-    def container(self):
+    def container(self) -> ContainerStatus:
         return self.status().container_statuses[0]
 
-    def finished(self, uid="uid-1"):
+    def finished(self, uid: str = "uid-1") -> bool:
         return self.versioned(uid).finished
 
-    def versioned(self, uid="uid-1"):
+    def versioned(self, uid: str = "uid-1") -> VersionedStatus:
         return self.statuses.versioned_status(uid)
 
 
 @pytest.fixture
-def node():
+def node() -> Node:
     return Node()
 
 
@@ -138,7 +149,7 @@ POD = make_pod("c")
 DELETED = replace(POD, deletion_timestamp=NOW, deletion_grace_period_s=7)
 
 
-def test_a_new_pod_is_started_and_running(node):
+def test_a_new_pod_is_started_and_running(node: Node) -> None:
     node.put(POD)
     status = node.status()
     assert (PodPhase.RUNNING, "127.0.1.2", "127.0.1.1") == (status.phase, status.pod_ip, status.host_ip)
@@ -146,7 +157,7 @@ def test_a_new_pod_is_started_and_running(node):
     assert "add" in node.prober.calls
 
 
-def test_init_containers_run_one_after_another(node):
+def test_init_containers_run_one_after_another(node: Node) -> None:
     node.put(make_pod("app", init=("i", "j")))
     assert [("i", 0)] == node.runtime.started
     node.end("i")
@@ -155,7 +166,7 @@ def test_init_containers_run_one_after_another(node):
     assert node.status().phase is PodPhase.RUNNING
 
 
-def test_crashes_wait_longer_each_time(node):
+def test_crashes_wait_longer_each_time(node: Node) -> None:
     node.put(POD)
     node.end("c", 1)
     assert [("c", 0), ("c", 1)] == node.runtime.started
@@ -174,7 +185,7 @@ def test_crashes_wait_longer_each_time(node):
     assert "back-off 20s" in node.container().state.message
 
 
-def test_a_clock_that_is_set_back_does_not_keep_a_container_waiting(node):
+def test_a_clock_that_is_set_back_does_not_keep_a_container_waiting(node: Node) -> None:
     node.put(POD)
     node.end("c", 1)
     node.end("c", 1)
@@ -183,7 +194,7 @@ def test_a_clock_that_is_set_back_does_not_keep_a_container_waiting(node):
     assert [("c", 0), ("c", 1), ("c", 2)] == node.runtime.started
 
 
-def test_a_container_that_cannot_start_says_why(node):
+def test_a_container_that_cannot_start_says_why(node: Node) -> None:
     node.runtime.refuse["c"] = StartError("CreateContainerConfigError", "env X: secretKeyRef is not supported here")
     node.put(POD)
     assert (
@@ -196,7 +207,7 @@ def test_a_container_that_cannot_start_says_why(node):
     assert node.status().phase is PodPhase.RUNNING
 
 
-def test_a_failed_liveness_probe_kills_once_and_restarts(node):
+def test_a_failed_liveness_probe_kills_once_and_restarts(node: Node) -> None:
     node.put(POD)
     node.liveness["fake://1"] = Result.FAILURE
     node.inbox.put("uid-1")
@@ -209,13 +220,13 @@ def test_a_failed_liveness_probe_kills_once_and_restarts(node):
 @pytest.mark.parametrize(
     ("exit_code", "expected"), [(0, PodPhase.SUCCEEDED), (1, PodPhase.FAILED)], ids=["success", "error"]
 )
-def test_a_pod_that_is_done_is_finished(node, exit_code, expected):
+def test_a_pod_that_is_done_is_finished(node: Node, exit_code: int, expected: object) -> None:
     node.put(replace(POD, restart_policy=RestartPolicy.NEVER))
     node.end("c", exit_code)
     assert (expected, True, False) == (node.status().phase, node.finished(), node.loop.could_run("uid-1"))
 
 
-def test_a_deleted_pod_ends_in_the_order_of_the_kubelet(node):
+def test_a_deleted_pod_ends_in_the_order_of_the_kubelet(node: Node) -> None:
     node.put(POD)
     node.prober.calls.clear()
     node.put(DELETED)
@@ -229,7 +240,7 @@ def test_a_deleted_pod_ends_in_the_order_of_the_kubelet(node):
     assert node.runtime.known_pods() == frozenset()
 
 
-def test_a_deleted_container_is_not_restarted(node):
+def test_a_deleted_container_is_not_restarted(node: Node) -> None:
     node.put(POD)
     node.put(DELETED)
     node.end("c", 1)
@@ -237,7 +248,7 @@ def test_a_deleted_container_is_not_restarted(node):
     assert [("c", 0)] == node.runtime.started
 
 
-def test_a_shorter_grace_is_passed_on(node):
+def test_a_shorter_grace_is_passed_on(node: Node) -> None:
     node.put(POD)
     node.put(DELETED)
     node.put(replace(DELETED, deletion_grace_period_s=2))
@@ -245,7 +256,7 @@ def test_a_shorter_grace_is_passed_on(node):
     assert [("c", 7), ("c", 2)] == node.runtime.stopped
 
 
-def test_a_pod_deleted_by_force_is_ended_and_forgotten(node):
+def test_a_pod_deleted_by_force_is_ended_and_forgotten(node: Node) -> None:
     node.put(POD)
     node.put(DELETED)
     node.remove()
@@ -255,12 +266,12 @@ def test_a_pod_deleted_by_force_is_ended_and_forgotten(node):
     assert (frozenset(), None) == (node.runtime.known_pods(), node.status())
 
 
-def test_a_pod_deleted_before_it_was_seen_is_finished_at_once(node):
+def test_a_pod_deleted_before_it_was_seen_is_finished_at_once(node: Node) -> None:
     node.put(DELETED)
     assert ([], True) == (node.runtime.started, node.finished())
 
 
-def test_a_pod_that_somebody_failed_is_ended(node):
+def test_a_pod_that_somebody_failed_is_ended(node: Node) -> None:
     node.put(POD)
     node.put(replace(POD, status=make_status(phase=PodPhase.FAILED, reason="Evicted")))
     assert [("c", 30)] == node.runtime.stopped
@@ -268,7 +279,7 @@ def test_a_pod_that_somebody_failed_is_ended(node):
     assert (PodPhase.FAILED, True) == (node.status().phase, node.finished())
 
 
-def test_a_finished_pod_that_is_deleted_gets_a_new_version(node):
+def test_a_finished_pod_that_is_deleted_gets_a_new_version(node: Node) -> None:
     pod = replace(POD, restart_policy=RestartPolicy.NEVER)
     node.put(pod)
     node.end("c", 0)
@@ -278,7 +289,7 @@ def test_a_finished_pod_that_is_deleted_gets_a_new_version(node):
     assert (True, True) == (after.version > before, after.finished)
 
 
-def test_more_pods_than_the_node_takes_are_rejected():
+def test_more_pods_than_the_node_takes_are_rejected() -> None:
     node = Node(max_pods=1)
     node.put(POD)
     node.put(make_pod("c", uid="uid-2", name="pod-2"))
@@ -288,7 +299,7 @@ def test_more_pods_than_the_node_takes_are_rejected():
     assert [("c", 0)] == node.runtime.started
 
 
-def test_stop_ends_the_containers_and_says_so(node):
+def test_stop_ends_the_containers_and_says_so(node: Node) -> None:
     node.put(POD)
     node.loop.start()
     node.loop.stop()
@@ -297,13 +308,13 @@ def test_stop_ends_the_containers_and_says_so(node):
     assert {"Ready": "False"}.items() <= {c.type: c.status for c in node.status().conditions}.items()
 
 
-def test_pods_of_an_earlier_agent_that_are_gone_are_removed(node):
+def test_pods_of_an_earlier_agent_that_are_gone_are_removed(node: Node) -> None:
     node.runtime.prepare_pod(make_pod(uid="old"))
     node.settle()
     assert node.runtime.known_pods() == frozenset()
 
 
-def test_a_pod_that_fails_to_sync_is_tried_again(node, monkeypatch):
+def test_a_pod_that_fails_to_sync_is_tried_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(node.prober, "update_pod_status", None)
         node.put(POD)
@@ -312,10 +323,10 @@ def test_a_pod_that_fails_to_sync_is_tried_again(node, monkeypatch):
     assert node.status().phase is PodPhase.RUNNING
 
 
-def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node, monkeypatch):
+def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = threading.Event()
 
-    def fail(_desired):
+    def fail(_desired: frozenset[str]) -> None:
         if not failed.is_set():
             failed.set()
             raise RuntimeError("a bug")
@@ -329,10 +340,10 @@ def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node, monkeypatch)
     node.loop.stop()
 
 
-def test_stop_returns_within_a_second_while_the_runtime_hangs(node, monkeypatch):
+def test_stop_returns_within_a_second_while_the_runtime_hangs(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, let_go = threading.Event(), threading.Event()
 
-    def hang(*_arguments):
+    def hang(*_arguments: object) -> None:
         entered.set()
         let_go.wait(30)
 
@@ -348,7 +359,7 @@ def test_stop_returns_within_a_second_while_the_runtime_hangs(node, monkeypatch)
     let_go.set()
 
 
-def test_what_is_due_wakes_the_pod_by_itself(node):
+def test_what_is_due_wakes_the_pod_by_itself(node: Node) -> None:
     node.put(POD)
     node.runtime.end("c", 0)
     node.after(60)
