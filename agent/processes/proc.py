@@ -4,7 +4,8 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -27,16 +28,26 @@ def start_ticks(pid: int) -> int | None:
 
 
 def end_container(container_id: str, leader: int | None = None) -> int:
-    """SIGKILL to every process with the container's mark, and to the group of `leader`; returns how many it met.
+    """As end_containers, for one."""
+    return end_containers({container_id: leader})
+
+
+def end_containers(leaders: Mapping[str, int | None]) -> int:
+    """SIGKILL to every process with the mark of one of these containers (id -> pid of its first process, whose group is
+    ended too, or None); returns how many it met.
 
     Repeats until none is left, so that a process that forks meanwhile does not get away.
     """
+    if not leaders:
+        return 0
     ended: set[int] = set()
-    if leader is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(leader, signal.SIGKILL)
+    for leader in leaders.values():
+        if leader is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(leader, signal.SIGKILL)
+    marks = {f"{ENV_CONTAINER_ID}={container_id}".encode() for container_id in leaders}
     for _ in range(20):
-        marked = [pid for pid in _marked(container_id) if start_ticks(pid) is not None]
+        marked = [pid for pid in _marked(marks) if start_ticks(pid) is not None]
         if not marked:
             break
         for pid in marked:
@@ -47,13 +58,12 @@ def end_container(container_id: str, leader: int | None = None) -> int:
     return len(ended)
 
 
-def _marked(container_id: str) -> Iterator[int]:
-    mark = f"{ENV_CONTAINER_ID}={container_id}".encode()
+def _marked(marks: AbstractSet[bytes]) -> Iterator[int]:
     for entry in PROC.iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
+            if not marks.isdisjoint((entry / "environ").read_bytes().split(b"\0")):
                 yield int(entry.name)
         except OSError:
             continue  # gone meanwhile, or somebody else's

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from agent.model import Container, Pod
 from agent.processes.command import Completed, RuntimeUnavailable, run_command
-from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container
+from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container, end_containers
 from agent.runtime.addresses import Addresses, NoAddressError
 from agent.runtime.base import RuntimePod, Sandbox, StartError
 from agent.runtime.environment import Place, command_line, environment
@@ -126,17 +126,16 @@ class ProcessRuntime:
             return self._ended.wait_for(lambda: not self._any_running(), timeout=wait_s)
 
     def stop(self) -> None:
-        """Ends every container (0.4 s of grace, killed after 0.8 s) and the thread. Nothing is started any more."""
+        """Ends every container (killed after 0.4 s of grace) and the thread. Nothing is started any more."""
         with self._lock:
             self._closed = True
         if self._loop.stopping:
             return
         self.end_all(grace_s=0.4, wait_s=0.8)
         self._loop.stop()
-        for sandbox in self._pods.values():
-            for instance in sandbox.instances:
-                if instance.process is not None:
-                    end_container(instance.record.id, instance.process.pid)
+        with self._lock:
+            left = [i for s in self._pods.values() for i in s.instances if i.process is not None]
+        end_containers(_leaders(left))
 
     # --- what the sync loop asks (see base.ContainerRuntime) ---
 
@@ -259,10 +258,8 @@ class ProcessRuntime:
         """Waits for output, an end, a deadline or a new container, and takes what came."""
         selector = self._selector
         assert selector is not None  # noqa: S101 - start() made it
+        over: list[Instance] = []
         for key, _ in selector.select(self._until_next_deadline_s()):
-            self._loop.progressed()  # many ends at once take their time: each looks through /proc
-            if key.fd not in selector.get_map():
-                continue  # the output of a container reaped a moment ago: closed, its number may be another file's
             if key.data is None:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_r, 4096)
@@ -270,7 +267,12 @@ class ProcessRuntime:
                 if not key.data.pump():
                     selector.unregister(key.data.fd)
             else:
-                self._reap(key.data, selector)
+                over.append(key.data)
+        # Whatever they started dies with them, as in a container, by one look through /proc. Before they are reaped:
+        # until then their pids are nobody else's. After the output: a closed file's number may be another's.
+        end_containers(_leaders(over))
+        for instance in over:
+            self._reap(instance, selector)
         while self._new:
             instance = self._new.popleft()
             if instance.output is not None:
@@ -296,8 +298,6 @@ class ProcessRuntime:
         process, output = instance.process, instance.output
         if process is None:
             return
-        # Whatever it started dies with it, as in a container. Before the wait: until then the pid is nobody else's.
-        end_container(instance.env[ENV_CONTAINER_ID], process.pid)
         record = ended(instance.record, process.wait(), self._wall())
         selector.unregister(instance.pidfd)
         if output is not None:
@@ -346,6 +346,11 @@ class ProcessRuntime:
             write()
         except OSError as e:
             log.error("container state not saved", extra={"cause": type(e).__name__, "error": str(e)})
+
+
+def _leaders(instances: Sequence[Instance]) -> dict[str, int | None]:
+    """Bare container id -> pid of its first process, of those that are not reaped."""
+    return {i.env[ENV_CONTAINER_ID]: i.process.pid for i in instances if i.process is not None}
 
 
 def _send(pidfd: int, number: signal.Signals) -> None:

@@ -205,6 +205,15 @@ def test_stop_ends_everything_and_may_be_called_twice(tmp_path, ends):
     assert [[], [], []] == [marked(cid) for cid in cids]
 
 
+def test_many_stubborn_containers_are_ended_together(tmp_path, ends):
+    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime.start()
+    stubborn = shell("trap '' TERM; setsid sleep 300 & while :; do sleep 60; done")
+    cids = [runtime.start_container(make_pod("c", uid=f"uid-{i}"), stubborn, 0) for i in range(100)]
+    runtime.stop()
+    assert [cid for cid in cids if marked(cid)] == []
+
+
 def test_what_a_killed_agent_left_is_ended_and_only_that(tmp_path, ends):
     first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
     first.start()
