@@ -43,7 +43,8 @@ def _run(config: Path, *, check_only: bool) -> int:
         return 0
     logs.set_up(loaded.log.level)
 
-    from extender.process import server  # late: Flask and gunicorn take a third of a second, a bad file is told at once
+    # Late: Flask and gunicorn take a third of a second, and a bad file is reported at once.
+    from extender.process import server
 
     try:
         return server.serve(loaded, functools.partial(settings.load, config))

@@ -1,5 +1,6 @@
-"""Words that must be spelled alike wherever they stand: condition types, labels, annotations, reasons. Agent, extender,
-command line and tests take them from here, also those that only one of them needs. No imports, no code.
+"""Words that must be spelled alike wherever they stand: condition types and their reasons, labels, names of what is
+deployed. No imports, no code. Why a node is closed stands in `extender.policy.reasons`, the kick's annotation in
+`extender.outlets.kick`: nobody else of ours says those.
 
 The rule they serve: a gate reads the pod condition `Ready` (and `readygate.dev/NodeHealthy` where present) and explains
 itself with `ContainersReady`; the n/m column of kubectl is never read, because a dead kubelet leaves ContainersReady
