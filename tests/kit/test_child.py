@@ -79,7 +79,7 @@ def test_a_child_that_ends_by_itself_is_told_with_its_words_and_its_log(start: S
 
 def test_one_that_never_becomes_ready_is_told_as_well(start: Start) -> None:
     with pytest.raises(ProcessError, match=r"^child is not ready after 0 s: "):
-        start("sleep 60").wait_ready(lambda: False, timeout_s=0.1)
+        start("exec sleep 60").wait_ready(lambda: False, timeout_s=0.1)
 
 
 def test_stop_may_be_called_twice_and_what_never_ran_has_no_exit_code(start: Start, tmp_path: Path) -> None:
@@ -123,6 +123,6 @@ def test_a_child_with_a_lifeline_ends_when_it_is_cut(start: Start) -> None:
 
 def test_what_is_started_and_ended_is_noted(start: Start) -> None:
     noted: list[tuple[str, bool]] = []
-    child = start("sleep 60", note=lambda name, process: noted.append((name, process is not None)))
+    child = start("exec sleep 60", note=lambda name, process: noted.append((name, process is not None)))
     child.stop()
     assert noted == [("child", True), ("child", False)]
