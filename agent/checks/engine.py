@@ -16,8 +16,8 @@ from agent.checks.health import NodeHealth, log_text, node_health
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, missed_runs, next_status, overdue
 from agent.probe.ticker import Ticker
 from agent.processes.command import kill_running, reap_orphans
+from agent.wire.condition import REASON_STARTING
 from component.loop import Loop
-from kube import contract
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ def _log(health: NodeHealth) -> None:
         log.warning("check unknown, last result kept", extra=facts)
     elif health.healthy:
         log.info("node is healthy", extra=facts)
-    elif health.reason == contract.REASON_STARTING:
+    elif health.reason == REASON_STARTING:
         log.info("node is not healthy yet", extra=facts)  # so does each start begin
     else:
         log.warning("node is not healthy", extra=facts)

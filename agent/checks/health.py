@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.wire.condition import REASON_CHECK_FAILED, REASON_CHECK_UNKNOWN, REASON_CHECKS_PASSED, REASON_STARTING
 from component.text import one_line
-from kube import contract
 from kube.times import format_time
 
 MESSAGE_LIMIT_BYTES = 1024  # of the condition: a Pod with many failing checks must stay readable
@@ -45,13 +45,13 @@ def node_health(statuses: Sequence[CheckStatus]) -> NodeHealth:
     kept = tuple(s for s in bad if s.severity is Severity.GATE and s.kept)
     states = {problem.state for problem in problems}
     if states & {CheckState.FAILED, CheckState.HUNG}:
-        reason = contract.REASON_CHECK_FAILED
+        reason = REASON_CHECK_FAILED
     elif CheckState.UNKNOWN in states:
-        reason = contract.REASON_CHECK_UNKNOWN
+        reason = REASON_CHECK_UNKNOWN
     elif states:
-        reason = contract.REASON_STARTING
+        reason = REASON_STARTING
     else:
-        reason = contract.REASON_CHECK_UNKNOWN if kept else contract.REASON_CHECKS_PASSED
+        reason = REASON_CHECK_UNKNOWN if kept else REASON_CHECKS_PASSED
     return NodeHealth(not problems, reason, problems, len(statuses), (*kept, *warnings))
 
 

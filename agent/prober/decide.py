@@ -41,6 +41,7 @@ from agent.model import (
 )
 from agent.probe.streak import Streak, next_state
 from agent.semantics import Semantics
+from agent.status.conditions import CONDITION_ALL_CONTAINERS_RESTARTING
 from agent.status.restarts import ACTION_RESTART_ALL, is_sidecar, matching_rule, should_restart
 from kube import contract
 
@@ -206,8 +207,7 @@ def _stays(target: Target, status: PodStatus, container: ContainerStatus, semant
 def _all_restart(pod: Pod, status: PodStatus) -> bool:
     """ShouldAllContainersRestart, asked with the cached API status alone."""
     if any(
-        c.type == contract.CONDITION_ALL_CONTAINERS_RESTARTING and c.status == contract.STATUS_TRUE
-        for c in status.conditions
+        c.type == CONDITION_ALL_CONTAINERS_RESTARTING and c.status == contract.STATUS_TRUE for c in status.conditions
     ):
         return True
     states = {c.name: c.state for c in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import msgspec
 
-from agent.wire.condition import OwnPod, condition_patch, no_patch, parse_own_pod
+from agent.wire.condition import REASON_STARTING, REASON_TERMINATING, OwnPod, condition_patch, no_patch, parse_own_pod
 from component.backoff import Backoff
 from component.loop import Loop
 from kube import contract, errors, paths
@@ -113,7 +113,7 @@ class ConditionPublisher:
         """Makes this the condition. Never waits for the network."""
         with self._lock:
             before, self._wanted = self._wanted, condition
-            if condition.reason != contract.REASON_STARTING:
+            if condition.reason != REASON_STARTING:
                 self._update_due_at = 0.0
             elif before is None:
                 self._update_due_at = self._monotonic() + STARTING_HOLD_S
@@ -156,7 +156,7 @@ class ConditionPublisher:
         locked = self._writing.acquire(timeout=STOP_WAIT_S)
         try:
             if not self.gone:
-                terminating = Condition(contract.STATUS_FALSE, contract.REASON_TERMINATING, "the agent is terminating")
+                terminating = Condition(contract.STATUS_FALSE, REASON_TERMINATING, "the agent is terminating")
                 writes = 1 if self._transition_known else 2
                 self._write(terminating, STOP_WRITE_DEADLINE_S / writes)
         finally:

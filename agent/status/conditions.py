@@ -11,18 +11,19 @@ from agent.model import Condition, ContainerRunning, ContainerStatus, ContainerT
 from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar
 from kube.contract import (
-    CONDITION_ALL_CONTAINERS_RESTARTING,
     CONDITION_CONTAINERS_READY,
-    CONDITION_DISRUPTION_TARGET,
-    CONDITION_INITIALIZED,
-    CONDITION_POD_READY_TO_START_CONTAINERS,
-    CONDITION_POD_RESIZE_IN_PROGRESS,
-    CONDITION_POD_RESIZE_PENDING,
-    CONDITION_POD_SCHEDULED,
     CONDITION_READY,
     STATUS_FALSE,
     STATUS_TRUE,
 )
+
+CONDITION_INITIALIZED = "Initialized"
+CONDITION_POD_SCHEDULED = "PodScheduled"
+CONDITION_POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
+CONDITION_POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
+CONDITION_POD_RESIZE_PENDING = "PodResizePending"
+CONDITION_ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
+CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
 
 REASON_UNKNOWN_STATUSES = "UnknownContainerStatuses"
 REASON_POD_COMPLETED = "PodCompleted"

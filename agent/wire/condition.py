@@ -4,6 +4,13 @@ import msgspec
 
 from kube import contract
 
+# Reason words of our condition: one word per cause.
+REASON_CHECKS_PASSED = "ChecksPassed"
+REASON_CHECK_FAILED = "CheckFailed"
+REASON_CHECK_UNKNOWN = "CheckUnknown"
+REASON_STARTING = "Starting"
+REASON_TERMINATING = "Terminating"
+
 
 class _Condition(msgspec.Struct, rename="camel"):
     type: str

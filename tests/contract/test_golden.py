@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.wire.condition import condition_patch
+from agent.wire.condition import REASON_CHECK_FAILED, condition_patch
 from extender.policy import reasons
 from extender.process.app import create_app
 from extender.services import Services
 from extender.settings import parse
-from kube import contract
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod, pod_json, seen
 
@@ -53,7 +52,7 @@ def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     ],
 )
 def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
-    said = {"reason": contract.REASON_CHECK_FAILED, "message": "cni: no configuration"}
+    said = {"reason": REASON_CHECK_FAILED, "message": "cni: no configuration"}
     patch = json.loads(condition_patch("uid-agent-n1", status=status, since="2026-01-01T00:00:05Z", **said))
     before = pod_json("n1")
     assert patch["metadata"]["uid"] == before["metadata"]["uid"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from agent.wire.condition import REASON_CHECK_FAILED
 from kube import contract
 from tests.kit.child import Child, ProcessError
 from tests.kit.ports import free_port
@@ -142,7 +143,7 @@ class Stage:
     def deploy_health_pods(self) -> None:
         self.plane.wait_namespace(contract.NAMESPACE)
         identities.grant_agent(self.api)
-        labels = {contract.LABEL_NAME: contract.NAME_AGENT, contract.LABEL_PART_OF: contract.PART_OF}
+        labels = {contract.LABEL_NAME: contract.NAME_AGENT, "app.kubernetes.io/part-of": "readygate"}
         container = {
             "name": "agent",
             "image": "readygate/agent:demo",
@@ -239,7 +240,7 @@ class Stage:
         found = (
             [seen["evidence"] for seen in json.loads(body)["nodes"] if seen["node"] == node] if status == 200 else []
         )
-        return next((text for text in found if contract.REASON_CHECK_FAILED in text), None)
+        return next((text for text in found if REASON_CHECK_FAILED in text), None)
 
     @property
     def shell_file(self) -> Path:

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.status.conditions import CONDITION_POD_SCHEDULED
 from extender.policy import reasons
-from kube import contract
 from tests.kit.ports import free_port
 from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
@@ -88,7 +88,7 @@ def test_a_dead_extender_in_mode_enforce_lets_nothing_through(cluster: Cluster):
     cluster.add_pod("unfiltered")
 
     assert "connection refused" in cluster.wait_refused("unfiltered")
-    scheduled = condition(bare.pod(cluster.api, "unfiltered"), contract.CONDITION_POD_SCHEDULED)
+    scheduled = condition(bare.pod(cluster.api, "unfiltered"), CONDITION_POD_SCHEDULED)
     assert scheduled["reason"] == "SchedulerError"
 
 

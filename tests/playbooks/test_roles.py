@@ -210,7 +210,7 @@ def test_the_words_of_the_roles_are_those_of_the_contract(played):
     keys = set(played["plain"])
     assert {("Namespace", "", NS), ("DaemonSet", NS, AGENT), ("DaemonSet", NS, EXTENDER)} <= keys
     labels = played["plain"]["DaemonSet", NS, AGENT]["spec"]["template"]["metadata"]["labels"]
-    assert labels == {contract.LABEL_NAME: AGENT, contract.LABEL_PART_OF: contract.PART_OF}
+    assert labels == {contract.LABEL_NAME: AGENT, "app.kubernetes.io/part-of": "readygate"}
 
 
 def test_the_sample_inventory_names_only_variables_that_exist():

@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 
+from agent.wire.condition import REASON_CHECKS_PASSED
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.hosts.deployment import readme
@@ -115,7 +116,7 @@ def as_agent(api, deployed):  # noqa: ARG001
     return api.by_token(token["status"]["token"]), own["metadata"]["name"], other["metadata"]["name"]
 
 
-HEALTHY = {"type": contract.CONDITION_NODE_HEALTHY, "status": "True", "reason": contract.REASON_CHECKS_PASSED}
+HEALTHY = {"type": contract.CONDITION_NODE_HEALTHY, "status": "True", "reason": REASON_CHECKS_PASSED}
 NOT_READY = {"type": contract.CONDITION_READY, "status": "False"}
 FOREIGN = {"type": "example.com/Other", "status": "True"}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.wire.condition import REASON_CHECK_FAILED
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment import recorder
@@ -107,7 +108,7 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
     assert any(reasons.CLOSED_UNHEALTHY in event for event in events), events
     assert reasons.CLOSED_UNHEALTHY in prober.timeline.told
     assert told_by[contract.CONDITION_NODE_HEALTHY]["status"] == contract.STATUS_FALSE
-    assert told_by[contract.CONDITION_NODE_HEALTHY]["reason"] == contract.REASON_CHECK_FAILED
+    assert told_by[contract.CONDITION_NODE_HEALTHY]["reason"] == REASON_CHECK_FAILED
     assert landed, "the pending pod did not bind by itself"
     assert bound_again_s <= MENDED_WITHIN_S, figures
 

@@ -92,8 +92,8 @@ class HealthPod:
         conditions = [
             {"type": contract.CONDITION_READY, "status": status, "lastTransitionTime": _TIME},
             {"type": contract.CONDITION_CONTAINERS_READY, "status": status, "lastTransitionTime": _TIME},
-            {"type": contract.CONDITION_INITIALIZED, "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},
-            {"type": contract.CONDITION_POD_SCHEDULED, "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},
+            {"type": "Initialized", "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},
+            {"type": "PodScheduled", "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},
         ]
         self._api.patch(f"{self._path}/{self.name}/status", {"status": {"phase": "Running", "conditions": conditions}})
 
@@ -138,7 +138,7 @@ def bound_to(thing: Object) -> str:
 
 def refused(thing: Object) -> str:
     """What the scheduler wrote into the pod when it found no node, "" when it wrote nothing."""
-    scheduled = condition(thing, contract.CONDITION_POD_SCHEDULED)
+    scheduled = condition(thing, "PodScheduled")
     return scheduled.get("message", "") if scheduled.get("status") == contract.STATUS_FALSE else ""
 
 
