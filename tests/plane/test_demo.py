@@ -66,7 +66,9 @@ def test_a_closed_terminal_ends_everything(tmp_path, number):
 
 
 def test_a_wish_it_does_not_know_is_refused_in_one_line():
-    done = run_whole(["make", "demo", "STAY=x"], cwd=ROOT, timeout_s=30)
+    # As from a shell: within `make test` this make would say which directory it enters.
+    shell = ["env", "-u", "MAKELEVEL", "-u", "MAKEFLAGS"]
+    done = run_whole([*shell, "make", "demo", "STAY=x"], cwd=ROOT, timeout_s=30)
     assert done.returncode == 2
     (line,) = (done.stdout + done.stderr).splitlines()
     assert line.endswith("STAY=x is not known: 0 plays and ends, 1 stays up for you to try.  Stop.")
