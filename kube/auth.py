@@ -37,16 +37,6 @@ class Connection:
     tls_server_name: str | None = None
 
 
-class Anonymous:
-    """No headers: plain HTTP in tests, or a client certificate that lives in the TLS context."""
-
-    def headers(self, monotonic: float) -> Mapping[str, str]:  # noqa: ARG002
-        return {}
-
-    def refresh(self) -> None:
-        return None
-
-
 class TokenFile:
     """A bearer token in a file that somebody else rotates.
 

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from kube.auth import Anonymous, Connection, Credentials
+from kube.auth import Connection, Credentials
 from tests.fakes import api_http, api_store
+from tests.fakes.anonymous import Anonymous
 from tests.fakes.api_http import Cut, Handler, Request, Watcher
 from tests.fakes.api_store import ApiStore, Change, Object
 from tests.kit import kubeconfig

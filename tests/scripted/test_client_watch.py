@@ -8,8 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from kube import errors, paths
-from kube.auth import Anonymous, Connection, TokenFile
+from kube.auth import Connection, TokenFile
 from kube.client import Client
+from tests.fakes.anonymous import Anonymous
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
 
