@@ -138,35 +138,28 @@ class StatusManager:
 
     def set_container_readiness(self, uid: str, container_id: str, ready: bool) -> None:
         """The fast path of a readiness result: changes the container and the conditions made of it, nothing else."""
-        pod = self._pods.pod_by_uid(uid)
-        if pod is None:
-            return
-        with self._lock:
-            kept = self._statuses.get(uid)
-            found = None if kept is None else _find(kept.status, container_id)
-            if kept is None or found is None or found.ready == ready:
-                return
-            status = _with_container(kept.status, replace(found, ready=ready))
+
+        def with_readiness(pod: Pod, old: PodStatus, container: ContainerStatus) -> PodStatus | None:
+            if container.ready == ready:
+                return None
+            status = _with_container(old, replace(container, ready=ready))
             everything = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
             for condition in (
-                conditions.ready_condition(pod, kept.status, status.conditions, everything, status.phase),
-                conditions.containers_ready_condition(pod, kept.status, everything, status.phase),
+                conditions.ready_condition(pod, old, status.conditions, everything, status.phase),
+                conditions.containers_ready_condition(pod, old, everything, status.phase),
             ):
                 status = replace(status, conditions=conditions.replace_or_append(status.conditions, condition))
-            self._update(pod, status, force=False, finished=False)
+            return status
+
+        self._set_container(uid, container_id, with_readiness)
 
     def set_container_startup(self, uid: str, container_id: str, started: bool) -> None:
         """The fast path of a startup result. Conditions are not made anew, as upstream."""
-        pod = self._pods.pod_by_uid(uid)
-        if pod is None:
-            return
-        with self._lock:
-            kept = self._statuses.get(uid)
-            found = None if kept is None else _find(kept.status, container_id)
-            if kept is None or found is None or found.started is started:
-                return
-            status = _with_container(kept.status, replace(found, started=started))
-            self._update(pod, status, force=False, finished=False)
+
+        def with_startup(_pod: Pod, old: PodStatus, container: ContainerStatus) -> PodStatus | None:
+            return None if container.started is started else _with_container(old, replace(container, started=started))
+
+        self._set_container(uid, container_id, with_startup)
 
     def terminate_pod(self, pod: Pod) -> None:
         """Nothing of the pod runs or will run: all containers end, the phase becomes terminal, deletion may follow."""
@@ -180,6 +173,20 @@ class StatusManager:
         with self._lock:
             for uid in self._statuses.keys() - uids:
                 del self._statuses[uid]
+
+    def _set_container(
+        self, uid: str, container_id: str, change: Callable[[Pod, PodStatus, ContainerStatus], PodStatus | None]
+    ) -> None:
+        """`change` gets the pod, its kept status and the container's in it, under the lock; None: nothing changes."""
+        pod = self._pods.pod_by_uid(uid)
+        if pod is None:
+            return
+        with self._lock:
+            kept = self._statuses.get(uid)
+            found = None if kept is None else _find(kept.status, container_id)
+            status = None if kept is None or found is None else change(pod, kept.status, found)
+            if status is not None:
+                self._update(pod, status, force=False, finished=False)
 
     def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> bool:
         kept = self._statuses.get(pod.uid)
