@@ -31,8 +31,10 @@ log = logging.getLogger(__name__)
 
 REFRESH_S = 300.0  # as the kubelet's own nodeStatusReportFrequency
 REFRESH_JITTER = 0.1
-# With its jitter at most 10 s: so soon after its return the API server knows the newest health.
-RETRY = Backoff(first_s=0.5, limit_s=8.0, jitter=0.25, at_least_limit_s=60.0)
+# 0.5 s doubling to 8 s, each a quarter less to a quarter more: at most 10 s, so soon after its return the API server
+# knows the newest health.
+RETRY = Backoff(first_s=0.375, limit_s=6.0, jitter=2 / 3, at_least_limit_s=60.0)
+BUG_PAUSE_S = 8.0
 WRITE_DEADLINE_S = 5.0
 # Twice a check's default timeout: by then the first findings are nearly always there, and a start costs one write.
 STARTING_HOLD_S = 2.0
@@ -90,7 +92,7 @@ class ConditionPublisher:
             "publisher",
             self.turn,
             stuck_after_s=STUCK_S,
-            error_pause_s=RETRY.limit_s,
+            error_pause_s=BUG_PAUSE_S,
             join_limit_s=STOP_JOIN_S,
             monotonic=monotonic,
         )

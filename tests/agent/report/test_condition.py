@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from agent.report.condition import STARTING_HOLD_S, Condition, ConditionPublisher
+from agent.report.condition import RETRY, STARTING_HOLD_S, Condition, ConditionPublisher
 from kube import contract, errors
 from tests.kit.clock import Clock
 
@@ -251,6 +251,22 @@ def test_an_update_that_is_no_longer_one_needs_no_retry(scene: Scene) -> None:
     scene.publish(TRUE)
     scene.wait(60)
     assert (attempts, 1) == (scene.server.attempts, len(scene.server.bodies))
+
+
+@pytest.mark.parametrize(
+    ("random", "expected"),
+    [
+        pytest.param(0.0, [0.375, 0.75, 1.5, 3.0, 6.0, 6.0], id="at the soonest a quarter less"),
+        pytest.param(0.5, [0.5, 1.0, 2.0, 4.0, 8.0, 8.0], id="on average doubling from half a second to eight"),
+        pytest.param(1.0, [0.625, 1.25, 2.5, 5.0, 10.0, 10.0], id="at the latest a quarter more"),
+    ],
+)
+def test_failed_writes_are_spread_around_doubling_pauses(random: float, expected: list[float]) -> None:
+    pauses, backoff = [], RETRY
+    for _ in expected:
+        pause_s, backoff = backoff.next(lambda: random)
+        pauses.append(pause_s)
+    assert expected == pytest.approx(pauses)
 
 
 def test_an_outage_is_one_line_and_its_end_another(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
