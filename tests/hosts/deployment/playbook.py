@@ -34,6 +34,22 @@ class Run:
         return failed[-1] if failed else self.output[-2000:]
 
 
+def run_to_its_end(command: list[str], environ: dict[str, str]) -> Run:
+    """Output and errors together. Never raises for a command that fails: look at `code`."""
+    started = time.monotonic()
+    done = subprocess.run(
+        command,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, time.monotonic() - started)
+
+
 class Ansible:
     """`variables` go into every run, as in a group_vars file; the outputs are kept in `logs`."""
 
@@ -57,17 +73,7 @@ class Ansible:
         given = {**self._variables, **variables}
         command = [sys.executable, "-m", "ansible", "playbook", "-i", str(self._inventory)]
         command += ["--extra-vars", json.dumps(given), *(["--check", "--diff"] if check else [])]
-        started = time.monotonic()
-        done = subprocess.run(
-            [*command, str(PLAYBOOKS / playbook)],
-            env=self._environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-        run = Run(done.returncode, done.stdout, time.monotonic() - started)
+        run = run_to_its_end([*command, str(PLAYBOOKS / playbook)], self._environ)
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)
         self._progress(f"{name}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")

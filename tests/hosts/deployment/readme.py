@@ -8,15 +8,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
-from tests.hosts.deployment.playbook import Run
+from tests.hosts.deployment.playbook import Run, run_to_its_end
 from tests.testbed.hosts.hosts import Hosts
 
 ROOT = Path(__file__).resolve().parents[3]
-_LIMIT_S = 400
 _IN_OVERLAY = (
     'mount -t overlay overlay -o "lowerdir=$ROOT,upperdir=$UPPER,workdir=$WORK" "$ROOT" && cd "$ROOT" && exec "$@"'
 )
@@ -73,18 +70,8 @@ class Checkout:
     def run(self, line: str) -> Run:
         """By the shell, output and errors together. Never raises for a command that fails: look at `code`."""
         self._number += 1
-        started = time.monotonic()
-        done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", _IN_OVERLAY, "sh", "bash", "-c", line],
-            env=self._environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-        run = Run(done.returncode, done.stdout, time.monotonic() - started)
+        command = ["unshare", "--mount", "sh", "-c", _IN_OVERLAY, "sh", "bash", "-c", line]
+        run = run_to_its_end(command, self._environ)
         (self._logs / f"readme-{self._number}.log").write_text(f"$ {line}\n{run.output}")
         self._progress(f"$ {line[:60]}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")
         return run
