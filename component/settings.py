@@ -59,8 +59,9 @@ def convert(value: object, root: type[T]) -> T:
     try:
         return msgspec.convert(value, root)
     except msgspec.ValidationError as e:
-        rule, _, at = str(e).rpartition(" - at `$")  # what is no fault of a value comes from a __post_init__
-        raise SettingsError(next(_faults(root, value, ""), _join(at.strip("`."), rule or str(e)))) from e
+        rule, _, at = str(e).partition(" - at `$")  # what is no fault of a value comes from a __post_init__
+        at = at.strip("`.")
+        raise SettingsError(next(_faults(root, value, ""), _join(at, rule) if at else rule)) from e
 
 
 class _Loader(yaml.SafeLoader):

@@ -45,6 +45,10 @@ class Root(Section, frozen=True):
     path: str | None = None
     publish: bool = False
 
+    def __post_init__(self) -> None:
+        if self.publish and not self.checks:
+            raise ValueError("checks: has 0 entries, allowed: one or more to publish")
+
 
 ROOT_KEYS = "mode, checks, labels, limitSeconds, path, publish"
 TEXT_KEY = "a key that is not text, allowed: text, in quotes if it is a number, yes, no, on, off or null"
@@ -95,6 +99,8 @@ def test_a_file_as_frozen_sections() -> None:
                      id="a key where there are none"),
         pytest.param("{mode: pod, checks: [{name: a, plain: {}, target: {port: 1}}]}",
                      "checks[0].plain: there is a target too, allowed: one of target, plain", id="a rule across keys"),
+        pytest.param("{mode: pod, publish: true}", "checks: has 0 entries, allowed: one or more to publish",
+                     id="a rule across keys of the document"),
         pytest.param("{mode: pod, labels: {a.b/c: X}}", 'labels.a.b/c: is the text "X", allowed: a to z',
                      id="a value of a free mapping"),
         pytest.param("{mode: pod, limitSeconds: .nan}", "limitSeconds: is nan, allowed: seconds", id="not a number"),
@@ -193,7 +199,9 @@ DOCUMENTS = st.fixed_dictionaries(
         "publish": VALUES,
     },
 )
-FORM = re.compile(r"(?P<key>[^\n]*?: )?(is [^\n]*|missing|unknown key|there is a target too), allowed: ?[^\n]*")
+FORM = re.compile(
+    r"(?P<key>[^\n]*?: )?(is [^\n]*|missing|unknown key|there is a target too|has 0 entries), allowed: ?[^\n]*"
+)
 FOREIGN = re.compile(r"array|object|`|\$|Expected|\bint\b|\bstr\b")
 
 
