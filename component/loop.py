@@ -72,7 +72,7 @@ class Loop:
 
     def progressed(self, pause_s: float = 0.0) -> None:
         """A sign of life from within a long turn. pause_s: how long it will wait on purpose now."""
-        self._due = self.monotonic() + pause_s + self.stuck_after_s
+        self._due = self.monotonic() + max(0.0, pause_s) + self.stuck_after_s
 
     def healthy(self, monotonic: float) -> bool:
         """The thread lives and is not stuck in a turn. False before start() and after the end."""
@@ -96,7 +96,8 @@ class Loop:
             kind, now = (type(e), frame.f_code, line), self.monotonic()
             if now - self._logged_at.get(kind, -math.inf) >= LOG_AGAIN_S:
                 self._logged_at[kind] = now
-                log.exception("turn failed", extra={"loop": self.name, "cause": type(e).__name__, "error": one_line(e)})
+                error = one_line("".join(traceback.format_exception_only(e)).partition(": ")[2])  # str(e) may fail
+                log.exception("turn failed", extra={"loop": self.name, "cause": type(e).__name__, "error": error})
             self.progressed(self.error_pause_s)
             self._stopping.wait(self.error_pause_s)  # woken or not: a bug of ours shall not eat a processor
             return 0.0

@@ -203,6 +203,27 @@ def test_a_pause_on_purpose_is_no_hang(made: Callable[..., Loop]) -> None:
     assert (True, False) == (loop.healthy(3610.0), loop.healthy(3611.0))
 
 
+def test_a_pause_that_is_over_already_is_no_hang(made: Callable[..., Loop]) -> None:
+    loop = made(first_pause_s=math.inf, monotonic=lambda: 100.0)
+    loop.start()
+    loop.progressed(-60.0)  # what a turn returns that has more to do than it could
+    assert (True, False) == (loop.healthy(100.0), loop.healthy(110.1))
+
+
+def test_a_failure_that_cannot_say_what_it_is_does_not_end_the_loop(
+    made: Callable[..., Loop], caplog: pytest.LogCaptureFixture
+) -> None:
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    turns = Turns(SilentError())
+    loop = made(turns, error_pause_s=0.0)
+    loop.start()
+    assert (True, True) == (turns.reached(2), loop.healthy(time.monotonic()))
+    assert ["turn failed"] == [record.getMessage() for record in caplog.records]
+
+
 def test_a_thread_is_made_by_start_and_not_before(made: Callable[..., Loop]) -> None:
     """The extender builds before its fork and starts after it: a Thread made before it would count as dead."""
     before = threading.active_count()
