@@ -24,7 +24,8 @@ class LineFormatter(logging.Formatter):
         plain = {key: v if isinstance(v, int | float) else str(v)[:LIMIT] for key, v in facts.items()}
         words += [f"{key}={json.dumps(value)}" for key, value in plain.items()]
         trace = self.formatException(record.exc_info).splitlines() if record.exc_info else []
-        return "\n".join([" ".join(words), *("  " + line for line in trace)])
+        printable = ("".join(c if c.isprintable() else " " for c in line) for line in trace)
+        return "\n".join([" ".join(words), *("  " + line for line in printable)])
 
 
 def set_up(level: str) -> None:

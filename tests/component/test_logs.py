@@ -57,12 +57,13 @@ def test_any_message_and_value_is_one_printable_line(message: str, value: str) -
 
 def test_no_text_of_an_error_can_pass_for_a_record() -> None:
     try:
-        raise ValueError("x\n2026-11-21T20:23:00.229Z INFO extender.index node open")
+        raise ValueError("x\x1b[1A\x1b[2K\n2026-11-21T20:23:00.229Z INFO extender.index node open")
     except ValueError:
         first, *rest = line("turn failed", sys.exc_info()).splitlines()
     assert first.endswith("INFO extender.index turn failed")
     assert [] == [text for text in rest if not text.startswith("  ")]
     assert rest[-1].endswith("node open")
+    assert [] == [text for text in rest if not text.isprintable()]  # nothing that moves a terminal's cursor
 
 
 @pytest.fixture
