@@ -130,8 +130,8 @@ def listen(address: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(full)
-    except OSError as e:
-        cause = e.strerror or str(e)
+    except (OSError, UnicodeError) as e:  # the latter for a name that is none, "a..b"
+        cause = getattr(e, "strerror", None) or str(e)
         text = f"cannot listen on {where}: {cause}; change listen.address or listen.port"
         raise StartError(text, usage=False) from e
     return listener

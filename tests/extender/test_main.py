@@ -60,7 +60,11 @@ def test_a_bad_configuration(tmp_path, capsys, monkeypatch, text, expected):
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "300.1.1.1"], ids=["of another host", "of no host"])
+@pytest.mark.parametrize(
+    "address",
+    ["192.0.2.1", "300.1.1.1", "127..0.1", "a" * 64],
+    ids=["of another host", "of no host", "with an empty label", "with a label that is too long"],
+)
 def test_an_address_that_cannot_be_taken(tmp_path, capsys, address):
     file = kubeconfig.write(tmp_path / "kubeconfig", server="http://127.0.0.1:1")
     config = {"listen": {"address": address, "port": 1}, "kubernetes": {"kubeconfig": str(file)}}
