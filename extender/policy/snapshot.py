@@ -77,11 +77,14 @@ class Board:
         return self._snapshot
 
     def look_up(self, names: Sequence[str]) -> Answer:
-        """Which of these nodes may be used. Each name is looked up once, in one snapshot."""
+        """Which of these nodes may be used. Each name is looked up once, in one snapshot.
+
+        With an empty name among them nothing is remembered: the whole request is answered with an Error.
+        """
         snapshot = self._snapshot
         answer = sort_out(names, snapshot.reasons, UNKNOWN_NODE)
         _, refused = answer
-        if refused:
+        if refused and "" not in refused:
             if len(self._refused) > REFUSED_LIMIT:
                 refused = {name: reason for name, reason in refused.items() if name in snapshot.reasons}
             self._refused.update(refused)

@@ -101,6 +101,7 @@ def test_the_first_swap_gives_a_kick_for_what_the_process_before_refused(nodes, 
         pytest.param(["n2"], ["n2"], id="X55: a node that was refused is kicked when it opens"),
         pytest.param(["n1"], [], id="X55: none for a node that stays closed"),
         pytest.param([], [], id="X55: no kick without a refusal"),
+        pytest.param(["n2", ""], [], id="X55: none for a request that asks for no name: its answer is an Error"),
     ],
 )
 def test_a_swap_gives_the_refused_nodes_that_opened(refused, expected) -> None:
