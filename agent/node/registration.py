@@ -73,7 +73,7 @@ class NodeReporter:
             failed="node status not written",
             over="node status update succeeded again",
             node=facts.name,
-            backoff=Backoff(first_s=FIRST_PAUSE_S, limit_s=LONGEST_PAUSE_S),
+            backoff=Backoff(first_s=2 * FIRST_PAUSE_S, limit_s=LONGEST_PAUSE_S),  # the loop has paused once already
             random=random,
         )
         self._loop = Loop(

@@ -163,7 +163,7 @@ def test_an_hour_without_a_server_is_logged_once(
         pauses = [reporter.turn() for _ in range(21)]
     told = [record.getMessage() for record in caplog.records if "status" in record.getMessage()]
     assert told == ["node status not written", "node status update succeeded again"]
-    assert [0.1, 0.2, 0.4] == pauses[:3]
+    assert [0.2, 0.4, 0.8] == pauses[:3]
     assert (7.0, 10.2) == (max(pauses[:20]), pauses[20])
 
 
@@ -176,7 +176,7 @@ def test_a_report_that_fails_later_waits_for_the_next_regular_one(api: FakeApiSe
 def test_the_first_report_is_tried_again_soon(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     api.answer_next(500, method="GET", times=5)
-    assert reporter.turn() == 0.1
+    assert reporter.turn() == 0.2
 
 
 @pytest.mark.parametrize("answer", [b"[]", b"{", b'{"status": {"conditions": 1}}'])
