@@ -34,6 +34,7 @@ def readygate_image(progress: Progress) -> Path:
         context = folder / "context"
         shutil.copytree(wheels, context / "wheels")
         project_wheel(context / "dist", progress)
+        (context / "content").write_text(f"{key}\n")
         _build(base, context, folder / ARCHIVE, progress)
         shutil.rmtree(context)
 

@@ -1,9 +1,11 @@
 """The image on a real node: pods of it run, as who they should, with all they need and nothing to install with."""
 
+import hashlib
 import json
 
 import pytest
 
+from images.wheels import ROOT, source_files
 from tests.testbed.hosts.network import Peer
 
 _READ_API = """
@@ -15,10 +17,18 @@ print(urllib.request.urlopen(request, context=context, timeout=10).status)
 """
 _UNCOMPILED = """
 import importlib.util, os, pathlib, sysconfig
-import agent, cli, extender, kube
+import agent, cli, component, extender, kube
 site = pathlib.Path(sysconfig.get_paths()['purelib'])
 files = [file for file in site.rglob('*.py') if not os.path.exists(importlib.util.cache_from_source(str(file)))]
 print(len(files))
+"""
+
+_MODULES = """
+import hashlib, pathlib, sysconfig
+site = pathlib.Path(sysconfig.get_paths()['purelib'])
+for package in ('agent', 'cli', 'component', 'extender', 'kube'):
+    for file in sorted((site / package).rglob('*.py')):
+        print(file.relative_to(site), hashlib.sha256(file.read_bytes()).hexdigest())
 """
 
 
@@ -63,6 +73,13 @@ def run_in_pod(hosts, image):
 @pytest.mark.parametrize("program", ["readygate-agent", "readygate-extender", "readygate"])
 def test_every_entry_point_starts(run_in_pod, program):
     assert "usage: readygate" in run_in_pod([program, "--help"])
+
+
+def test_the_image_holds_the_code_of_this_checkout(run_in_pod):
+    """Each module, none more and none less: a build's cache once gave the code of an earlier build."""
+    ours = [path for path in source_files() if path.suffix == ".py"]
+    digests = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in ours}
+    assert digests == dict(line.split() for line in run_in_pod(["python3", "-c", _MODULES]).splitlines())
 
 
 def test_the_image_runs_as_a_user_that_is_not_root(run_in_pod):
