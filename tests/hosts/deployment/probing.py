@@ -9,13 +9,13 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from extender.policy.reasons import REASONS
 from kube import contract
 from tests.kit.waiting import wait_for
 from tests.testbed.shared.api import Api, ApiError, condition
 
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-CLOSED = [text for name, text in vars(contract).items() if name.startswith("CLOSED_")]
 _EVERY_S = 0.5
 
 
@@ -113,7 +113,7 @@ class Prober:
                 self._api.delete(f"{PODS}/{name}", grace_s=0)
                 continue
             message = condition(seen, "PodScheduled").get("message", "")
-            for reason in CLOSED:
+            for reason in REASONS:
                 if reason in message:
                     timeline.refused.setdefault(name, now)
                     timeline.reasons.setdefault(reason, now)
