@@ -154,7 +154,7 @@ def test_each_module_that_architecture_names_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_each_path_that_a_document_names_exists(document: Path) -> None:
-    """Of our own folders; one with a placeholder in it is none."""
+    """Paths below our own folders; a pattern of several, as `tests/{kube,agent}`, is not looked at."""
     tops = "|".join([*PACKAGES, "docs", "images", "playbooks", "scripts", "tests"])
     paths = re.findall(rf"`((?:{tops})/[\w./-]*)`", document.read_text())
     assert [path for path in paths if not (ROOT / path).exists()] == []

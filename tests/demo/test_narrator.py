@@ -44,7 +44,7 @@ def test_the_width_is_that_of_the_terminal(monkeypatch, columns, used):
 def test_a_path_is_never_broken(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     lines: list[str] = []
-    path = "/home/somebody/readygate/build/logs/demo/20261121T220121Z-6591-1"
+    path = "/srv/readygate/build/logs/demo/20261121T220121Z-6591-1"
     Narrator(lines.append).paragraph(f"Logs: {path}")
     assert ["Logs:", path] == lines
 

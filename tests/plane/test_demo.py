@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.ability import cannot_run
 from tests.kit.pid import end_all, find_processes
 from tests.kit.whole import run_whole
 
@@ -78,7 +79,7 @@ def test_a_wish_it_does_not_know_is_refused_in_one_line():
 def test_a_full_disk_is_named(tmp_path):
     """The run's folder is on a file system of 2 MiB."""
     if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
+        cannot_run("a full disk is made by mounting a small file system, which only root may: sudo make test")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=True)
     try:
         argv = ["env", f"READYGATE_TESTBED_DIR={tmp_path}", sys.executable, "-m", "tests.demo", "--stay", "0"]

@@ -55,7 +55,7 @@ def test_whoever_is_not_root_is_told_so(monkeypatch):
             id="go without a network",
         ),
         pytest.param(
-            "write /home/op/.cache/go-build/x: no space left on device",
+            "write $WORK/b001/_pkg_.a: no space left on device",
             "no space left on device",
             id="a full disk",
         ),
