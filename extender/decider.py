@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from extender.cluster.index import Batch
-from extender.policy.decide import Gate, Ledger, Outcome, decide
+from extender.policy.decide import Decided, Gate, Ledger, decide
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
 
@@ -64,9 +64,9 @@ class Decider:
             if batch is None:
                 return math.inf
             names = batch.evidence
-            outcome = decide(self._gate, self._ledger, batch.evidence, monotonic=monotonic)
-            self._publish(outcome)
-            self._ledger.keep(outcome, names)
+            decided = decide(self._gate, self._ledger, batch.evidence, monotonic=monotonic)
+            self._publish(decided)
+            self._ledger.keep(decided, names)
         except Exception:
             if self._failing_since is None:
                 self._failing_since = monotonic
@@ -80,19 +80,19 @@ class Decider:
         failing_since = self._failing_since
         return failing_since is None or monotonic - failing_since <= FAILING_LIMIT_S
 
-    def _publish(self, outcome: Outcome) -> None:
+    def _publish(self, decided: Decided) -> None:
         first = not self._board.filled
-        if not outcome.decisions and not first:
+        if not decided.decisions and not first:
             return
-        snapshot = self._board.snapshot.with_decisions(self._gate.name, outcome.decisions)
+        snapshot = self._board.snapshot.with_decisions(self._gate.name, decided.decisions)
         for node in self._board.swap(snapshot):
             self._on_release(node)
         if not first:
-            self._log(outcome)
+            self._log(decided)
 
-    def _log(self, outcome: Outcome) -> None:
-        for node in outcome.turned:
-            decision = outcome.decisions[node]
+    def _log(self, decided: Decided) -> None:
+        for node in decided.turned:
+            decision = decided.decisions[node]
             if decision is None:
                 continue
             if decision.reason == OPEN:

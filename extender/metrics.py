@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 BUCKETS_S = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
-class Result(StrEnum):
+class RequestResult(StrEnum):
     """How a request ended."""
 
     ANSWERED = "answered"
@@ -69,8 +69,8 @@ class Metrics:
             registry=self.registry,
         )
         self.observe_filter: Callable[[float], None] = seconds.labels("filter").observe
-        self.count_filter: Mapping[Result, Callable[[], None]] = {
-            result: requests.labels("filter", result.value).inc for result in Result
+        self.count_filter: Mapping[RequestResult, Callable[[], None]] = {
+            result: requests.labels("filter", result.value).inc for result in RequestResult
         }
         self.registry.register(_Scrape(read))
 

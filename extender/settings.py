@@ -46,7 +46,7 @@ class HealthPods(Section, frozen=True):
 
 
 class Exempt(Section, frozen=True):
-    """Pods that are never held back, beside our own and those of system-critical priority.
+    """Pods that are never refused a node, beside our own and those of system-critical priority.
 
     label: key of the label by which a pod opts out (any value but "false"), null = there is none.
     """

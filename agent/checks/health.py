@@ -13,7 +13,7 @@ MESSAGE_LIMIT_BYTES = 1024  # of the condition: a Pod with many failing checks m
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """`reason` is a word of kube.contract. `problems`: the gate checks that close the node, in configured order.
+    """`reason` is one of `wire.condition`. `problems`: the gate checks that close the node, in configured order.
 
     `notices`: what does not close it but must be said: failing checks of severity warn, and gate checks whose last
     result is kept. `checks`: how many there are.

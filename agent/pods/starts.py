@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 
 from agent.model import ContainerWaiting, Pod
 from agent.pods.actions import Start
@@ -17,24 +16,13 @@ RETRY_S = 10.0  # a container that could not even be made
 REASON_BACK_OFF = "CrashLoopBackOff"
 
 
-class Outcome(Enum):
-    STARTED = "it runs"
-    ENDED = "it was made and has ended at once: the runtime has a new instance"
-    WAITS = "its back-off is not over"
-    FAILED = "it could not be made"
-
-
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`again_in_s`: when to try again at the latest; None where the end of the container will tell."""
+    """`made`: the runtime has a new instance, be it one that ended at once. `again_in_s`: when to try again at the
+    latest; None where the end of the container will tell."""
 
-    outcome: Outcome
+    made: bool
     again_in_s: float | None = None
-
-    @property
-    def made(self) -> bool:
-        """Does the runtime know something new?"""
-        return self.outcome in (Outcome.STARTED, Outcome.ENDED)
 
 
 @dataclass(slots=True)
@@ -59,7 +47,7 @@ class Starter:
         """Tries it once; `starts` is kept up to date."""
         name = start.container.name
         if start.after is not None and (remaining_s := self._backs_off(pod, starts, start.after)) > 0:
-            return Attempt(Outcome.WAITS, remaining_s)
+            return Attempt(made=False, again_in_s=remaining_s)
         try:
             self._runtime.start_container(pod, start.container, start.restart_count)
         except StartError as e:
@@ -68,10 +56,10 @@ class Starter:
             starts.errors[name] = ContainerWaiting(e.reason, str(e))
             newest = self._runtime.pod(pod.uid).newest(name)
             if newest is not None and newest != start.after:
-                return Attempt(Outcome.ENDED)
-            return Attempt(Outcome.FAILED, RETRY_S)
+                return Attempt(made=True)
+            return Attempt(made=False, again_in_s=RETRY_S)
         starts.errors.pop(name, None)
-        return Attempt(Outcome.STARTED)
+        return Attempt(made=True)
 
     def forget_pod(self, uid: str) -> None:
         self._backoff.forget_pod(uid)

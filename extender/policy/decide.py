@@ -36,7 +36,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Decided:
     """decisions: of the nodes for which something differs from before; None for a node that is no more.
 
     turned: nodes whose reason is another one than before, new nodes among them. memories: for the Ledger.
@@ -63,10 +63,10 @@ class Ledger:
         """Monotonic seconds before which time alone changes nothing; infinite if it never does."""
         return self._deadlines.next_at()
 
-    def keep(self, outcome: Outcome, looked_at: Iterable[str]) -> None:
-        """Takes an outcome over, once it is published. looked_at: all nodes whose evidence it was made of."""
-        self.memories.update(outcome.memories)
-        for name, decision in outcome.decisions.items():
+    def keep(self, decided: Decided, looked_at: Iterable[str]) -> None:
+        """Takes over what was decided, once it is published. looked_at: all nodes whose evidence it was made of."""
+        self.memories.update(decided.memories)
+        for name, decision in decided.decisions.items():
             if decision is None:
                 self.decisions.pop(name, None)
                 self.memories.pop(name, None)
@@ -80,7 +80,7 @@ class Ledger:
                 self._deadlines.set(name, decision.changes_at)
 
 
-def decide(gate: Gate, ledger: Ledger, evidence: Mapping[str, NodeEvidence | None], *, monotonic: float) -> Outcome:
+def decide(gate: Gate, ledger: Ledger, evidence: Mapping[str, NodeEvidence | None], *, monotonic: float) -> Decided:
     """Decides on the nodes given, None being a node that is no more, and leaves the ledger as it is."""
     decisions: dict[str, Decision | None] = {}
     memories: dict[str, Memory] = {}
@@ -102,7 +102,7 @@ def decide(gate: Gate, ledger: Ledger, evidence: Mapping[str, NodeEvidence | Non
             decisions[name] = decision
         if before is None or decision.reason != before.reason:
             turned.append(name)
-    return Outcome(decisions, tuple(turned), memories)
+    return Decided(decisions, tuple(turned), memories)
 
 
 def _decision(verdict: Verdict, before: Decision | None, monotonic: float) -> Decision:

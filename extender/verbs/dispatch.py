@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from extender.metrics import Result
+from extender.metrics import RequestResult
 from extender.policy.exempt import Exemption, exemption_of
 from extender.policy.snapshot import Answer, each_once
 from extender.services import Services, Sync
@@ -19,14 +19,14 @@ Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 # What kube-scheduler is to show to a user must come as 200 with `Error`: it does not read the body of anything else.
 STATUS = {
-    Result.MALFORMED: "400 Bad Request",
-    Result.TIMEOUT: "408 Request Timeout",
-    Result.TOO_LARGE: "413 Content Too Large",
-    Result.ENCODED: "415 Unsupported Media Type",
+    RequestResult.MALFORMED: "400 Bad Request",
+    RequestResult.TIMEOUT: "408 Request Timeout",
+    RequestResult.TOO_LARGE: "413 Content Too Large",
+    RequestResult.ENCODED: "415 Unsupported Media Type",
 }
 NOT_ALLOWED = "405 Method Not Allowed"
 FAILED = "500 Internal Server Error"
-NOT_ANSWERED = {Sync.NOT_SYNCED: Result.NOT_SYNCED, Sync.STALE: Result.STALE}
+NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
 _NOBODY = wire.PodMeta()
 _NO_SPEC = wire.PodSpec()
 
@@ -58,7 +58,7 @@ def answering_filter(bundle: Services, application: Wsgi) -> Wsgi:
 class Reply(NamedTuple):
     """body: JSON. result: what is counted, and decides the status. exemption: why nothing was refused, if so."""
 
-    result: Result
+    result: RequestResult
     body: bytes
     exemption: Exemption = Exemption.NONE
 
@@ -76,12 +76,12 @@ def reply_to_filter(bundle: Services, environ: Mapping[str, Any]) -> Reply:
     return reply
 
 
-def _unread(error: body.BodyError) -> Result:
+def _unread(error: body.BodyError) -> RequestResult:
     if isinstance(error, body.TooLargeError):
-        return Result.TOO_LARGE
+        return RequestResult.TOO_LARGE
     if isinstance(error, body.EncodedError):
-        return Result.ENCODED
-    return Result.TIMEOUT if isinstance(error, body.StalledError) else Result.MALFORMED
+        return RequestResult.ENCODED
+    return RequestResult.TIMEOUT if isinstance(error, body.StalledError) else RequestResult.MALFORMED
 
 
 def answer_filter(bundle: Services, request: bytes) -> Reply:
@@ -90,11 +90,13 @@ def answer_filter(bundle: Services, request: bytes) -> Reply:
         args = wire.read_filter_args(request)
         item_names = None if args.nodes is None else wire.names_of(args.nodes.items or ())
     except wire.MalformedError as e:
-        return Reply(Result.MALFORMED, wire.write_error(f"readygate: {e}"))
+        return Reply(RequestResult.MALFORMED, wire.write_error(f"readygate: {e}"))
     except wire.UnanswerableError as e:
-        return Reply(Result.UNANSWERABLE, wire.write_error(str(e)))
+        return Reply(RequestResult.UNANSWERABLE, wire.write_error(str(e)))
     if item_names is None and len(request) > wire.BODY_LIMIT_NAMES_BYTES:
-        return Reply(Result.TOO_LARGE, wire.write_error(f"readygate: more than {wire.BODY_LIMIT_NAMES_BYTES} bytes"))
+        return Reply(
+            RequestResult.TOO_LARGE, wire.write_error(f"readygate: more than {wire.BODY_LIMIT_NAMES_BYTES} bytes")
+        )
     names = (args.node_names if item_names is None else [*(args.node_names or ()), *item_names]) or []
 
     exemption = _exemption(bundle, args.pod)
@@ -105,14 +107,14 @@ def answer_filter(bundle: Services, request: bytes) -> Reply:
     else:
         return Reply(NOT_ANSWERED[sync], wire.write_error(sync.value))
     if "" in (answer.survivors if exemption else answer.refused):
-        return Reply(Result.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
+        return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     if answer.refused:
         bundle.metrics.count_refused(answer.refused.values())
     if args.nodes is None or item_names is None:
         written = wire.write_names(answer.survivors, answer.refused)
     else:
         written = _write_nodes(args, args.nodes, item_names, answer.survivors, answer.refused)
-    return Reply(Result.EXEMPT if exemption else Result.ANSWERED, written, exemption)
+    return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, written, exemption)
 
 
 def _write_nodes(

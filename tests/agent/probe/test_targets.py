@@ -100,9 +100,6 @@ def test_headers(given: list[tuple[str, str]], expected: dict[str, tuple[str, ..
     [
         pytest.param("$(A)", "script", id="a name"),
         pytest.param("$(B)", "$(B)", id="an unknown name stays"),
-        pytest.param("$$(A)", "$(A)", id="an escaped reference"),
-        pytest.param("$(A", "$(A", id="an open reference"),
-        pytest.param("$A", "$A", id="no reference"),
         pytest.param("$(F)", "", id="a value from a field is empty here"),
     ],
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The reasons, the same texts as in kube/contract.py.
+// The reasons, the same texts as in extender/policy/reasons.py.
 const (
 	closedNodeLost    = "node(s) lost: the kubelet no longer reports"
 	closedNoHealthPod = "node(s) without a health pod"
