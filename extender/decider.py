@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
+from component.loop import Loop
 from extender.cluster.index import Batch
 from extender.policy.decide import Decided, Gate, Ledger, decide
 from extender.policy.reasons import OPEN
@@ -19,6 +20,7 @@ from extender.policy.snapshot import Board
 log = logging.getLogger(__name__)
 
 APART_S = 0.02
+STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
 
 
@@ -30,7 +32,9 @@ class Evidence(Protocol):
 
 
 class Decider:
-    """turn() is called by one thread. on_release(node): a refused node has opened; must not block."""
+    """A Service with one thread, which calls turn(). on_release(node): a refused node has opened; must not block."""
+
+    name = "decider"
 
     def __init__(
         self,
@@ -51,6 +55,14 @@ class Decider:
         self._ledger = Ledger()
         self._decided_at = -math.inf
         self._failing_since: float | None = None
+        self._loop = Loop(
+            "decider", self.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=math.inf, monotonic=monotonic
+        )
+        # A Service by its loop, but for failures that last.
+        self.start, self.stop, self.wake = self._loop.start, self._loop.stop, self._loop.wake
+
+    def healthy(self, monotonic: float) -> bool:
+        return self._loop.healthy(monotonic) and self.deciding(monotonic)
 
     def turn(self) -> float:
         """Decides on what has changed; seconds until it must be called again although nothing changes."""

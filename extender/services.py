@@ -15,7 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from flask import current_app
 
-from component.loop import Loop
+from component import lifecycle
+from component.lifecycle import Service
 from extender.cluster import observed
 from extender.cluster.index import Index
 from extender.decider import Decider
@@ -31,7 +32,6 @@ from kube.auth import Connection
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 
-STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 STOP_LIMIT_S = 1.0
 
 T = TypeVar("T", contravariant=True)
@@ -45,7 +45,7 @@ class Sync(Enum):
     STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
 
 
-class Cache(Protocol):
+class Cache(Service, Protocol):
     """What is asked of a reflector here."""
 
     @property
@@ -53,9 +53,6 @@ class Cache(Protocol):
     @property
     def counters(self) -> Mapping[str, int]: ...
     def age_s(self, monotonic: float, /) -> float: ...
-    def healthy(self, monotonic: float, /) -> bool: ...
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class Services:
         self.index = Index(
             daemon_set=gate.health_pods.daemon_set,
             heartbeat_limit_s=gate.heartbeat.limit_s,
-            on_change=self._wake_decider,
+            on_change=lambda: self.decider.wake(),
             lease_contact=self._lease_contact,
             monotonic=monotonic,
         )
@@ -107,9 +104,6 @@ class Services:
             on_release=self._kick,
             monotonic=monotonic,
         )
-        self._deciding = Loop(
-            "decider", self.decider.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=math.inf, monotonic=monotonic
-        )
         self._leases: Reflector[observed.Lease] | None = None
         self._required: tuple[Cache, ...] = ()
         if client is not None:
@@ -120,20 +114,12 @@ class Services:
         # What was loaded until here stays for ever: keep the collector from walking it again and again.
         gc.collect()
         gc.freeze()
-        for cache in self.caches.values():
-            cache.start()
-        if self.kicker is not None:
-            self.kicker.start()
-        self._deciding.start()
+        lifecycle.start_all(self._threads())
 
     def stop(self) -> None:
         self.stopping = True
-        stops = [cache.stop for cache in self.caches.values()]
-        stops.append(self._deciding.stop)
-        if self.kicker is not None:
-            stops.append(self.kicker.stop)
         # Each may wait a second for its thread: side by side they need one in all.
-        threads = [threading.Thread(target=stop) for stop in stops]
+        threads = [threading.Thread(target=service.stop) for service in self._threads()]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -168,12 +154,7 @@ class Services:
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason."""
-        monotonic = self.monotonic()
-        healthy = {name: cache.healthy(monotonic) for name, cache in self.caches.items()}
-        healthy["decider"] = self._deciding.healthy(monotonic) and self.decider.deciding(monotonic)
-        if self.kicker is not None:
-            healthy["kick"] = self.kicker.healthy(monotonic)
-        return [name for name, fine in healthy.items() if not fine]
+        return lifecycle.unhealthy(self._threads(), self.monotonic())
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
         """Take these caches; a verdict is refused when one of the required is stale."""
@@ -208,8 +189,9 @@ class Services:
             caches["leases"] = self._leases
         self.watch_with(caches, required=("pods", "nodes"))
 
-    def _wake_decider(self) -> None:
-        self._deciding.wake()
+    def _threads(self) -> list[Service]:
+        """All that have one, in the order of their start."""
+        return [*self.caches.values(), *([] if self.kicker is None else [self.kicker]), self.decider]
 
     def _kick(self, node: str) -> None:
         if self.kicker is not None:

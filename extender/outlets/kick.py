@@ -92,7 +92,9 @@ def wall_clock() -> str:
 
 
 class Kicker:
-    """One thread from start() to stop(). request() may be called from any thread and does not block."""
+    """A Service with one thread. request() may be called from any thread and does not block."""
+
+    name = "kick"
 
     def __init__(
         self,
@@ -108,6 +110,8 @@ class Kicker:
         self._new_value = new_value
         self._requests: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._loop = Loop("kick", self._turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=math.inf, monotonic=monotonic)
+        # A Service by its loop.
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
         self._last_failure = ""
         self._counts: dict[str, int] = {"sent": 0}
 
@@ -120,15 +124,6 @@ class Kicker:
     def counters(self) -> Mapping[str, int]:
         """Kicks by result: sent, gone, and the cause of each failure."""
         return dict(self._counts)
-
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
-
-    def healthy(self, monotonic: float) -> bool:
-        return self._loop.healthy(monotonic)
 
     def _turn(self) -> float:
         self._take_requests()

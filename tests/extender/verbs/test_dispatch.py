@@ -20,7 +20,8 @@ from tests.kit.waiting import wait_until
 class FakeCache:
     synced = True
 
-    def __init__(self):
+    def __init__(self, name):
+        self.name = name
         self.counters = {"relists": 3}
         self.age = 0.0
         self.alive = True
@@ -42,7 +43,7 @@ class World:
     def __init__(self, config=""):
         self.clock = Clock(1000.0)
         self.services = Services(parse(config), None, monotonic=self.clock)
-        self.caches = {"pods": FakeCache(), "nodes": FakeCache(), "leases": FakeCache()}
+        self.caches = {name: FakeCache(name) for name in ("pods", "nodes", "leases")}
         self.services.watch_with(self.caches, required=("pods", "nodes"))
         self.client = create_app(self.services).test_client()
 
@@ -235,7 +236,7 @@ def test_the_thread_that_decides_is_woken_by_what_is_seen(running):
 
 
 def test_while_decisions_fail_the_last_ones_hold_and_the_failure_is_logged_once(running, monkeypatch, caplog):
-    running.services._deciding.error_pause_s = 0.01
+    running.services.decider._loop.error_pause_s = 0.01
     failures = []
 
     def fails(*_, **__):
