@@ -63,7 +63,8 @@ def test_interrupted_it_tells_what_failed_until_then_and_prints_its_table(tmp_pa
 
 
 def test_what_a_failed_step_leaves_running_is_ended_and_told(capsys):
-    leaving = "sleep 300 >/dev/null 2>&1 & echo pid $!; exit 1"
+    # Ends when the other has become what it will be called: before, it is one more shell.
+    leaving = "sleep 300 >/dev/null 2>&1 & until grep -qx sleep /proc/$!/comm; do :; done; echo pid $!; exit 1"
     row = Runner().run(Step("leaving", ["sh", "-c", leaving], "a test that fails"))
     assert ("FAILED (1)", "left 1 processes") == (row.result, row.note)
     out = capsys.readouterr().out
