@@ -30,9 +30,9 @@ LOGS = ROOT / "build" / "logs"
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 PLAYBOOKS = ["site.yml", "uninstall.yml", "inventory-sample.yml"]
-# ansible-lint looks for its own tools on PATH.
 # Called for by name, a ring that cannot run has failed; by hand, pytest skips it with a red line.
 MUST_RUN = {**os.environ, "CI": "true"}
+# ansible-lint looks for its own tools on PATH.
 WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
@@ -212,8 +212,8 @@ def main(argv: list[str] | None = None) -> int:
     _say("\nstep           result       seconds  tests")
     for row in rows:
         _say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")
-    passed = sum(row.result == "passed" for row in rows)
-    _say(f"\n{passed} passed, {len(rows) - passed} not")
+    passed, skipped = (sum(row.result == result for row in rows) for result in ("passed", "NOT RUN"))
+    _say(f"\n{passed} passed, {len(rows) - passed - skipped} failed" + (f", {skipped} skipped" if skipped else ""))
     if runner.interrupts:
         return EXIT_INTERRUPTED
     return 0 if passed == len(rows) else 1

@@ -58,6 +58,7 @@ def test_interrupted_it_tells_what_failed_until_then_and_prints_its_table(tmp_pa
     seen += child.communicate(timeout=60)[0]
     assert 130 == child.returncode
     assert "what was there" in seen, "pytest's failure section"
+    assert "\n0 passed, 1 failed, 1 skipped\n" in seen
     table = {line.split()[0]: line.split()[1] for line in seen[seen.index("\nstep ") :].splitlines()[2:4]}
     assert {"tests": "INTERRUPTED", "later": "NOT"} == table
 
