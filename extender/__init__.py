@@ -9,8 +9,10 @@
     cluster     what is seen of pods, nodes and Leases; no verdict
     outlets     what follows from a change: the kick, in a thread of its own
     policy      open or closed, and why; the snapshot all others read; pure
-    metrics     counters of the request path, and what a scrape reads from the others
-    settings    the configuration file    deadlines    which name is due when
+    source      types: what an answer is made of
+    metrics     what Prometheus is told
+    counts      of the verbs; pure        settings     the configuration file
+    deadlines   which name is due when
 
 Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube` and `component`; knows
 nothing of `agent`. A request costs one look-up per name: what holds is decided when an event arrives, not when it is

@@ -1,32 +1,17 @@
-"""Counters of the request path, and a collector that reads the rest when it is scraped.
+"""What Prometheus is told, made when it asks.
 
 No label holds a node, a pod or any text of a request: the number of series is fixed by the code.
 """
 
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-BUCKETS_S = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
-
-
-class RequestResult(StrEnum):
-    """How a request ended."""
-
-    ANSWERED = "answered"
-    EXEMPT = "exempt"
-    NOT_SYNCED = "not_synced"
-    STALE = "stale"
-    UNANSWERABLE = "unanswerable"
-    MALFORMED = "malformed"
-    TOO_LARGE = "too_large"
-    ENCODED = "encoded"
-    TIMEOUT = "timeout"
+from extender.counts import BUCKETS_S, Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +25,40 @@ class CacheReading:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a scrape reads: caches by name, number of nodes by verdict, number of kicks by result."""
+    """What a scrape reads: counts of the verbs, caches by name, number of nodes by verdict, of kicks by result."""
 
+    counts: Counts
     caches: Mapping[str, CacheReading]
     nodes: Mapping[str, int]
     kicks: Mapping[str, int]
 
 
 class Metrics:
-    """Counts of the verbs, by themselves; all else is read from `read` at each scrape. registry: what is served."""
+    """registry: what is served; all of it is read from `read` at each scrape."""
 
     def __init__(self, read: Callable[[], Reading]) -> None:
         self.registry = CollectorRegistry()
-        seconds = Histogram(
-            "readygate_request_duration_seconds",
-            "Time from the complete body to the complete answer.",
-            ["verb"],
-            buckets=BUCKETS_S,
-            registry=self.registry,
-        )
-        requests = Counter(
-            "readygate_requests_total", "Requests by verb and result.", ["verb", "result"], registry=self.registry
-        )
-        self._refused = Counter(
-            "readygate_refused_nodes_total",
-            "Nodes filtered out, counted once per request and node.",
-            ["reason"],
-            registry=self.registry,
-        )
-        self.observe_filter: Callable[[float], None] = seconds.labels("filter").observe
-        self.count_filter: Mapping[RequestResult, Callable[[], None]] = {
-            result: requests.labels("filter", result.value).inc for result in RequestResult
-        }
         self.registry.register(_Scrape(read))
 
-    def count_refused(self, reasons: Iterable[str]) -> None:
-        for reason, count in Tally(reasons).items():
-            self._refused.labels(reason).inc(count)
+
+def _verbs(counts: Counts) -> Iterable[Metric]:
+    requests = CounterMetricFamily("readygate_requests", "Requests by verb and result.", labels=["verb", "result"])
+    for result, number in counts.results.items():
+        requests.add_metric(["filter", result], number)
+    refused = CounterMetricFamily(
+        "readygate_refused_nodes", "Nodes filtered out, counted once per request and node.", labels=["reason"]
+    )
+    for reason, number in counts.refused.copy().items():
+        refused.add_metric([reason], number)
+    seconds = HistogramMetricFamily(
+        "readygate_request_duration_seconds",
+        "Time from the complete body to the complete answer.",
+        labels=["verb"],
+    )
+    limits = [*(str(limit_s) for limit_s in BUCKETS_S), "+Inf"]
+    buckets = list(zip(limits, map(float, accumulate(counts.durations)), strict=True))
+    seconds.add_metric(["filter"], buckets, counts.duration_s)
+    return [requests, refused, seconds]
 
 
 class _Scrape(Collector):
@@ -108,4 +90,4 @@ class _Scrape(Collector):
         kicks = CounterMetricFamily("readygate_kicks", "Node writes after a release, by result.", labels=["result"])
         for result, count in reading.kicks.items():
             kicks.add_metric([result], count)
-        return [synced, age, events, nodes, kicks]
+        return [*_verbs(reading.counts), synced, age, events, nodes, kicks]

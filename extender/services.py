@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from flask import current_app
@@ -19,6 +18,7 @@ from component import lifecycle
 from component.lifecycle import Service
 from extender.cluster import observed
 from extender.cluster.index import Index
+from extender.counts import Counts
 from extender.decider import Decider
 from extender.metrics import CacheReading, Metrics, Reading
 from extender.outlets.kick import Kicker
@@ -27,6 +27,7 @@ from extender.policy.decide import Decision, Gate
 from extender.policy.reasons import OPEN, REASONS
 from extender.policy.snapshot import Board
 from extender.settings import Settings
+from extender.source import Sync
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client
@@ -35,14 +36,6 @@ from kube.reflector import ListerWatcher, Reflector
 STOP_LIMIT_S = 1.0
 
 T = TypeVar("T", contravariant=True)
-
-
-class Sync(Enum):
-    """Whether verdicts may be given to kube-scheduler; the value says why not, for people."""
-
-    OK = ""
-    NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
-    STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
 
 
 class Cache(Service, Protocol):
@@ -65,7 +58,7 @@ class _Store:
 
 
 class Services:
-    """board (what is decided), exemptions, caches by name (pods, nodes, and leases if heartbeats count), metrics.
+    """A Source: board (what is decided), exemptions, counts. caches by name: pods, nodes, leases if heartbeats count.
 
     start() begins all threads, stop() ends them within two seconds and may be called twice, also without start().
     """
@@ -78,6 +71,7 @@ class Services:
         self.settings = settings
         self.monotonic = monotonic
         self.stopping = False
+        self.counts = Counts()
         self.exemptions = exempt.Rules(
             health_namespace=gate.health_pods.namespace,
             health_daemon_set=gate.health_pods.daemon_set,
@@ -205,7 +199,7 @@ class Services:
         tally = Counter(self.board.snapshot.reasons.values())
         nodes = {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}}
         caches = {name: CacheReading(c.synced, c.age_s(monotonic), c.counters) for name, c in self.caches.items()}
-        return Reading(caches, nodes, {} if self.kicker is None else self.kicker.counters)
+        return Reading(self.counts, caches, nodes, {} if self.kicker is None else self.kicker.counters)
 
 
 def build(settings: Settings, connection: Connection) -> Services:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from extender.metrics import RequestResult
+from extender.counts import RequestResult
 from extender.policy.exempt import Exemption, exemption_of
 from extender.policy.snapshot import Answer, each_once
-from extender.services import Services, Sync
+from extender.source import Source, Sync
 from extender.verbs import body, wire
 from kube.media_types import JSON
 
@@ -31,7 +31,7 @@ _NOBODY = wire.PodMeta()
 _NO_SPEC = wire.PodSpec()
 
 
-def answering_filter(bundle: Services, application: Wsgi) -> Wsgi:
+def answering_filter(source: Source, application: Wsgi) -> Wsgi:
     """POST /filter is answered before Flask, whose routing and contexts cost more than all the rest of the answer."""
 
     def answer_or_pass(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -43,7 +43,7 @@ def answering_filter(bundle: Services, application: Wsgi) -> Wsgi:
             headers.append(("Allow", "POST"))
         else:
             try:
-                reply = reply_to_filter(bundle, environ)
+                reply = reply_to_filter(source, environ)
                 status, answer = STATUS.get(reply.result, "200 OK"), reply.body
             except Exception:
                 log.exception("filter failed")
@@ -63,16 +63,16 @@ class Reply(NamedTuple):
     exemption: Exemption = Exemption.NONE
 
 
-def reply_to_filter(bundle: Services, environ: Mapping[str, Any]) -> Reply:
+def reply_to_filter(source: Source, environ: Mapping[str, Any]) -> Reply:
     """Reads the body of a WSGI request, answers it and counts it. Raises nothing for what a client may do."""
     try:
         with body.whole_body(environ) as request:
             began = perf_counter()
-            reply = answer_filter(bundle, request)
-            bundle.metrics.observe_filter(perf_counter() - began)
+            reply = answer_filter(source, request)
+            source.counts.answered_in(perf_counter() - began)
     except body.BodyError as e:
         reply = Reply(_unread(e), wire.write_error(f"readygate: {e}"))
-    bundle.metrics.count_filter[reply.result]()
+    source.counts.count(reply.result)
     return reply
 
 
@@ -84,7 +84,7 @@ def _unread(error: body.BodyError) -> RequestResult:
     return RequestResult.TIMEOUT if isinstance(error, body.StalledError) else RequestResult.MALFORMED
 
 
-def answer_filter(bundle: Services, request: bytes) -> Reply:
+def answer_filter(source: Source, request: bytes) -> Reply:
     """The answer to one ExtenderArgs. Never raises for what a request may hold."""
     try:
         args = wire.read_filter_args(request)
@@ -99,17 +99,17 @@ def answer_filter(bundle: Services, request: bytes) -> Reply:
         )
     names = (args.node_names if item_names is None else [*(args.node_names or ()), *item_names]) or []
 
-    exemption = _exemption(bundle, args.pod)
+    exemption = _exemption(source, args.pod)
     if exemption is not Exemption.NONE:
         answer = Answer(each_once(names), {})
-    elif (sync := bundle.sync()) is Sync.OK:
-        answer = bundle.board.look_up(names)
+    elif (sync := source.sync()) is Sync.OK:
+        answer = source.board.look_up(names)
     else:
         return Reply(NOT_ANSWERED[sync], wire.write_error(sync.value))
     if "" in (answer.survivors if exemption else answer.refused):
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     if answer.refused:
-        bundle.metrics.count_refused(answer.refused.values())
+        source.counts.refuse(answer.refused.values())
     if args.nodes is None or item_names is None:
         written = wire.write_names(answer.survivors, answer.refused)
     else:
@@ -129,11 +129,11 @@ def _write_nodes(
     return wire.write_nodes(nodes.metadata, items, [name for name in survivors if name in asked], refused)
 
 
-def _exemption(bundle: Services, pod: wire.Pod | None) -> Exemption:
+def _exemption(source: Source, pod: wire.Pod | None) -> Exemption:
     meta = _NOBODY if pod is None or pod.metadata is None else pod.metadata
     spec = _NO_SPEC if pod is None or pod.spec is None else pod.spec
     return exemption_of(
-        bundle.exemptions,
+        source.exemptions,
         namespace=meta.namespace,
         labels=meta.labels,
         owners=meta.owner_references,

@@ -8,8 +8,9 @@ import pytest
 from extender.policy.exempt import Exemption
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from extender.process.app import create_app
-from extender.services import Services, Sync
+from extender.services import Services
 from extender.settings import parse
+from extender.source import Sync
 from extender.verbs.dispatch import answer_filter
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import AGENT_LABELS, node, node_json, owner, pod

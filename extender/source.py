@@ -1,0 +1,30 @@
+"""What an answer to kube-scheduler is made of, whoever gives it. Types only."""
+
+from enum import Enum
+from typing import Protocol
+
+from extender.counts import Counts
+from extender.policy.exempt import Rules
+from extender.policy.snapshot import Board
+
+
+class Sync(Enum):
+    """Whether verdicts may be given to kube-scheduler; the value says why not, for people."""
+
+    OK = ""
+    NOT_SYNCED = "readygate: cache not synced: nodes and health pods have not been read from the API server yet"
+    STALE = "readygate: cache stale: nothing heard from the API server for longer than the limit"
+
+
+class Source(Protocol):
+    """board: what is decided. exemptions: pods that are refused no node. counts: of the thread that answers."""
+
+    @property
+    def board(self) -> Board: ...
+    @property
+    def exemptions(self) -> Rules: ...
+    @property
+    def counts(self) -> Counts: ...
+    def sync(self) -> Sync:
+        """Called for every request."""
+        ...
