@@ -2,8 +2,8 @@
 
 What is sent again: a GET on 429 and 5xx that carry `Retry-After`, on a refused connection, and once on a reset (the
 kept connection may have been closed while idle); a write only on 429 with `Retry-After` and on a refused connection,
-where the server has certainly done nothing. All of it inside the deadline of the call. A 401 reads the credentials
-again and asks once more. Redirects are not followed.
+where the server has certainly done nothing. All of it inside the deadline of the call; a caller may grant connecting
+a time of its own. A 401 reads the credentials again and asks once more. Redirects are not followed.
 """
 
 import http.client
@@ -155,9 +155,16 @@ class Client:
         return self._call("PUT", path, body, JSON, deadline_s)
 
     def patch(
-        self, path: str, body: bytes, *, content_type: str = MERGE_PATCH, deadline_s: float | None = None
+        self,
+        path: str,
+        body: bytes,
+        *,
+        content_type: str = MERGE_PATCH,
+        deadline_s: float | None = None,
+        connect_s: float | None = None,
     ) -> bytes:
-        return self._call("PATCH", path, body, content_type, deadline_s)
+        """connect_s: a time of its own for a connection that must be made first; deadline_s counts from then on."""
+        return self._call("PATCH", path, body, content_type, deadline_s, connect_s)
 
     def delete(self, path: str, body: bytes = b"", *, deadline_s: float | None = None) -> bytes:
         """body: DeleteOptions, or nothing."""
@@ -207,9 +214,17 @@ class Client:
             headers["Content-Type"] = content_type
         return headers
 
-    def _call(self, method: str, target: str, body: bytes, content_type: str, deadline_s: float | None) -> bytes:
+    def _call(
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        deadline_s: float | None,
+        connect_s: float | None = None,
+    ) -> bytes:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
-        ends = self._monotonic() + limit_s
+        ends = self._monotonic() + limit_s + (connect_s or 0.0)
         path = target.partition("?")[0]
         refreshed = reset = False
         backoff = REFUSED_BACKOFF
@@ -217,8 +232,12 @@ class Client:
             left_s = ends - self._monotonic()
             if left_s <= 0:
                 raise errors.DeadlineExceeded(path=path, message=f"no answer within {limit_s:g} s")
+            if connect_s is None:
+                timeout = urllib3.Timeout(total=left_s)
+            else:
+                timeout = urllib3.Timeout(connect=min(connect_s, left_s), read=min(limit_s, left_s))
             try:
-                return self._exchange(method, path, target, body, content_type, left_s, limit_s)
+                return self._exchange(method, path, target, body, content_type, timeout, limit_s)
             except errors.Unauthorized:
                 if refreshed:
                     raise
@@ -248,7 +267,14 @@ class Client:
         return None
 
     def _exchange(
-        self, method: str, path: str, target: str, body: bytes, content_type: str, left_s: float, limit_s: float
+        self,
+        method: str,
+        path: str,
+        target: str,
+        body: bytes,
+        content_type: str,
+        timeout: urllib3.Timeout,
+        limit_s: float,
     ) -> bytes:
         try:
             response = self._transport.pool.urlopen(
@@ -256,7 +282,7 @@ class Client:
                 self._transport.prefix + target,
                 body=body or None,
                 headers=self._headers(content_type),
-                timeout=urllib3.Timeout(total=left_s),
+                timeout=timeout,
                 retries=False,
                 redirect=False,
                 assert_same_host=False,

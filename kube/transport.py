@@ -20,6 +20,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
+from kube.addresses import Addresses
 from kube.auth import Connection
 from kube.errors import CredentialsInvalid
 
@@ -107,11 +108,18 @@ class TimedReader(io.RawIOBase):
 
 
 class _Timed(HTTPConnection):
-    """`timeout` of each phase (set by urllib3 from a total) is a deadline for that phase."""
+    """`timeout` of each phase (set by urllib3) is a deadline for that phase: connecting and sending, the answer."""
 
-    def __init__(self, *args: Any, lifelines: Lifelines, **kwargs: Any) -> None:  # noqa: ANN401 - urllib3's own
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - urllib3's own
+        lifelines: Lifelines,
+        addresses: Addresses,
+        **kwargs: Any,  # noqa: ANN401 - urllib3's own
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.lifelines = lifelines
+        self._addresses = addresses
         self.lifeline: Lifeline | None = None
         self.reader: TimedReader | None = None
         self._connected_in_s = 0.0
@@ -120,20 +128,27 @@ class _Timed(HTTPConnection):
     def _limit_s(self) -> float:
         return float(self.timeout) if isinstance(self.timeout, int | float) else 60.0
 
+    def _left_s(self) -> float:
+        return max(self._limit_s() - self._connected_in_s, _LEAST_TIMEOUT_S)
+
     def _new_conn(self) -> socket.socket:
         began = time.monotonic()
         try:
-            addresses = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+            addresses = self._addresses.find(self._limit_s())
+        except TimeoutError as e:
+            raise ConnectTimeoutError(self, str(e)) from e
         except OSError as e:
             raise NameResolutionError(self.host, self, e) from e  # type: ignore[arg-type]
         failure: OSError = OSError("the name has no address")
-        for family, kind, protocol, _, address in addresses:
+        for number, (family, kind, protocol, _, address) in enumerate(addresses):
             sock = socket.socket(family, kind, protocol)
             try:
                 for option in SOCKET_OPTIONS:
                     sock.setsockopt(*option)
                 self.lifeline = self.lifelines.register(sock)
-                sock.settimeout(max(began + self._limit_s() - time.monotonic(), _LEAST_TIMEOUT_S))
+                left_s = began + self._limit_s() - time.monotonic()
+                # An equal share for each: an IPv6 address that leads nowhere leaves time for the others.
+                sock.settimeout(max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
                 sock.connect(address)
             except OSError as e:
                 sock.close()
@@ -141,6 +156,7 @@ class _Timed(HTTPConnection):
                 failure = e
             else:
                 self._connected_in_s = time.monotonic() - began
+                sock.settimeout(self._left_s())  # for the TLS handshake
                 return sock
         if isinstance(failure, TimeoutError):
             raise ConnectTimeoutError(self, "connecting took too long") from failure
@@ -149,7 +165,7 @@ class _Timed(HTTPConnection):
     def send(self, data: Any) -> None:  # noqa: ANN401 - http.client's own
         if self.sock is None:
             self.connect()
-        self.sock.settimeout(max(self._limit_s() - self._connected_in_s, _LEAST_TIMEOUT_S))
+        self.sock.settimeout(self._left_s())
         super().send(data)
 
     def _timed_response(self, sock: socket.socket, *, method: str | None = None) -> http.client.HTTPResponse:
@@ -198,8 +214,15 @@ class Transport:
             )
         self.prefix = url.path.rstrip("/")
         self._lifelines = Lifelines()
-        self._kwargs: dict[str, Any] = {"host": url.hostname, "port": port, "lifelines": self._lifelines}
         self._tls = url.scheme == "https"
+        port = port or (443 if self._tls else 80)
+        self._addresses = Addresses(url.hostname, port)
+        self._kwargs: dict[str, Any] = {
+            "host": url.hostname,
+            "port": port,
+            "lifelines": self._lifelines,
+            "addresses": self._addresses,
+        }
         if self._tls:
             self._kwargs["ssl_context"] = connection.ssl_context or ssl.create_default_context()
             if connection.tls_server_name:
@@ -214,5 +237,6 @@ class Transport:
 
     def close(self) -> None:
         """Unblock every reader, writer and connecting thread of this transport. May be called twice."""
+        self._addresses.close()
         self._lifelines.cut()
         self.pool.close()

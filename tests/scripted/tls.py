@@ -20,6 +20,9 @@ class Authority:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def client_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
+
 
 def _openssl(folder: Path, *arguments: str) -> None:
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=20)
