@@ -3,14 +3,17 @@
 Errors are one line, see `component.settings`. No I/O but for reading the file; `cli` imports it too.
 """
 
+import ipaddress
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from component import settings
 from component.settings import Section
+from component.text import one_line
 from kube import contract
 
 DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", description="a DNS label")]
@@ -20,14 +23,50 @@ Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
 LABEL_EXEMPT = "readygate.dev/exempt"
+HOST_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
 
 
+class Tls(Section, frozen=True):
+    """Files, looked at again while we run. client_ca: null = a client certificate is neither wanted nor looked at.
+
+    client_names: common names or DNS names of the clients that may ask a verb, empty = any that the CA has signed.
+    """
+
+    certificate: Text
+    key: Text
+    client_ca: Text | None = field(default=None, name="clientCA")
+    client_names: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.client_names and self.client_ca is None:
+            raise ValueError("clientNames: is a list, allowed: none without a clientCA that vouches for the names")
+
+
 class Listen(Section, frozen=True):
-    """Where kube-scheduler finds us. Loopback, as there is no authentication: it runs beside the scheduler."""
+    """Where kube-scheduler finds us. Loopback: it runs beside the scheduler, and without tls nobody shows who they are.
+
+    hosts: what else a client may call us in its Host header, beside this address, localhost and loopback addresses.
+    """
 
     address: Text = "127.0.0.1"
     port: Port = 9376
+    hosts: tuple[Text, ...] = ()
+    tls: Tls | None = None
+
+    def __post_init__(self) -> None:
+        for place, host in enumerate(self.hosts):
+            if not _is_host(host):
+                allowed = "a DNS name or an IP address, without a port"
+                raise ValueError(f'hosts[{place}]: is the text "{one_line(host, 64)}", allowed: {allowed}')
+
+
+def _is_host(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return bool(HOST_NAME.match(text))
+    return True
 
 
 class Kubernetes(Section, frozen=True):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from component.settings import SettingsError
-from extender.settings import Settings, load, parse
+from extender.settings import Settings, Tls, load, parse
 
 
 def test_an_empty_file_gives_the_defaults():
@@ -13,7 +13,11 @@ def test_an_empty_file_gives_the_defaults():
 
 def test_every_key_by_its_name():
     settings = parse("""
-listen: {address: "::1", port: 0}
+listen:
+  address: "::1"
+  port: 0
+  hosts: [extender.example.com, "2001:db8::1"]
+  tls: {certificate: /c, key: /k, clientCA: /ca, clientNames: ["system:kube-scheduler"]}
 kubernetes: {kubeconfig: /k, server: "http://127.0.0.1:1"}
 gates:
 - name: gpu
@@ -26,6 +30,8 @@ kick: {enabled: false, repeatAfterSeconds: 0}
 log: {level: debug}
 """)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
+    assert settings.listen.hosts == ("extender.example.com", "2001:db8::1")
+    assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
     assert (settings.gate.name, settings.gate.heartbeat.limit_s) == ("gpu", math.inf)
     assert (settings.gate.health_pods.daemon_set, settings.gate.exempt.label) == (None, None)
     assert (settings.gate.exempt.namespaces, settings.gate.missing_grace_seconds) == ((), 1.5)
@@ -38,6 +44,13 @@ log: {level: debug}
         ("gates: [{exempt: {label: x, labels: y}}]", "gates[0].exempt.labels: unknown key, allowed: daemonSetPods,"),
         ("listen: {port: abc}", 'listen.port: is the text "abc", allowed: a port, 0 to 65535'),
         ("listen: {port: 70000}", "listen.port: is 70000, allowed: a port, 0 to 65535"),
+        ("listen: {hosts: [a, 'b:1']}", 'listen.hosts[1]: is the text "b:1", allowed: a DNS name or an IP address,'),
+        ("listen: {hosts: [A.example]}", 'listen.hosts[0]: is the text "A.example", allowed: a DNS name or'),
+        ("listen: {tls: {certificate: /c}}", "listen.tls.key: missing, allowed: text that is not empty"),
+        (
+            "listen: {tls: {certificate: /c, key: /k, clientNames: [a]}}",
+            "listen.tls.clientNames: is a list, allowed: none without a clientCA that vouches for the names",
+        ),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),
         ("[]", "is an empty list, allowed: a mapping with the keys listen,"),
