@@ -2,8 +2,10 @@
 
 import ssl
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,18 @@ def _openssl(folder: Path, *arguments: str) -> None:
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=20)
 
 
-def make_authority(folder: Path, *, address: str = "IP:127.0.0.1") -> Authority:
+def make_authority(
+    folder: Path, *, address: str = "IP:127.0.0.1", clients: Mapping[str, str] = MappingProxyType({})
+) -> Authority:
+    """clients: more of them, common name by the name of the files. Beside them: `expired`, and `locked.key`."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     own = ("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
     _openssl(folder, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", *own)
-    for name in ("server", "client"):
-        _openssl(folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        (folder / "extensions").write_text(f"subjectAltName={address}\n")
+    (folder / "extensions").write_text(f"subjectAltName={address},DNS:client.example\n")
+    for name, common_name in {"server": "server", "client": "client", "expired": "expired", **clients}.items():
+        _openssl(folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={common_name}")
         signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "extensions")
-        _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.crt", *signed)
+        days = ("-days", "-1" if name == "expired" else "2")
+        _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.crt", *signed, *days)
+    _openssl(folder, "ec", "-in", "server.key", "-out", "locked.key", "-aes128", "-passout", "pass:x")
     return Authority(folder)

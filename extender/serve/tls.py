@@ -1,0 +1,182 @@
+"""TLS of the verbs' listener, for an event loop: bytes in, bytes out, no socket; and the files that it is made of.
+
+A client certificate is asked for but not insisted on in the handshake: the kubelet's probes have none. Who came without
+one may ask how we are and no verb; one that our CA has not signed, or that has expired, ends the handshake.
+
+The files are looked at by a thread of their own, by content: what rotates them may replace them in any way and order. A
+set that does not fit together, such as a new certificate beside the old key, leaves the one before in force.
+"""
+
+import contextlib
+import logging
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from component.loop import Loop
+from component.text import one_line
+from extender.settings import Tls
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 10.0
+READ_BYTES = 65536
+
+
+class StreamError(Exception):
+    """What came off the wire ends the connection. The text is the cause, in a few words."""
+
+
+class CertificateError(Exception):
+    """The files cannot be used. The text is one line: key, cause and remedy."""
+
+
+class TlsStream:
+    """One connection. ready: the handshake is done. may_ask: the client is one that may ask a verb."""
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        may_ask: Callable[[Mapping[str, Any] | None], bool],
+        refused: Callable[[str], None],
+    ) -> None:
+        """may_ask: is given the verified certificate, or None. refused: is told why a handshake failed."""
+        self.ready = False
+        self.may_ask = False
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._may_ask, self._refused = may_ask, refused
+
+    def receive(self, data: bytes | memoryview) -> bytes:
+        """What of the bytes off the wire is for us. Raises StreamError; an alert may be pending() then."""
+        self._incoming.write(data)
+        pieces: list[bytes] = []
+        try:
+            if not self.ready:
+                self._tls.do_handshake()
+                self.ready = True
+                self.may_ask = self._may_ask(self._tls.getpeercert())
+            while piece := self._tls.read(READ_BYTES):
+                pieces.append(piece)
+        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            pass  # no whole record more; or the client has said that it is done, and will close
+        except ssl.SSLError as e:
+            cause = one_line(e.reason or str(e), 100).lower().replace("_", " ")
+            if not self.ready:
+                self._refused(cause)
+            raise StreamError(cause) from e
+        return b"".join(pieces)
+
+    def send(self, plain: bytes) -> bytes:
+        """What to write to the wire for it."""
+        left = memoryview(plain)
+        while left:
+            left = left[self._tls.write(left) :]  # a record at a time
+        return self._outgoing.read()
+
+    def pending(self) -> bytes:
+        """What TLS itself has to say: its part of the handshake, an alert."""
+        return self._outgoing.read()
+
+    def ended(self) -> bytes:
+        """The word that nothing more will come, for the wire."""
+        with contextlib.suppress(ssl.SSLError):  # the client has not said so yet, or there never was a handshake
+            self._tls.unwrap()
+        return self._outgoing.read()
+
+
+class Certificates:
+    """The newest usable set of files, as a service. stream() makes the end of a new connection of it."""
+
+    name = "certificates"
+
+    def __init__(self, settings: Tls) -> None:
+        """Raises CertificateError."""
+        self._settings = settings
+        self._names = frozenset(settings.client_names)
+        self._seen = self._read()
+        self._context = self._made_of(self._seen)
+        self._refusals, self._last_cause = 0, ""
+        self._loop = Loop("certificates", self._look, stuck_after_s=60.0, first_pause_s=LOOK_EVERY_S)
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+
+    def stream(self) -> TlsStream:
+        return TlsStream(self._context, self._may_ask, self._refuse)
+
+    def look(self) -> None:
+        """Take the files if they have changed and can be used; say it once if they cannot."""
+        try:
+            found = self._read()
+            if found == self._seen:
+                return
+            self._seen = found
+            self._context = self._made_of(found)
+        except CertificateError as e:
+            log.error("keeping the TLS certificates of before", extra={"error": str(e)})
+        else:
+            log.info("TLS certificates loaded anew")
+
+    def _look(self) -> float:
+        self.look()
+        refusals, self._refusals = self._refusals, 0
+        if refusals:
+            log.warning("TLS handshakes refused", extra={"number": refusals, "last_cause": self._last_cause})
+        return LOOK_EVERY_S
+
+    def _refuse(self, cause: str) -> None:
+        """Told by the thread that serves, which does not log. A number may be lost to a look, and need not be exact."""
+        self._refusals += 1
+        self._last_cause = cause
+
+    def _may_ask(self, certificate: Mapping[str, Any] | None) -> bool:
+        if self._settings.client_ca is None:
+            return True
+        return bool(certificate) and (not self._names or bool(self._names & names_of(certificate or {})))
+
+    def _read(self) -> dict[str, bytes]:
+        """Content by key. What cannot be read is a content too: it is said once, and again when it has changed."""
+        files = {"certificate": self._settings.certificate, "key": self._settings.key}
+        if self._settings.client_ca is not None:
+            files["clientCA"] = self._settings.client_ca
+        return {key: _content(path) for key, path in files.items()}
+
+    def _made_of(self, found: Mapping[str, bytes]) -> ssl.SSLContext:
+        """Raises CertificateError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # A resumed session would go on with a client certificate that the CA of today has not seen.
+        context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+        context.num_tickets = 0
+        context.set_alpn_protocols(["http/1.1"])
+        own, remedy = self._settings, "give a PEM file that this user may read"
+        try:
+            key = "certificate"
+            # A key with a passphrase would be asked for on the terminal.
+            context.load_cert_chain(own.certificate, own.key, password=lambda: "")
+            if own.client_ca is not None:
+                key = "clientCA"
+                context.verify_mode = ssl.CERT_OPTIONAL
+                context.load_verify_locations(own.client_ca)
+        except (OSError, ValueError) as e:
+            cause = getattr(e, "reason", None) or getattr(e, "strerror", None) or str(e)
+            where = f"{own.certificate} with key {own.key}" if key == "certificate" else own.client_ca
+            raise CertificateError(
+                f"listen.tls.{key}: cannot use {where}: {one_line(str(cause), 100)}; {remedy}"
+            ) from e
+        if self._read() != found:
+            raise CertificateError("listen.tls: the files changed while they were read; they are looked at again")
+        return context
+
+
+def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
+    """Common names and DNS names of a certificate in the form of ssl.getpeercert()."""
+    common = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
+    return frozenset(common | {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"})
+
+
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as e:
+        return f"unreadable: {e.strerror}".encode()
