@@ -44,11 +44,12 @@ def _run(config: Path, *, check_only: bool) -> int:
     logs.set_up(loaded.log.level)
 
     # Late: Flask and gunicorn take a third of a second, and a bad file is reported at once.
+    from extender.foreground import StartError
     from extender.process import server
 
     try:
         return server.serve(loaded, functools.partial(settings.load, config))
-    except server.StartError as e:
+    except StartError as e:
         return complain(PROGRAM, e, EXIT_USAGE if e.usage else EXIT_FAILED)
 
 

@@ -1,4 +1,4 @@
-"""What is behind the routes, put together: caches, index, decider, kick. The bundle in app.extensions["readygate"].
+"""What is behind the verbs, put together: caches, index, decider, kick, and the feed to those who show it.
 
 Built before anything runs; start() belongs into the process that answers (threads do not survive a fork).
 """
@@ -7,12 +7,10 @@ import gc
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
-
-from flask import current_app
 
 from component import lifecycle
 from component.lifecycle import Service
@@ -20,14 +18,14 @@ from extender.cluster import observed
 from extender.cluster.index import Index
 from extender.counts import Counts
 from extender.decider import Decider
-from extender.metrics import CacheReading, Metrics, Reading
+from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
 from extender.policy import exempt
 from extender.policy.decide import Decision, Gate
-from extender.policy.reasons import OPEN, REASONS
 from extender.policy.snapshot import Board
 from extender.settings import Settings
 from extender.source import Sync
+from extender.status import CacheStatus, Status
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client
@@ -60,6 +58,8 @@ class _Store:
 class Services:
     """A Source: board (what is decided), exemptions, counts. caches by name: pods, nodes, leases if heartbeats count.
 
+    What is said of it (status, beats, why_not, ...) is what the feed publishes, and makes it a View as well.
+
     start() begins all threads, stop() ends them within two seconds and may be called twice, also without start().
     """
 
@@ -69,16 +69,11 @@ class Services:
         """client: None leaves out everything that speaks with the API server (tests fill the index and caches)."""
         gate = settings.gate
         self.settings = settings
+        self.gate = gate.name
         self.monotonic = monotonic
         self.stopping = False
         self.counts = Counts()
-        self.exemptions = exempt.Rules(
-            health_namespace=gate.health_pods.namespace,
-            health_daemon_set=gate.health_pods.daemon_set,
-            daemon_set_pods=gate.exempt.daemon_set_pods,
-            namespaces=frozenset(gate.exempt.namespaces),
-            label=gate.exempt.label or "",
-        )
+        self.exemptions = exempt.rules_of(gate)
         self.caches: dict[str, Cache] = {}
         self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
@@ -99,10 +94,12 @@ class Services:
             monotonic=monotonic,
         )
         self._leases: Reflector[observed.Lease] | None = None
-        self._required: tuple[Cache, ...] = ()
+        self._required: tuple[str, ...] = ()
         if client is not None:
             self._watch(client)
-        self.metrics = Metrics(self._reading)
+        self.feed: Publisher | None = None
+        if settings.feed.socket is not None:
+            self.feed = Publisher(Path(settings.feed.socket), self, monotonic=monotonic)
 
     def start(self) -> None:
         # What was loaded until here stays for ever: keep the collector from walking it again and again.
@@ -137,14 +134,40 @@ class Services:
             return Sync.NOT_SYNCED
         limit_s = self.settings.gate.stale_limit_seconds
         monotonic = self.monotonic()
-        for cache in self._required:
-            if cache.age_s(monotonic) > limit_s:
+        for name in self._required:
+            if self.caches[name].age_s(monotonic) > limit_s:
                 return Sync.STALE
         return Sync.OK
 
     def decisions(self) -> Mapping[str, Decision]:
         """The newest, by node."""
-        return self.board.snapshot.gates.get(self.settings.gate.name, {})
+        return self.board.snapshot.gates.get(self.gate, {})
+
+    connected = True
+
+    def why_not(self) -> str:
+        return "stopping" if self.stopping else self.sync().value
+
+    def status(self) -> Status:
+        monotonic = self.monotonic()
+        return Status(
+            at_monotonic=monotonic,
+            sync=self.sync().name,
+            stopping=self.stopping,
+            stuck=self.unhealthy(),
+            caches={
+                name: CacheStatus(cache.synced, cache.age_s(monotonic), dict(cache.counters))
+                for name, cache in self.caches.items()
+            },
+            required=list(self._required),
+            counts=self.counts,
+            kicks={} if self.kicker is None else dict(self.kicker.counters),
+        )
+
+    def beats(self) -> Mapping[str, float]:
+        """By node: when its kubelet was last known to live, monotonic seconds."""
+        monotonic = self.monotonic()
+        return {name: monotonic - age_s for name, age_s in self.index.heartbeat_ages_s().items()}
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason."""
@@ -153,7 +176,7 @@ class Services:
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
         """Take these caches; a verdict is refused when one of the required is stale."""
         self.caches = caches
-        self._required = tuple(caches[name] for name in required)
+        self._required = tuple(required)
 
     def _watch(self, client: Client) -> None:
         gate, index = self.settings.gate, self.index
@@ -185,7 +208,8 @@ class Services:
 
     def _threads(self) -> list[Service]:
         """All that have one, in the order of their start."""
-        return [*self.caches.values(), *([] if self.kicker is None else [self.kicker]), self.decider]
+        optional = [service for service in (self.kicker, self.feed) if service is not None]
+        return [*self.caches.values(), *optional, self.decider]
 
     def _kick(self, node: str) -> None:
         if self.kicker is not None:
@@ -194,20 +218,7 @@ class Services:
     def _lease_contact(self) -> float | None:
         return None if self._leases is None else self._leases.last_contact
 
-    def _reading(self) -> Reading:
-        monotonic = self.monotonic()
-        tally = Counter(self.board.snapshot.reasons.values())
-        nodes = {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}}
-        caches = {name: CacheReading(c.synced, c.age_s(monotonic), c.counters) for name, c in self.caches.items()}
-        return Reading(self.counts, caches, nodes, {} if self.kicker is None else self.kicker.counters)
-
 
 def build(settings: Settings, connection: Connection) -> Services:
     """The services for a connection to the API server; nothing is started or sent."""
     return Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
-
-
-def services() -> Services:
-    """The bundle that create_app put into the application which answers now."""
-    bundle: Services = current_app.extensions["readygate"]
-    return bundle

@@ -20,6 +20,7 @@ DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z",
 DnsName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", description="a DNS name")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
 Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")]
+SocketPath = Annotated[str, Meta(pattern=r"^/[!-~]{1,97}\Z", description="an absolute path, 98 characters at most")]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
 LABEL_EXEMPT = "readygate.dev/exempt"
@@ -55,10 +56,14 @@ class Listen(Section, frozen=True):
     tls: Tls | None = None
 
     def __post_init__(self) -> None:
-        for place, host in enumerate(self.hosts):
-            if not _is_host(host):
-                allowed = "a DNS name or an IP address, without a port"
-                raise ValueError(f'hosts[{place}]: is the text "{one_line(host, 64)}", allowed: {allowed}')
+        _refuse_what_is_no_host(self.hosts)
+
+
+def _refuse_what_is_no_host(hosts: tuple[str, ...]) -> None:
+    for place, host in enumerate(hosts):
+        if not _is_host(host):
+            allowed = "a DNS name or an IP address, without a port"
+            raise ValueError(f'hosts[{place}]: is the text "{one_line(host, 64)}", allowed: {allowed}')
 
 
 def _is_host(text: str) -> bool:
@@ -138,6 +143,26 @@ class Kick(Section, frozen=True):
     repeat_after_seconds: Seconds = 2
 
 
+class Feed(Section, frozen=True):
+    """socket: path of the unix socket over which the decisions go to the process of the people; null = there is none.
+
+    Its folder is made if it is not there; only this user may write to it.
+    """
+
+    socket: SocketPath | None = None
+
+
+class People(Section, frozen=True):
+    """Where people, probes and Prometheus find the pages: a process of its own, readygate-people."""
+
+    address: Text = "127.0.0.1"
+    port: Port = 9377
+    hosts: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        _refuse_what_is_no_host(self.hosts)
+
+
 class Log(Section, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -149,6 +174,8 @@ class Settings(Section, frozen=True):
     kubernetes: Kubernetes = Kubernetes()
     gates: tuple[Gate, ...] = (Gate(),)
     kick: Kick = Kick()
+    feed: Feed = Feed()
+    people: People = People()
     log: Log = Log()
 
     def __post_init__(self) -> None:

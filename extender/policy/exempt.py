@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from extender.settings import Gate
 from kube import contract
 from kube.objects import OwnerReference, daemon_set_of
 
@@ -36,6 +37,16 @@ class Rules:
     daemon_set_pods: bool = True
     namespaces: frozenset[str] = frozenset()
     label: str = ""
+
+
+def rules_of(gate: Gate) -> Rules:
+    return Rules(
+        health_namespace=gate.health_pods.namespace,
+        health_daemon_set=gate.health_pods.daemon_set,
+        daemon_set_pods=gate.exempt.daemon_set_pods,
+        namespaces=frozenset(gate.exempt.namespaces),
+        label=gate.exempt.label or "",
+    )
 
 
 def exemption_of(

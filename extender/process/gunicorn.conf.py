@@ -6,7 +6,8 @@ One process, because it holds the caches: two would be two views of the cluster 
 
 import os
 
-from extender.process.server import GunicornLog, log_address, start_services, stop_services
+from extender.foreground import GunicornLog, log_address
+from extender.process.server import start_services, stop_services
 from extender.process.worker import Worker
 
 worker_class = Worker  # gthread, see there

@@ -8,11 +8,9 @@ from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import Application
-from gunicorn.arbiter import Arbiter
-from gunicorn.glogging import Logger
 
-from component.command import EXIT_INTERRUPTED
 from component.settings import SettingsError
+from extender.foreground import Master, StartError, listen, run
 from extender.process.app import create_app
 from extender.services import Services, build
 from extender.settings import Settings
@@ -26,21 +24,6 @@ log = logging.getLogger(__name__)
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
 FIRST_SYNC_WAIT_S = 5.0
-
-
-class StartError(Exception):
-    """The server cannot start. One line with cause and remedy. usage: whether the configuration is at fault."""
-
-    def __init__(self, text: str, *, usage: bool) -> None:
-        super().__init__(text)
-        self.usage = usage
-
-
-def log_address(arbiter: Any) -> None:  # noqa: ANN401 - gunicorn's Arbiter
-    """Hook when_ready: connections are taken from now on, and answered when the worker is up."""
-    for listener in arbiter.LISTENERS:
-        address, port = listener.getsockname()[:2]
-        log.info("listening", extra={"address": address, "port": port})
 
 
 def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
@@ -58,15 +41,6 @@ def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
     application = getattr(worker, "wsgi", None)
     if isinstance(application, Flask):
         application.extensions["readygate"].stop()
-
-
-class GunicornLog(Logger):  # type: ignore[misc]
-    """gunicorn's own lines through our handler."""
-
-    def setup(self, cfg: Any) -> None:  # noqa: ANN401
-        super().setup(cfg)
-        self.error_log.handlers.clear()
-        self.error_log.propagate = True
 
 
 class Server(Application):  # type: ignore[misc]
@@ -117,43 +91,7 @@ def _usable_connection(settings: Settings) -> Connection:
     return connection
 
 
-def listen(address: str, port: int) -> socket.socket:
-    """A bound socket. Here and not in gunicorn, which tries a taken port for five seconds and says so ten times.
-
-    Raises StartError.
-    """
-    where = f"{address} port {port}"
-    try:
-        family, kind, protocol, _, full = socket.getaddrinfo(
-            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(full)
-    except (OSError, UnicodeError) as e:  # the latter for a name that is none, "a..b"
-        cause = getattr(e, "strerror", None) or str(e)
-        text = f"cannot listen on {where}: {cause}; change listen.address or listen.port"
-        raise StartError(text, usage=False) from e
-    return listener
-
-
-class _Arbiter(Arbiter):  # type: ignore[misc]
-    """Ctrl-C stops as cleanly as SIGTERM does, and tells the shell that it was Ctrl-C."""
-
-    interrupted = False
-
-    def handle_int(self) -> None:
-        self.interrupted = True
-        raise StopIteration
-
-
 def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     listener = listen(settings.listen.address, settings.listen.port)
-    arbiter = _Arbiter(Server(settings, load_settings, listener))
-    try:
-        arbiter.run()
-    except SystemExit as e:
-        code = e.code if isinstance(e.code, int) else 0
-        return EXIT_INTERRUPTED if arbiter.interrupted and code == 0 else code
-    return 0
+    return run(Master(Server(settings, load_settings, listener)))

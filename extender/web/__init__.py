@@ -1,11 +1,15 @@
-"""HTTP for people, probes and Prometheus.
+"""HTTP for people, probes and Prometheus: a Flask application around what is to be shown.
 
+    app      the application: routes, error handlers, whose Host headers are answered
     health   /livez: our threads run. /readyz: verdicts can be given. /metrics
     api      /api/v1/nodes: every verdict and what it was made of
-    report   the shape of that answer; pure; read by `cli` too
+    filter   POST /filter as the scheduler's own port answers it, for curl and for tests
+    metrics  what Prometheus is told
+    view     what all of these are made of
+    report   the shape of /api/v1/nodes; pure; read by `cli` too
 
-Guaranteed: a question here is answered in the thread that asks and never makes a filter request wait; /livez does not
-depend on the API server.
+Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a
+second at most.
 
-Imported by `process`; `report` by `cli`.
+Imported by `people`; `report` by `cli`.
 """

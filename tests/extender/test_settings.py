@@ -27,11 +27,15 @@ gates:
   missingGraceSeconds: 1.5
   staleLimitSeconds: 90
 kick: {enabled: false, repeatAfterSeconds: 0}
+feed: {socket: /run/readygate/feed/socket}
+people: {address: "::", port: 80, hosts: [pages.example.com]}
 log: {level: debug}
 """)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
     assert settings.listen.hosts == ("extender.example.com", "2001:db8::1")
     assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
+    assert (settings.feed.socket, settings.people.port) == ("/run/readygate/feed/socket", 80)
+    assert (settings.people.address, settings.people.hosts) == ("::", ("pages.example.com",))
     assert (settings.gate.name, settings.gate.heartbeat.limit_s) == ("gpu", math.inf)
     assert (settings.gate.health_pods.daemon_set, settings.gate.exempt.label) == (None, None)
     assert (settings.gate.exempt.namespaces, settings.gate.missing_grace_seconds) == ((), 1.5)
@@ -40,7 +44,7 @@ log: {level: debug}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gates, kick, log"),
+        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gates, kick, feed, people, log"),
         ("gates: [{exempt: {label: x, labels: y}}]", "gates[0].exempt.labels: unknown key, allowed: daemonSetPods,"),
         ("listen: {port: abc}", 'listen.port: is the text "abc", allowed: a port, 0 to 65535'),
         ("listen: {port: 70000}", "listen.port: is 70000, allowed: a port, 0 to 65535"),
@@ -51,6 +55,8 @@ log: {level: debug}
             "listen: {tls: {certificate: /c, key: /k, clientNames: [a]}}",
             "listen.tls.clientNames: is a list, allowed: none without a clientCA that vouches for the names",
         ),
+        ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path, 98 characters'),
+        ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),
         ("[]", "is an empty list, allowed: a mapping with the keys listen,"),
@@ -72,7 +78,7 @@ log: {level: debug}
         ("gates: [{staleLimitSeconds: 60}]", "gates[0].staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
         ("gates: [{missingGraceSeconds: -1}]", "gates[0].missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
         ("gates: [{}]\ngates: [{}]", "line 2, column 1: the key gates is given twice, allowed: once"),
-        ("gate: {}", "gate: unknown key, allowed: listen, kubernetes, gates, kick, log"),
+        ("gate: {}", "gate: unknown key, allowed: listen, kubernetes, gates, kick, feed, people, log"),
         ("gates: {}", "gates: is an empty mapping, allowed: a list, each a mapping with the keys name, healthPods,"),
         ("gates: []", "gates: has 0 entries, allowed: one at present"),
         ("gates: [{name: a}, {name: b}]", "gates: has 2 entries, allowed: one at present"),

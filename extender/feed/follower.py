@@ -1,0 +1,95 @@
+"""What is still to be told to one who follows, a frame at a time: the next one is made when the last one has left.
+
+So one who reads slowly gets fewer, larger steps, and nothing queues up for it.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Protocol
+
+from extender.feed import wire
+from extender.policy.decide import Decision
+from extender.policy.snapshot import Board
+from extender.status import Status
+
+STATUS_EVERY_S = 1.0
+BEATS_EVERY_S = 5.0  # kubelets renew every ten
+LOOK_EVERY_S = 0.2  # at the decisions: what changes meanwhile goes together
+NOTHING: Iterator[wire.Frame | None] = iter(())
+
+
+class Published(Protocol):
+    """What is told: gate is the name of the one whose decisions are."""
+
+    gate: str
+
+    @property
+    def board(self) -> Board: ...
+    def status(self) -> Status: ...
+    def beats(self) -> Mapping[str, float]: ...
+
+
+class Follower:
+    """One connection, non-blocking. left_at: monotonic, when a byte last left, or all had; it is cut by its age."""
+
+    def __init__(self, connection: socket.socket, published: Published, *, monotonic: float) -> None:
+        self.connection = connection
+        self.left_at = monotonic
+        self._published = published
+        self._told: Mapping[str, Decision] = {}  # of these decisions all has been told
+        self._telling: Mapping[str, Decision] = {}
+        self._complete = False  # whether a first snapshot was told
+        hello = wire.Hello(wire.PROTOCOL, os.getpid())
+        self._frames: Iterator[wire.Frame | None] = iter([hello, wire.Said(published.status())])
+        self._out = memoryview(b"")
+        self._look_at = monotonic
+        self._status_at = monotonic + STATUS_EVERY_S
+        self._beats_at = monotonic
+
+    @property
+    def blocked(self) -> bool:
+        """Whether bytes wait that it would not take."""
+        return bool(self._out)
+
+    def step(self, monotonic: float) -> bool:
+        """Sends one frame at most; whether there may be more at once. Raises OSError when it is gone."""
+        if not self._out:
+            self.left_at = monotonic
+            try:
+                frame = next(self._frames)
+            except StopIteration:
+                self._frames = self._next_frames(monotonic)
+                return self._frames is not NOTHING
+            if frame is None:
+                return True
+            if isinstance(frame, wire.Complete):
+                self._told = self._telling
+                self._complete = True
+            self._out = memoryview(wire.write(frame))
+        try:
+            sent = self.connection.send(self._out)
+        except BlockingIOError:
+            return False
+        self._out = self._out[sent:]
+        self.left_at = monotonic
+        return not self._out
+
+    def _next_frames(self, monotonic: float) -> Iterator[wire.Frame | None]:
+        if monotonic >= self._status_at:
+            self._status_at = monotonic + STATUS_EVERY_S
+            return iter([wire.Said(self._published.status())])
+        if monotonic < self._look_at:
+            return NOTHING
+        self._look_at = monotonic + LOOK_EVERY_S
+        decisions = self._published.board.snapshot.gates.get(self._published.gate, {})
+        if self._published.board.filled and (decisions is not self._told or not self._complete):
+            self._telling = decisions
+            frames = wire.changes(self._told, decisions)
+            # Whoever follows learns at once that there are verdicts, not within a second.
+            return frames if self._complete else chain(frames, [wire.Said(self._published.status())])
+        if self._complete and monotonic >= self._beats_at:
+            self._beats_at = monotonic + BEATS_EVERY_S
+            return wire.beats(self._published.beats())
+        return NOTHING

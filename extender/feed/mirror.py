@@ -1,0 +1,189 @@
+"""The people's end of the feed: a Source whose board and status follow those of another process.
+
+While the feed is away the last ones stay, and why_not() says so; they end as those of the other process do, when
+nothing was heard from the API server for longer than the limit.
+"""
+
+import contextlib
+import logging
+import random as random_module
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from component.backoff import Backoff
+from component.loop import Loop
+from extender.counts import Counts
+from extender.feed import wire
+from extender.feed.place import peer, trusted
+from extender.feed.wire import FeedError
+from extender.policy.decide import Decision
+from extender.policy.exempt import Rules
+from extender.policy.snapshot import Board
+from extender.source import Sync
+from extender.status import Status
+
+log = logging.getLogger(__name__)
+
+SILENT_AFTER_S = 5.0  # the other end says something each second
+RECEIVE_BYTES = 256 * 1024
+STUCK_AFTER_S = 30.0
+AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
+
+
+class Mirror:
+    """A View and a Service with one thread, which calls turn().
+
+    gate: name of the gate that is followed. stale_limit_s: as of the other process. counts: of what is answered here.
+    """
+
+    name = "mirror"
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        gate: str,
+        exemptions: Rules,
+        stale_limit_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        self.gate = gate
+        self.exemptions = exemptions
+        self.counts = Counts()
+        self.board = Board(lambda _: None)  # a refusal here makes no kick: the other process gives those
+        self.monotonic = monotonic
+        self._random = random
+        self._path = path
+        self._stale_limit_s = stale_limit_s
+        self._connection: socket.socket | None = None
+        self._reader = wire.Reader()
+        self._next: dict[str, Decision] = {}  # the decisions that Complete makes the next snapshot of
+        self._status: Status | None = None
+        self._beats: dict[str, float] = {}
+        self._fault: str | None = "not connected yet"  # None while connected
+        self._again = AGAIN
+        self._loop = Loop(
+            "mirror",
+            self.turn,
+            stuck_after_s=STUCK_AFTER_S,
+            unblock=self._unblock,
+            at_end=self._disconnect,
+            monotonic=monotonic,
+        )
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+
+    # ---- what people are shown
+
+    @property
+    def connected(self) -> bool:
+        """Whether the other process is heard."""
+        return self._fault is None
+
+    def status(self) -> Status | None:
+        return self._status
+
+    def beats(self) -> Mapping[str, float]:
+        return self._beats
+
+    def sync(self) -> Sync:
+        status = self._status
+        if status is None or not self.board.filled or status.sync == Sync.NOT_SYNCED.name:
+            return Sync.NOT_SYNCED
+        stale = status.sync != Sync.OK.name or status.stale(self.monotonic(), self._stale_limit_s)
+        return Sync.STALE if stale else Sync.OK
+
+    def why_not(self) -> str:
+        if self._fault is not None:
+            return f"readygate: what answers kube-scheduler is not heard over {self._path}: {self._fault}"
+        if self._status is not None and self._status.stopping:
+            return "stopping"
+        return self.sync().value
+
+    def unhealthy(self) -> list[str]:
+        return [] if self.healthy(self.monotonic()) else [self.name]
+
+    # ---- the thread
+
+    def turn(self) -> float:
+        """Connects, or takes what has come; seconds until the next turn."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            data = self._connection.recv(RECEIVE_BYTES)
+            if not data:
+                raise FeedError("it has ended")
+            for frame in self._reader.feed(data):
+                self._take(frame)
+        except (OSError, FeedError) as e:
+            self._failed(e)
+            pause_s, self._again = self._again.next(self._random)
+            return pause_s
+        return 0.0
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(SILENT_AFTER_S)
+            connection.connect(str(self._path))
+            _, uid = peer(connection)
+            if not trusted(uid):
+                raise FeedError(f"another user, {uid}, has taken the path")
+        except (OSError, FeedError):
+            connection.close()
+            raise
+        self._reader, self._next = wire.Reader(), {}
+        return connection
+
+    def _take(self, frame: wire.Frame) -> None:
+        match frame:
+            case wire.Hello(protocol=protocol, pid=pid):
+                if protocol != wire.PROTOCOL:
+                    raise FeedError("it is of another release: update both to the same one")
+                log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
+            case wire.Said(status=status):
+                self._status = status
+                self._fault, self._again = None, self._again.reset()
+            case wire.Changes(rows=rows, gone=gone):
+                for row in rows:
+                    reason = sys.intern(row.reason)
+                    self._next[row.node] = Decision(reason, row.pod, row.evidence, row.since_monotonic)
+                for name in gone:
+                    self._next.pop(name, None)
+            case wire.Complete():
+                self._swap()
+            case wire.Beats(beats=beats):
+                self._beats = {**self._beats, **beats}
+
+    def _swap(self) -> None:
+        """All of _next is the new snapshot; _next stays for the changes to come."""
+        before = self.board.snapshot.gates.get(self.gate, {})
+        decisions: dict[str, Decision | None] = {
+            name: decision for name, decision in self._next.items() if before.get(name) is not decision
+        }
+        gone = [name for name in before if name not in self._next]
+        decisions.update(dict.fromkeys(gone))
+        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
+        self._beats = {name: beat for name, beat in self._beats.items() if name in self._next}
+
+    def _failed(self, error: OSError | FeedError) -> None:
+        self._disconnect()
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fault = f"silent for {SILENT_AFTER_S:g} s" if isinstance(error, TimeoutError) else said
+        if fault != self._fault and not self._loop.stopping:
+            self._fault = fault
+            log.warning("the feed is away", extra={"path": str(self._path), "error": fault})
+
+    def _unblock(self) -> None:
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,28 @@
+"""How gunicorn serves the people. Read by extender.people.server, which adds the address and the log level."""
+# ruff: noqa: N999 - the name gunicorn gives its configuration files
+
+import os
+
+from extender.foreground import log_address
+from extender.people.server import PeopleLog, start_mirror, stop_mirror
+
+worker_class = "gthread"
+workers = 1  # it holds the mirror
+threads = 8
+worker_connections = 64
+keepalive = 5
+timeout = 30
+graceful_timeout = 1
+control_socket_disable = True
+# The worker's heartbeat file: on a disk, a stalled disk would have the worker killed.
+worker_tmp_dir = next((folder for folder in ("/dev/shm", "/run") if os.access(folder, os.W_OK)), None)  # noqa: S108
+# No proxy stands before us: what a client says of its path, scheme or address is not believed.
+forwarded_allow_ips = ""
+forwarder_headers = ""
+accesslog = None
+logger_class = PeopleLog
+
+when_ready = log_address
+# Threads do not survive a fork: it starts in the worker.
+post_worker_init = start_mirror
+worker_exit = stop_mirror

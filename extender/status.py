@@ -1,0 +1,42 @@
+"""Pure: what the process that answers kube-scheduler says of itself; for probes, Prometheus and people."""
+
+import math
+
+import msgspec
+
+from extender.counts import Counts
+
+
+class CacheStatus(msgspec.Struct, frozen=True, gc=False):
+    """age_s: since the last word of the API server, infinite before the first. counters: watch events by kind."""
+
+    synced: bool
+    age_s: float
+    counters: dict[str, int]
+
+
+class Status(msgspec.Struct, frozen=True):
+    """At one moment, at_monotonic. Seconds of the monotonic clock mean the same in every process of a machine.
+
+    sync: name of a source.Sync. stopping: it answers no new calls. stuck: its threads that died or hang. caches: by
+    name; required: those without whose word no verdict is given. counts: of the verbs. kicks: by result.
+    """
+
+    at_monotonic: float
+    sync: str
+    stopping: bool
+    stuck: list[str]
+    caches: dict[str, CacheStatus]
+    required: list[str]
+    counts: Counts
+    kicks: dict[str, int]
+
+    def ages_s(self, monotonic: float) -> dict[str, float]:
+        """How old each cache is by now, if nothing has come since; infinite before its first word."""
+        later_s = max(0.0, monotonic - self.at_monotonic)
+        return {name: cache.age_s + later_s for name, cache in self.caches.items()}
+
+    def stale(self, monotonic: float, limit_s: float) -> bool:
+        """Whether a required cache is older than that, by what is known of it."""
+        ages_s = self.ages_s(monotonic)
+        return any(ages_s.get(name, math.inf) > limit_s for name in self.required)

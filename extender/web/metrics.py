@@ -1,0 +1,98 @@
+"""What Prometheus is told, made when it asks.
+
+No label holds a node, a pod or any text of a request: the number of series is fixed by the code.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from extender.counts import BUCKETS_S, Counts
+from extender.policy.reasons import OPEN, REASONS
+from extender.status import Status
+from extender.web.view import View
+
+
+class Metrics:
+    """registry: what is served; all of it is read from the view at each scrape."""
+
+    def __init__(self, view: View) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(_Scrape(view))
+
+
+def _verbs(counts: Counts) -> Iterable[Metric]:
+    requests = CounterMetricFamily("readygate_requests", "Requests by verb and result.", labels=["verb", "result"])
+    for result, number in counts.results.items():
+        requests.add_metric(["filter", result], number)
+    refused = CounterMetricFamily(
+        "readygate_refused_nodes", "Nodes filtered out, counted once per request and node.", labels=["reason"]
+    )
+    for reason, number in counts.refused.copy().items():
+        refused.add_metric([reason], number)
+    seconds = HistogramMetricFamily(
+        "readygate_request_duration_seconds",
+        "Time from the complete body to the complete answer.",
+        labels=["verb"],
+    )
+    limits = [*(str(limit_s) for limit_s in BUCKETS_S), "+Inf"]
+    buckets = list(zip(limits, map(float, accumulate(counts.durations)), strict=True))
+    seconds.add_metric(["filter"], buckets, counts.duration_s)
+    return [requests, refused, seconds]
+
+
+def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
+    synced = GaugeMetricFamily("readygate_cache_synced", "1 once the cache was filled.", labels=["cache"])
+    age = GaugeMetricFamily(
+        "readygate_cache_age_seconds",
+        "Since the last word of the API server; bookmarks come once a minute.",
+        labels=["cache"],
+    )
+    events = CounterMetricFamily("readygate_cache_events", "Watch events by cache and kind.", labels=["cache", "event"])
+    ages_s = status.ages_s(monotonic)
+    for name, cache in status.caches.items():
+        synced.add_metric([name], float(cache.synced))
+        age.add_metric([name], ages_s[name])
+        for event, count in cache.counters.items():
+            events.add_metric([name, event], count)
+    return [synced, age, events]
+
+
+def _by_label(family: GaugeMetricFamily | CounterMetricFamily, numbers: Mapping[str, float]) -> Metric:
+    for word, number in numbers.items():
+        family.add_metric([word], number)
+    return family
+
+
+class _Scrape(Collector):
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        view = self._view
+        yield GaugeMetricFamily(
+            "readygate_feed_connected",
+            "1 while the process that answers kube-scheduler is heard; if not, the other series are its last ones.",
+            value=float(view.connected),
+        )
+        tally = Counter(view.board.snapshot.reasons.values())
+        yield _by_label(
+            GaugeMetricFamily("readygate_nodes", "Nodes by verdict: open, or why closed.", labels=["verdict"]),
+            {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}},
+        )
+        shown = "Requests for a verb that people's own port answered, by result."
+        yield _by_label(CounterMetricFamily("readygate_people_requests", shown, labels=["result"]), view.counts.results)
+        status = view.status()
+        if status is None:
+            return
+        yield from _verbs(status.counts)
+        yield from _caches(status, view.monotonic())
+        kicks = CounterMetricFamily("readygate_kicks", "Node writes after a release, by result.", labels=["result"])
+        yield _by_label(kicks, status.kicks)

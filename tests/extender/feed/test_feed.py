@@ -1,0 +1,238 @@
+"""Both ends of the feed over a real socket: what one publishes is what the other shows."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from extender.counts import RequestResult
+from extender.feed import wire
+from extender.feed.mirror import Mirror
+from extender.feed.publisher import FOLLOWERS_MAX, Publisher
+from extender.policy.decide import Decision
+from extender.policy.exempt import Rules
+from extender.policy.snapshot import Board
+from extender.source import Sync
+from tests.extender.feed.test_wire import status
+from tests.kit.waiting import wait_until
+
+OPEN, CLOSED = Decision("", since_monotonic=1.0), Decision("closed", "ns/pod", "evidence", 2.0)
+RULES = Rules("readygate-system", None)
+
+
+class Published:
+    """What an extender says of itself."""
+
+    gate = "health"
+
+    def __init__(self):
+        self.board = Board(lambda _: None)
+        self.said = status(at_monotonic=time.monotonic(), caches={}, required=[])
+        self.beating = {}
+
+    def decide(self, decisions):
+        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
+
+    def status(self):
+        return self.said
+
+    def beats(self):
+        return self.beating
+
+
+@pytest.fixture
+def published():
+    return Published()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "feed" / "socket"
+
+
+@pytest.fixture
+def publisher(published, path):
+    running = Publisher(path, published)
+    running.start()
+    wait_until(lambda: path.exists(), "the socket")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def mirror(path):
+    running = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0)
+    running.start()
+    yield running
+    running.stop()
+
+
+def decisions(mirror):
+    return mirror.board.snapshot.gates.get("health", {})
+
+
+def follows(mirror, published):
+    wait_until(lambda: set(decisions(mirror)) == set(published.board.snapshot.gates["health"]), "the snapshot")
+
+
+@pytest.mark.usefixtures("publisher")
+def test_the_mirror_shows_what_is_published(published, mirror):
+    published.decide({"n1": OPEN, "n2": CLOSED})
+    follows(mirror, published)
+    assert decisions(mirror)["n2"] == CLOSED
+    assert mirror.board.look_up(["n1", "n2", "n3"]).survivors == ["n1"]
+    published.decide({"n1": CLOSED, "n3": OPEN, "n2": None})
+    wait_until(lambda: set(decisions(mirror)) == {"n1", "n3"}, "the change")
+    assert mirror.board.snapshot.reasons == {"n1": "closed", "n3": ""}
+    assert (mirror.sync(), mirror.why_not(), mirror.connected) == (Sync.OK, "", True)
+
+
+@pytest.mark.usefixtures("publisher")
+def test_thousands_of_nodes_come_as_one_snapshot(published, mirror):
+    seen = set()
+    swap = mirror.board.swap
+    mirror.board.swap = lambda snapshot: (seen.add(len(snapshot.reasons)), swap(snapshot))[1]
+    published.decide({f"n{number}": OPEN for number in range(5000)})
+    follows(mirror, published)
+    assert seen == {5000}
+
+
+@pytest.mark.usefixtures("publisher")
+def test_counts_and_heartbeats_come_too(published, mirror):
+    published.beating = {"n1": 3.5}
+    published.decide({"n1": OPEN})
+    wait_until(lambda: mirror.beats() == {"n1": 3.5}, "the heartbeats")
+    published.said.counts.count(RequestResult.EXEMPT)
+    wait_until(lambda: mirror.status().counts.results["exempt"] == 1, "the counts")
+    assert mirror.status().stuck == ["kick"]
+
+
+@pytest.mark.usefixtures("publisher")
+def test_before_the_first_snapshot_there_are_no_verdicts(published, mirror):
+    published.said = status(sync="NOT_SYNCED")
+    wait_until(lambda: mirror.connected, "the connection")
+    assert (mirror.sync(), mirror.why_not()) == (Sync.NOT_SYNCED, Sync.NOT_SYNCED.value)
+
+
+def test_while_nobody_publishes_the_mirror_says_so_and_keeps_what_it_knows(published, publisher, mirror, path):
+    published.decide({"n1": OPEN})
+    follows(mirror, published)
+    publisher.stop()
+    wait_until(lambda: not mirror.connected, "the end")
+    assert str(path) in mirror.why_not()
+    assert (mirror.sync(), set(decisions(mirror)), mirror.unhealthy()) == (Sync.OK, {"n1"}, [])
+
+
+def test_it_follows_the_next_one_and_forgets_nodes_that_are_gone(published, publisher, mirror, path):
+    published.decide({"n1": OPEN, "n2": OPEN})
+    follows(mirror, published)
+    publisher.stop()
+    again = Published()
+    again.decide({"n2": CLOSED})
+    successor = Publisher(path, again)
+    successor.start()
+    began = time.monotonic()
+    wait_until(lambda: mirror.board.snapshot.reasons == {"n2": "closed"}, "the next snapshot")
+    assert time.monotonic() - began < 1.5
+    successor.stop()
+
+
+@pytest.mark.parametrize(
+    ("said", "later_s", "expected"),
+    [
+        pytest.param({"sync": "STALE"}, 0, Sync.STALE, id="the other process says so"),
+        pytest.param({"required": ["pods"]}, 118, Sync.OK, id="the API server was heard within the limit"),
+        pytest.param({"required": ["pods"]}, 119, Sync.STALE, id="and nobody has said anything since"),
+        pytest.param({"sync": "NOT_SYNCED"}, 0, Sync.NOT_SYNCED, id="it has just begun again"),
+    ],
+)
+def test_whether_verdicts_are_given(path, said, later_s, expected):
+    mirror = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0, monotonic=lambda: 7.0 + later_s)
+    mirror.board.swap(mirror.board.snapshot)
+    mirror._take(wire.Said(status(**said)))
+    assert mirror.sync() == expected
+
+
+def test_one_who_does_not_read_holds_nobody_and_is_cut(published, publisher, mirror, path, monkeypatch):
+    monkeypatch.setattr("extender.feed.publisher.STALLED_AFTER_S", 0.2)
+    published.decide({f"n{number}": Decision("closed", "p" * 200, "e" * 200) for number in range(5000)})
+    with socket.socket(socket.AF_UNIX) as stalled:
+        stalled.connect(str(path))
+        follows(mirror, published)
+        published.decide({"n1": OPEN})
+        wait_until(lambda: mirror.board.snapshot.reasons["n1"] == "", "the change")
+        wait_until(lambda: publisher.followers == 1, "the end of the one who does not read")
+
+
+def test_no_more_than_a_few_may_follow(publisher, path):
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(FOLLOWERS_MAX + 1)]
+    for client in clients:
+        client.settimeout(5)
+        client.connect(str(path))
+        wait_until(lambda: publisher.followers > 0)
+    last = clients[-1]
+    wait_until(lambda: publisher.followers == FOLLOWERS_MAX, "those who may")
+    assert last.recv(1) == b""
+    for client in clients:
+        client.close()
+    wait_until(lambda: publisher.followers == 0, "their ends")
+
+
+@pytest.mark.usefixtures("publisher")
+def test_another_user_is_refused(path, monkeypatch):
+    monkeypatch.setattr("extender.feed.publisher.trusted", lambda _: False)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(str(path))
+        assert client.recv(1) == b""
+
+
+@pytest.mark.usefixtures("publisher")
+def test_a_publisher_that_another_user_has_put_there_is_not_believed(path, monkeypatch):
+    monkeypatch.setattr("extender.feed.mirror.trusted", lambda _: False)
+    mirror = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0)
+    mirror.turn()
+    assert "another user" in mirror.why_not()
+
+
+def test_a_path_that_cannot_be_had_is_said_once_and_is_taken_when_it_can_be(published, path, caplog, monkeypatch):
+    monkeypatch.setattr("extender.feed.publisher.CLAIM_EVERY_S", 0.01)
+    path.parent.mkdir(mode=0o700)
+    path.write_text("in the way")
+    publisher = Publisher(path, published)
+    publisher.start()
+    wait_until(lambda: "the feed cannot be had" in caplog.text, "the line")
+    path.unlink()
+    wait_until(lambda: path.is_socket(), "the socket")
+    assert publisher.healthy(time.monotonic())
+    publisher.stop()
+    assert caplog.text.count("the feed cannot be had") == 1
+
+
+@pytest.mark.usefixtures("publisher")
+def test_a_path_that_somebody_removed_is_made_again(path, monkeypatch):
+    monkeypatch.setattr("extender.feed.publisher.LOOK_AT_PLACE_EVERY_S", 0.01)
+    with socket.socket(socket.AF_UNIX) as client:  # comes and goes, so that the next wait is a short one
+        client.connect(str(path))
+    path.unlink()
+    wait_until(lambda: path.exists(), "the socket")
+
+
+def test_both_ends_stop_at_once_and_may_be_stopped_twice(publisher, mirror):
+    wait_until(lambda: mirror.connected, "the connection")
+    began = time.monotonic()
+    for end in (publisher, mirror, publisher, mirror):
+        end.stop()
+    assert time.monotonic() - began < 1.0
+    assert not {"feed", "mirror"} & {thread.name for thread in threading.enumerate()}
+
+
+def test_with_nobody_connected_nothing_is_done(published, publisher, monkeypatch):
+    """The thread sleeps in one wait; what is decided meanwhile wakes nobody."""
+    turns = []
+    monkeypatch.setattr(publisher, "_step_all", lambda: turns.append(1))
+    for number in range(100):
+        published.decide({"n1": CLOSED if number % 2 else OPEN})
+    time.sleep(0.2)
+    assert turns == []

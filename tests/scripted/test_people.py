@@ -1,0 +1,160 @@
+"""The process of the people beside the real extender: what it shows, while that one lives, hangs, dies and returns."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from tests.contract.go_types import read_filter_result
+from tests.extender.builders import node_json, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import children
+from tests.kit.waiting import wait_until
+from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """(extender, people, API server): h1 is healthy, u1 is not."""
+    folder = tmp_path_factory.mktemp("people")
+    with FakeApiServer() as api:
+        api.put(node_json("h1", Ready="True"))
+        api.put(node_json("u1", Ready="True"))
+        api.put(pod_json("h1"))
+        api.put(pod_json("u1", Ready="False"))
+        config = {"feed": {"socket": str(folder / "feed" / "socket")}}
+        with (
+            ExtenderProcess(api, folder, config=config) as extender,
+            PeopleProcess(extender.settings, folder) as people,
+        ):
+            people.process.wait_ready(people.ready, timeout_s=20)
+            yield extender, people, api
+            assert "Traceback" not in people.process.text()
+
+
+def nodes(people):
+    page = json.loads(people.get("/api/v1/nodes")[1])
+    return page["notAnswering"], {node["node"]: node["open"] for node in page["nodes"]}
+
+
+def post(people, body, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", people.port, timeout=10)
+    try:
+        connection.request("POST", "/filter", body, {"Content-Type": "application/json"} | headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def question(*names):
+    return json.dumps({"Pod": ORDINARY_POD, "Nodes": None, "NodeNames": names}).encode()
+
+
+def test_what_the_extender_decides_is_shown(both):
+    _, people, api = both
+    assert nodes(people) == ("", {"h1": True, "u1": False})
+    api.put(pod_json("u1"))
+    wait_until(lambda: nodes(people)[1]["u1"], "the change")
+    api.put(pod_json("u1", Ready="False"))
+    wait_until(lambda: not nodes(people)[1]["u1"], "the change back")
+
+
+def test_the_verb_is_answered_as_kube_scheduler_is_answered(both):
+    extender, people, _ = both
+    status, body = post(people, question("h1", "u1", "x1"))
+    assert (status, read_filter_result(body)) == (200, extender.filter(["h1", "u1", "x1"]))
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        pytest.param({}, 200, id="the address"),
+        pytest.param({"Host": "localhost"}, 200, id="localhost"),
+        pytest.param({"Host": "evil.example"}, 421, id="a name of somebody else"),
+    ],
+)
+def test_whose_requests_are_answered(both, headers, expected):
+    assert post(both[1], question("h1"), **headers)[0] == expected
+
+
+def test_counts_of_the_verb_are_those_of_the_other_process(both):
+    extender, people, _ = both
+
+    def answered():
+        lines = people.get("/metrics")[1].splitlines()
+        return next(float(line.split()[-1]) for line in lines if 'requests_total{result="answered",verb' in line)
+
+    before = answered()
+    extender.filter(["h1"])
+    wait_until(lambda: answered() > before, "the count")
+    assert "readygate_feed_connected 1.0" in people.get("/metrics")[1]
+
+
+def test_a_client_that_sends_half_a_request_is_let_go(both):
+    """Eight of them have all threads for some seconds, and then no more."""
+    _, people, _ = both
+    clients = [socket.create_connection(("127.0.0.1", people.port)) for _ in range(8)]
+    for client in clients:
+        client.sendall(b"POST /filter HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    wait_until(lambda: people.get("/livez")[0] == 200, "an answer", timeout_s=20)
+    for client in clients:
+        client.close()
+
+
+def test_while_the_extender_hangs_people_are_told(both):
+    extender, people, _ = both
+    workers = children(extender.process.pid)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: "silent" in nodes(people)[0], "the word", timeout_s=15)
+        assert (people.get("/readyz")[0], people.get("/livez")[0], set(nodes(people)[1])) == (503, 200, {"h1", "u1"})
+    finally:
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+    wait_until(people.ready, "the feed", timeout_s=10)
+
+
+def test_a_worker_that_is_killed_is_followed_again(both):
+    extender, people, _ = both
+    (worker,) = children(extender.process.pid)
+    os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: nodes(people)[0] != "", "the word")
+    assert people.get("/livez")[0] == 200
+    extender.wait_ready(timeout_s=20)
+    began = time.monotonic()
+    wait_until(people.ready, "the feed", timeout_s=10)
+    assert time.monotonic() - began < 2.0
+
+
+def test_after_a_reload_the_new_worker_is_followed(both):
+    extender, people, _ = both
+    (before,) = children(extender.process.pid)
+    os.kill(extender.process.pid, signal.SIGHUP)
+    wait_until(lambda: before not in children(extender.process.pid), "the reload", timeout_s=30)
+    (after,) = children(extender.process.pid)
+    wait_until(lambda: f"peer_pid={after}" in people.process.text(), "the new one", timeout_s=10)
+    wait_until(people.ready, "the feed", timeout_s=10)
+
+
+def test_it_stops_at_once_and_cleanly_also_with_a_silent_connection(both, tmp_path):
+    extender, _, _ = both
+    with PeopleProcess(extender.settings, tmp_path) as people:
+        people.process.wait_ready(people.ready, timeout_s=20)
+        with socket.create_connection(("127.0.0.1", people.port)):
+            code, seconds = people.stop()
+    assert (code, seconds < 8.0) == (0, True)
+
+
+def test_without_an_extender_it_serves_and_says_so(tmp_path):
+    with PeopleProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path) as people:
+        wait_until(lambda: "not heard" in nodes(people)[0], "the word")
+        assert (people.get("/livez")[0], people.get("/readyz")[0]) == (200, 503)
+        assert b"not synced" in post(people, question("h1"))[1]
+        assert people.stop(signal.SIGINT)[0] == 130
