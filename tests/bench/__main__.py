@@ -7,7 +7,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import cold_start, filter_latency, layers, scheduler_rate, updates
+from tests.bench import (
+    cold_start,
+    filter_latency,
+    growth,
+    kick,
+    layers,
+    outage,
+    peak_memory,
+    people,
+    reload,
+    scheduler_rate,
+    stalled,
+    stop,
+    updates,
+)
 from tests.bench.arms import ROOT
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
@@ -20,6 +34,14 @@ SUITES: dict[str, Callable[..., list[Figure]]] = {
     "layers": layers.measure,
     "updates": updates.measure,
     "cold-start": cold_start.measure,
+    "growth": growth.measure,
+    "stalled": stalled.measure,
+    "people": people.measure,
+    "stop": stop.measure,
+    "reload": reload.measure,
+    "peak-memory": peak_memory.measure,
+    "kick": kick.measure,
+    "outage": outage.measure,
     "scheduler": scheduler_rate.measure,
 }
 BUSY_LOAD = 0.7

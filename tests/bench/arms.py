@@ -1,28 +1,24 @@
-"""What is measured: readygate's extender and its Go counterpart, started the same way, and the API stub both follow."""
+"""What is measured: readygate's extender and its Go counterparts, started the same way."""
 
 import hashlib
-import json
 import socket
-import ssl
 import subprocess
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 
-from kube import contract
 from tests.bench.processes import Measured, MeasurementError
-from tests.kit import kubeconfig
 from tests.kit.child import ProcessError
 from tests.kit.ports import free_port
-from tests.kit.programs import Program
+from tests.kit.programs import Program, fetch, python_environ
 from tests.testbed.shared import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).resolve().parent / "goextender"
 WORK = ROOT / "build" / "bench"
-PODS_PATH = f"/api/v1/namespaces/{contract.NAMESPACE}/pods"
+SYNC_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -43,11 +39,22 @@ class Api:
 
 @dataclass(frozen=True)
 class Arm:
-    """A running extender. url: of its filter."""
+    """A running extender. url: of its filter. decides: whether its answers are verdicts, worth comparing.
+
+    config, pages_url: its configuration file, and where readygate-people listens if it is started with that.
+    """
 
     name: str
     child: Measured
     url: str
+    decides: bool = True
+    config: Path | None = None
+    pages_url: str = ""
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return self.url.removeprefix("http://").removesuffix("/filter")
 
 
 def go_binary(progress: Callable[[str], None]) -> Path:
@@ -83,45 +90,32 @@ def accepts(host: str, port: int) -> bool:
         return probe.connect_ex((host, port)) == 0
 
 
-class Stub:
-    """The API server with pre-rendered answers: nodes, one health pod and one Lease each, over TLS."""
-
-    def __init__(self, binary: Path, *, nodes: int) -> None:
-        account = WORK / "serviceaccount"
-        account.mkdir(parents=True, exist_ok=True)
-        ca_file, token_file = account / "ca.crt", account / "token"
-        token_file.write_text("benchmark")
-        argv = [binary, "apistub", "-nodes", str(nodes), "-ca-file", ca_file]
-        self.child = Measured("apistub", argv, cwd=WORK)
-        self.child.start()
-        self._server = f"https://{self.child.listening_on()}"
-        cluster, user = {"certificate-authority": str(ca_file)}, {"tokenFile": str(token_file)}
-        file = kubeconfig.write(WORK / "apistub.kubeconfig", server=self._server, cluster=cluster, user=user)
-        self.api = Api(self._server, file, account, ca_file=ca_file, token_file=token_file)
-        self._context = ssl.create_default_context(cafile=str(ca_file))
-
-    def stream(self, *, pods_per_s: int = 0, leases_per_s: int = 0) -> None:
-        """From now on so many updates a second go to every watcher."""
-        self._call("POST", f"/bench/rate?pods={pods_per_s}&leases={leases_per_s}")
-
-    def sent(self) -> int:
-        """Updates streamed so far."""
-        return int(json.loads(self._call("GET", "/bench/events"))["sent"])
-
-    def _call(self, method: str, path: str) -> bytes:
-        request = urllib.request.Request(self._server + path, method=method)
-        with urllib.request.urlopen(request, timeout=10, context=self._context) as reply:
-            body: bytes = reply.read()
-        return body
-
-
 def start_go(
-    binary: Path, api: Api, *, lease_limit_s: int = 0, name: str = "go", exempt: Sequence[str] = ("kube-system",)
+    binary: Path,
+    api: Api,
+    *,
+    lease_limit_s: int = 0,
+    name: str = "go",
+    exempt: Sequence[str] = ("kube-system",),
+    environ: Mapping[str, str] | None = None,
 ) -> Arm:
     """The Go extender; not yet synced when this returns."""
     argv = [binary, "serve", "-server", api.server, "-lease-limit", f"{lease_limit_s}s", *_credentials(api)]
-    argv += ["-exempt-namespaces", ",".join(exempt)]
-    child = Measured(name, argv, cwd=WORK)
+    return _start_binary(name, [*argv, "-exempt-namespaces", ",".join(exempt)], environ)
+
+
+def start_go400(binary: Path, api: Api, *, lease_limit_s: int = 0) -> Arm:
+    """The same with four times the heap between two collections: Go as somebody tunes it for its p99."""
+    return start_go(binary, api, lease_limit_s=lease_limit_s, name="go400", environ={"GOGC": "400"})
+
+
+def start_null(binary: Path) -> Arm:
+    """net/http and encoding/json that send the names back: what no extender in Go can go below."""
+    return replace(_start_binary("null", [binary, "null"], None), decides=False)
+
+
+def _start_binary(name: str, argv: Sequence[str | Path], environ: Mapping[str, str] | None) -> Arm:
+    child = Measured(name, argv, cwd=WORK, environ=environ)
     child.start()
     try:
         return Arm(name, child, f"http://{child.listening_on()}/filter")
@@ -140,19 +134,36 @@ def _credentials(api: Api) -> list[str | Path]:
     return [word for flag, path in files.items() if path is not None for word in (flag, path)]
 
 
-def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate") -> Arm:
-    """readygate's extender as users run it: the kick is off, the other keys have their defaults."""
+def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate", kick: bool = False) -> Arm:
+    """readygate's extender as users run it, but for Leases and the kick; the other keys have their defaults."""
     in_pod = api.service_account is not None
+    people_port = free_port()
     settings = {
         "listen": {"address": "127.0.0.1", "port": free_port()},
+        "people": {"address": "127.0.0.1", "port": people_port},
+        "feed": {"socket": str(WORK / "feed" / f"{name}.sock")},
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
         "gates": [{"heartbeat": {"limitSeconds": lease_limit_s}}],
-        "kick": {"enabled": False},
+        "kick": {"enabled": kick},
     }
     words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
     program = Program(words, settings, WORK, name=name, environ=in_pod_environ(api), launch=Measured)
     program.start()
-    return Arm(name, program.process, f"{program.url}/filter")
+    pages_url = f"http://127.0.0.1:{people_port}"
+    return Arm(name, program.process, f"{program.url}/filter", config=program.config, pages_url=pages_url)
+
+
+def start_people(arm: Arm) -> Measured:
+    """The process that shows people what this extender decides, ready; its memory and time are its own."""
+    argv = [sys.executable, "-m", "extender.people", "--config", str(arm.config)]
+    child = Measured("people", argv, cwd=WORK, environ=python_environ())
+    child.start()
+    try:
+        child.wait_ready(lambda: fetch(f"{arm.pages_url}/readyz")[0] == HTTPStatus.OK, timeout_s=SYNC_LIMIT_S)
+    except ProcessError:
+        child.stop()
+        raise
+    return child
 
 
 def in_pod_environ(api: Api) -> dict[str, str]:
@@ -161,15 +172,11 @@ def in_pod_environ(api: Api) -> dict[str, str]:
     return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
 
-def wait_synced(arm: Arm, *, limit_s: float = 60.0) -> float:
-    """Seconds from the start of the process until its /readyz says 200."""
-    url = arm.url.removesuffix("/filter") + "/readyz"
+def ready(arm: Arm) -> bool:
+    """Whether its /readyz says 200."""
+    return fetch(arm.url.removesuffix("/filter") + "/readyz")[0] == HTTPStatus.OK
 
-    def ready() -> bool:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
-                return bool(reply.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
 
-    return arm.child.wait_ready(ready, timeout_s=limit_s, every_s=0.02)
+def wait_synced(arm: Arm, *, limit_s: float = SYNC_LIMIT_S) -> float:
+    """Seconds from the start of the process until it is ready."""
+    return arm.child.wait_ready(lambda: ready(arm), timeout_s=limit_s, every_s=0.02)

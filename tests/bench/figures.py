@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Figure:
-    """One row. unit: `us`, `ms`, `s`, `MiB`, `pods/s` or `ratio`; note: the other arm, spread, how it was taken."""
+    """One row. unit: `us`, `ms`, `s`, `MiB`, `pods/s`, `calls`, `patches` or `ratio`; note: other arms, spread, how."""
 
     name: str
     value: float
@@ -30,14 +30,30 @@ class Target:
         return f"{'>=' if self.at_least else '<='} {self.limit:g}"
 
 
+SIZES = (100, 420, 812, 5000)
 TARGETS = {
     "filter_812_p50_ms": Target(1.0),
     "filter_812_busy_p99_ms": Target(2.0),
     "filter_5000_p50_ratio_to_go": Target(0.7),
     "filter_5000_p99_ratio_to_go": Target(0.7),
+    **{f"filter_{names}_cpu_ratio_to_null": Target(0.55) for names in SIZES},
+    **{f"filter_{names}_p50_ratio_to_null": Target(0.6) for names in SIZES},
+    **{f"filter_{names}_p99_ratio_to_null": Target(0.9) for names in SIZES},
+    **{f"filter_{names}_p99_ratio_to_go400": Target(0.6) for names in SIZES},
+    "lease_update_cpu_us": Target(20.0),
     "cold_start_5000_s": Target(3.0),
     "cold_start_5000_rss_mib": Target(128.0),
-    "scheduler_1000_ratio_to_go": Target(0.9, at_least=True),
+    "stalled_200_filter_p99_ms": Target(50.0),
+    "stalled_200_failed": Target(0),
+    "people_4_filter_p99_ratio": Target(1.1),
+    "stop_silent_s": Target(1.0),
+    "reload_100_failed": Target(0),
+    "peak_8mib_names_mib": Target(160.0),
+    "peak_worst_body_mib": Target(160.0),
+    "kick_300_patches": Target(4),
+    "outage_116_fresh_s": Target(3.0),
+    "scheduler_1000_ratio_to_null": Target(1.0, at_least=True),
+    "scheduler_1000_ratio_to_go": Target(1.1, at_least=True),
 }
 
 

@@ -1,7 +1,7 @@
 """python -m tests.bench.in_process FOLDER CONFIG BODY: what one filter call costs inside the application, no server.
 
-FOLDER: the service account, as in `as_pod`. Prints one JSON object: microseconds (medians) of the whole WSGI call and
-of its parts each by itself, and the functions where a profiler saw the time go. One thread asks: nothing waits.
+FOLDER: the service account, as in `as_pod`. Prints one JSON object: microseconds (medians) of the whole answer and of
+its parts each by itself, and the functions where a profiler saw the time go. One thread asks: nothing waits.
 """
 
 import cProfile
@@ -12,47 +12,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from extender import settings
+from extender.counts import RequestResult
 from extender.policy.snapshot import UNKNOWN_NODE, sort_out
-from extender.process.app import create_app
 from extender.services import build
 from extender.verbs import wire
+from extender.verbs.dispatch import answer_filter
 from kube.auth import in_cluster
 from tests.bench.figures import median
 
 CALLS = 1500
 SHOWN = 40
-
-
-def environ_of(body: bytes) -> dict[str, Any]:
-    """What gunicorn hands over for kube-scheduler's request."""
-    return {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": "/filter",
-        "SCRIPT_NAME": "",
-        "QUERY_STRING": "",
-        "RAW_URI": "/filter",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "SERVER_NAME": "127.0.0.1",
-        "SERVER_PORT": "9376",
-        "REMOTE_ADDR": "127.0.0.1",
-        "REMOTE_PORT": "40000",
-        "HTTP_HOST": "127.0.0.1:9376",
-        "HTTP_USER_AGENT": "Go-http-client/1.1",
-        "HTTP_ACCEPT_ENCODING": "gzip",
-        "CONTENT_TYPE": "application/json",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": "http",
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-        "wsgi.input_terminated": True,
-    }
 
 
 def typical_us(do: Callable[[], object]) -> float:
@@ -73,20 +44,17 @@ def main() -> int:
         if not services.wait_synced(60.0):
             print("the caches were not filled within a minute", file=sys.stderr)
             return 1
-        application = create_app(services)
-        statuses: set[str] = set()
+        results: set[str] = set()
 
         def call() -> None:
-            reply = application.wsgi_app(environ_of(body), lambda status, *_: statuses.add(status))
-            b"".join(reply)
+            results.add(answer_filter(services, body).result.value)
 
         arguments = wire.read_filter_args(body)
         names = arguments.node_names or []
         reasons = services.board.snapshot.reasons
         found = sort_out(names, reasons, UNKNOWN_NODE)
         parts = {
-            "app": typical_us(call),
-            "environ": typical_us(lambda: environ_of(body)),
+            "answer": typical_us(call),
             "decode": typical_us(lambda: wire.read_filter_args(body)),
             # As in a request, where the names have just been decoded: their hashes are not known yet.
             "decode and look up": typical_us(
@@ -100,8 +68,8 @@ def main() -> int:
         pstats.Stats(profiler, stream=text).strip_dirs().sort_stats("tottime").print_stats(SHOWN)
     finally:
         services.stop()
-    if statuses != {"200 OK"}:
-        print(f"unexpected answers: {sorted(statuses)}", file=sys.stderr)
+    if results != {RequestResult.ANSWERED.value}:
+        print(f"unexpected answers: {sorted(results)}", file=sys.stderr)
         return 1
     print(json.dumps({"us": parts, "profile": text.getvalue()}))
     return 0

@@ -14,6 +14,7 @@ from tests.bench import arms
 from tests.bench.figures import Figure, median
 from tests.bench.filter_latency import NODES, Round, run_load
 from tests.bench.processes import Measured, MeasurementError
+from tests.bench.stub import Stub
 from tests.kit.ports import free_port
 from tests.kit.programs import python_environ
 
@@ -55,7 +56,7 @@ def in_process(binary: Path, api: arms.Api, configuration: Path, names: int) -> 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
     """A breakdown per size of request; the profile of the application goes to build/bench/profile.txt."""
     binary = arms.go_binary(progress)
-    stub = arms.Stub(binary, nodes=NODES)
+    stub = Stub(binary, nodes=NODES)
     figures: list[Figure] = []
     with stub.child:
         readygate = arms.start_readygate(stub.api)
@@ -91,9 +92,8 @@ def middle(rounds: list[Round]) -> Round:
 
 def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -> list[Figure]:
     """The ladder: each row is what that layer adds; `rest` is what the sum of the parts leaves unexplained."""
-    app = parts["app"] - parts["environ"]
     look_up = parts["decode and look up"] - parts["decode"]
-    frame = app - parts["decode"] - look_up - parts["encode"]
+    frame = parts["answer"] - parts["decode"] - look_up - parts["encode"]
     label = f"layer_{names}"
     return [
         Figure(f"{label}_whole_ms", whole.p50, "ms", f"p50 seen by the client; processor time {whole.cpu:.2f}"),
@@ -103,9 +103,11 @@ def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -
             "ms",
             f"client, sockets, gunicorn: an application that only reads the body; processor time {server.cpu:.2f}",
         ),
-        Figure(f"{label}_frame_ms", frame, "ms", "the view around the three parts below, in process"),
+        Figure(f"{label}_frame_ms", frame, "ms", "exemption, staleness, counters around the three parts below"),
         Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
         Figure(f"{label}_look_up_ms", look_up, "ms", "one look-up per name"),
         Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
-        Figure(f"{label}_rest_ms", whole.p50 - server.p50 - app, "ms", "the larger reply on its way; noise"),
+        Figure(
+            f"{label}_rest_ms", whole.p50 - server.p50 - parts["answer"], "ms", "the larger reply on its way; noise"
+        ),
     ]

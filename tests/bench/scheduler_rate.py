@@ -1,11 +1,12 @@
-"""Pods a second of the real kube-scheduler at 1,000 nodes: without an extender, with the Go one, with readygate.
+"""Pods a second of the real kube-scheduler at 1,000 nodes: without an extender, with the Go ones, with readygate.
 
-The arms take turns within each round, so a slow minute of the machine hits all three; both extenders live all the time.
+The arms take turns within each round, so a slow minute of the machine hits all; the extenders live all the time.
 """
 
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,21 +39,24 @@ class Round:
 
 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
-    """All figures of the real scheduler; a round of three arms takes about a minute on two cores."""
+    """All figures of the real scheduler; a round of four arms takes about 80 s on two cores."""
     binary = arms.go_binary(progress)
     progress("scheduler: starting the control plane")
     with Plane("bench", without_controllers=WITHOUT_CONTROLLERS, scheduler=False, progress=progress) as plane:
         connection = connect(str(plane.kubeconfig))
         cluster.prepare(plane.api, NODES, progress)
         api = service_account(plane.server, plane.kubeconfig_for_extender())
-        go = arms.start_go(binary, api, name="go")
-        with go.child:
+        with ExitStack() as started:
+            null = arms.start_null(binary)
+            started.enter_context(null.child)
+            go = arms.start_go(binary, api)
+            started.enter_context(go.child)
             readygate = arms.start_readygate(api)
-            with readygate.child:
-                for arm in (go, readygate):
-                    arms.wait_synced(arm)
-                running = {"none": None, "go": go, "readygate": readygate}
-                return _figures(_rounds(plane, connection, running, progress, rounds=2 if quick else 5))
+            started.enter_context(readygate.child)
+            for arm in (go, readygate):
+                arms.wait_synced(arm)
+            running = {"none": None, "null": null, "go": go, "readygate": readygate}
+            return _figures(_rounds(plane, connection, running, progress, rounds=2 if quick else 5))
 
 
 def service_account(server: str, kubeconfig: Path) -> arms.Api:
@@ -117,11 +121,12 @@ def _figures(found: dict[str, list[Round]]) -> list[Figure]:
         Figure(f"scheduler_1000_{name}_pods_s", median(of_arm), "pods/s", f"{note}; {spread(of_arm, 0)}")
         for name, of_arm in rates.items()
     ]
-    for other in ("go", "none"):
+    for other in ("null", "go", "none"):
         ratios = [ours / theirs for ours, theirs in zip(rates["readygate"], rates[other], strict=True)]
         figures.append(Figure(f"scheduler_1000_ratio_to_{other}", median(ratios), "ratio", f"rounds {spread(ratios)}"))
-    ours, theirs = ([one.cpu_ms for one in found[name]] for name in ("readygate", "go"))
-    note = f"processor time of the extender by pod; rounds {spread(ours)}; Go {median(theirs):.2f}"
+    ours, null, go = ([one.cpu_ms for one in found[name]] for name in ("readygate", "null", "go"))
+    note = f"processor time of the extender by pod; rounds {spread(ours)}; null {median(null):.2f}, Go {median(go):.2f}"
     figures.append(Figure("scheduler_1000_cpu_ms", median(ours), "ms", note))
-    figures.append(Figure("scheduler_1000_cpu_ratio_to_go", median_ratio(ours, theirs), "ratio"))
+    for other, theirs in (("null", null), ("go", go)):
+        figures.append(Figure(f"scheduler_1000_cpu_ratio_to_{other}", median_ratio(ours, theirs), "ratio"))
     return figures

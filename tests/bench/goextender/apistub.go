@@ -22,12 +22,17 @@ import (
 )
 
 // apistub answers list and watch of nodes, pods and leases from memory, so that the reader under test is what is slow.
-// POST /bench/rate?pods=N&leases=N sets how many updates a second it streams; GET /bench/events says how many it has sent.
+//
+//	POST /bench/rate?pods=N&leases=N            how many updates a second it streams from now on
+//	POST /bench/ready?from=N&to=N&ready=BOOL    turns these health pods over, all at once
+//	POST /bench/away?for=DURATION&break=N       no listener and no connection for so long; meanwhile health pod N breaks
+//	GET  /bench/events                          updates streamed and patches taken so far
 type stub struct {
 	namespace, daemonSet string
 	version              atomic.Int64
 	podRate, leaseRate   atomic.Int64
-	sent                 atomic.Int64
+	sent, patches        atomic.Int64
+	away                 chan time.Duration
 	pods                 []stubPod
 	nodes                [][]byte
 
@@ -158,6 +163,21 @@ func (s *stub) broadcast(resource string, line []byte) {
 	s.sent.Add(1)
 }
 
+func (s *stub) broadcastPod(p *stubPod) {
+	line := append(make([]byte, 0, 18_500), `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",`...)
+	s.broadcast("pods", append(p.write(line, s.version.Add(1)), '}', '\n'))
+}
+
+// turn makes these health pods ready or not, in one go.
+func (s *stub) turn(from, to int, ready bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := max(from, 0); i < min(to, len(s.pods)); i++ {
+		s.pods[i].ready = ready
+		s.broadcastPod(&s.pods[i])
+	}
+}
+
 // stream sends updates evenly. Every flipEvery-th pod update turns a node's verdict over, the others change nothing that matters.
 func (s *stub) stream(flipEvery int) {
 	const beat = 2 * time.Millisecond
@@ -173,9 +193,7 @@ func (s *stub) stream(flipEvery int) {
 			if flipEvery > 0 && updates%flipEvery == 0 {
 				p.ready = !p.ready
 			}
-			line := append(make([]byte, 0, 18_500), `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1",`...)
-			line = append(p.write(line, s.version.Add(1)), '}', '\n')
-			s.broadcast("pods", line)
+			s.broadcastPod(p)
 			nextPod = (nextPod + 1) % len(s.pods)
 		}
 		for ; owedLeases >= 1; owedLeases-- {
@@ -197,8 +215,25 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		leases, _ := strconv.ParseInt(r.URL.Query().Get("leases"), 10, 64)
 		s.podRate.Store(pods)
 		s.leaseRate.Store(leases)
+	case path == "bench/ready":
+		from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+		to, _ := strconv.Atoi(r.URL.Query().Get("to"))
+		s.turn(from, to, r.URL.Query().Get("ready") == "true")
+	case path == "bench/away":
+		how, err := time.ParseDuration(r.URL.Query().Get("for"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		broken, _ := strconv.Atoi(r.URL.Query().Get("break"))
+		time.AfterFunc(how/2, func() { s.turn(broken, broken+1, false) })
+		s.away <- how
 	case path == "bench/events":
-		fmt.Fprintf(w, `{"sent":%d}`, s.sent.Load())
+		fmt.Fprintf(w, `{"sent":%d,"patches":%d}`, s.sent.Load(), s.patches.Load())
+	case r.Method == http.MethodPatch:
+		s.patches.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"%s","resourceVersion":"%d"}}`, resource, s.version.Load())
 	case r.Method == http.MethodGet && s.watchers[resource] != nil:
 		if r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1" {
 			s.watch(w, r, resource)
@@ -224,6 +259,7 @@ func apistub(arguments []string) error {
 	_ = flags.Parse(arguments)
 	exitWithParent()
 	s := &stub{namespace: *namespace, daemonSet: *daemonSet,
+		away:     make(chan time.Duration, 1),
 		watchers: map[string]map[chan []byte]bool{"pods": {}, "nodes": {}, "leases": {}}}
 	s.version.Store(int64(2000 + *nodes))
 	for i := range *nodes {
@@ -232,20 +268,46 @@ func apistub(arguments []string) error {
 		s.pods = append(s.pods, stubPod{head: head, readyTail: ready, brokenTail: unready, ready: *broken == 0 || i%*broken != *broken-1})
 		s.nodes = append(s.nodes, bareNode(i))
 	}
-	listener, err := net.Listen("tcp", *listen)
-	if err != nil {
-		return err
-	}
+	var configuration *tls.Config
 	if *caFile != "" {
 		certificate, err := selfSigned(*caFile)
 		if err != nil {
 			return err
 		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+		configuration = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
-	fmt.Printf("listening on %s\n", listener.Addr())
 	go s.stream(*flip)
-	return http.Serve(listener, s)
+	address := *listen
+	for {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return err
+		}
+		address = listener.Addr().String() // the same one after an outage
+		fmt.Printf("listening on %s\n", address)
+		if configuration != nil {
+			listener = tls.NewListener(listener, configuration)
+		}
+		if err := s.serveUntilAway(listener); err != nil {
+			return err
+		}
+	}
+}
+
+// serveUntilAway serves until it is to be away, and returns when it is to be back.
+func (s *stub) serveUntilAway(listener net.Listener) error {
+	server := &http.Server{Handler: s}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case how := <-s.away:
+		time.Sleep(50 * time.Millisecond) // who asked for it gets an answer
+		_ = server.Close()
+		time.Sleep(how)
+		return nil
+	}
 }
 
 // selfSigned makes a certificate for the loopback address and writes it, as its own authority, to path.

@@ -1,3 +1,3 @@
 module readygate.dev/bench
 
-go 1.24
+go 1.25

@@ -2,6 +2,8 @@ package main
 
 import (
 	"log"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -38,12 +40,13 @@ type index struct {
 	mu      sync.RWMutex
 	nodes   map[string]*nodeState
 	reasons map[string]string
+	inGrace map[string]bool // keep their last verdict for a while: time alone changes them
 }
 
 func newIndex(daemonSet string, missingGrace, leaseLimit time.Duration) *index {
 	return &index{
 		daemonSet: daemonSet, missingGrace: missingGrace, leaseLimit: leaseLimit,
-		nodes: map[string]*nodeState{}, reasons: map[string]string{},
+		nodes: map[string]*nodeState{}, reasons: map[string]string{}, inGrace: map[string]bool{},
 	}
 }
 
@@ -69,7 +72,7 @@ func usable(p pod) bool {
 	return p.Metadata.DeletionTimestamp == nil && p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded"
 }
 
-func (x *index) verdict(s *nodeState, now time.Time) string {
+func (x *index) verdict(name string, s *nodeState, now time.Time) string {
 	if x.leaseLimit > 0 && !s.renewedAt.IsZero() && now.Sub(s.renewedAt) > x.leaseLimit {
 		return closedNodeLost
 	}
@@ -102,6 +105,7 @@ func (x *index) verdict(s *nodeState, now time.Time) string {
 		return worst
 	}
 	if !s.goodAt.IsZero() && now.Sub(s.goodAt) < x.missingGrace {
+		x.inGrace[name] = true
 		return s.last
 	}
 	return closedNoHealthPod
@@ -117,7 +121,7 @@ func (x *index) judge(name string, now time.Time) {
 		}
 		return
 	}
-	reason := x.verdict(s, now)
+	reason := x.verdict(name, s, now)
 	before, known := x.reasons[name]
 	if known && before == reason {
 		return
@@ -129,12 +133,21 @@ func (x *index) judge(name string, now time.Time) {
 	}
 }
 
-// tick looks again at what time alone can change.
+// tick looks again at what time alone can change: nodes in their grace, and all of them where Leases count.
 func (x *index) tick(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for name := range x.nodes {
-		x.judge(name, now)
+	if x.leaseLimit > 0 {
+		for name := range x.nodes {
+			x.judge(name, now)
+		}
+		return
+	}
+	for _, name := range slices.Collect(maps.Keys(x.inGrace)) {
+		delete(x.inGrace, name)
+		if x.nodes[name] != nil {
+			x.judge(name, now)
+		}
 	}
 }
 

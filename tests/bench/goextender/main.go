@@ -1,5 +1,6 @@
 // Command bench is the counterpart of readygate in its benchmark, in Go's standard library alone: an extender of the same
-// behaviour (serve), the client that measures both (load) and an API server with pre-rendered answers (apistub).
+// behaviour (serve), one that only sends the names back (null), clients that measure (load, call), that are slow (slow) or
+// read pages (fetch), and an API server with pre-rendered answers (apistub).
 package main
 
 import (
@@ -9,9 +10,12 @@ import (
 )
 
 func main() {
-	commands := map[string]func([]string) error{"serve": serve, "load": load, "body": printBody, "apistub": apistub}
+	commands := map[string]func([]string) error{
+		"serve": serve, "null": null, "apistub": apistub,
+		"load": load, "body": printBody, "call": call, "slow": slow, "fetch": fetch,
+	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench serve|load|body|apistub [flags]; -h after the word shows its flags")
+		fmt.Fprintln(os.Stderr, "usage: bench serve|null|apistub|load|body|call|slow|fetch [flags]; -h after the word shows its flags")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,38 @@
+"""300 refused nodes heal together: how many writes to the API server follow."""
+
+import time
+from collections.abc import Callable
+
+from tests.bench import arms
+from tests.bench.asking import ask, node_name
+from tests.bench.figures import Figure
+from tests.bench.filter_latency import NODES
+from tests.bench.processes import MeasurementError
+from tests.bench.stub import Stub
+
+HEALING = 300
+CLOSE_LIMIT_S = 10.0
+WATCHED_S = 15.0  # a repeat comes two seconds after the first, and nothing is to follow
+
+
+def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
+    """Half a minute."""
+    stub = Stub(arms.go_binary(progress), nodes=NODES)
+    names = [node_name(i) for i in range(HEALING)]
+    with stub.child:
+        arm = arms.start_readygate(stub.api, kick=True)
+        with arm.child:
+            arms.wait_synced(arm)
+            time.sleep(WATCHED_S / 3)  # the first sync may kick, too
+            stub.turn(range(HEALING), ready=False)
+            until = time.monotonic() + CLOSE_LIMIT_S
+            while ask(arm.url, names):
+                if time.monotonic() > until:
+                    raise MeasurementError(f"{HEALING} nodes are not closed {CLOSE_LIMIT_S:.0f} s after their pods")
+                time.sleep(0.05)
+            progress(f"kick: {HEALING} refused nodes heal")
+            before = stub.events().patches
+            stub.turn(range(HEALING), ready=True)
+            time.sleep(WATCHED_S / 3 if quick else WATCHED_S)
+            patches = stub.events().patches - before
+    return [Figure(f"kick_{HEALING}_patches", patches, "patches", f"in the {WATCHED_S:.0f} s after they healed")]

@@ -1,0 +1,154 @@
+"""The arithmetic of the measurements: what they make of what was seen."""
+
+import itertools
+import json
+
+import pytest
+
+from tests.bench import cold_start, filter_latency, growth, peak_memory, people, reload, stalled
+from tests.bench.asking import request_for
+from tests.bench.cold_start import Start
+from tests.bench.figures import Figure
+from tests.bench.filter_latency import Load, Round
+from tests.bench.helpers import Calls
+from tests.bench.processes import Memory
+from tests.bench.reload import replaced
+
+GOOD = Calls([1.0] * 99 + [7.0], {})
+HALF_FAILED = Calls([1.0] * 50, {"timeout": 40, "refused": 10})
+
+
+def values(figures: list[Figure]) -> dict[str, float]:
+    return {figure.name: round(figure.value, 6) for figure in figures}
+
+
+def start(seconds: float, pss_mib: float) -> Start:
+    return Start(seconds, cpu_s=0.5, memory=[Memory(rss_mib=pss_mib, pss_mib=pss_mib, peak_mib=2 * pss_mib)] * 2)
+
+
+def test_ratios_of_a_load_pair_up_round_by_round() -> None:
+    rounds = [
+        {"go": Round(2.0, 8.0, 4.0), "go400": Round(2.0, 4.0, 3.0), "readygate": Round(1.0, 2.0, 1.0)},
+        {"go": Round(20.0, 80.0, 4.0), "go400": Round(20.0, 40.0, 3.0), "readygate": Round(10.0, 20.0, 1.0)},
+    ]
+    assert {
+        "filter_812_p50_ms": 5.5,
+        "filter_812_p50_ratio_to_go": 0.5,
+        "filter_812_p99_ms": 11.0,
+        "filter_812_p99_ratio_to_go": 0.25,
+        "filter_812_p99_ratio_to_go400": 0.5,
+        "filter_812_cpu_ms": 1.0,
+        "filter_812_cpu_ratio_to_go": 0.25,
+    } == values(filter_latency.summarise(Load(812), rounds))
+
+
+def test_a_load_with_updates_has_a_name_of_its_own() -> None:
+    assert "filter_812_busy" == Load(812, "_busy", 500).prefix
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        pytest.param(GOOD, 1.0 * 99 + 7.0, id="good answers held the caller up as long as they took"),
+        pytest.param(HALF_FAILED, 50 * 1.0 + 50 * 1000.0, id="each that failed counts as the whole timeout"),
+    ],
+)
+def test_a_call_that_failed_is_no_fast_one(calls: Calls, expected: float) -> None:
+    assert expected == sum(calls.waited_ms(1000.0))
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        pytest.param(GOOD, "none", id="none"),
+        pytest.param(HALF_FAILED, "10 refused, 40 timeout", id="by cause"),
+    ],
+)
+def test_failures_are_told_by_cause(calls: Calls, expected: str) -> None:
+    assert expected == calls.causes
+
+
+def test_the_worst_kind_of_slow_client_is_the_figure() -> None:
+    found = {"nobody": HALF_FAILED, "silent": GOOD, "header": Calls([2.0], {}), "body": HALF_FAILED}
+    assert {"stalled_200_filter_p99_ms": 1000.0, "stalled_200_failed": 50} == values(stalled.figures(found))
+
+
+def test_what_fails_beside_nobody_is_not_the_slow_clients_doing() -> None:
+    found = {"nobody": HALF_FAILED, "silent": GOOD}
+    assert {"stalled_200_filter_p99_ms": 1.0, "stalled_200_failed": 0} == values(stalled.figures(found))
+
+
+def test_people_are_measured_against_the_same_minute_without_them() -> None:
+    alone, beside = [Calls([1.0], {}), Calls([10.0], {})], [Calls([2.0], {}), Calls([20.0], {})]
+    assert {"people_4_filter_p99_ratio": 2.0, "people_4_failed": 0} == values(
+        people.figures(alone, beside, pages_s=1.0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        pytest.param([1], [1], False, id="nothing has happened"),
+        pytest.param([1], [1, 2], False, id="the new one is there, the old one still answers"),
+        pytest.param([1], [2], True, id="the new one alone"),
+        pytest.param([1], [], False, id="the old one is gone, nobody took its place"),
+    ],
+)
+def test_a_worker_is_replaced_when_the_new_one_is_alone(before: list[int], now: list[int], *, expected: bool) -> None:
+    assert expected == replaced(before, now)
+
+
+def test_reloads_count_every_call_that_failed() -> None:
+    assert {"reload_2_failed": 50} == values(reload.figures(HALF_FAILED, [0.5, 1.5]))
+
+
+def test_a_peak_is_what_all_processes_took_beyond_what_they_held() -> None:
+    idle = [Memory(rss_mib=20, pss_mib=0, peak_mib=30), Memory(rss_mib=80, pss_mib=0, peak_mib=90)]
+    after = [Memory(rss_mib=20, pss_mib=0, peak_mib=21), Memory(rss_mib=90, pss_mib=0, peak_mib=200)]
+    assert 121 == peak_memory.above_idle_mib(idle, after)
+
+
+def test_the_worst_body_is_named() -> None:
+    found = peak_memory.figures({"different names": 10.0, "labels": 90.0})
+    assert {"peak_8mib_names_mib": 10.0, "peak_worst_body_mib": 90.0} == values(found)
+    assert found[1].note.startswith("labels;")
+
+
+def test_a_body_is_filled_up_to_its_limit() -> None:
+    assert b'{"NodeNames":["a","b"]}' == peak_memory.filled(b'{"NodeNames":[', peak_memory.short_texts(), b"]}", 26)
+
+
+def test_short_texts_never_come_twice() -> None:
+    some = list(itertools.islice(peak_memory.short_texts(), 2000))
+    assert 2000 == len(set(some))
+
+
+@pytest.mark.parametrize("name", peak_memory.bodies())
+def test_every_worst_body_is_as_large_as_it_may_be(name: str) -> None:
+    limit = peak_memory.NODES_BODY_BYTES if name == "whole nodes" else peak_memory.BODY_BYTES
+    assert 0.99 * limit <= len(peak_memory.bodies()[name]()) <= limit
+
+
+def test_a_cold_start_is_the_middle_one_of_the_rounds() -> None:
+    ours = [start(1.0, 40), start(9.0, 50), start(2.0, 45)]
+    theirs = [start(2.0, 60), start(18.0, 60), start(4.0, 60)]
+    assert {"cold_start_5000_s": 2.0, "cold_start_5000_ratio_to_go": 0.5, "cold_start_5000_rss_mib": 90.0} == values(
+        cold_start.figures(ours, theirs)
+    )
+
+
+def test_growth_has_the_same_figures_at_each_size() -> None:
+    rounds = [{"null": Round(2.0, 4.0, 8.0), "readygate": Round(1.0, 3.0, 2.0)}]
+    assert {
+        "growth_1000_cold_start_s": 1.0,
+        "growth_1000_memory_mib": 80.0,
+        "growth_1000_filter_812_p50_ms": 1.0,
+        "growth_1000_filter_812_p99_ms": 3.0,
+        "growth_1000_filter_812_cpu_ms": 2.0,
+        "growth_1000_pod_update_cpu_us": 90.0,
+        "growth_1000_lease_update_cpu_us": 20.0,
+    } == values(growth.figures_of(1000, [start(1.0, 40)], rounds, {"pod": [90.0], "lease": [20.0]}))
+
+
+def test_a_single_call_asks_in_the_schedulers_words() -> None:
+    assert {"Pod", "Nodes", "NodeNames"} == set(json.loads(request_for(["a"])))
