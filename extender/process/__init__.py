@@ -2,11 +2,10 @@
 
     server            settings -> listener -> gunicorn in the foreground; SIGHUP loads the settings anew
     gunicorn.conf.py  what is the same everywhere
-    worker            gunicorn's gthread worker for one busy client, with an end for whatever a client leaves undone
-    app               create_app(services): routes and error handlers
+    worker            gunicorn's worker as we have it: the loop of `serve`, signals, the sign of life
 
 Guaranteed: services start in the worker after the fork and before it accepts; a bad configuration leaves the old one in
-force; no client holds a thread for more than seconds.
+force; a stop takes a second at most, whatever the clients do.
 
 Imported by `extender.__main__` only.
 """

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flask import Flask
 from gunicorn.app.base import Application
 
 from component.settings import SettingsError
 from extender.foreground import Master, StartError, listen, run
-from extender.process.app import create_app
 from extender.services import Services, build
 from extender.settings import Settings
 from kube import contract
@@ -28,7 +26,7 @@ FIRST_SYNC_WAIT_S = 5.0
 
 def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
     """Hook post_worker_init. The worker accepts connections when this returns, so the first answers are good ones."""
-    bundle: Services = worker.wsgi.extensions["readygate"]
+    bundle: Services = worker.wsgi
     bundle.start()
     if bundle.wait_synced(FIRST_SYNC_WAIT_S, give_up=lambda: not worker.alive):
         log.info("synced", extra={"nodes": len(bundle.decisions())})
@@ -38,9 +36,9 @@ def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
 
 def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
     """Hook worker_exit. It is called for a worker that failed to load, too."""
-    application = getattr(worker, "wsgi", None)
-    if isinstance(application, Flask):
-        application.extensions["readygate"].stop()
+    bundle = getattr(worker, "wsgi", None)
+    if isinstance(bundle, Services):
+        bundle.stop()
 
 
 class Server(Application):  # type: ignore[misc]
@@ -62,8 +60,8 @@ class Server(Application):  # type: ignore[misc]
         self.cfg.set("bind", self._bind)
         self.cfg.set("loglevel", "debug" if self._settings.log.level == "debug" else "warning")
 
-    def load(self) -> Flask:
-        return create_app(build(self._settings, self._connection))
+    def load(self) -> Services:
+        return build(self._settings, self._connection)
 
     def reload(self) -> None:
         try:

@@ -16,16 +16,13 @@ from typing import Any
 
 from component.loop import Loop
 from component.text import one_line
+from extender.serve.stream import StreamError
 from extender.settings import Tls
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 10.0
 READ_BYTES = 65536
-
-
-class StreamError(Exception):
-    """What came off the wire ends the connection. The text is the cause, in a few words."""
 
 
 class CertificateError(Exception):

@@ -57,7 +57,7 @@ def _whole_body() -> Iterator[bytes]:
     """To be answered within the context. Raises UnreadError."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
         raise UnreadError(RequestResult.ENCODED, "Content-Encoding is not supported")
-    limit = wire.BODY_LIMIT_NAMES_BYTES
+    limit = wire.BODY_LIMIT_BYTES
     length = request.content_length
     too_large = UnreadError(RequestResult.TOO_LARGE, f"more than {limit} bytes")
     if length is not None and length > limit:

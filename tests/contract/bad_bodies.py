@@ -27,7 +27,8 @@ BAD_BODIES = [
     pytest.param(b'{"Pod":{},"NodeNames":["h1",null]}', id="X28 a name is null"),
     pytest.param(b'{"Pod":{},"NodeNames":["\xff"]}', id="bad UTF-8"),
     pytest.param(b'{"Pod":{},"NodeNames":["\xc3\x28"]}', id="UTF-8 that breaks off"),
-    pytest.param(b'{"Pod":{},"Nodes":{"items":{}}}', id="items are no list"),
+    pytest.param(b'{"Pod":{},"NodeNames":{}}', id="X28 names are an object"),
+    pytest.param(b'{"Pod":{},"NodeNames":["h1"],"X":[' + b"0," * 200_000 + b"0]}", id="more values than are counted"),
     pytest.param(b'{"Pod":7,"NodeNames":["h1"]}', id="the pod is a number"),
     pytest.param(b'{"Pod":{"metadata":{"labels":{"100%d":5}}},"NodeNames":["h1"]}', id="a label is a number"),
 ]

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 import yaml
-from gunicorn.workers.gthread import ThreadWorker
 
 from extender import __main__ as entry
 from extender.process.server import CONF
+from extender.process.worker import Worker
 from tests.kit import kubeconfig
 
 
@@ -91,6 +91,5 @@ def test_without_a_file(capsys):
 
 def test_the_servers_fixed_settings():
     conf = runpy.run_path(str(CONF))
-    assert issubclass(conf["worker_class"], ThreadWorker)
-    assert (conf["workers"], conf["threads"], conf["keepalive"]) == (1, 16, 120)
+    assert (Worker, 1) == (conf["worker_class"], conf["workers"])
     assert (conf["control_socket_disable"], conf["graceful_timeout"], conf["max_requests"]) == (True, 10, 0)

@@ -19,7 +19,7 @@ from tests.extender.builders import node_json, owner
 from tests.scripted.extender_process import ORDINARY_POD, checked
 
 GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
-POST = b"POST /filter HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 WHOLE = b"Content-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD)
 ONE_CHUNK = b"%x\r\n%b\r\n" % (len(GOOD), GOOD)
@@ -71,21 +71,22 @@ def test_headers_of_proxies_are_not_believed(extender, header):
     assert answer.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_expect_is_answered_before_the_answer(extender):
+def test_who_waits_to_be_told_to_send_a_body_is_told(extender):
+    with clients(extender, 1, POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(GOOD)) as (sock,):
+        assert b"HTTP/1.1 100 Continue\r\n\r\n" == sock.recv(100)
+        sock.sendall(GOOD)
+        assert sock.recv(1000).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_who_has_sent_its_body_is_not_told_to(extender):
     answer = extender.raw(POST + b"Expect: 100-continue\r\nConnection: close\r\n" + WHOLE)
-    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def test_head_is_a_header_and_not_worth_a_line_of_log(extender):
     before = len(extender.lines)
-    answer = extender.raw(b"HEAD /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    answer = extender.raw(b"HEAD /filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert (answer[:12], answer[-4:], extender.lines[before:]) == (b"HTTP/1.1 405", b"\r\n\r\n", [])
-
-
-def test_a_name_that_is_no_utf8_in_the_form_go_writes_nodes_in(extender):
-    body = b'{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"h\xff"}}]}}'
-    status, _, answer = extender.post(body)
-    assert (status, bool(checked(answer).Error)) == (400, True)
 
 
 def test_clients_that_do_not_close_after_the_last_answer_hold_nobody_up(extender):
@@ -150,7 +151,7 @@ def _seeds():
     }
     names = {"Pod": pod, "Nodes": None, "NodeNames": ["h1", "u1", "x1", "m1"]}
     nodes = {"Pod": ORDINARY_POD, "Nodes": {"metadata": {}, "items": [node_json("h1"), node_json("u1")]}}
-    return [json.dumps(value, separators=(",", ":")).encode() for value in (names, nodes, names | nodes)]
+    return [json.dumps(value, separators=(",", ":")).encode() for value in (names, nodes, nodes | names)]
 
 
 SEEDS = _seeds()
@@ -193,8 +194,7 @@ def test_two_thousand_mutated_bodies_never_fail_on_our_side(extender, seed):
         response = connection.getresponse()
         answer = response.read()
         assert response.status in (200, 400), (body, answer)
-        if body.isascii():  # of bytes that are no text the nodes mode gives back what it got
-            read_filter_result(answer)
+        read_filter_result(answer)
     connection.request("POST", "/filter", GOOD)
     assert checked(connection.getresponse().read()).NodeNames == ["h1"]
     connection.close()

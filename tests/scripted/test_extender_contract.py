@@ -8,6 +8,7 @@ import json
 import pytest
 
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, REASONS
+from extender.verbs import wire
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN
@@ -51,31 +52,25 @@ def test_x7_every_name_is_answered_once(extender):
     assert extender.filter(names).NodeNames == ["h1", "h2"]
 
 
-NODE = b'{"metadata":{"name":"h1","uid":"u","creationTimestamp":null},"spec":{ "x" : 1.50},"unknown":["\\u00e9",1e2]}'
+NODES = {"metadata": {}, "items": [{"metadata": {"name": "h1"}}]}
 
 
-def test_x9_x10_nodes_mode_gives_the_same_bytes_back(extender):
-    other = b'{"metadata":{"name":"u1"}}'
-    body = b'{"Pod":{"metadata":{}},"Nodes":{"metadata":{},"items":[' + NODE + b"," + other + b']},"NodeNames":null}'
-    status, _, answer = extender.post(body)
-    result = checked(answer)
-    assert (status, result.NodeNames, result.FailedAndUnresolvableNodes) == (200, None, {"u1": CLOSED_NOT_READY})
-    assert b'"items":[' + NODE + b"]}" in answer
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(NODES, id="X9 whole nodes"),
+        pytest.param({"metadata": {}, "items": None}, id="X13 whole nodes, of which there are none"),
+        pytest.param(None, id="X12 neither"),
+    ],
+)
+def test_without_names_the_setting_is_named(extender, nodes):
+    result = extender.filter(None, nodes=nodes)
+    assert (None, None, wire.NEITHER) == (result.NodeNames, result.Nodes, result.Error)
 
 
-def test_x11_both_shapes_are_answered_in_both(extender):
-    nodes = {"metadata": {}, "items": [{"metadata": {"name": name}} for name in ("h1", "u1")]}
-    result = extender.filter(["h1", "u1"], nodes=nodes)
-    assert (result.NodeNames, result.Nodes.items) == (["h1"], [{"metadata": {"name": "h1"}}])
-
-
-def test_x12_neither_shape_names_the_setting(extender):
-    assert "nodeCacheCapable" in extender.filter(None).Error
-
-
-def test_x13_items_null(extender):
-    result = extender.filter(None, nodes={"metadata": {}, "items": None})
-    assert (result.Nodes.items, result.Error) == ([], "")
+def test_x11_with_both_the_names_are_answered(extender):
+    result = extender.filter(["h1", "u1"], nodes=NODES)
+    assert (["h1"], None, ["u1"]) == (result.NodeNames, result.Nodes, list(result.FailedAndUnresolvableNodes))
 
 
 DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}

@@ -7,13 +7,13 @@ import pytest
 
 from extender.policy.exempt import Exemption
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
-from extender.process.app import create_app
 from extender.services import Services
 from extender.settings import parse
 from extender.source import Sync
 from extender.verbs.dispatch import answer_filter
+from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
-from tests.extender.builders import AGENT_LABELS, node, node_json, owner, pod
+from tests.extender.builders import AGENT_LABELS, node, owner, pod
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
@@ -54,9 +54,9 @@ class World:
             self.services.index.upsert_pod(one)
         self.services.decider.turn()
 
-    def filter(self, names=None, *, pod=None, nodes=None, **fields):
+    def filter(self, names=None, *, pod=None):
         body = {"Pod": {"metadata": {"name": "p", "namespace": "default"}} if pod is None else pod}
-        response = self.client.post("/filter", json=body | {"Nodes": nodes, "NodeNames": names} | fields)
+        response = self.client.post("/filter", json=body | {"Nodes": None, "NodeNames": names})
         assert response.status_code == 200
         return read_filter_result(response.data)
 
@@ -141,14 +141,6 @@ def test_x20_an_exempt_pod_passes_though_not_synced(unsynced, exempt_pod):
 def test_x28_an_empty_name_is_never_echoed(world, names, namespace):
     result = world.filter(names, pod={"metadata": {"namespace": namespace}})
     assert (result.NodeNames, bool(result.Error)) == (None, True)
-
-
-def test_x11_both_shapes_are_answered_alike(world):
-    items = [node_json(name) for name in ("u1", "h2", "h1", "h2")]
-    result = world.filter(["h1", "x1", "h2"], nodes={"metadata": {}, "items": items})
-    assert result.NodeNames == ["h1", "h2"]
-    assert [item["metadata"]["name"] for item in result.Nodes.items] == ["h1", "h2"]
-    assert sorted(result.FailedAndUnresolvableNodes) == ["u1", "x1"]
 
 
 @pytest.fixture

@@ -1,0 +1,121 @@
+"""A connection and its socket, which never waits."""
+
+import logging
+import select
+import socket
+
+from extender.serve import limits
+from extender.serve.connection import Connection
+from extender.serve.stream import Stream, StreamError
+
+log = logging.getLogger(__name__)
+
+
+class Client(Connection):
+    """events: what epoll was asked for. queued: its request waits for its turn to be answered."""
+
+    __slots__ = ("events", "fd", "queued", "sock", "stream")
+
+    def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float) -> None:
+        """stream: None = nothing stands between the socket and HTTP."""
+        super().__init__(monotonic)
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.stream = stream
+        self.events = select.EPOLLIN
+        self.queued = False
+        sock.setblocking(False)
+        if stream is not None:
+            self.deadline = monotonic + limits.HEAD_LIMIT_S
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether it may ask a verb."""
+        return self.stream is None or self.stream.may_ask
+
+    def receive_some(self, view: memoryview, monotonic: float) -> bool:
+        """One receive, into `view` first. False if the connection has broken."""
+        try:
+            count = self.sock.recv_into(view)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if not count:
+            self.gone = True
+        elif self.stream is None:
+            self.receive(view[:count], monotonic)
+        else:
+            self._receive_through(self.stream, view[:count], monotonic)
+        return True
+
+    def _receive_through(self, stream: Stream, data: memoryview, monotonic: float) -> None:
+        was_ready = stream.ready
+        try:
+            plain = stream.receive(data)
+        except StreamError as e:
+            log.debug("closed a connection: %s", e)
+            plain = b""
+            self.gone = True
+        if wire := stream.pending():
+            self._send_aside(wire)
+        if stream.ready and not was_ready:
+            self.deadline = monotonic + limits.IDLE_LIMIT_S
+        if plain:
+            self.receive(plain, monotonic)
+
+    def _send_aside(self, wire: bytes) -> None:
+        """Of a handshake, or an alert: few bytes, for which the kernel has room or the client is no good one."""
+        if self.out:
+            self.out.append(wire)
+            return
+        try:
+            self.gone |= self.sock.send(wire) < len(wire)
+        except OSError:
+            self.gone = True
+
+    def put(self, *pieces: bytes) -> None:
+        """To be sent."""
+        if self.stream is None:
+            self.out.extend(pieces)
+        else:
+            self.out.append(self.stream.send(b"".join(pieces)))
+
+    def send_some(self, monotonic: float) -> bool:
+        """As much as the kernel takes. False if the connection has broken."""
+        out = self.out
+        try:
+            while out:
+                piece = out[0]
+                count = self.sock.send(piece)
+                if count < len(piece):
+                    out[0] = memoryview(piece)[count:]
+                    break
+                out.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            return False
+        self.settle(monotonic)
+        return True
+
+    def say_end(self) -> bool:
+        """That nothing more will be sent. False if the connection has broken."""
+        try:
+            if self.stream is not None:
+                self.sock.send(self.stream.ended())
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            return False
+        return True
+
+    def silent(self) -> bool:
+        """Whether nothing has come that was not read."""
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self.drop()
+        self.sock.close()

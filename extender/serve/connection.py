@@ -1,0 +1,175 @@
+"""What is known of one client: bytes in, requests out, answers in, bytes out. Pure: time is an argument."""
+
+import math
+from collections import deque
+from enum import Enum
+from http import HTTPStatus
+
+from extender.serve import limits
+from extender.serve.http import Reader, Refusal, Request
+
+
+class Stage(Enum):
+    """What a connection waits for: a word, and for how long in seconds."""
+
+    IDLE = ("a request", limits.IDLE_LIMIT_S)
+    HEAD = ("the rest of a head", limits.HEAD_LIMIT_S)
+    BODY = ("the rest of a body", limits.BODY_LIMIT_S)
+    ASKED = ("our answer", math.inf)
+    ANSWERING = ("the client to read", limits.ANSWER_LIMIT_S)
+    CLOSING = ("the client to close", limits.CLOSE_LIMIT_S)
+
+    def __init__(self, what: str, limit_s: float) -> None:
+        self.what = what
+        self.limit_s = limit_s
+
+
+class Connection:
+    """One client's side of HTTP.
+
+    out: what is to be sent, in order. good: it has had a verdict from us, so it may be kube-scheduler. progressed: when
+    it last had a complete request, or came. deadline: when its stage has taken too long. waits: it may not be read
+    from, as another client's large body has the turn. expects: it is to be told to send its body. gone: the client
+    sends nothing any more.
+    """
+
+    __slots__ = (
+        *(
+            "deadline",
+            "expects",
+            "gone",
+            "good",
+            "last",
+            "out",
+            "progressed",
+            "reader",
+            "refused",
+            "requests",
+            "stage",
+            "waits",
+        ),
+        "discard_bytes",
+    )
+
+    def __init__(self, monotonic: float) -> None:
+        self.reader = Reader()
+        self.requests: deque[Request] = deque()
+        self.refused = False  # the reader's refusal was answered
+        self.last = False  # the last answer was given
+        self.out: deque[bytes | memoryview] = deque()
+        self.good = False
+        self.gone = False
+        self.expects = False
+        self.waits = False
+        self.discard_bytes = 0
+        self.progressed = monotonic
+        self.stage = Stage.IDLE
+        self.deadline = monotonic + limits.IDLE_LIMIT_S
+
+    def receive(self, data: bytes | memoryview, monotonic: float) -> None:
+        """Bytes of the client, in any pieces. Afterwards next() may have something."""
+        if self.last:
+            self.discard_bytes -= len(data)
+            return
+        reader = self.reader
+        reader.feed(data)
+        if reader.complete:
+            self.requests.extend(reader.complete)
+            reader.complete.clear()
+            self.progressed = monotonic
+        elif reader.expects and reader.in_body and reader.refusal is None:
+            reader.expects = False
+            self.expects = True
+        self.settle(monotonic)
+
+    def next(self) -> Request | Refusal | None:
+        """What is to be answered next: requests in their order, then why no more are read."""
+        if self.requests:
+            return self.requests.popleft()
+        if self.reader.refusal is not None and not self.refused:
+            self.refused = True
+            return self.reader.refusal
+        return None
+
+    @property
+    def asked(self) -> bool:
+        """Whether next() has something."""
+        return bool(self.requests) or (self.reader.refusal is not None and not self.refused)
+
+    @property
+    def wants_bytes(self) -> bool:
+        """Whether it is to be read from: not while it has answers to read, nor while it has more to be answered."""
+        return not (self.out or self.gone or self.waits or self.asked)
+
+    @property
+    def large(self) -> bool:
+        """Whether the body that comes, or has come, is one of those of which one at a time is read."""
+        reader = self.reader
+        if reader.in_body and reader.within and reader.refusal is None:
+            return max(reader.announced_bytes, reader.body_bytes) > limits.LARGE_BODY_BYTES
+        return any(len(request.body) > limits.LARGE_BODY_BYTES for request in self.requests)
+
+    @property
+    def held_bytes(self) -> int:
+        """What it takes of our memory."""
+        reader = self.reader
+        partial = max(reader.body_bytes, reader.fed_bytes) if reader.within else 0
+        return partial + sum(len(one.body) + 500 for one in self.requests) + sum(map(len, self.out))
+
+    def end(self) -> None:
+        """The answer in `out` is the last one: what comes from now on is thrown away."""
+        self.last = True
+        refusal = self.reader.refusal
+        rest_bytes = 0 if refusal is None else refusal.rest_bytes
+        self.discard_bytes = limits.RECEIVE_BYTES + min(rest_bytes, limits.DISCARD_MAX_BYTES)
+        self.requests.clear()
+
+    def drop(self) -> None:
+        """Lets go of all it holds."""
+        self.requests.clear()
+        self.out.clear()
+        self.reader.drop()
+
+    def fail(self, status: HTTPStatus, text: str, monotonic: float) -> None:
+        """No more is read; the text is the answer."""
+        self.reader.fail(status, text)
+        self.settle(monotonic)
+
+    def granted(self, monotonic: float) -> None:
+        """It has the turn for a large body."""
+        self.waits = False
+        self.deadline = max(self.deadline, monotonic + limits.LARGE_BODY_TURN_S)
+
+    def hurry(self, monotonic: float) -> None:
+        """Others wait for its large body to end."""
+        if self.stage is Stage.BODY:
+            self.deadline = min(self.deadline, monotonic + limits.LARGE_BODY_TURN_S)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to be sent, ever."""
+        return (self.last and not self.out) or (self.gone and not self.out and not self.asked)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it can be closed: finished, and the client has closed or sent more than we read past."""
+        return self.finished and (self.gone or self.discard_bytes < 0)
+
+    def settle(self, monotonic: float) -> None:
+        """Finds the stage, after something was done to `out`; what else changes it does so itself."""
+        reader = self.reader
+        if self.out:
+            stage = Stage.ANSWERING
+        elif self.last:
+            stage = Stage.CLOSING
+        elif self.asked:
+            stage = Stage.ASKED
+        elif reader.within:
+            stage = Stage.BODY if reader.in_body else Stage.HEAD
+        else:
+            stage = Stage.IDLE
+        if stage is not self.stage:
+            self.stage = stage
+            self.deadline = monotonic + stage.limit_s
+            if stage is Stage.CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # of a body that was refused
+                self.deadline = monotonic + limits.BODY_LIMIT_S

@@ -1,0 +1,73 @@
+"""All connections at once: who goes when there are too many or too many bytes, who reads a large body. Pure.
+
+The first to go is the one that has been longest without a complete request: bytes that drip are no progress. One that
+has had a verdict goes only when no other is left, for it may be kube-scheduler's.
+"""
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from extender.serve.connection import Connection
+
+C = TypeVar("C", bound=Connection)
+
+
+def first_to_go(connections: Iterable[C]) -> C | None:
+    return min(connections, key=lambda one: (one.good, one.progressed), default=None)
+
+
+class Held(Generic[C]):
+    """The bytes that all connections hold together, as far as they were told."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes: dict[C, int] = {}
+        self.sum_bytes = 0
+
+    def update(self, connection: C) -> None:
+        """To be called when what it holds may have changed."""
+        held_bytes = connection.held_bytes
+        self.sum_bytes += held_bytes - self._bytes.pop(connection, 0)
+        if held_bytes:
+            self._bytes[connection] = held_bytes
+
+    def forget(self, connection: C) -> None:
+        self.sum_bytes -= self._bytes.pop(connection, 0)
+
+    def too_much(self) -> C | None:
+        """Who is to go, if it is too much."""
+        return first_to_go(self._bytes) if self.sum_bytes > self._max_bytes else None
+
+
+class LargeBodies(Generic[C]):
+    """One large body at a time: its client has the turn, the others wait in the order they came."""
+
+    def __init__(self) -> None:
+        self._holder: C | None = None
+        self._waiting: dict[C, None] = {}
+
+    def asks(self, connection: C, monotonic: float) -> bool:
+        """Whether it may be read from. If not, it waits."""
+        if self._holder is None and not self._waiting:
+            self._holder = connection
+        if self._holder is connection:
+            return True
+        if connection not in self._waiting:
+            self._waiting[connection] = None
+            connection.waits = True
+            if self._holder is not None:
+                self._holder.hurry(monotonic)
+        return False
+
+    def leaves(self, connection: C, monotonic: float) -> C | None:
+        """It needs the turn no more, or is closed. Who has the turn now, if that changes."""
+        self._waiting.pop(connection, None)
+        if self._holder is not connection:
+            return None
+        self._holder = next(iter(self._waiting), None)
+        if self._holder is not None:
+            del self._waiting[self._holder]
+            self._holder.granted(monotonic)
+            if self._waiting:
+                self._holder.hurry(monotonic)
+        return self._holder

@@ -1,0 +1,252 @@
+"""Requests out of bytes, answers into bytes. Pure. The parser is llhttp, by httptools; nobody else here knows it.
+
+The parser bounds nothing but syntax. So heads, headers, pieces of bodies, framing and pipelined requests are counted
+here, and what is too much is refused in the middle of a packet.
+"""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from extender.serve import limits
+from extender.verbs.wire import BODY_LIMIT_BYTES
+from kube.media_types import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """method and target: as they came. keep: whether the connection may go on after the answer."""
+
+    method: bytes
+    target: bytes
+    host: bytes
+    body: bytes | bytearray
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is answered without being read to its end; the connection ends with it.
+
+    rest_bytes: how much of it may still come.
+    """
+
+    status: HTTPStatus
+    text: str
+    method: bytes
+    target: bytes
+    rest_bytes: int
+
+
+_READ = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-encoding", b"expect"})
+
+
+class _Stop(Exception):  # noqa: N818 - not an error: ends the parser's run through a packet
+    pass
+
+
+class Reader:
+    """Turns the bytes of one connection into requests.
+
+    complete: requests not yet taken by the owner. refusal: set once, then nothing is read any more. within: whether
+    bytes of an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came for its head, or
+    since its head ended; a packet that holds the end of another message counts as a whole.
+    """
+
+    __slots__ = (
+        *("complete", "refusal", "within", "in_body", "body_bytes", "announced_bytes", "fed_bytes", "expects"),
+        *("_parser", "_target", "_host", "_hosts", "_encoding", "_chunked", "_pieces", "_large", "_count"),
+        *("_head_bytes", "_headers", "_ended", "_method"),
+    )
+
+    def __init__(self) -> None:
+        self.complete: list[Request] = []
+        self.refusal: Refusal | None = None
+        self.within = False
+        self._ended = False  # the client asked for the end, or sent too much at once: what follows is not looked at
+        self._parser = HttpRequestParser(self)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.in_body = False
+        self.expects = False
+        self.body_bytes = 0
+        self.announced_bytes = 0
+        self._method = b""
+        self._target = b""
+        self._host = b""
+        self._hosts = 0
+        self._encoding = b""
+        self._chunked = False
+        self._pieces: list[bytes] = []
+        self._large: bytearray | None = None
+        self._count = 0
+        self._head_bytes = 0
+        self._headers = 0
+        self.fed_bytes = 0
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """What came off the connection. Results are in the attributes."""
+        if self.refusal is not None or self._ended:
+            return
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade:
+            self.complete.pop()  # as if it had been read to its end
+            self._refuse(HTTPStatus.BAD_REQUEST, "another protocol is asked for")
+        except HttpParserError:
+            if not self._ended and self.refusal is None:
+                self._refuse(HTTPStatus.BAD_REQUEST, "not HTTP/1.1 as RFC 9112 has it")
+        else:
+            if self.within:
+                self.fed_bytes += len(data)
+                self._check_fed()
+
+    def _check_fed(self) -> None:
+        if not self.in_body:
+            if self.fed_bytes > limits.HEAD_LIMIT_BYTES + limits.RECEIVE_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is too large")
+        elif self._chunked and self.fed_bytes - self.body_bytes > self._framing_limit_bytes():
+            self._refuse(HTTPStatus.BAD_REQUEST, "more framing than body")
+
+    def _framing_limit_bytes(self) -> int:
+        return limits.FRAMING_MAX_BYTES + limits.RECEIVE_BYTES + self.body_bytes // 8
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        self._pieces.clear()
+        self._large = None
+        self.body_bytes = 0
+        rest_bytes = limits.DISCARD_MAX_BYTES if self._chunked else self.announced_bytes
+        self.refusal = Refusal(status, text, self._method, self._target, rest_bytes)
+
+    def fail(self, status: HTTPStatus, text: str) -> None:
+        """Reads no more, for a reason of the owner's."""
+        if self.refusal is None:
+            self._refuse(status, text)
+
+    def drop(self) -> None:
+        """Lets go of what it has: it and its parser know each other, so they would stay until a collection."""
+        self._ended = True
+        self._pieces.clear()
+        self._large = None
+        self.complete.clear()
+        del self._parser
+
+    # What the parser calls. An exception ends its run; feed() tells it from an error of syntax.
+
+    def on_message_begin(self) -> None:
+        if self._ended:
+            raise _Stop
+        self._begin()
+        self.within = True
+
+    def on_url(self, piece: bytes) -> None:
+        self._target += piece
+        self._head_bytes += len(piece)
+        if self._head_bytes > limits.HEAD_LIMIT_BYTES:
+            self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG, "the target is too long")
+            raise _Stop
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers += 1
+        self._head_bytes += len(name) + len(value)
+        if self._headers > limits.HEADERS_MAX or self._head_bytes > limits.HEAD_LIMIT_BYTES:
+            if self.in_body:
+                self._refuse(HTTPStatus.BAD_REQUEST, "too many trailers")
+            else:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too many headers")
+            raise _Stop
+        if self.in_body:
+            return
+        name = name.lower()
+        if name not in _READ:
+            return
+        match name:
+            case b"host":
+                self._host = value
+                self._hosts += 1
+            case b"content-length":
+                self.announced_bytes = int(value) if len(value) < 20 else limits.DISCARD_MAX_BYTES + 1
+            case b"transfer-encoding":
+                self._chunked = True
+            case b"content-encoding":
+                self._encoding = value.strip().lower()
+            case b"expect":
+                self.expects = value.strip().lower() == b"100-continue"
+
+    def on_headers_complete(self) -> None:
+        self.in_body = True
+        self.fed_bytes = 0
+        self._method = self._parser.get_method()
+        version = self._parser.get_http_version()
+        if version not in {"1.1", "1.0"}:
+            self._refuse(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "not HTTP/1.1")
+        elif self._hosts > 1 or (self._hosts == 0 and version == "1.1"):
+            self._refuse(HTTPStatus.BAD_REQUEST, "not exactly one Host")
+        elif self._encoding not in {b"", b"identity"}:
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not supported")
+        elif self.announced_bytes > BODY_LIMIT_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {BODY_LIMIT_BYTES} bytes")
+        else:
+            return
+        raise _Stop
+
+    def on_body(self, piece: bytes) -> None:
+        self.body_bytes += len(piece)
+        self._count += 1
+        if self.body_bytes > BODY_LIMIT_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {BODY_LIMIT_BYTES} bytes")
+            raise _Stop
+        if self._count > limits.PIECES_MAX + self.body_bytes // limits.PIECE_MIN_BYTES:
+            self._refuse(HTTPStatus.BAD_REQUEST, "the body comes in too many pieces")
+            raise _Stop
+        if self._large is not None:
+            self._large += piece
+        elif (
+            self.body_bytes > limits.LARGE_BODY_BYTES
+        ):  # one growing buffer: pieces and their sum would be twice as much
+            self._large = bytearray().join((*self._pieces, piece))
+            self._pieces.clear()
+        else:
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        self.within = False
+        pieces, keep = self._pieces, self._parser.should_keep_alive()
+        if len(self.complete) + 1 >= limits.PIPELINED_MAX:
+            keep = False
+        self._ended = not keep
+        body = self._large if self._large is not None else pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self.complete.append(Request(self._method, self._target, self._host, body, keep))
+        self.body_bytes = 0
+        self._large = None
+        self._pieces = []
+        self.fed_bytes = 0
+
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_STATUS_LINES = {status: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is answered with. allow: methods, for status 405."""
+
+    status: HTTPStatus
+    body: bytes
+    allow: bytes = b""
+    media_type: str = JSON
+
+
+def head_of(answer: Answer, date: bytes, *, keep: bool) -> bytes:
+    """The head of an answer. date: as RFC 9110 writes it."""
+    lines = b"%bDate: %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n" % (
+        _STATUS_LINES[answer.status],
+        date,
+        answer.media_type.encode(),
+        len(answer.body),
+    )
+    if answer.allow:
+        lines += b"Allow: %b\r\n" % answer.allow
+    return lines + (b"\r\n" if keep else b"Connection: close\r\n\r\n")

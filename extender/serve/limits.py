@@ -1,0 +1,38 @@
+"""How much of everything a client may have. Pure: numbers, each with its reason."""
+
+# Seconds. kube-scheduler keeps idle connections for 90 s and repeats no POST it has begun to write: we must not close
+# first, so the limit of idle ones never goes below 95.
+HEAD_LIMIT_S = 5.0
+BODY_LIMIT_S = 10.0  # in all, from the end of the head; kube-scheduler itself waits for one second, or five
+ANSWER_LIMIT_S = 10.0  # for a client that does not read
+IDLE_LIMIT_S = 120.0
+CLOSE_LIMIT_S = 1.0  # a client that closes when it has its answer does so within milliseconds
+
+# One body above this size at a time, the others wait unread. Whom others wait for has two seconds.
+LARGE_BODY_BYTES = 2**20
+LARGE_BODY_TURN_S = 2.0
+
+HEAD_LIMIT_BYTES = 2**16
+HEADERS_MAX = 100
+PIPELINED_MAX = 32  # requests in one packet; the last of them is answered with `Connection: close`
+# A body that comes in many small pieces costs a call a piece.
+PIECES_MAX = 4096
+PIECE_MIN_BYTES = 512  # on average, beyond PIECES_MAX
+FRAMING_MAX_BYTES = 2**16  # what chunks may have around them, beside an eighth of the body
+DISCARD_MAX_BYTES = 2**28  # how much of a refused body is read past so that its client sees the answer
+
+CONNECTIONS_MAX = 256
+FILES_RESERVED = 64  # descriptors that are not for connections: watches, files, the log
+# All bytes of all clients, in and out. One body of 8 MiB, its answer, and as much again.
+HELD_MAX_BYTES = 32 * 2**20
+SOCKET_BUFFER_BYTES = 2**18  # the kernel's, for each direction of each connection; it doubles the number
+
+RECEIVE_BYTES = 2**16  # at most this much of a connection a turn
+ACCEPTS_MAX = 64  # new connections a turn
+ONE_SEND_BYTES = 2**17  # head and body of an answer are copied into one piece up to here
+SLICE_S = 0.01  # longest time of answering before new requests are looked for, but for one long answer
+
+
+def connections_max(files_max: int) -> int:
+    """How many connections there may be. files_max: RLIMIT_NOFILE."""
+    return max(1, min(CONNECTIONS_MAX, files_max - FILES_RESERVED))

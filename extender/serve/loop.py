@@ -1,0 +1,325 @@
+"""The thread that serves: one epoll, non-blocking sockets, everything else is decided in the other modules here.
+
+A call of kube-scheduler costs three system calls: epoll_wait, recv, send. There is no timer a connection: overdue ones
+are looked for once a second.
+"""
+
+import errno
+import logging
+import select
+import socket
+import time
+from collections.abc import Callable, Sequence
+from email.utils import formatdate
+from http import HTTPStatus
+
+from extender.serve import limits
+from extender.serve.client import Client
+from extender.serve.connection import Stage
+from extender.serve.crowd import Held, LargeBodies, first_to_go
+from extender.serve.http import CONTINUE, Request, head_of
+from extender.serve.routes import Routes
+from extender.serve.stream import Stream
+from extender.serve.turns import Turns, cost_of
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0  # how often overdue connections are looked for
+DRAIN_LOOK_S = 0.05
+_BROKEN = select.EPOLLERR | select.EPOLLHUP
+
+
+class Loop:
+    """Serves until it has drained. All methods are called from its thread: by run() and by its chores.
+
+    chores: called at the start, when it wants to be called again (what it returns, by the monotonic clock), and after
+    each callback of a watched descriptor. stream: makes what stands between socket and HTTP, None = nothing does.
+    """
+
+    def __init__(
+        self,
+        routes: Routes,
+        *,
+        chores: Callable[[float], float],
+        stream: Callable[[], Stream] | None = None,
+        connections_max: int = limits.CONNECTIONS_MAX,
+        held_max_bytes: int = limits.HELD_MAX_BYTES,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._routes = routes
+        self._chores = chores
+        self._stream = stream
+        self._connections_max = connections_max
+        self._monotonic = monotonic
+        self._epoll = select.epoll()
+        self._listeners: dict[int, socket.socket] = {}
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._clients: dict[int, Client] = {}
+        self._held: Held[Client] = Held(held_max_bytes)
+        self._large: LargeBodies[Client] = LargeBodies()
+        self._turns: Turns[Client] = Turns()
+        self._buffer = bytearray(limits.RECEIVE_BYTES)
+        self._view = memoryview(self._buffer)
+        self._date = b""
+        self._look_at = 0.0
+        self._drained_at: float | None = None
+        self._idle_until = 0.0
+
+    def watch(self, fd: int, readable: Callable[[], None]) -> None:
+        """Calls it whenever the descriptor can be read."""
+        self._watched[fd] = readable
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def forget(self, fd: int) -> None:
+        if self._watched.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def open(self, listeners: Sequence[socket.socket]) -> None:
+        """Takes connections from these, which are non-blocking, from now on."""
+        for listener in listeners:
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # of the connections too, which inherit them
+                listener.setsockopt(socket.SOL_SOCKET, option, limits.SOCKET_BUFFER_BYTES)
+            if listener.family in {socket.AF_INET, socket.AF_INET6}:
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._listeners[listener.fileno()] = listener
+            self._epoll.register(listener.fileno(), select.EPOLLIN)
+
+    def drain(self, *, idle_s: float, limit_s: float) -> None:
+        """Takes no connections any more: they are refused, if nobody else has the listeners. The answers that are still
+        given end their connections. Ends run(): when no connection is left, at the latest after limit_s. A connection
+        on which nothing is under way is left open for idle_s, so that a request that is just coming is not lost.
+        """
+        monotonic = self._monotonic()
+        for fd, listener in self._listeners.items():
+            self._epoll.unregister(fd)  # closing alone does not: others have the same listener
+            listener.close()
+        self._listeners.clear()
+        self._idle_until = min(self._idle_until, monotonic + idle_s) if self.draining else monotonic + idle_s
+        self._drained_at = min(self._drained_at or monotonic + limit_s, monotonic + limit_s)
+        self._look_at = 0.0
+
+    @property
+    def draining(self) -> bool:
+        return self._drained_at is not None
+
+    def run(self) -> None:
+        chores_at = 0.0
+        try:
+            while True:
+                monotonic = self._monotonic()
+                if monotonic >= chores_at:
+                    chores_at = self._chores(monotonic)
+                if monotonic >= self._look_at:
+                    self._look(monotonic)
+                    if self._drained_at is not None and (not self._clients or monotonic >= self._drained_at):
+                        return
+                wait_s = 0.0 if self._turns else max(0.0, min(chores_at, self._look_at) - monotonic)
+                if self._turn(wait_s):
+                    chores_at = 0.0
+        finally:
+            for client in list(self._clients.values()):
+                self._close(client)
+            self._epoll.close()
+
+    def _turn(self, wait_s: float) -> bool:
+        """Takes what has come and answers. Whether a watched descriptor was among it."""
+        events = self._epoll.poll(wait_s)
+        monotonic = self._monotonic()
+        asked: list[Client] = []
+        others: list[int] = []
+        for fd, event in events:
+            client = self._clients.get(fd)
+            if client is None:
+                others.append(fd)
+            elif not client.queued:
+                self._serve(client, event, monotonic)
+                if client.asked and not client.out and self._clients.get(fd) is client:
+                    asked.append(client)
+            else:
+                self._disturb(client, event)
+        if len(asked) == 1 and not self._turns:
+            self._answer(asked[0], monotonic)
+        elif asked or self._turns:
+            self._answer_in_turn(asked, monotonic)
+        return bool(others) and self._serve_others(others, monotonic)
+
+    def _serve_others(self, fds: list[int], monotonic: float) -> bool:
+        """Last in a turn: a new connection may get the descriptor of one that was closed in this turn."""
+        watched = False
+        for fd in fds:
+            if fd in self._listeners:
+                self._accept(self._listeners[fd], monotonic)
+            elif fd in self._watched:
+                self._watched[fd]()
+                watched = True
+        return watched
+
+    def _answer_in_turn(self, asked: list[Client], monotonic: float) -> None:
+        for client in asked:
+            self._queue(client)
+        self._shed()
+        ends = monotonic + limits.SLICE_S
+        while self._turns:
+            client = self._turns.take()
+            client.queued = False
+            if self._clients.get(client.fd) is client:
+                monotonic = self._monotonic()
+                self._answer(client, monotonic)
+                if monotonic >= ends:
+                    return
+
+    def _queue(self, client: Client) -> None:
+        client.queued = True
+        self._turns.put(client, cost_of(client.requests[0].body if client.requests else b""))
+        self._held.update(client)
+
+    # One connection.
+
+    def _accept(self, listener: socket.socket, monotonic: float) -> None:
+        for _ in range(limits.ACCEPTS_MAX):
+            if len(self._clients) >= self._connections_max:
+                self._evict("connections")
+            try:
+                sock, _address = listener.accept()
+            except OSError as e:
+                if e.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
+                    self._evict("descriptors")
+                return  # else there is none, any more
+            client = Client(sock, self._stream() if self._stream else None, monotonic)
+            self._clients[client.fd] = client
+            self._epoll.register(client.fd, select.EPOLLIN)
+
+    def _disturb(self, client: Client, event: int) -> None:
+        """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
+        if event & _BROKEN:
+            self._close(client)
+        else:
+            self._want(client)
+
+    def _serve(self, client: Client, event: int, monotonic: float) -> None:
+        if event & select.EPOLLIN:
+            self._receive(client, monotonic)
+        elif event & _BROKEN:
+            self._close(client)
+        else:
+            self._send(client, monotonic)
+
+    def _receive(self, client: Client, monotonic: float) -> None:
+        if not client.receive_some(self._view, monotonic):
+            self._close(client)
+        elif not client.asked:
+            self._received_part(client, monotonic)
+
+    def _received_part(self, client: Client, monotonic: float) -> None:
+        """What follows from bytes that do not end a request, or from the end of all bytes."""
+        if client.ended or (client.gone and (client.finished or not client.out)):
+            self._close(client)
+        else:
+            if client.large:
+                self._large.asks(client, monotonic)
+            if client.expects:
+                client.expects = False
+                client.put(CONTINUE)
+                self._send(client, monotonic)
+            self._held.update(client)
+            self._want(client)
+            self._shed()
+
+    def _answer(self, client: Client, monotonic: float) -> None:
+        asked = client.next()
+        if asked is None:
+            return
+        if isinstance(asked, Request):
+            large = len(asked.body) > limits.LARGE_BODY_BYTES
+            answer, verdict = self._routes.answer(asked, may_ask=client.may_ask)
+            keep = asked.keep and self._drained_at is None
+            client.good = client.good or verdict
+            body = b"" if asked.method == b"HEAD" else answer.body
+        else:
+            large = False
+            answer, keep = self._routes.refuse(asked), False
+            body = answer.body
+        if large or not keep:
+            self._leave_large(client, monotonic)
+        head = head_of(answer, self._date, keep=keep)
+        if len(body) <= limits.ONE_SEND_BYTES:
+            client.put(head + body)
+        else:
+            client.put(head, body)
+        del asked, answer, body
+        if not keep:
+            client.end()
+        self._send(client, monotonic)
+        if client.asked and not client.out and self._clients.get(client.fd) is client:
+            self._queue(client)
+
+    def _send(self, client: Client, monotonic: float) -> None:
+        if not client.send_some(monotonic):
+            self._close(client)
+            return
+        out = client.out
+        if client.finished:
+            self._finish(client)
+        elif out or client.events != select.EPOLLIN or client.waits:
+            self._want(client)
+        if out or self._held.sum_bytes:
+            self._held.update(client)
+            self._shed()
+
+    def _finish(self, client: Client) -> None:
+        """The client has all of its answers, or will have: a close that throws away what it sends might take them back,
+        so it is told first, and read from until it closes."""
+        if client.gone or not client.say_end():
+            self._close(client)
+        else:
+            self._want(client)
+
+    def _want(self, client: Client) -> None:
+        events = (select.EPOLLIN if client.wants_bytes else 0) | (select.EPOLLOUT if client.out else 0)
+        if events != client.events and self._clients.get(client.fd) is client:
+            client.events = events
+            self._epoll.modify(client.fd, events)
+
+    def _leave_large(self, client: Client, monotonic: float) -> None:
+        holder = self._large.leaves(client, monotonic)
+        if holder is not None:
+            self._want(holder)
+
+    def _shed(self) -> None:
+        while (victim := self._held.too_much()) is not None:
+            log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self._held.sum_bytes})
+            self._close(victim)
+
+    def _evict(self, what: str) -> None:
+        victim = first_to_go(self._clients.values())
+        if victim is not None:
+            log.debug("closed a connection: too many %s", what)
+            self._close(victim)
+
+    def _close(self, client: Client) -> None:
+        if self._clients.get(client.fd) is not client:
+            return
+        del self._clients[client.fd]
+        self._held.forget(client)
+        self._leave_large(client, self._monotonic())
+        client.close()  # which takes it out of the epoll, too
+
+    # Once a second.
+
+    def _look(self, monotonic: float) -> None:
+        self._date = formatdate(usegmt=True).encode()
+        for client in [one for one in self._clients.values() if one.deadline <= monotonic]:
+            self._overdue(client, monotonic)
+        self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
+        if self.draining and monotonic >= self._idle_until:
+            for client in [one for one in self._clients.values() if one.stage is Stage.IDLE]:
+                if client.silent():
+                    self._close(client)
+
+    def _overdue(self, client: Client, monotonic: float) -> None:
+        if client.stage is Stage.BODY:
+            text = "other large bodies are being read" if client.waits else "the body did not come in time"
+            client.fail(HTTPStatus.REQUEST_TIMEOUT, text, monotonic)
+            self._answer(client, monotonic)
+        else:
+            self._close(client)
