@@ -7,12 +7,14 @@ One process, because it holds the caches: two would be two views of the cluster 
 import os
 
 from extender.foreground import GunicornLog, log_address
+from extender.process.arbiter import after_fork, before_fork
 from extender.process.server import start_services, stop_services
 from extender.process.worker import Worker
 
 worker_class = Worker
 workers = 1
-timeout = 30
+# The loop gives a sign of life each second. One that is stopped or hangs costs kube-scheduler a second a pod meanwhile.
+timeout = 10
 graceful_timeout = 10
 max_requests = 0  # a new worker starts with empty caches
 control_socket_disable = True
@@ -22,6 +24,7 @@ accesslog = None
 logger_class = GunicornLog
 
 when_ready = log_address
+pre_fork, post_fork = before_fork, after_fork
 # Threads do not survive a fork: they start in the worker, and before it accepts.
 post_worker_init = start_services
 worker_exit = stop_services

@@ -1,6 +1,8 @@
 """gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
 
 import logging
+import os
+import select
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +10,13 @@ from typing import Any
 
 from gunicorn.app.base import Application
 
+from component.command import EXIT_FAILED
+from component.loop import Loop
 from component.settings import SettingsError
-from extender.foreground import Master, StartError, listen, run
+from extender.foreground import StartError, listen, run
+from extender.process.arbiter import Arbiter
+from extender.process.generations import SYNC_LIMIT_S
+from extender.process.link import Word
 from extender.services import Services, build
 from extender.settings import Settings
 from kube import contract
@@ -21,17 +28,40 @@ from kube.errors import CredentialsInvalid
 log = logging.getLogger(__name__)
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
-FIRST_SYNC_WAIT_S = 5.0
+# Calls wait that long in the backlog for the first snapshot, so that a worker that takes over from one that died loses
+# none; kube-scheduler itself waits for a second. Then it is told that nothing is synced, which costs it no time.
+FIRST_SYNC_WAIT_S = 0.5
 
 
 def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
     """Hook post_worker_init. The worker accepts connections when this returns, so the first answers are good ones."""
     bundle: Services = worker.wsgi
+    worker.told_to_accept = False
+    worker.heeds = Loop("master", lambda: _heed(worker), stuck_after_s=10.0)
+    worker.heeds.start()
     bundle.start()
-    if bundle.wait_synced(FIRST_SYNC_WAIT_S, give_up=lambda: not worker.alive):
+    limit_s = SYNC_LIMIT_S if worker.replaces else FIRST_SYNC_WAIT_S
+    if bundle.wait_synced(limit_s, give_up=lambda: _waited_enough(worker)):
         log.info("synced", extra={"nodes": len(bundle.decisions())})
     else:
-        log.warning("caches not synced; answering Error", extra={"waited_s": FIRST_SYNC_WAIT_S})
+        log.warning("caches not synced; answering Error", extra={"waited_s": limit_s})
+    if bundle.synced:
+        worker.link.tell_synced()
+
+
+def _waited_enough(worker: Any) -> bool:  # noqa: ANN401
+    worker.notify()
+    return worker.told_to_accept or not worker.alive
+
+
+def _heed(worker: Any) -> float:  # noqa: ANN401
+    select.select([worker.link], [], [], 1.0)
+    for word in worker.link.read():
+        if word is Word.GONE:
+            os._exit(EXIT_FAILED)  # nothing here is worth saving, and the port is wanted by whoever comes next
+        worker.told_to_accept = worker.told_to_accept or word is Word.ACCEPT
+        worker.alive = worker.alive and word is Word.ACCEPT
+    return 0.0
 
 
 def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
@@ -44,13 +74,14 @@ def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
 class Server(Application):  # type: ignore[misc]
     """The services are built in the worker: a Thread object made before the fork counts as dead after it.
 
-    load_settings: called at SIGHUP; a configuration that has become bad leaves the old one in force.
+    load_settings: called at SIGHUP.
     """
 
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
         """Raises StartError if the settings cannot be used."""
         self._settings = settings
         self._connection = _usable_connection(settings)
+        self._before = self._settings, self._connection
         self._load_settings = load_settings
         self._bind = f"fd://{listener.detach()}"
         super().__init__()
@@ -63,17 +94,26 @@ class Server(Application):  # type: ignore[misc]
     def load(self) -> Services:
         return build(self._settings, self._connection)
 
-    def reload(self) -> None:
+    def renew(self) -> bool:
+        """Called at SIGHUP, see `arbiter.Reloading`. A configuration that is bad leaves the old one in force."""
         try:
             settings = self._load_settings()
             connection = _usable_connection(settings)
-            if settings.listen != self._settings.listen:
-                log.warning("listen.address and listen.port change only with a restart")
-            self._settings, self._connection = settings, connection
         except (SettingsError, StartError) as e:
             log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
-        self.callable = None
-        super().reload()
+            return False
+        if (settings.listen.address, settings.listen.port) != (
+            self._settings.listen.address,
+            self._settings.listen.port,
+        ):
+            log.warning("listen.address and listen.port change only with a restart")
+        self._before = self._settings, self._connection
+        self._settings, self._connection = settings, connection
+        self.do_load_config()
+        return True
+
+    def keep(self) -> None:
+        self._settings, self._connection = self._before
 
 
 def _usable_connection(settings: Settings) -> Connection:
@@ -92,4 +132,4 @@ def _usable_connection(settings: Settings) -> Connection:
 def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     listener = listen(settings.listen.address, settings.listen.port)
-    return run(Master(Server(settings, load_settings, listener)))
+    return run(Arbiter(Server(settings, load_settings, listener)))

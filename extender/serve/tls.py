@@ -11,6 +11,7 @@ import contextlib
 import logging
 import ssl
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,11 @@ class Certificates:
         return bool(certificate) and (not self._names or bool(self._names & names_of(certificate or {})))
 
     def _read(self) -> dict[str, bytes]:
-        """Content by key. What cannot be read is a content too: it is said once, and again when it has changed."""
+        """Digests by key. What cannot be read has one too: it is said once, and again when it has changed."""
         files = {"certificate": self._settings.certificate, "key": self._settings.key}
         if self._settings.client_ca is not None:
             files["clientCA"] = self._settings.client_ca
-        return {key: _content(path) for key, path in files.items()}
+        return {key: _digest(path) for key, path in files.items()}
 
     def _made_of(self, found: Mapping[str, bytes]) -> ssl.SSLContext:
         """Raises CertificateError."""
@@ -172,8 +173,8 @@ def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(common | {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"})
 
 
-def _content(path: str) -> bytes:
+def _digest(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return sha256(Path(path).read_bytes()).digest()
     except OSError as e:
-        return f"unreadable: {e.strerror}".encode()
+        return str(e.strerror).encode()

@@ -1,0 +1,123 @@
+"""gunicorn's master with one worker, which is replaced by the next only when that one has synced."""
+
+import logging
+import signal
+import time
+from typing import Any, Protocol
+
+from gunicorn.errors import HaltServer
+
+from extender.foreground import Master
+from extender.process.generations import Do, Generations, Step
+from extender.process.link import MasterEnd, Word, make_link
+
+log = logging.getLogger(__name__)
+
+
+class Reloading(Protocol):
+    """What is asked of the application that the workers load."""
+
+    def renew(self) -> bool:
+        """Take the configuration file as it is now; False if it cannot be used and the one of before stays."""
+        ...
+
+    def keep(self) -> None:
+        """Go back to what was before the last renew()."""
+        ...
+
+
+class Arbiter(Master):
+    """SIGHUP replaces the worker without a gap.
+
+    Hooks of the configuration: before_fork as `pre_fork`, after_fork as `post_fork`.
+    """
+
+    _stopping = False
+
+    def __init__(self, app: Any) -> None:  # noqa: ANN401 - gunicorn's Application, and Reloading
+        self._generations = Generations()
+        self._ends: dict[int, MasterEnd] = {}
+        super().__init__(app)
+
+    def reload(self) -> None:
+        """Called at SIGHUP. Returns at once; manage_workers() does the rest. Upstream's ends the old worker here."""
+        if self._generations.may_reload():
+            self._reload()
+
+    def spawn_worker(self) -> int:
+        """The process id. In the new process it does not return."""
+        pid: int = super().spawn_worker()
+        worker = self.WORKERS[pid]
+        worker.link.close()
+        self._ends[pid] = worker.master_end
+        self._generations.spawned(pid, time.monotonic())
+        return pid
+
+    def manage_workers(self) -> None:
+        """Called after each signal and each second."""
+        for pid in self._ends.keys() - self.WORKERS.keys():
+            self._ends.pop(pid).close()
+        for end in self._ends.values():
+            end.listen()
+        synced = [pid for pid, end in self._ends.items() if end.synced]
+        for do in self._generations.turn(self.WORKERS.keys(), synced, time.monotonic()):
+            self._do(do)
+
+    def reap_workers(self) -> None:
+        """A worker that cannot start ends a server that has just been started, but not one that has another worker."""
+        try:
+            super().reap_workers()
+        except HaltServer as e:
+            if not (self.WORKERS or self._stopping):
+                raise
+            log.error("a new worker did not start", extra={"error": str(e)})
+
+    @property
+    def answered(self) -> bool:
+        """Whether a worker takes the calls."""
+        return bool(self._generations.current)
+
+    def stop(self, graceful: bool = True) -> None:
+        """The word beside the signal: one is lost on a process that has just been forked."""
+        self._stopping = True
+        for end in self._ends.values():
+            end.tell(Word.STOP)
+        super().stop(graceful)
+
+    def _do(self, do: Do) -> None:
+        match do.step:
+            case Step.ACCEPT:
+                self._ends[do.pid].tell(Word.ACCEPT)
+            case Step.RETIRE:
+                log.info("reloaded")
+                self._ends[do.pid].tell(Word.RETIRE)
+            case Step.END:
+                self._ends[do.pid].tell(Word.STOP)
+            case Step.KILL:
+                log.error("a worker does not end", extra={"worker": do.pid})
+                self.kill_worker(do.pid, signal.SIGKILL)
+            case Step.SPAWN:
+                self.spawn_worker()
+            case Step.KEEP:
+                log.error("reload given up, keeping the previous configuration", extra={"error": do.why})
+                self.app.keep()
+            case Step.RELOAD:
+                self._reload()
+
+    def _reload(self) -> None:
+        if self.app.renew():
+            self.setup(self.app)  # what gunicorn itself has of the configuration: the level of its log
+            self.spawn_worker()
+
+
+def before_fork(master: Arbiter, worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
+    """Hook pre_fork, in the master. worker.replaces: another one answers until this one has synced."""
+    worker.master_end, worker.link = make_link()
+    worker.replaces = master.answered
+
+
+def after_fork(master: Arbiter, worker: Any) -> None:  # noqa: ANN401
+    """Hook post_fork, in the worker: a link closes when the master's end does, and that is the master's alone."""
+    worker.master_end.close()
+    for sibling in master.WORKERS.values():
+        sibling.master_end.close()

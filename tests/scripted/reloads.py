@@ -1,0 +1,71 @@
+"""Reloads of the real extender under load: how many calls of a scheduler fail. For the tests and the benchmark."""
+
+import os
+import signal
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.extender.builders import node_json, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import children
+from tests.kit.waiting import wait_until
+from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.filter_load import FilterLoad
+
+NAMES_A_CALL = 420  # of 5,000 nodes, as kube-scheduler's percentageOfNodesToScore leaves
+CLOSED_EVERY = 50
+
+
+@dataclass(frozen=True)
+class Reloads:
+    """failed: what the callers got instead of right answers. workers_max: processes that lived side by side."""
+
+    reloads: int
+    calls: int
+    failed: list[str]
+    longest_s: float
+    seconds: float
+    workers_max: int
+
+
+def reload_100() -> Reloads:
+    """The measured form; takes minutes."""
+    with tempfile.TemporaryDirectory() as folder:
+        return reload_under_load(Path(folder), reloads=100, nodes=5000)
+
+
+def reload_under_load(folder: Path, *, reloads: int, nodes: int) -> Reloads:
+    names = [f"n{number:04d}" for number in range(nodes)]
+    closed = set(names[::CLOSED_EVERY])
+    with FakeApiServer() as api:
+        for name in names:
+            api.put(node_json(name, Ready="True"))
+            api.put(pod_json(name, Ready="False" if name in closed else "True"))
+        asked = names[:NAMES_A_CALL]
+        with ExtenderProcess(api, folder) as process:
+            process.wait_ready(timeout_s=60)
+            load = FilterLoad(process.port, asked, [name for name in asked if name not in closed])
+            began = time.monotonic()
+            with load:
+                workers_max = max(_reload(process) for _ in range(reloads))
+            seconds = time.monotonic() - began
+            assert process.stop()[0] == 0
+    return Reloads(reloads, load.calls, load.failed, load.longest_s, seconds, workers_max)
+
+
+def _reload(process: ExtenderProcess) -> int:
+    """One reload, until the old worker has gone. The most workers that were seen side by side."""
+    master, seen = process.process.pid, 0
+    (old,) = children(master)
+    os.kill(master, signal.SIGHUP)
+
+    def done() -> bool:
+        nonlocal seen
+        now = children(master)
+        seen = max(seen, len(now))
+        return old not in now and len(now) == 1
+
+    wait_until(done, lambda: process.log[-2000:], timeout_s=60.0)
+    return seen

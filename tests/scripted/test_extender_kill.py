@@ -1,0 +1,128 @@
+"""SIGKILL and SIGSTOP of master and worker, at any moment: who holds the port, who answers, and how soon."""
+
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from tests.extender.builders import node_json, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import ProcessId, children
+from tests.kit.ports import free_port
+from tests.kit.waiting import wait_until
+from tests.scripted.extender_process import ExtenderProcess
+
+GONE_S = 1.0  # the promise; these waits allow a loaded machine twice that
+SLACK = 2.0
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as api:
+        api.put(node_json("h1"))
+        api.put(pod_json("h1"))
+        api.put(node_json("u1"))
+        api.put(pod_json("u1", Ready="False"))
+        yield api
+
+
+@pytest.fixture
+def process(api, tmp_path):
+    with ExtenderProcess(api, tmp_path, config={"listen": {"port": free_port()}}) as process:
+        yield process
+
+
+def workers_of(process):
+    return [found for found in map(ProcessId.of, children(process.process.pid)) if found]
+
+
+def answers_right(process):
+    try:
+        return process.filter(["h1", "u1"]).NodeNames == ["h1"]
+    except (OSError, AssertionError):
+        return False
+
+
+def may_bind(port):
+    """Whether anybody could listen there."""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+            sock.listen()
+        except OSError:
+            return False
+    return True
+
+
+def kill_master(process):
+    """SIGKILL; then the port is free within the time, and no worker is left."""
+    workers, port = workers_of(process), process.settings["listen"]["port"]
+    process.process.kill()
+    wait_until(lambda: may_bind(port), "the port is held", timeout_s=GONE_S * SLACK)
+    wait_until(lambda: not any(worker.alive() for worker in workers), "an orphan lives", timeout_s=GONE_S * SLACK)
+
+
+def test_a_killed_master_leaves_a_free_port_and_no_worker(process):
+    process.wait_ready()
+    with socket.create_connection(("127.0.0.1", process.port)) as silent:
+        kill_master(process)
+        process.start()
+        process.wait(lambda: answers_right(process))
+        silent.settimeout(1)
+        assert silent.recv(1) == b""
+
+
+def test_a_master_killed_before_the_first_sync(api, process):
+    api.stall_next(watch=False, times=3)
+    process.process.kill()
+    process.start()
+    wait_until(lambda: workers_of(process), timeout_s=20)
+    kill_master(process)
+
+
+def test_a_master_killed_during_a_reload(api, process):
+    process.wait_ready()
+    api.stall_next(watch=False, times=3)
+    os.kill(process.process.pid, signal.SIGHUP)
+    process.wait(lambda: len(workers_of(process)) == 2)
+    kill_master(process)
+
+
+@pytest.mark.parametrize("after_s", [0.3, 0.5, 0.7, 0.9, 1.1])
+def test_a_master_killed_while_it_starts(api, tmp_path, after_s):
+    port = free_port()
+    process = ExtenderProcess(api, tmp_path, config={"listen": {"port": port}})
+    process.start()
+    time.sleep(after_s)
+    kill_master(process)
+
+
+def test_a_killed_worker_is_followed_by_one_that_has_synced(process):
+    process.wait_ready()
+    for _ in range(3):
+        (worker,) = workers_of(process)
+        worker.signal(signal.SIGKILL)
+        began, answers = time.monotonic(), []
+        while not answers or not answers[-1]:
+            answers.append(answers_right(process))
+        assert (time.monotonic() - began < GONE_S * SLACK, len(answers) <= 2) == (True, True)
+
+
+def test_a_stopped_worker_is_replaced(process):
+    process.wait_ready()
+    (worker,) = workers_of(process)
+    worker.signal(signal.SIGSTOP)
+    wait_until(lambda: not worker.alive(), "it lives", timeout_s=20)
+    process.wait(lambda: answers_right(process))
+    assert "WORKER TIMEOUT" in process.log
+
+
+def test_a_worker_told_to_stop_by_somebody_else_is_replaced(process):
+    process.wait_ready()
+    (worker,) = workers_of(process)
+    worker.signal(signal.SIGTERM)
+    wait_until(lambda: not worker.alive(), "it lives", timeout_s=10)
+    process.wait(lambda: answers_right(process))
