@@ -1,4 +1,7 @@
-"""`readygate status`: the verdict on every node, as a running extender gives it to kube-scheduler."""
+"""`readygate status`: the verdict on every node, as a running extender gives it to kube-scheduler.
+
+Asked is the process of the people, `readygate-people`, which follows the one that answers kube-scheduler.
+"""
 
 import sys
 
@@ -11,7 +14,8 @@ from component.text import one_line
 from extender.web.report import NodeVerdict, NodeVerdicts
 from kube.objects import UNREADABLE
 
-DEFAULT_SERVER = "http://127.0.0.1:9376"
+DEFAULT_SERVER = "http://127.0.0.1:9377"
+VERBS_SERVER = "http://127.0.0.1:9376"  # kube-scheduler's, by default
 PATH = "/api/v1/nodes"
 TIMEOUT_S = 5.0
 HEADINGS = ("NODE", "OPEN", "SINCE", "REASON", "HEALTH POD", "EVIDENCE")
@@ -51,12 +55,30 @@ def fetch(server: str) -> bytes:
     except LocationValueError as e:
         raise StatusError(f"{server} is no URL; give --server http://ADDRESS:PORT", usage=True) from e
     except HTTPError as e:
+        raise StatusError(f"nothing answers at {server}: {one_line(e)}; {_remedy(server)}") from e
+    if answer.status == 404:
         raise StatusError(
-            f"no extender answers at {server}: {one_line(e)}; is it running, and is this one of its hosts?"
-        ) from e
+            f"{server} has no {PATH}: is it kube-scheduler's port? Give that of readygate-people, people.port there"
+        )
     if answer.status != 200:
         raise StatusError(f"{server} answers {answer.status} to {PATH}; is it an extender of this release?")
     return answer.data
+
+
+def _remedy(server: str) -> str:
+    """What to do when nothing answers there: it depends on whether kube-scheduler is answered."""
+    if server == DEFAULT_SERVER and _answers(VERBS_SERVER):
+        return f"kube-scheduler's port {VERBS_SERVER} does answer, so start readygate-people beside it"
+    return "is readygate-people running, and is this one of its hosts?"
+
+
+def _answers(server: str) -> bool:
+    try:
+        with urllib3.PoolManager() as pool:
+            pool.request("GET", f"{server}/livez", timeout=1.0, retries=False, redirect=False)
+    except HTTPError:
+        return False
+    return True
 
 
 def read(server: str, body: bytes) -> NodeVerdicts:

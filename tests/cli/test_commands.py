@@ -106,7 +106,7 @@ def test_an_extender_that_gives_no_verdicts(capsys, server):
         pytest.param(b'{"nodes": 1}', 200, "gives no report", id="another shape"),
         pytest.param(b'{"notAnswering":"\xff","nodes":[]}', 200, "gives no report", id="no UTF-8"),
         pytest.param(b'{"nodes":' + b"[" * 100_000, 200, "gives no report", id="deep"),
-        pytest.param(b"", 404, "answers 404", id="no such path"),
+        pytest.param(b"", 404, "is it kube-scheduler's port? Give that of readygate-people", id="no such path"),
         pytest.param(b"", 302, "answers 302", id="a redirect is not followed"),
     ],
 )
@@ -147,8 +147,8 @@ def test_a_terminal_that_knows_only_ascii(server):
 @pytest.mark.parametrize(
     ("url", "code", "expected"),
     [
-        pytest.param("http://127.0.0.1:1", 1, "no extender answers at http://127.0.0.1:1: ", id="nobody listens"),
-        pytest.param("127.0.0.1:9376", 2, "is no URL", id="no scheme"),
+        pytest.param("http://127.0.0.1:1", 1, "nothing answers at http://127.0.0.1:1: ", id="nobody listens"),
+        pytest.param("127.0.0.1:9377", 2, "is no URL", id="no scheme"),
         pytest.param("http://", 2, "is no URL", id="no host"),
         pytest.param("http://127.0.0.1:x", 2, "is no URL", id="no port"),
     ],
@@ -157,6 +157,20 @@ def test_an_address_that_does_not_answer(capsys, url, code, expected):
     assert main(["status", "--server", url]) == code
     err = capsys.readouterr().err
     assert (expected in err, len(err.splitlines())) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("verbs", "expected"),
+    [
+        pytest.param(True, "does answer, so start readygate-people beside it", id="kube-scheduler is answered"),
+        pytest.param(False, "is readygate-people running, and is this one of its hosts?", id="nothing runs here"),
+    ],
+)
+def test_nobody_listens_where_people_are_served_by_default(capsys, monkeypatch, server, verbs, expected):
+    monkeypatch.setattr("cli.status.DEFAULT_SERVER", "http://127.0.0.1:1")
+    monkeypatch.setattr("cli.status.VERBS_SERVER", server.url if verbs else "http://127.0.0.1:1")
+    assert main(["status", "--server", "http://127.0.0.1:1"]) == 1
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

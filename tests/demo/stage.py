@@ -14,7 +14,7 @@ from tests.kit.ports import free_port
 from tests.kit.programs import fetch, python_environ
 from tests.testbed.plane import identities, scheduler_config
 from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Agent, Extender
+from tests.testbed.plane.programs import Agent, Extender, People
 from tests.testbed.shared import nameserver, obstacles
 from tests.testbed.shared.api import Object
 from tests.testbed.shared.binaries import Progress, kube_binaries
@@ -40,6 +40,7 @@ class Stage:
         self.folder = self.plane.folder
         self.agents: dict[str, Agent] = {}
         self.extender: Extender | None = None
+        self.people: People | None = None
         self._name_servers: dict[str, Child] = {}
 
     @property
@@ -59,8 +60,9 @@ class Stage:
         self.plane.check()
         for agent in self.agents.values():
             agent.process.check()
-        if self.extender:
-            self.extender.process.check()
+        for program in (self.extender, self.people):
+            if program:
+                program.process.check()
 
     def strike(self) -> None:
         self.plane.down()
@@ -81,13 +83,15 @@ class Stage:
             self.agents[name].start()
 
     def start_scheduling(self) -> None:
-        """The extender, and kube-scheduler with a configuration that names it."""
+        """The extender, kube-scheduler with a configuration that names it, and what shows people the decisions."""
         self.extender = Extender(
             self.plane, gate={"heartbeat": {"limitSeconds": LEASE_LIMIT_S}}, kick={"repeatAfterSeconds": 2}
         )
         config = self.plane.scheduler_config([scheduler_config.extender(self.extender.url, mode="enforce")])
-        with ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(self.extender.start), pool.submit(self.plane.start_scheduler, config)]:
+        self.people = People(self.plane, self.extender)
+        starts = [self.extender.start, self.people.start, lambda: self.plane.start_scheduler(config)]
+        with ThreadPoolExecutor(len(starts)) as pool:
+            for done in [pool.submit(start) for start in starts]:
                 done.result()
 
     # ---- what breaks and heals
@@ -236,7 +240,7 @@ class Stage:
 
     def evidence(self, node: str) -> str | None:
         """Why the extender keeps the node closed, once it names a check: the last column of `readygate status`."""
-        status, body = fetch(f"{self.extender.url}/api/v1/nodes") if self.extender else (0, "")
+        status, body = fetch(f"{self.people.url}/api/v1/nodes") if self.people else (0, "")
         found = (
             [seen["evidence"] for seen in json.loads(body)["nodes"] if seen["node"] == node] if status == 200 else []
         )
@@ -257,10 +261,10 @@ class Stage:
         return [
             ("first, in another terminal: kubectl, readygate and $DEMO", f". {self.shell_file}"),
             ("all pods, and what becomes of them", "kubectl get pods -A -o wide --watch"),
-            ("the verdict on every node", f"readygate status --server {self.extender.url}"),
+            ("the verdict on every node", f"readygate status --server {self.people.url}"),
             ("break node-2", "chmod -x $DEMO/node-2/cni/bin/bridge"),
             ("new pods go elsewhere", "kubectl scale deployment web --replicas=30"),
             ("mend it: it is open again", "chmod +x $DEMO/node-2/cni/bin/bridge"),
             ("why pods were pending", "kubectl get events --field-selector reason=FailedScheduling"),
-            ("the extender's metrics", f"curl -s {self.extender.url}/metrics"),
+            ("the extender's metrics", f"curl -s {self.people.url}/metrics"),
         ]

@@ -14,6 +14,7 @@ from tests.playbooks.rendering import PLAYBOOKS, ROLES, Objects, objects
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
 EXTENDER = contract.NAME_EXTENDER
+EXTENDER_CONTAINER = "extender"
 POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u"}
 INVENTORIES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -79,20 +80,21 @@ def test_every_binding_gives_a_role_to_the_account_of_the_same_name(played):
 @pytest.mark.parametrize("name", [AGENT, EXTENDER])
 def test_pods_have_no_more_privileges_than_they_need(played, name):
     spec = pod_spec(played["plain"], name)
-    (container,) = spec["containers"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    for container in spec["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+        assert writable - ({"/run/readygate"} if container["name"] == EXTENDER_CONTAINER else set()) == {"/tmp"}
+        assert "memory" in container["resources"]["limits"]
     assert spec["securityContext"] == {
         "runAsUser": 65532,
         "runAsGroup": 65532,
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    assert all(mount["readOnly"] for mount in container["volumeMounts"] if mount["mountPath"] != "/tmp")
-    assert "limits" in container["resources"]
 
 
 def test_both_run_on_nodes_that_are_tainted_and_before_everybody_else(played):
@@ -109,6 +111,30 @@ def test_the_extender_stands_beside_the_scheduler(played):
     assert spec["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
     assert {("127.0.0.1", 9376)} == {(probe["host"], probe["port"]) for probe in probes}
     assert [probe["path"] for probe in probes] == ["/livez", "/livez", "/readyz"]
+
+
+def test_people_are_served_by_a_container_of_their_own_without_a_token(played):
+    spec = pod_spec(played["plain"], EXTENDER)
+    extender, people = spec["containers"]
+    assert extender["name"] == EXTENDER_CONTAINER
+    assert (people["name"], people["command"][0]) == ("people", "readygate-people")
+    assert not spec["automountServiceAccountToken"]
+    token = "/var/run/secrets/kubernetes.io/serviceaccount"
+    assert [True, False] == [
+        token in {mount["mountPath"] for mount in container["volumeMounts"]} for container in (extender, people)
+    ]
+    probes = [people[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe")]
+    assert [("127.0.0.1", 9377, "/livez")] * 2 == [(probe["host"], probe["port"], probe["path"]) for probe in probes]
+    assert "readinessProbe" not in people
+
+
+def test_both_containers_meet_at_the_socket(played):
+    """The folder of the volume is everybody's; the one that the extender makes in it is its own."""
+    spec = pod_spec(played["plain"], EXTENDER)
+    (volume,) = [volume for volume in spec["volumes"] if volume["name"] == "shared"]
+    paths = [[m["mountPath"] for m in c["volumeMounts"] if m["name"] == "shared"] for c in spec["containers"]]
+    assert (volume["emptyDir"]["medium"], paths) == ("Memory", [["/run/readygate"]] * 2)
+    assert extender_configuration(played["plain"]).feed.socket == "/run/readygate/feed/socket"
 
 
 def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(played):
@@ -135,6 +161,7 @@ def test_the_extenders_configuration_is_one_it_accepts(played):
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
     assert extender_settings.Gate() == configuration.gate
     assert extender_settings.Listen() == configuration.listen
+    assert extender_settings.People() == configuration.people
 
 
 def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):
@@ -202,7 +229,8 @@ def test_a_changed_configuration_rolls_the_pods(played):
 
 
 def test_the_image_is_the_one_of_the_inventory(played):
-    images = {pod_spec(played["fast"], name)["containers"][0]["image"] for name in (AGENT, EXTENDER)}
+    containers = [c for name in (AGENT, EXTENDER) for c in pod_spec(played["fast"], name)["containers"]]
+    images = {container["image"] for container in containers}
     assert {"registry.example/readygate:1.2"} == images
 
 

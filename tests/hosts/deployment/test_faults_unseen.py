@@ -61,7 +61,7 @@ def verdicts(hosts, ansible, deployed, name_server):  # noqa: ARG001
     assert run.code == 0, run.told()
 
     def look():
-        said = hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9376/api/v1/nodes").stdout
+        said = hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9377/api/v1/nodes").stdout
         return {seen["node"]: seen for seen in json.loads(said)["nodes"]}
 
     return look

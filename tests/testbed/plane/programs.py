@@ -28,12 +28,31 @@ class Extender(Program):
             "kubernetes": {"kubeconfig": str(plane.kubeconfig_for_extender(server=server))},
             "gates": [dict(gate or {})],
             "kick": dict(kick or {}),
+            "feed": {"socket": str(plane.folder / f"{name}-feed" / "socket")},
+            "people": {"address": "127.0.0.1", "port": free_port()},
             "log": {"level": log_level},
         }
         super().__init__("extender", settings, plane.folder, name=name, launch=plane.run.process)
 
     def start(self, **environ: str) -> None:
         """Returns when it has seen the cluster and answers."""
+        super().start(**environ)
+        self.process.wait_ready(self.ready, timeout_s=EXTENDER_READY_WITHIN_S)
+
+
+class People(Program):
+    """The process that shows what an extender decides, by the same configuration."""
+
+    def __init__(self, plane: Plane, extender: Extender):
+        name = f"people-of-{extender.process.name}"
+        super().__init__("extender.people", extender.settings, plane.folder, name=name, launch=plane.run.process)
+
+    @property
+    def port(self) -> int:
+        return self.settings["people"]["port"]
+
+    def start(self, **environ: str) -> None:
+        """Returns when it follows the extender."""
         super().start(**environ)
         self.process.wait_ready(self.ready, timeout_s=EXTENDER_READY_WITHIN_S)
 
