@@ -8,7 +8,7 @@ decisions.
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from component.loop import Loop
@@ -32,7 +32,7 @@ class Evidence(Protocol):
 
 
 class Decider:
-    """A Service with one thread, which calls turn(). on_release(node): a refused node has opened; must not block."""
+    """A Service with one thread, which calls turn(). on_release(nodes): refused nodes have opened; must not block."""
 
     name = "decider"
 
@@ -42,7 +42,7 @@ class Decider:
         gate: Gate,
         board: Board,
         *,
-        on_release: Callable[[str], None],
+        on_release: Callable[[Sequence[str]], None],
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -97,8 +97,9 @@ class Decider:
         if not decided.decisions and not first:
             return
         snapshot = self._board.snapshot.with_decisions(self._gate.name, decided.decisions)
-        for node in self._board.swap(snapshot):
-            self._on_release(node)
+        released = self._board.swap(snapshot)
+        if released:
+            self._on_release(released)
         if not first:
             self._log(decided)
 

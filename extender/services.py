@@ -75,9 +75,15 @@ class Services:
         self.counts = Counts()
         self.exemptions = exempt.rules_of(gate)
         self.caches: dict[str, Cache] = {}
+        self.board = Board(self._kick)
         self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
-            self.kicker = Kicker(client, repeat_after_s=settings.kick.repeat_after_seconds, monotonic=monotonic)
+            self.kicker = Kicker(
+                client.branch(),
+                self.board,
+                repeat_after_s=settings.kick.repeat_after_seconds,
+                monotonic=monotonic,
+            )
         self.index = Index(
             daemon_set=gate.health_pods.daemon_set,
             heartbeat_limit_s=gate.heartbeat.limit_s,
@@ -85,7 +91,6 @@ class Services:
             lease_contact=self._lease_contact,
             monotonic=monotonic,
         )
-        self.board = Board(self._kick)
         self.decider = Decider(
             self.index,
             Gate(gate.name, gate.missing_grace_seconds),
@@ -211,9 +216,9 @@ class Services:
         optional = [service for service in (self.kicker, self.feed) if service is not None]
         return [*self.caches.values(), *optional, self.decider]
 
-    def _kick(self, node: str) -> None:
+    def _kick(self, nodes: Sequence[str]) -> None:
         if self.kicker is not None:
-            self.kicker.request(node)
+            self.kicker.request(nodes)
 
     def _lease_contact(self) -> float | None:
         return None if self._leases is None else self._leases.last_contact

@@ -19,6 +19,11 @@ def _group(group_version: str, namespace: str | None, resource: str) -> str:
     return f"/apis/{group_version}/namespaces/{_segment(namespace)}/{resource}"
 
 
+def version() -> str:
+    """The cheapest answer there is, and one that everybody may have."""
+    return "/version"
+
+
 def pods(namespace: str | None = None) -> str:
     """All pods of a namespace, or of the cluster for None."""
     return _core(namespace, "pods")

@@ -15,8 +15,8 @@ import yaml
 from agent import settings as agent_settings
 from component.settings import SettingsError
 from extender import settings as extender_settings
-from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_UNHEALTHY
-from extender.policy.snapshot import sort_out
+from extender.policy.reasons import CLOSED_UNHEALTHY
+from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
 from tests.hosts.deployment import readme
 
@@ -148,7 +148,7 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
     request, answer = (text for document, text in blocks("json") if document == "README.md")
     reasons = {"node-1": "", "node-2": CLOSED_UNHEALTHY, "node-3": ""}
     names = wire.read_filter_args(request.encode()).node_names or []
-    found = sort_out(names, reasons, CLOSED_NO_HEALTH_POD)
+    found = sort_out(names, Snapshot(reasons=reasons))
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
 
 

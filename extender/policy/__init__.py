@@ -4,7 +4,8 @@
     reasons    the texts that kube-scheduler shows; at most six, constant
     verdict    the evidence of one node -> open, or closed with one constant reason
     decide     the verdicts of a gate's nodes -> what holds, and since when
-    snapshot   all decisions at a moment, looked up by requests; the order that loses no kick
+    refusals   which nodes were refused to some pod, and the order that loses no kick
+    snapshot   all decisions at a moment, looked up by requests
     exempt     which pods are never refused a node
 
 Guaranteed: no clock, no lock, no object of the API; time is an argument; at most six reasons, none of which ever holds

@@ -1,41 +1,37 @@
-"""Pure: the decisions as all others see them, and the order that loses no kick.
+"""Pure: the decisions as all others see them, looked up by requests.
 
-A Snapshot never changes; a new one takes the place of the old one as a whole. The Board holds the newest, and the
-refusals of requests, because a node that was refused to some pod and opens must be kicked, whatever the interleaving:
-
-    a request:   reads the snapshot; looks names up; remembers refusals; reads the snapshot again
-    a swap:      writes the snapshot; looks at the remembered refusals
-
-Either the swap that opens a node comes to look after the request has remembered: then it finds the refusal. Or it
-looked before, so it had written before that, and the request's second reading gives another snapshot than its first:
-then the request looks itself. Both take what they find out of the memory, so each refusal gives one kick.
-
-A request takes no lock. What it relies on, in CPython with its interpreter lock: reading or writing an attribute, and
-`get`, `pop`, `update` and `copy` of a dictionary whose keys are plain text, are one step each. No more than that; only
-one thread swaps.
+A Snapshot never changes; a new one takes the place of the old one as a whole. The Board holds the newest, and notes
+what is refused to requests, in the order that loses no kick (`refusals`). A request takes no lock.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import filterfalse, repeat
 from typing import NamedTuple, Self
 
 from extender.policy.decide import Decision
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
+from extender.policy.refusals import Refusals
 
 UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name in no snapshot: not seen yet, or no node at all
-REFUSED_LIMIT = 50_000  # names remembered; beyond it only those of nodes we know
+INHERITED_KICKS = 2  # kicks after which no pod waits any more that another process refused
+ANY_FEW = 8  # any open node will do; more than one, because nodes go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """gates: gate -> node -> Decision. reasons: node -> reason, OPEN if none; what requests look names up in.
+    """gates: gate -> node -> Decision. reasons: node -> reason, OPEN if none. open: the nodes without a reason.
 
     Nobody writes into these dictionaries once the snapshot is made.
     """
 
     gates: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    open: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        opened = frozenset(name for name, reason in self.reasons.items() if reason == OPEN)
+        object.__setattr__(self, "open", opened)
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
         """The snapshot after these; None is for a node that is no more. What has not changed is shared."""
@@ -62,15 +58,16 @@ class Answer(NamedTuple):
 class Board:
     """The newest snapshot, for any thread to read.
 
-    on_late_release(node): called in the thread of a request that found out that a node opened while it was refusing
-    it; must not block. All other releases are what swap() gives back.
+    on_late_release(nodes): called in the thread of a request that found out that nodes opened while it was refusing
+    them; must not block. All other releases are what swap() gives back.
     """
 
-    def __init__(self, on_late_release: Callable[[str], None]) -> None:
+    def __init__(self, on_late_release: Callable[[Sequence[str]], None]) -> None:
         self._on_late_release = on_late_release
         self._snapshot = NOTHING
         self.filled = False  # whether there was a first swap; names are not to be looked up before
-        self._refused: dict[str, str] = {}
+        self._refusals = Refusals()
+        self._inherited_kicks = INHERITED_KICKS
 
     @property
     def snapshot(self) -> Snapshot:
@@ -79,69 +76,68 @@ class Board:
     def look_up(self, names: Sequence[str]) -> Answer:
         """Which of these nodes may be used. Each name is looked up once, in one snapshot.
 
-        With an empty name among them nothing is remembered: the whole request is answered with an Error.
+        With an empty name among them nothing is noted: the whole request is answered with an Error.
         """
         snapshot = self._snapshot
-        answer = sort_out(names, snapshot.reasons, UNKNOWN_NODE)
+        answer = sort_out(names, snapshot)
         _, refused = answer
         if refused and "" not in refused:
-            if len(self._refused) > REFUSED_LIMIT:
-                refused = {name: reason for name, reason in refused.items() if name in snapshot.reasons}
-            self._refused.update(refused)
+            self._refusals.note(refused, snapshot.reasons)
             if self._snapshot is not snapshot:
-                for name in self._released(refused, self._snapshot):
-                    self._on_late_release(name)
+                released = self._refusals.take_of(refused, self._snapshot.open)
+                if released:
+                    self._on_late_release(released)
         return answer
 
     def swap(self, snapshot: Snapshot) -> list[str]:
         """Puts the snapshot in the place of the last one; refused nodes that are open in it, to be kicked.
 
-        The first one gives one open node although we refused it to nobody: the process before us may have refused a
-        node that has opened since, and one kick wakes every refused pod.
+        What the process before us refused nobody knows. So the first snapshot gives a few open nodes, and as long as
+        no kick was taken, every node that opens counts as refused.
         """
         before = self._snapshot
         self._snapshot = snapshot
-        if not self.filled:
-            self.filled = True
-            return [name for name, reason in snapshot.reasons.items() if reason == OPEN][:1]
-        if snapshot.reasons is before.reasons:
+        first, self.filled = not self.filled, True
+        if snapshot.reasons is before.reasons and not first:
             return []
-        if len(self._refused) > REFUSED_LIMIT:
-            for name in self._refused.copy():
-                if name not in snapshot.reasons:
-                    self._refused.pop(name, None)
-        return self._released(self._refused.copy(), snapshot)
+        released = self._refusals.take(snapshot.reasons, snapshot.open)
+        if self._inherited_kicks and not released:
+            opened = snapshot.open - before.open
+            released = [name for name in snapshot.reasons if name in opened][:ANY_FEW]
+        return released
 
-    def _released(self, names: Mapping[str, str], snapshot: Snapshot) -> list[str]:
-        """Those that are open and still remembered; from now on they are not."""
-        return [
-            name
-            for name in names
-            if snapshot.reasons.get(name, UNKNOWN_NODE) == OPEN and self._refused.pop(name, None) is not None
-        ]
+    def before_kick(self) -> None:
+        """Called by the thread that kicks, before it writes."""
+        self._refusals.turn()
+
+    def after_kick(self) -> None:
+        """Called by the thread that kicks, when its write was taken: every refused pod is asked for again.
+
+        Two of them, and none can be left that was refused by the process before us: while that one is about to end, it
+        may still have answered what the first kick woke.
+        """
+        self._refusals.settle()
+        self._inherited_kicks = max(0, self._inherited_kicks - 1)
 
 
 NOTHING = Snapshot()
 
 
-def sort_out(names: Sequence[str], reasons: Mapping[str, str], unknown: str) -> Answer:
-    """One look-up per name in C speed: this is what a scheduling attempt waits for.
-
-    unknown: the reason for a name that `reasons` does not hold.
-    """
-    if len(set(names)) != len(names):
+def sort_out(names: Sequence[str], snapshot: Snapshot) -> Answer:
+    """In C speed: this is what a scheduling attempt waits for."""
+    asked = set(names)
+    if len(asked) != len(names):
         names = each_once(names)
-    found = list(map(reasons.get, names, repeat(unknown)))
-    if not any(found):
+    closed = asked - snapshot.open
+    if not closed:
         return Answer(list(names), {})
-    survivors = []
-    refused = {}
-    for name, reason in zip(names, found, strict=True):
-        if reason:
-            refused[name] = reason
-        else:
-            survivors.append(name)
-    return Answer(survivors, refused)
+    if len(closed) == len(names):
+        return Answer([], _with_reasons(names, snapshot))
+    return Answer(list(filterfalse(closed.__contains__, names)), _with_reasons(closed, snapshot))
+
+
+def _with_reasons(names: Collection[str], snapshot: Snapshot) -> dict[str, str]:
+    return dict(zip(names, map(snapshot.reasons.get, names, repeat(UNKNOWN_NODE)), strict=True))
 
 
 def each_once(names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from extender import settings
 from extender.counts import RequestResult
-from extender.policy.snapshot import UNKNOWN_NODE, sort_out
+from extender.policy.snapshot import sort_out
 from extender.services import build
 from extender.verbs import wire
 from extender.verbs.dispatch import answer_filter
@@ -51,15 +51,13 @@ def main() -> int:
 
         arguments = wire.read_filter_args(body)
         names = arguments.node_names or []
-        reasons = services.board.snapshot.reasons
-        found = sort_out(names, reasons, UNKNOWN_NODE)
+        snapshot = services.board.snapshot
+        found = sort_out(names, snapshot)
         parts = {
             "answer": typical_us(call),
             "decode": typical_us(lambda: wire.read_filter_args(body)),
             # As in a request, where the names have just been decoded: their hashes are not known yet.
-            "decode and look up": typical_us(
-                lambda: sort_out(wire.read_filter_args(body).node_names or [], reasons, UNKNOWN_NODE)
-            ),
+            "decode and look up": typical_us(lambda: sort_out(wire.read_filter_args(body).node_names or [], snapshot)),
             "encode": typical_us(lambda: wire.write_names(found.survivors, found.refused)),
         }
         profiler = cProfile.Profile()

@@ -112,14 +112,26 @@ def test_a_node_whose_age_cannot_be_told_is_new(created):
     assert world.reasons == {"n1": OPEN}
 
 
-def test_the_first_sync_kicks_one_open_node_for_what_the_process_before_refused():
+def test_the_first_sync_kicks_a_node_that_is_open_for_what_the_process_before_refused():
     world = World()
     world.then.replace_pods([pod("n1", Ready="False"), pod("n2"), pod("n3")])
     assert world.kicked == []
     world.then.replace_nodes([node("n1"), node("n2"), node("n3")])
-    assert world.kicked == ["n2"]
+    assert world.kicked == ["n2", "n3"]
     world.then.replace_nodes([node("n1"), node("n2"), node("n3")])
-    assert world.kicked == ["n2"]
+    assert world.kicked == ["n2", "n3"]
+
+
+def test_a_release_by_time_alone_is_kicked_for_what_the_process_before_refused():
+    """A pod that is older than its Node counts after a minute: nothing is written then, so no event wakes anybody."""
+    world = World()
+    world.then.replace_nodes([node("n1", created=LATER)])
+    world.then.replace_pods([pod("n1")])
+    assert (world.reasons, world.kicked) == ({"n1": CLOSED_NO_HEALTH_POD}, [])
+    for _ in range(660):
+        world.clock.time += 1
+        world.decide()
+    assert (world.reasons, world.kicked) == ({"n1": OPEN}, ["n1"])
 
 
 def test_the_first_sync_kicks_nothing_while_all_is_closed():
@@ -179,7 +191,7 @@ def test_a_lease_watch_that_went_silent_keeps_no_node_closed(world):
 )
 def test_a_release_is_kicked_once_after_the_cache_has_flipped(world, refused, expected):
     seen = []
-    world.decider._on_release = lambda name: seen.append((name, world.reasons[name]))
+    world.decider._on_release = lambda names: seen.extend((name, world.reasons[name]) for name in names)
     world.refuse(*refused)
     world.then.upsert_pod(pod("n2"))
     world.then.upsert_pod(pod("n2"))

@@ -5,7 +5,7 @@ from datetime import datetime
 from extender.cluster.index import Index
 from extender.decider import Decider
 from extender.policy.decide import Gate
-from extender.policy.snapshot import Board
+from extender.policy.snapshot import INHERITED_KICKS, Board
 from tests.extender.builders import CREATED
 from tests.kit.clock import Clock
 
@@ -28,12 +28,12 @@ class World:
             wall=lambda: datetime.fromisoformat(CREATED).timestamp() + self.clock.time - 100.0,
         )
         self.then = Then(self)
-        self.board = Board(self.kicked.append)
+        self.board = Board(self.kicked.extend)
         self.decider = Decider(
             self.index,
             Gate("health", missing_grace_s=30.0),
             self.board,
-            on_release=self.kicked.append,
+            on_release=self.kicked.extend,
             monotonic=self.clock,
             sleep=lambda _: None,
         )
@@ -53,7 +53,10 @@ class World:
         self.index.replace_nodes(nodes)
         self.index.replace_pods(pods)
         self.decide()
-        self.kicked.clear()  # that of the start
+        for _ in range(INHERITED_KICKS):  # those of the start
+            self.board.before_kick()
+            self.board.after_kick()
+        self.kicked.clear()
         return self
 
     def refuse(self, *names):

@@ -7,6 +7,7 @@ import pytest
 
 from extender.policy.exempt import Exemption
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
+from extender.policy.snapshot import INHERITED_KICKS
 from extender.services import Services
 from extender.settings import parse
 from extender.source import Sync
@@ -145,8 +146,10 @@ def test_x28_an_empty_name_is_never_echoed(world, names, namespace):
 
 @pytest.fixture
 def kicked(world, monkeypatch):
+    for _ in range(INHERITED_KICKS):  # those of the start
+        world.services.board.after_kick()
     kicked = []
-    monkeypatch.setattr(world.services.decider, "_on_release", kicked.append)
+    monkeypatch.setattr(world.services.decider, "_on_release", kicked.extend)
     return kicked
 
 
