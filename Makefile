@@ -7,7 +7,7 @@ STAY ?= 1
 export PYTHONUNBUFFERED := 1
 export PYTHON
 
-.PHONY: help venv demo test test-fast lint format test-plane test-hosts bench image lock clean
+.PHONY: help venv demo test test-fast lint format test-plane test-hosts bench soak chaos image lock clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ format: venv ## let ruff format the code
 
 bench: venv ## measure and print a table, save build/bench.json
 	@$(VENV)/python -m tests.bench
+
+soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS="--only R19 --minutes 1")
+	@$(VENV)/python -m tests.soak $(ARGS)
+
+chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--only R12 --minutes 1")
+	@$(VENV)/python -m tests.chaos $(ARGS)
 
 image: venv ## the container image as an archive under build/
 	@$(VENV)/python -m images.build

@@ -12,7 +12,7 @@ from agent.prober import decide
 from tests.agent.status import test_phase
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("docs/kubelet-parity.md", "docs/extender-contract.md")
+DOCUMENTS = ("docs/kubelet-parity.md", "docs/extender-contract.md", "docs/reliability.md")
 
 ROW = re.compile(r"\b([A-Z]{1,2})(1?\d{1,2})(?:-\1(1?\d{1,2}))?\b")  # W14, or W55-W57 for three of them
 CELL = re.compile(r"\| ([A-Z]{1,2}\d[-A-Z\d]*) \| ")

@@ -11,34 +11,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Protocol
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
-from tests.fakes import api_store
-from tests.fakes.api_store import ApiStore, Change, Object, Refused
+from tests.fakes import api_patches, api_requests, api_store, api_words
+from tests.fakes.api_requests import Request, Target
+from tests.fakes.api_store import ApiStore, Change
+from tests.fakes.api_words import Object, Refused
 
 _LOOK_S = 0.05  # how often an idle watch looks whether its client is still there
+_TOKEN = "token-"  # how each continue token begins
 _tokens = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Request:
-    """at: time.monotonic() of its arrival."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    body: bytes
-    headers: Mapping[str, str]
-    at: float
-
-    @property
-    def json(self):
-        return json.loads(self.body)
-
-    @property
-    def is_watch(self) -> bool:
-        return self.query.get("watch") in ("1", "true")
 
 
 class Cut(Exception):  # noqa: N818 - what is done, not an error
@@ -56,19 +39,8 @@ class Watcher:
     namespace: str
     matches: Callable[[Object], bool]
     bookmarks: bool
+    shaped: Callable[[Object], Object] = lambda value: value
     inbox: queue.Queue = field(default_factory=queue.Queue)
-
-
-def status(code: int, reason: str, message: str) -> Object:
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "code": code,
-    }
 
 
 def event(kind: str, value: object) -> bytes:
@@ -77,33 +49,27 @@ def event(kind: str, value: object) -> bytes:
 
 def bookmark(resource: str, version: int) -> bytes:
     """As the API server sends it: an otherwise empty object, with nulls a typed decoder may stumble over."""
-    api_version, kind = api_store.KINDS[resource]
+    api_version, kind = api_words.KINDS[resource]
     meta = {"resourceVersion": str(version), "creationTimestamp": None}
     return event("BOOKMARK", {"kind": kind, "apiVersion": api_version, "metadata": meta, "spec": {"containers": None}})
 
 
 @dataclass(frozen=True)
-class _Target:
-    resource: str
-    namespace: str
-    name: str
-    subresource: str
+class Page:
+    """What is left of a list. present: the same part of what is there now."""
 
-    @property
-    def key(self) -> api_store.Key:
-        return self.resource, self.namespace, self.name
+    version: int
+    items: list[Object]
+    present: Callable[[], list[Object]]
+
+    def after(self, first: Object) -> Callable[[], list[Object]]:
+        """`present`, from this object on."""
+        start = _place(first)
+        return lambda: [item for item in self.present() if _place(item) >= start]
 
 
-def _target(path: str) -> _Target:
-    parts = [unquote(part) for part in path.strip("/").split("/")]
-    parts = parts[2:] if parts[0] == "api" else parts[3:]
-    namespace = ""
-    if len(parts) > 2 and parts[0] == "namespaces":
-        namespace, parts = parts[1], parts[2:]
-    if not parts or parts[0] not in api_store.KINDS:
-        raise Refused(404, "NotFound", "the server could not find the requested resource")
-    resource, name, subresource = [*parts, "", ""][:3]
-    return _Target(resource, namespace, name, subresource)
+def _place(item: Object) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 class Fault(Protocol):
@@ -116,7 +82,7 @@ class Server(Protocol):
     """What the connections of one API server share. `changed` guards all of it; `closing` ends what waits."""
 
     store: ApiStore
-    pages: dict[str, tuple[int, list[Object]]]  # rest of a list by continue token
+    pages: dict[str, Page]  # rest of a list by continue token
     tokens: set[str] | None  # bearer tokens that are let in; None for no check
     gone_as_event: bool  # how a watch from a compacted version is refused: ERROR event, or HTTP 410
     changed: threading.Condition
@@ -152,14 +118,18 @@ class Handler(BaseHTTPRequestHandler):
             if url.path == "/version":
                 self.send_json(200, {"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
                 return
-            target = _target(url.path)
-            if request.is_watch:
-                self._watch(target, query)
+            if not url.path.startswith(("/api/", "/apis/")):
+                self.send_body(404, b"404 page not found\n", {}, content_type="text/plain")
+                return
+            target = api_requests.target(url.path)
+            shaped = api_requests.shape(self.headers.get("Accept", ""))
+            if request.is_watch and not target.name:
+                self._watch(target, query, shaped)
             else:
                 code, answer = self._answer(request, target)
-                self.send_json(code, answer)
+                self.send_json(code, shaped(answer))
         except Refused as e:
-            self.send_json(e.code, status(e.code, e.reason, e.message))
+            self.send_json(e.code, e.status)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - the names http.server calls
 
@@ -171,9 +141,11 @@ class Handler(BaseHTTPRequestHandler):
     def send_json(self, code: int, value: object) -> None:
         self.send_body(code, json.dumps(value).encode(), {})
 
-    def send_body(self, code: int, body: bytes, headers: Mapping[str, str]) -> None:
+    def send_body(
+        self, code: int, body: bytes, headers: Mapping[str, str], *, content_type: str = "application/json"
+    ) -> None:
         self.send_response(code)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name, value)
@@ -201,64 +173,109 @@ class Handler(BaseHTTPRequestHandler):
         if tokens is not None and self.headers.get("Authorization", "").removeprefix("Bearer ") not in tokens:
             raise Refused(401, "Unauthorized", "Unauthorized")
 
-    def _answer(self, request: Request, target: _Target) -> tuple[int, Object]:
+    def _answer(self, request: Request, target: Target) -> tuple[int, Object]:
         store = self.server.store
         with self.server.changed:
             if request.method == "GET":
                 return 200, store.get(target.key) if target.name else self._list(target, request.query)
-            given = _decoded(request)
+            if (request.method == "POST") != (not target.name or target.subresource == "binding"):
+                raise api_words.no_such_method()
+            if request.method == "PATCH":
+                return 200, self._patch(request, target)
+            given = api_requests.decoded(request, target.resource)
             if request.method == "POST":
                 if target.subresource == "binding":
                     return 201, self._bind(target, given)
                 return 201, store.create(target.resource, target.namespace, given)
             if request.method == "PUT":
-                return 200, store.update(target.key, given, subresource=target.subresource)
-            if request.method == "PATCH":
-                before = store.get(target.key)
-                patched = _patched(before, given, request.headers.get("Content-Type", ""))
-                return 200, store.update(target.key, patched, subresource=target.subresource)
-            uid = (given.get("preconditions") or {}).get("uid")
-            return 200, store.delete(target.key, grace_s=given.get("gracePeriodSeconds"), uid=uid)
+                return self._replace(target, given)
+            wanted = given.get("preconditions") or {}
+            grace_s = given.get("gracePeriodSeconds")
+            if grace_s is None and "gracePeriodSeconds" in request.query:
+                grace_s = int(request.query["gracePeriodSeconds"])
+            version = wanted.get("resourceVersion")
+            return 200, store.delete(target.key, grace_s=grace_s, uid=wanted.get("uid"), version=version)
 
-    def _bind(self, target: _Target, given: Object) -> Object:
+    def _replace(self, target: Target, given: Object) -> tuple[int, Object]:
+        name = (given.get("metadata") or {}).get("name")
+        if name != target.name:
+            message = f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+            raise api_words.bad_request(message)
+        if target.resource == "leases" and target.key not in self.server.store.objects:
+            return 201, self.server.store.create(target.resource, target.namespace, given)
+        return 200, self.server.store.update(target.key, given, subresource=target.subresource)
+
+    def _patch(self, request: Request, target: Target) -> Object:
+        patch = _PATCHES.get(request.headers.get("Content-Type", ""))
+        if patch is None:
+            raise api_words.unsupported()
+        before = self.server.store.get(target.key)
+        try:
+            change = json.loads(request.body)
+        except ValueError as e:
+            raise api_words.bad_request(f"error decoding patch: {api_requests.as_go_says(e)}") from None
+        return self.server.store.update(target.key, patch(before, change), subresource=target.subresource, patched=True)
+
+    def _bind(self, target: Target, given: Object) -> Object:
         pod = self.server.store.get(target.key)
-        if (pod.get("spec") or {}).get("nodeName"):
-            raise Refused(409, "Conflict", "pod is already assigned to a node")
+        if there := (pod.get("spec") or {}).get("nodeName"):
+            why = f'pod {target.name} is already assigned to node "{there}"'
+            message = f'Operation cannot be fulfilled on pods/binding "{target.name}": {why}'
+            raise Refused(409, "Conflict", message, {"name": target.name, "kind": "pods/binding"})
         node = given["target"]["name"]
-        scheduled = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
-        bound = api_store.strategic_merge(pod, {"spec": {"nodeName": node}, "status": scheduled})
+        scheduled = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": api_store.TIME}]}
+        bound = api_patches.strategic_merge(pod, {"spec": {"nodeName": node}, "status": scheduled})
         self.server.store.update(target.key, bound, force=True)
-        return {**status(201, "", ""), "status": "Success"}
+        return api_words.success(code=201)
 
-    def _list(self, target: _Target, query: Mapping[str, str]) -> Object:
-        store, pages = self.server.store, self.server.pages
-        if query.get("continue"):
-            version, items = pages.pop(query["continue"], (0, []))
-            if version < store.floor:
-                raise Refused(410, "Expired", "The provided continue parameter is too old")
-        else:
-            matches = api_store.selector(query.get("labelSelector", ""), query.get("fieldSelector", ""))
-            version, items = store.version, store.select(target.resource, target.namespace, matches)
-        meta = {"resourceVersion": str(version)}
-        limit = int(query.get("limit") or 0)
+    def _list(self, target: Target, query: Mapping[str, str]) -> Object:
+        limit = api_requests.whole_number(query.get("limit") or "0")
+        page = self._page(query["continue"]) if query.get("continue") else self._first_page(target, query)
+        meta: Object = {"resourceVersion": str(page.version)}
+        items = page.items
         if limit and len(items) > limit:
-            meta["continue"] = f"token-{next(_tokens)}"
-            pages[meta["continue"]] = (version, items[limit:])
+            rest = items[limit:]
+            meta["continue"] = self._token(Page(page.version, rest, page.after(rest[0])))
+            if not query.get("labelSelector") and not query.get("fieldSelector"):
+                meta["remainingItemCount"] = len(rest)
             items = items[:limit]
-        api_version, kind = api_store.KINDS[target.resource]
+        api_version, kind = api_words.KINDS[target.resource]
         bare = [{k: v for k, v in item.items() if k not in ("kind", "apiVersion")} for item in items]
         return {"kind": f"{kind}List", "apiVersion": api_version, "metadata": meta, "items": bare}
 
-    def _watch(self, target: _Target, query: Mapping[str, str]) -> None:
+    def _first_page(self, target: Target, query: Mapping[str, str]) -> "Page":
+        store = self.server.store
+        matches = api_store.selector(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+
+        def present() -> list[Object]:
+            return store.select(target.resource, target.namespace, matches)
+
+        return Page(store.version, present(), present)
+
+    def _page(self, token: str) -> "Page":
+        if not token.startswith(_TOKEN):
+            why = "continue key is not valid: illegal base64 data at input byte 0"
+            raise api_words.bad_request(f"invalid continue token: {why}")
+        page = self.server.pages.get(token)
+        if page is None:
+            raise api_words.expired_token("")
+        if page.version < self.server.store.floor:  # one may go on with what is there now
+            raise api_words.expired_token(self._token(Page(self.server.store.version, page.present(), page.present)))
+        return page
+
+    def _token(self, page: "Page") -> str:
+        token = f"{_TOKEN}{next(_tokens)}"
+        self.server.pages[token] = page
+        return token
+
+    def _watch(self, target: Target, query: Mapping[str, str], shaped: Callable[[Object], Object]) -> None:
         ends = time.monotonic() + float(query.get("timeoutSeconds") or 1800)
-        fields = query.get("fieldSelector", "")
-        if target.name:
-            fields = ",".join(filter(None, (fields, f"metadata.name={target.name}")))
         watcher = Watcher(
             target.resource,
             target.namespace,
-            api_store.selector(query.get("labelSelector", ""), fields),
+            api_store.selector(query.get("labelSelector", ""), query.get("fieldSelector", "")),
             query.get("allowWatchBookmarks") in ("1", "true"),
+            shaped,
         )
         first = self._first_events(watcher, query.get("resourceVersion", ""))
         try:
@@ -279,12 +296,15 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.changed:
             if version in ("", "0"):
                 present = store.select(watcher.resource, watcher.namespace, watcher.matches)
-                first = [event("ADDED", value) for value in present]
+                first = [event("ADDED", watcher.shaped(value)) for value in present]
+            elif not version.isdecimal():
+                raise api_words.invalid_version(version)
             elif int(version) < store.floor:
                 if not self.server.gone_as_event:
                     raise Refused(410, "Expired", f"too old resource version: {version} ({store.floor})")
                 watcher.inbox.put(None)
-                return [event("ERROR", status(410, "Expired", f"too old resource version: {version}"))]
+                too_old = Refused(410, "Expired", f"too old resource version: {version} ({store.floor})")
+                return [event("ERROR", too_old.status)]
             else:
                 told = self.server.told(store.changes(int(version)))
                 first = [line for change in told if (line := _line(watcher, change))]
@@ -321,23 +341,11 @@ def _line(watcher: Watcher, change: Change) -> bytes:
     if watcher.resource != change.key[0] or watcher.namespace not in ("", change.key[1]):
         return b""
     told = api_store.event_for(change, watcher.matches)
-    return event(*told) if told else b""
+    return event(told[0], watcher.shaped(told[1])) if told else b""
 
 
-def _decoded(request: Request):
-    if not request.body:
-        return {}
-    try:
-        return json.loads(request.body)
-    except ValueError as e:
-        raise Refused(400, "BadRequest", f"the body is not JSON: {e}") from None
-
-
-def _patched(before: Object, patch, content_type: str) -> Object:
-    if content_type == "application/json-patch+json":
-        return api_store.json_patch(before, patch)
-    if content_type == "application/merge-patch+json":
-        return api_store.merge(before, patch)
-    if content_type == "application/strategic-merge-patch+json":
-        return api_store.strategic_merge(before, patch)
-    raise Refused(415, "UnsupportedMediaType", f"patch of type {content_type!r}")
+_PATCHES: Mapping[str, Callable[[Object, Any], Object]] = {
+    "application/json-patch+json": api_patches.json_patch,
+    "application/merge-patch+json": api_patches.merge,
+    "application/strategic-merge-patch+json": api_patches.strategic_merge,
+}

@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Self
 
 from kube.auth import Connection, Credentials
-from tests.fakes import api_http, api_store
+from tests.fakes import api_http, api_words
 from tests.fakes.anonymous import Anonymous
 from tests.fakes.api_http import Cut, Handler, Request, Watcher
-from tests.fakes.api_store import ApiStore, Change, Object
+from tests.fakes.api_store import ApiStore, Change
+from tests.fakes.api_words import Object
 from tests.kit import kubeconfig
 
 __all__ = ["FakeApiServer", "Request"]
@@ -60,7 +61,7 @@ class FakeApiServer:
         self._faults: list[_Fault] = []
         self._watchers: list[Watcher] = []
         self._held: list[Change] | None = None
-        self.pages: dict[str, tuple[int, list[Object]]] = {}
+        self.pages: dict[str, api_http.Page] = {}
         self._connections: set[socket.socket] = set()
         self.closing = threading.Event()
         self._listener: socket.socket | None = None
@@ -112,12 +113,12 @@ class FakeApiServer:
 
     def put(self, value: Object) -> Object:
         """Create or replace, status included; "kind" decides the collection. Returns the object as stored."""
-        resource = api_store.RESOURCES[value["kind"]]
+        resource = api_words.RESOURCES[value["kind"]]
         key = self._key(value["kind"], value["metadata"]["name"], value["metadata"].get("namespace", ""))
         with self.changed:
             if key in self.store.objects:
                 return copy.deepcopy(self.store.update(key, value, force=True))
-            return copy.deepcopy(self.store.create(resource, key[1], value))
+            return copy.deepcopy(self.store.create(resource, key[1], value, force=True))
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Object | None:
         """A copy of it as it is now."""
@@ -132,7 +133,7 @@ class FakeApiServer:
     def objects(self, kind: str) -> list[Object]:
         """Copies, sorted by namespace and name."""
         with self.changed:
-            return copy.deepcopy(self.store.select(api_store.RESOURCES[kind], "", lambda _: True))
+            return copy.deepcopy(self.store.select(api_words.RESOURCES[kind], "", lambda _: True))
 
     @property
     def version(self) -> int:
@@ -166,7 +167,7 @@ class FakeApiServer:
         times: int = 1,
     ) -> None:
         """Answer with a Status of this code, or with `body` as it is."""
-        content = body if body is not None else json.dumps(api_http.status(status, reason, message)).encode()
+        content = body if body is not None else json.dumps(api_words.status(status, reason, message)).encode()
         headers = {} if retry_after is None else {"Retry-After": retry_after}
         self._add_fault(lambda handler: handler.send_body(status, content, headers), method, path, watch, times)
 
@@ -213,7 +214,7 @@ class FakeApiServer:
 
     def error_watches(self, code: int, reason: str, kind: str | None = None, retry_after_s: int | None = None) -> None:
         """An ERROR event, then a clean end."""
-        status = api_http.status(code, reason, "")
+        status = api_words.status(code, reason, "")
         if retry_after_s is not None:
             status["details"] = {"retryAfterSeconds": retry_after_s}
         with self.changed:
@@ -276,9 +277,9 @@ class FakeApiServer:
     # Inside
 
     @staticmethod
-    def _key(kind: str, name: str, namespace: str) -> api_store.Key:
-        resource = api_store.RESOURCES[kind]
-        return resource, "" if resource in api_store.CLUSTER_SCOPED else (namespace or "default"), name
+    def _key(kind: str, name: str, namespace: str) -> api_words.Key:
+        resource = api_words.RESOURCES[kind]
+        return resource, "" if resource in api_words.CLUSTER_SCOPED else (namespace or "default"), name
 
     def _add_fault(self, act, method: str | None, path: str, watch: bool | None, times: int) -> None:
         with self.changed:
@@ -296,7 +297,7 @@ class FakeApiServer:
             return fault
 
     def _open(self, kind: str | None) -> list[Watcher]:
-        return [w for w in self._watchers if kind is None or w.resource == api_store.RESOURCES[kind]]
+        return [w for w in self._watchers if kind is None or w.resource == api_words.RESOURCES[kind]]
 
     def _tell(self, kind: str | None, word: object) -> None:
         with self.changed:

@@ -1,4 +1,4 @@
-"""What the fake API server holds: objects with versions, the log of their changes, selectors and patches.
+"""What the fake API server holds: objects with versions, the log of their changes, selectors.
 
 Plain dicts in, plain dicts out; the caller holds the lock. As far as readygate can tell the difference it behaves as
 the API server 1.36: one counter of versions, status as a subresource, graceful deletion of pods, uid and
@@ -10,42 +10,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-Object = dict
-Key = tuple[str, str, str]  # resource, namespace, name
+from tests.fakes import api_words
+from tests.fakes.api_words import CLUSTER_SCOPED, KINDS, WITH_GENERATION, Key, Object
 
-KINDS = {
-    "pods": ("v1", "Pod"),
-    "nodes": ("v1", "Node"),
-    "events": ("v1", "Event"),
-    "namespaces": ("v1", "Namespace"),
-    "configmaps": ("v1", "ConfigMap"),
-    "services": ("v1", "Service"),
-    "leases": ("coordination.k8s.io/v1", "Lease"),
-    "daemonsets": ("apps/v1", "DaemonSet"),
-}
-RESOURCES = {kind: resource for resource, (_, kind) in KINDS.items()}
-CLUSTER_SCOPED = frozenset({"nodes", "namespaces"})
-
-# Lists that a strategic merge patch merges by a key; all others it replaces.
-MERGE_KEYS = {
-    "conditions": "type",
-    "containers": "name",
-    "initContainers": "name",
-    "volumes": "name",
-    "env": "name",
-    "addresses": "type",
-    "ownerReferences": "uid",
-    "podIPs": "ip",
-    "hostIPs": "ip",
-    "tolerations": None,
-}
-
-
-class Refused(Exception):  # noqa: N818 - what is done, not an error
-    """code, reason, message of the Status to answer with."""
-
-    def __init__(self, code: int, reason: str, message: str = "") -> None:
-        self.code, self.reason, self.message = code, reason, message
+TIME = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
@@ -81,41 +49,48 @@ class ApiStore:
         try:
             return self.objects[key]
         except KeyError:
-            raise Refused(404, "NotFound", f'{key[0]} "{key[2]}" not found') from None
+            raise api_words.not_found(key) from None
 
-    def create(self, resource: str, namespace: str, given: Object) -> Object:
+    def create(self, resource: str, namespace: str, given: Object, *, force: bool = False) -> Object:
+        """force: everything is taken, the status of a pod too."""
         value = copy.deepcopy(given)
         meta = value.setdefault("metadata", {})
         if "generateName" in meta and not meta.get("name"):
             meta["name"] = f"{meta['generateName']}{next(self._uids):05d}"
-        if not meta.get("name"):
-            raise Refused(422, "Invalid", "metadata.name: Required value")
         if resource not in CLUSTER_SCOPED:
             meta["namespace"] = namespace or meta.get("namespace") or "default"
-        key = (resource, meta.get("namespace", ""), meta["name"])
+        key = (resource, meta.get("namespace", ""), meta.get("name", ""))
+        if not key[2]:
+            raise api_words.nameless(key)
         if key in self.objects:
-            raise Refused(409, "AlreadyExists", f'{resource} "{meta["name"]}" already exists')
+            raise api_words.already_exists(key)
         api_version, kind = KINDS[resource]
         meta.setdefault("uid", f"uid-{next(self._uids)}")
-        meta.setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
-        meta.setdefault("generation", 1)
+        meta.setdefault("creationTimestamp", TIME)
+        if resource in WITH_GENERATION:
+            meta.setdefault("generation", 1)
+        if not force:
+            if resource == "pods":
+                value["status"] = {"phase": "Pending"}
+            if resource in ("pods", "nodes"):
+                value.setdefault("spec", {})
         return self._write("ADDED", key, {"kind": kind, "apiVersion": api_version, **value})
 
-    def update(self, key: Key, given: Object, *, subresource: str = "", force: bool = False) -> Object:
-        """Replace an object or, for subresource "status", its status. force: no preconditions, everything is taken."""
+    def update(
+        self, key: Key, given: Object, *, subresource: str = "", force: bool = False, patched: bool = False
+    ) -> Object:
+        """Replace an object or, for subresource "status", its status. force: no preconditions, everything is taken.
+        patched: `given` is what a patch made of it."""
         before = self.get(key)
         value = copy.deepcopy(given)
         meta = value.setdefault("metadata", {})
         old = before["metadata"]
         if not force:
-            for name in ("uid", "resourceVersion"):
-                if meta.get(name) and meta[name] != old[name]:
-                    raise Refused(409, "Conflict", f"precondition failed: {name} {meta[name]} is not {old[name]}")
+            self._check(key, meta, old, patched=patched)
             if subresource == "status":
                 value = {**copy.deepcopy(before), "status": value.get("status", {})}
-                value["metadata"] = {**old, "annotations": meta.get("annotations", old.get("annotations"))}
-                if value["metadata"]["annotations"] is None:
-                    del value["metadata"]["annotations"]
+                value["metadata"] = {name: v for name, v in old.items() if name not in ("labels", "annotations")}
+                value["metadata"] |= {name: meta[name] for name in ("labels", "annotations") if meta.get(name)}
             elif "status" in before or "status" in value:
                 value["status"] = copy.deepcopy(before.get("status", {}))
         meta = value["metadata"]
@@ -123,25 +98,49 @@ class ApiStore:
             if name in old:
                 meta.setdefault(name, old[name])
         meta.update({name: old[name] for name in ("name", "namespace") if name in old})
+        for name in ("labels", "annotations"):
+            if not force and meta.get(name) == {}:
+                del meta[name]
         value = {"kind": before["kind"], "apiVersion": before["apiVersion"], **value}
         if _without_version(value) == _without_version(before):
             return before  # the API server writes nothing, and no event follows
         return self._write("MODIFIED", key, value)
 
-    def delete(self, key: Key, *, grace_s: int | None = None, uid: str | None = None) -> Object:
-        """A pod that is bound to a node is first marked, and gone with grace 0; everything else is gone at once."""
+    @staticmethod
+    def _check(key: Key, meta: Object, old: Object, *, patched: bool) -> None:
+        if meta.get("uid") and meta["uid"] != old["uid"]:
+            if patched:
+                raise api_words.immutable_uid(key, meta["uid"])
+            raise api_words.conflict(key, api_words.another_uid(key, meta["uid"], old["uid"]))
+        if not meta.get("resourceVersion"):
+            if key[0] in api_words.NO_BLIND_REPLACEMENT:
+                raise api_words.unconditional(key)
+        elif meta["resourceVersion"] != old["resourceVersion"]:
+            raise api_words.conflict(key)
+
+    def delete(
+        self, key: Key, *, grace_s: int | None = None, uid: str | None = None, version: str | None = None
+    ) -> Object:
+        """What is answered. A pod that runs on a node is marked first and gone with grace 0; all else is gone at once.
+
+        uid, version: preconditions.
+        """
         before = self.get(key)
-        if uid is not None and uid != before["metadata"]["uid"]:
-            raise Refused(409, "Conflict", "Precondition failed: UID in precondition is not that of the object")
-        spec = before.get("spec") or {}
-        if key[0] == "pods" and spec.get("nodeName"):
-            grace = spec.get("terminationGracePeriodSeconds", 30) if grace_s is None else grace_s
-            if grace > 0:
-                marked = copy.deepcopy(before)
-                marked["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:00Z")
-                marked["metadata"]["deletionGracePeriodSeconds"] = grace
-                return self.update(key, marked, force=True)
-        return self._write("DELETED", key, copy.deepcopy(before))
+        meta = before["metadata"]
+        for what, wanted, there in (("UID", uid, meta["uid"]), ("ResourceVersion", version, meta["resourceVersion"])):
+            if wanted is not None and wanted != there:
+                raise api_words.deletion_conflict(key, what, wanted, there)
+        if key[0] != "pods":
+            self._write("DELETED", key, copy.deepcopy(before))
+            return api_words.success(details=api_words.details(key, uid=meta["uid"]))
+        grace_s = _grace_s(before, grace_s)
+        marked = copy.deepcopy(before)
+        if "deletionTimestamp" not in meta:
+            marked["metadata"]["generation"] = meta.get("generation", 1) + 1
+        marked["metadata"]["deletionTimestamp"] = TIME
+        marked["metadata"]["deletionGracePeriodSeconds"] = grace_s
+        marked = self.update(key, marked, force=True)
+        return self._write("DELETED", key, copy.deepcopy(marked)) if grace_s == 0 else marked
 
     def compact(self) -> None:
         """Forget the log: whoever asks for a change from before now gets 410."""
@@ -164,6 +163,15 @@ class ApiStore:
         self.log.append(change)
         self._on_change(change)
         return value
+
+
+def _grace_s(pod: Object, asked_s: int | None) -> int:
+    """Never longer than before; none on no node, or when it has finished."""
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    grace_s = spec.get("terminationGracePeriodSeconds", 30) if asked_s is None else asked_s
+    return min(grace_s, pod["metadata"].get("deletionGracePeriodSeconds", grace_s))
 
 
 def event_for(change: Change, matches: Callable[[Object], bool]) -> tuple[str, Object] | None:
@@ -193,91 +201,6 @@ def selector(labels: str, fields: str) -> Callable[[Object], bool]:
     return matches
 
 
-def merge(base: Object, change: Object) -> Object:
-    """RFC 7386."""
-    merged = dict(base)
-    for name, value in change.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, dict):
-            inner = merged.get(name)
-            merged[name] = merge(inner if isinstance(inner, dict) else {}, value)
-        else:
-            merged[name] = value
-    return merged
-
-
-def strategic_merge(base: Object, change: Object) -> Object:
-    """Kubernetes' own: as RFC 7386, but the lists of MERGE_KEYS are merged by key; `$patch: delete` and `replace`."""
-    if change.get("$patch") == "replace":
-        return {name: value for name, value in change.items() if name != "$patch"}
-    merged = dict(base)
-    for name, value in change.items():
-        if name.startswith("$"):
-            continue
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, dict):
-            inner = merged.get(name)
-            merged[name] = strategic_merge(inner if isinstance(inner, dict) else {}, value)
-        elif isinstance(value, list) and MERGE_KEYS.get(name):
-            merged[name] = _merge_list(merged.get(name) or [], value, MERGE_KEYS[name] or "")
-        else:
-            merged[name] = value
-    return merged
-
-
-def json_patch(base: Object, operations: list[Object]) -> Object:
-    """RFC 6902: add, replace, remove, test."""
-    value = copy.deepcopy(base)
-    for operation in operations:
-        *way, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-        place = value
-        for part in way:
-            place = place[int(part)] if isinstance(place, list) else place[part]
-        _apply_operation(place, last, operation)
-    return value
-
-
-def _apply_operation(place, last: str, operation: Object) -> None:
-    verb = operation["op"]
-    where = (len(place) if last == "-" else int(last)) if isinstance(place, list) else last
-    if verb == "add":
-        if isinstance(place, list):
-            place.insert(where, operation["value"])
-        else:
-            place[where] = operation["value"]
-        return
-    try:
-        there = place[where]
-    except (KeyError, IndexError):
-        raise Refused(422, "Invalid", f"{verb} of a path that does not exist: {operation['path']}") from None
-    if verb == "test" and there != operation["value"]:
-        raise Refused(422, "Invalid", f"testing value {operation['path']} failed")
-    if verb == "replace":
-        place[where] = operation["value"]
-    if verb == "remove":
-        del place[where]
-
-
-def _merge_list(base: list[Object], change: list[Object], key: str) -> list[Object]:
-    merged = [dict(item) for item in base]
-    for item in change:
-        if key not in item:
-            continue  # a `$patch: replace` marker or an order directive
-        at = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
-        if item.get("$patch") == "delete":
-            if at is not None:
-                del merged[at]
-        elif at is None:
-            merged.append(item)
-        else:
-            merged[at] = strategic_merge(merged[at], item)
-    if any(item.get("$patch") == "replace" and key not in item for item in change):
-        return [item for item in change if key in item]
-    return merged
-
-
 def _without_version(value: Object) -> Object:
     meta = {name: v for name, v in value["metadata"].items() if name not in ("resourceVersion", "managedFields")}
     return {**value, "metadata": meta}
@@ -285,6 +208,8 @@ def _without_version(value: Object) -> Object:
 
 def _split(rules: str) -> list[str]:
     """At commas outside parentheses."""
+    if rules.count("(") != rules.count(")"):
+        raise api_words.bad_request("unable to parse requirement: found '', expected: ',' or ')'")
     parts, depth, part = [], 0, ""
     for c in rules:
         depth += (c == "(") - (c == ")")

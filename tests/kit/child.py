@@ -125,6 +125,11 @@ class Child:
         self._note(self.name, None)
         return popen.returncode
 
+    def signal(self, number: int) -> None:
+        """To it alone; nothing when it has ended."""
+        if self._popen is not None and self._popen.poll() is None:
+            self._popen.send_signal(number)
+
     def kill(self) -> None:
         """As a crash would: no word of farewell, and what it started is left."""
         self.stop(number=signal.SIGKILL)

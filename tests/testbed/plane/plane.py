@@ -5,15 +5,18 @@ of their own: several planes may run at once. Nodes are whoever registers: agent
 objects.
 """
 
+import contextlib
+import json
+import signal
 import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.kit import kubeconfig
 from tests.kit.child import Child, ProcessError
@@ -143,6 +146,10 @@ class Plane:
             user=credential,
         )
 
+    def token_of(self, user: str) -> str:
+        """Of a user known at the start."""
+        return self._tokens[user]
+
     def kubeconfig_for_node(self, name: str) -> Path:
         identity = identities.node(name)
         return self.kubeconfig_for(identity.user, identity.groups)
@@ -188,13 +195,43 @@ class Plane:
         self.stop_scheduler()
         self.start_scheduler(config)
 
+    # ---- faults
+
+    def stop_api_server(self) -> None:
+        """At once, as a crash would: nobody is told, all connections break."""
+        self._processes.pop(API_SERVER).kill()
+
+    def start_api_server(self) -> None:
+        """Again, at the same address, with what etcd holds. Returns when it is ready."""
+        self._launch(API_SERVER, self._api_server_arguments).wait_ready(self.api.ready, timeout_s=READY_WITHIN_S)
+
+    def compact_etcd(self) -> None:
+        """etcd forgets all history: a list's next page and a watch from an older version are answered with 410."""
+        self._ask_etcd("kv/compaction", {"revision": self._ask_etcd("kv/range", {"key": "AA=="})["header"]["revision"]})
+
+    @contextlib.contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """A component that is there and does nothing (SIGSTOP)."""
+        process = self._processes[name]
+        process.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.signal(signal.SIGCONT)
+
+    def _ask_etcd(self, what: str, question: dict[str, object]) -> dict[str, Any]:
+        request = urllib.request.Request(f"{self._etcd}/v3/{what}", json.dumps(question).encode())
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return json.load(reply)
+
     # ---- the other components
 
     def _start(self) -> None:
         self._authority = Authority(self.folder / "pki")
         self._serving = self._authority.serving("serving")
-        etcd = self._start_etcd()
-        self._start_api_server(etcd)
+        self._etcd = self._start_etcd()
+        self._prepare_api_server(self._etcd)
+        self.start_api_server()
         with ThreadPoolExecutor(2) as pool:  # both need a second or two to read what there is
             starts = [self._start_controller_manager, *([self.start_scheduler] if self._scheduler else [])]
             for done in [pool.submit(start) for start in starts]:
@@ -228,7 +265,7 @@ class Plane:
         process.wait_ready(lambda: _answers(f"{client}/readyz"), timeout_s=READY_WITHIN_S)
         return client
 
-    def _start_api_server(self, etcd: str) -> None:
+    def _prepare_api_server(self, etcd: str) -> None:
         port = free_port()
         self.server = f"https://127.0.0.1:{port}"
         text, self._tokens = identities.token_file(identities.standard(self._nodes))
@@ -258,10 +295,9 @@ class Plane:
         if not self._node_lifecycle:
             # It taints every new node as not ready, for the node lifecycle controller to lift: here nobody would.
             arguments.append("--disable-admission-plugins=TaintNodesByCondition")
-        process = self._launch(API_SERVER, arguments)
+        self._api_server_arguments = arguments
         self.kubeconfig_for(identities.ADMIN)
         self.api = Api(self.server, ca=self._authority.certificate, token=self._tokens[identities.ADMIN])
-        process.wait_ready(self.api.ready, timeout_s=READY_WITHIN_S)
 
     def _start_controller_manager(self) -> None:
         port = free_port()

@@ -1,0 +1,169 @@
+"""R17: a million requests drawn by chance, of any kind, to all paths; and R18: the worst bodies that can be made."""
+
+import random
+import socket
+import time
+
+from tests.contract import mutations
+from tests.contract.go_types import read_filter_result
+from tests.soak import stage
+from tests.soak.rows import Progress, Trial
+
+REQUESTS = 1_000_000
+WARM_UP = 5_000
+EVERY_NTH_WHOLE = 10  # of the requests is made up as a whole, the others are bodies of POST /filter
+HANG_S = 1.0
+GROWTH_LIMIT_MIB = 5.0
+WORST_LIMIT_MS = 100.0
+
+
+def hold(trial: Trial) -> None:
+    with stage.extender(trial.folder, nodes=8) as (extender, _, _names):
+        ends = time.monotonic() + trial.seconds
+        progress = Progress(trial.say)
+        sender = Sender(extender.port, trial.chance)
+        warm_mib = 0.0
+        while sender.sent < REQUESTS and time.monotonic() < ends:
+            if sender.sent % EVERY_NTH_WHOLE:
+                sender.send_body()
+            else:
+                sender.send_request()
+            if sender.sent == WARM_UP:
+                warm_mib = stage.rss_mib(extender)
+            progress(f"{sender.sent} requests, {len(sender.failures)} failures, slowest {sender.slowest_s:.2f} s")
+        trial.at_least(min(REQUESTS, WARM_UP), "requests", sender.sent, "")
+        trial.at_most(0, "answers 5xx, broken or not to be read by Go", len(sender.failures), "")
+        trial.at_most(HANG_S, "slowest answer", sender.slowest_s, "s")
+        trial.at_most(GROWTH_LIMIT_MIB, "growth of memory after warm-up", stage.rss_mib(extender) - warm_mib, "MiB")
+        trial.at_most(0, "tracebacks", stage.tracebacks(extender), "")
+        for request, answer in sender.failures[:5]:
+            trial.say(f"{request[:300]!r} -> {answer[:200]!r}")
+
+
+class Sender:
+    """failures: what was sent and what came back."""
+
+    def __init__(self, port: int, chance: random.Random) -> None:
+        self.sent = 0
+        self.slowest_s = 0.0
+        self.failures: list[tuple[bytes, bytes]] = []
+        self._port, self._chance = port, chance
+        self._sock: socket.socket | None = None
+
+    def send_body(self) -> None:
+        """Over a kept connection."""
+        body = mutations.body(self._chance)
+        head = b"POST /filter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+        self.sent += 1
+        began = time.monotonic()
+        try:
+            if self._sock is None:
+                self._sock = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+            self._sock.sendall(head + body)
+            status, answer, closes = _read_answer(self._sock)
+        except (OSError, ValueError) as e:
+            self.failures.append((body, repr(e).encode()))
+            self._close()
+            return
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        if closes:
+            self._close()
+        try:
+            fine = status in (200, 400)
+            read_filter_result(answer)
+        except Exception as e:  # noqa: BLE001 - whatever it is, Go could not read it either
+            fine, answer = False, repr(e).encode() + answer
+        if not fine:
+            self.failures.append((body, answer))
+
+    def send_request(self) -> None:
+        """Over a connection of its own; we say that no more will come, so that all is answered or refused at once."""
+        data = mutations.request(self._chance)
+        self.sent += 1
+        began = time.monotonic()
+        received = b""
+        try:
+            with socket.create_connection(("127.0.0.1", self._port), timeout=10) as sock:
+                sock.sendall(data)
+                sock.shutdown(socket.SHUT_WR)
+                while piece := sock.recv(65536):
+                    received += piece
+        except TimeoutError:
+            self.failures.append((data, b"no end within 10 s"))
+        except OSError:
+            pass  # cut: it may
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        statuses = [line.split(b" ")[1] for line in received.split(b"\r\n") if line.startswith(b"HTTP/1.")]
+        if any(status.startswith(b"5") and status not in (b"501", b"505") for status in statuses):
+            self.failures.append((data, received))
+
+    def _close(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+def _read_answer(sock: socket.socket) -> tuple[int, bytes, bool]:
+    """Status, body, whether the connection ends. Raises OSError, ValueError."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        if not (piece := sock.recv(65536)):
+            raise ConnectionResetError("no whole answer")
+        received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    length = next(int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:"))
+    while len(body) < length:
+        if not (piece := sock.recv(65536)):
+            raise ConnectionResetError("no whole body")
+        body += piece
+    return int(lines[0].split(b" ")[1]), body, b"connection: close" in lines
+
+
+def worst_bodies() -> dict[str, bytes]:
+    """R18."""
+    pod = b'{"Pod":{"metadata":{"namespace":"d"}},"NodeNames":['
+    bodies = {
+        f"lists {depth:,} deep": b'{"Pod":{},"X":' + b"[" * depth + b"]" * depth + b"}"
+        for depth in (10, 1_000, 100_000, 1_000_000)
+    }
+    labels = b",".join(b'"k%d":"v"' % number for number in range(400_000))
+    return {
+        **bodies,
+        "a number of a million digits": b'{"Pod":{"spec":{"priority":' + b"9" * 10**6 + b'}},"NodeNames":["a"]}',
+        "8 MiB and one byte": b" " * (8 * 2**20 + 1),
+        "8 MiB of spaces": b" " * (8 * 2**20 - 2) + b"{}",
+        "NaN": b'{"Pod":{},"NodeNames":NaN}',
+        "names are a number": b'{"Pod":{},"NodeNames":5}',
+        "65,536 names": pod + b",".join(b'"n%d"' % n for n in range(65_536)) + b"]}",
+        "100,000 names": pod + b",".join(b'"n%d"' % n for n in range(100_000)) + b"]}",
+        "900,000 names": pod + b",".join(b'"%d"' % n for n in range(900_000)) + b"]}",
+        "one name 65,536 times": pod + b",".join([b'"n"'] * 65_536) + b"]}",
+        "a name of 8 MB": pod + b'"' + b"n" * 8_000_000 + b'"]}',
+        "400,000 labels": b'{"Pod":{"metadata":{"labels":{' + labels + b'}}},"NodeNames":["a"]}',
+        "a key 100,000 times": b"{" + b'"Pod":{},' * 100_000 + b'"NodeNames":["a"]}',
+    }
+
+
+def hold_worst(trial: Trial) -> None:
+    with stage.extender(trial.folder, nodes=8) as (extender, _, names):
+        caller = stage.Caller(extender.port, names)
+        caller.ask()
+        idle_mib = stage.rss_mib(extender)
+        answered, slowest_s = {}, 0.0
+        for name, body in worst_bodies().items():
+            took = []
+            for _ in range(3):
+                began = time.monotonic()
+                status, _, _ = extender.post(body)
+                took.append(time.monotonic() - began)
+                answered[name] = status
+            trial.tell(name, min(took) * 1000, "ms")
+            slowest_s = max(slowest_s, min(took))
+        caller.ask()
+        wrong = {name: status for name, status in answered.items() if status >= 500}
+        trial.at_most(0, "answers 5xx", len(wrong), "")
+        trial.at_most(WORST_LIMIT_MS, "the slowest of them, at its best of three", slowest_s * 1000, "ms")
+        trial.at_most(160, "peak above idle", stage.peak_mib(extender) - idle_mib, "MiB")
+        trial.at_most(0, "calls of kube-scheduler that failed", caller.calls.failed, "")
+        trial.at_most(0, "tracebacks", stage.tracebacks(extender), "")

@@ -1,0 +1,46 @@
+"""R29: kept connections that are used again after every time there is, around each limit of ours and of others."""
+
+import heapq
+import itertools
+import time
+
+from tests.soak import stage
+from tests.soak.rows import Progress, Trial
+
+POSTS = 10_000
+# Ours: 5 s for a header, 10 s for a body or a reader, 120 s idle; kube-scheduler closes after 90 s idle.
+SPACINGS_S = (
+    *(0.1, 0.2, 0.5, 0.9, 1.0, 1.1, 1.9, 2.0, 2.1, 4.9, 4.99, 5.0, 5.01, 5.1, 9.9, 10.0, 10.1, 14.9, 15.0, 15.1),
+    *(20.0, 29.9, 30.0, 30.1, 59.9, 60.0, 60.1, 74.9, 75.0, 75.1, 85.0, 89.0, 89.9, 90.0, 95.0, 119.9, 120.1, 130.0),
+)
+
+
+def hold(trial: Trial) -> None:
+    spacings = [spacing for spacing in SPACINGS_S if spacing < trial.seconds * 0.9]
+    with stage.extender(trial.folder, nodes=100) as (extender, _, names):
+        # The short ones make the number, the long ones the edges.
+        callers = [(spacing, stage.Caller(extender.port, names)) for spacing in spacings for _ in range(3)]
+        order = itertools.count()
+        began = time.monotonic()
+        due = [(began + spacing / 2, next(order), spacing, caller) for spacing, caller in callers]
+        heapq.heapify(due)
+        progress = Progress(trial.say)
+        posts = 0
+        while due:
+            at, _, spacing, caller = heapq.heappop(due)
+            time.sleep(max(0.0, at - time.monotonic()))
+            caller.ask()
+            posts += 1
+            progress(f"{posts} POSTs, {sum(caller.calls.failed for _, caller in callers)} lost")
+            if time.monotonic() + spacing < began + trial.seconds:
+                heapq.heappush(due, (time.monotonic() + spacing, next(order), spacing, caller))
+        lost = {spacing: caller.calls.failures for spacing, caller in callers if caller.calls.failed}
+        for _, caller in callers:
+            caller.close()
+        trial.tell("POSTs", posts, "")
+        trial.tell("spacings", len(spacings), "")
+        trial.tell("the longest", max(spacings), "s")
+        trial.at_most(0, "POSTs lost", sum(caller.calls.failed for _, caller in callers), "")
+        trial.at_most(0, "tracebacks", stage.tracebacks(extender), "")
+        if lost:
+            trial.say(f"lost after: {lost}")
