@@ -29,9 +29,11 @@ from extender.status import CacheStatus, Status
 from kube import contract, paths
 from kube.auth import Connection
 from kube.client import Client
+from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
 
 STOP_LIMIT_S = 1.0
+LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
 
 T = TypeVar("T", contravariant=True)
 
@@ -184,7 +186,7 @@ class Services:
         self._required = tuple(required)
 
     def _watch(self, client: Client) -> None:
-        gate, index = self.settings.gate, self.index
+        gate, index, peers = self.settings.gate, self.index, Peers()
         caches: dict[str, Cache] = {
             "pods": Reflector(
                 ListerWatcher(
@@ -195,11 +197,13 @@ class Services:
                 ),
                 _Store(index.replace_pods, index.upsert_pod, index.remove_pod),
                 name="pods",
+                peers=peers,
             ),
             "nodes": Reflector(
                 ListerWatcher(client, paths.nodes(), observed.Node),
                 _Store(index.replace_nodes, index.upsert_node, index.remove_node),
                 name="nodes",
+                peers=peers,
             ),
         }
         if gate.heartbeat.limit_s < math.inf:
@@ -207,6 +211,9 @@ class Services:
                 ListerWatcher(client, paths.leases(contract.NAMESPACE_NODE_LEASE), observed.Lease),
                 _Store(index.replace_leases, index.upsert_lease, index.remove_lease),
                 name="leases",
+                peers=peers,
+                rest_s=LEASES_REST_S,
+                stated=lambda lease: lease.spec.renew_time,
             )
             caches["leases"] = self._leases
         self.watch_with(caches, required=("pods", "nodes"))
@@ -221,7 +228,7 @@ class Services:
             self.kicker.request(nodes)
 
     def _lease_contact(self) -> float | None:
-        return None if self._leases is None else self._leases.last_contact
+        return None if self._leases is None else self._leases.last_word
 
 
 def build(settings: Settings, connection: Connection) -> Services:

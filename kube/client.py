@@ -7,6 +7,8 @@ a time of its own. A 401 reads the credentials again and asks once more. Redirec
 """
 
 import http.client
+import math
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,13 +24,15 @@ from component.backoff import Backoff
 from kube import errors
 from kube.auth import Connection
 from kube.errors import KubeError
-from kube.lines import LineSplitter, LineTooLong
+from kube.lines import Chunks, LineSplitter, LineTooLong
 from kube.media_types import JSON, MERGE_PATCH
 from kube.objects import UNREADABLE
-from kube.transport import Transport
+from kube.transport import NoConnection, TimedReader, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
+BATCH_BYTES = 2**20  # of a watch at once, at most
+_STREAM_BROKEN = (LineTooLong, http.client.HTTPException, OSError, ValueError)
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -44,45 +48,81 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 class WatchStream:
-    """An open watch: iterate to get complete lines without the newline; a context manager.
+    """An open watch: iterate, or take `batches`, to get complete lines without the newline; a context manager.
 
     The iteration ends when the server ends the stream or the connection breaks, and after close(). It raises
-    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB.
+    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB; the
+    lines that came before have been given then.
     """
 
     def __init__(self, connection: Any, response: urllib3.BaseHTTPResponse, path: str, silence_limit_s: float) -> None:  # noqa: ANN401
         self._connection = connection
-        self._response = response
+        self._response = response  # which would close the answer under it
+        self._answer: http.client.HTTPResponse = connection.answer
+        self._reader: TimedReader = connection.reader
         self._lifeline = connection.lifeline
-        self._reader = connection.reader
         self._path = path
         self._silence_limit_s = silence_limit_s
         self._closed = threading.Event()
+        self._chunks = Chunks() if self._answer.chunked else None
+        self._length_bytes = math.inf if self._answer.length is None else self._answer.length
+        self._read_bytes = 0
+        self._lines = LineSplitter()
 
     def __iter__(self) -> Iterator[bytes]:
-        splitter = LineSplitter()
+        for lines in self.batches():
+            yield from lines
+
+    def batches(self, *, rest_s: float = 0.0, look_s: float = math.inf) -> Iterator[list[bytes]]:
+        """The lines that are there, at once; then rest_s later those that have come in the meantime, so that a flood
+        costs a thread that wakes seldom. An empty list when nothing has come for look_s."""
         self._reader.deadline = time.monotonic() + self._silence_limit_s
+        failure: Exception | None = None
+        ended = False
         try:
-            while not self._closed.is_set():
-                block = self._response.read1(65536)
-                if not block:
-                    return
-                lines = splitter.feed(block)
+            while not (ended or self._closed.is_set()):
+                lines: list[bytes] = []
+                try:
+                    ended = self._gather(lines, look_s)
+                except _STREAM_BROKEN as e:
+                    ended, failure = True, e
                 if lines:
                     self._reader.deadline = time.monotonic() + self._silence_limit_s
-                    yield from lines
-        except LineTooLong as e:
-            raise errors.MalformedReply(path=self._path, reason="LineTooLong", message=str(e)) from e
-        except (HTTPError, http.client.HTTPException, OSError, ValueError) as e:
-            if self._closed.is_set():
-                return
-            if isinstance(e, urllib3.exceptions.ReadTimeoutError | TimeoutError):
-                raise errors.DeadlineExceeded(
-                    path=self._path, reason="Silent", message=f"no line for {self._silence_limit_s:g} s"
-                ) from e
-            return  # cut: what was read stays true, and the watch goes on from there
+                if lines or not ended:
+                    yield lines
+                if lines and rest_s and not ended:
+                    self._closed.wait(rest_s)
+            if failure is not None:
+                self._tell(failure)
         finally:
             self._close()
+
+    def _gather(self, lines: list[bytes], look_s: float) -> bool:
+        """Waits for something, and takes what is there then. Whether the stream has ended."""
+        taken_bytes = 0
+        while taken_bytes < BATCH_BYTES:
+            if self._answer.isclosed() or self._read_bytes >= self._length_bytes:
+                return True
+            self._reader.patience_s, self._reader.dry = 0.0 if taken_bytes else look_s, False
+            block = self._answer.fp.read1(65536)
+            if not block:
+                return not self._reader.dry
+            taken_bytes += len(block)
+            self._read_bytes += len(block)
+            lines += self._lines.feed(block if self._chunks is None else self._chunks.feed(block))
+            if self._chunks is not None and self._chunks.ended:
+                return True
+        return False
+
+    def _tell(self, error: Exception) -> None:
+        """Raise what the reader must know. Not a cut: what was read stays true, and the watch goes on from there."""
+        if self._closed.is_set():
+            return
+        if isinstance(error, LineTooLong):
+            raise errors.MalformedReply(path=self._path, reason="LineTooLong", message=str(error)) from error
+        if isinstance(error, TimeoutError):
+            message = f"no line for {self._silence_limit_s:g} s"
+            raise errors.DeadlineExceeded(path=self._path, reason="Silent", message=message) from error
 
     def _close(self) -> None:
         self._response.close()
@@ -309,16 +349,18 @@ class Client:
         if any(isinstance(c, ConnectionRefusedError) for c in causes):
             message = f"nothing listens at {self._server.server}: is the API server running?"
             return errors.ConnectionRefused(path=path, message=message)
+        sent = not any(isinstance(c, NoConnection) for c in causes)
         if any(isinstance(c, TimeoutError | urllib3.exceptions.ReadTimeoutError) for c in causes):
-            return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s")
+            return errors.DeadlineExceeded(path=path, message=f"no complete answer within {limit_s:g} s", sent=sent)
         if any(isinstance(c, ConnectionError | http.client.IncompleteRead | EOFError) for c in causes):
-            return errors.Unreachable(path=path, reason="Reset", message="the connection broke before the whole answer")
+            broke = "the connection broke before the whole answer"
+            return errors.Unreachable(path=path, reason="Reset", message=broke, sent=sent)
         if isinstance(error, http.client.HTTPException | urllib3.exceptions.ProtocolError):
             return errors.MalformedReply(path=path, message=f"this is not an HTTP server's answer: {error}")
-        if isinstance(error, urllib3.exceptions.SSLError):
+        if any(isinstance(c, urllib3.exceptions.SSLError | ssl.SSLError) for c in causes):
             message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
             return errors.Unreachable(path=path, reason="TLS", message=message)
-        return errors.Unreachable(path=path, message=f"{self._server.server}: {error}")
+        return errors.Unreachable(path=path, message=f"{self._server.server}: {error}", sent=sent)
 
 
 def _is_reset(error: KubeError) -> bool:

@@ -87,11 +87,23 @@ class ServerError(_Busy):
 
 
 class Unreachable(KubeError):
-    """No answer: the connection was reset, the name did not resolve, TLS failed."""
+    """No answer: the connection was reset, the name did not resolve, TLS failed.
+
+    sent: False if there was no connection, so that the server has certainly not seen the request.
+    """
+
+    def __init__(
+        self, *, path: str, status: int | None = None, reason: str = "", message: str = "", sent: bool = True
+    ) -> None:
+        super().__init__(path=path, status=status, reason=reason, message=message)
+        self.sent = sent
 
 
 class ConnectionRefused(Unreachable):
-    """Nobody listens at the address: the server has certainly not seen the request."""
+    """Nobody listens at the address."""
+
+    def __init__(self, *, path: str, reason: str = "", message: str = "") -> None:
+        super().__init__(path=path, reason=reason, message=message, sent=False)
 
 
 class DeadlineExceeded(Unreachable):

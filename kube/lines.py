@@ -1,8 +1,17 @@
-"""Pure: a stream of byte blocks, cut anywhere (also inside a UTF-8 rune), becomes complete lines."""
+"""Pure: a stream of byte blocks, cut anywhere (also inside a UTF-8 rune), becomes complete lines.
+
+The blocks of a watch come in HTTP's chunks, which http.client takes apart too, but one a call, and it cannot tell
+whether more is there. So the frame is taken off here, of all that is there at once.
+"""
+
+import re
 
 LINE_LIMIT_BYTES = (
     8 * 2**20
 )  # an object of etcd's limit, 1.5 MiB, grows by escapes and managedFields; this is 5 times it
+
+_SIZE = re.compile(rb"([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$")
+_SIZE_LIMIT_BYTES = 4096
 
 
 class LineTooLong(ValueError):  # noqa: N818 - says what the line is
@@ -33,3 +42,47 @@ class LineSplitter:
         if len(self._rest) + len(part) > self._limit_bytes:
             raise LineTooLong(f"a line is longer than {self._limit_bytes} bytes")
         self._rest += part
+
+
+class Chunks:
+    """Takes the frame of chunked coding (RFC 9112, 7.1) off. ended: the last one has come; what follows is ignored."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._left = 0  # bytes of the chunk that are still to come
+        self._behind = False  # the line end after a chunk's bytes is still to come
+        self._rest = b""  # of a line whose end has not come
+
+    def feed(self, block: bytes) -> bytes:
+        """The bytes that were in the frame. Raises ValueError where there is no frame."""
+        parts: list[bytes] = []
+        block, self._rest, at = self._rest + block, b"", 0
+        while at < len(block) and not self.ended:
+            if self._left:
+                part = block[at : at + self._left]
+                parts.append(part)
+                at += len(part)
+                self._left -= len(part)
+                self._behind = not self._left
+                continue
+            end = block.find(b"\n", at)
+            if end < 0:
+                self._rest = block[at:]
+                if len(self._rest) > _SIZE_LIMIT_BYTES:
+                    raise ValueError("the size of a chunk does not end")
+                break
+            self._size_or_end(block[at:end].rstrip(b"\r"))
+            at = end + 1
+        return b"".join(parts)
+
+    def _size_or_end(self, line: bytes) -> None:
+        if self._behind:
+            self._behind = False
+            if line:
+                raise ValueError("a chunk is longer than its size")
+            return
+        found = _SIZE.match(line)
+        if found is None:
+            raise ValueError("a chunk without a size")
+        self._left = int(found[1], 16)
+        self.ended = not self._left

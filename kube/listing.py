@@ -8,15 +8,21 @@ import msgspec
 
 from kube import errors
 from kube.client import Client, WatchStream
-from kube.objects import UNREADABLE, ObjectMeta
+from kube.objects import UNREADABLE
+
+
+class HasVersion(Protocol):
+    @property
+    def resource_version(self) -> str: ...
 
 
 class HasMetadata(Protocol):
     @property
-    def metadata(self) -> ObjectMeta: ...
+    def metadata(self) -> HasVersion: ...
 
 
 T = TypeVar("T", bound=HasMetadata)
+T_co = TypeVar("T_co", bound=HasMetadata, covariant=True)
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -37,6 +43,21 @@ class _Event(msgspec.Struct, Generic[I]):
     object: I
 
 
+class Event(Protocol[T_co]):
+    """A line of a watch. type: as the server spells it."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def object(self) -> T_co: ...
+
+
+def _event_type(item_type: type) -> Any:  # noqa: ANN401 - a Struct that exists at run time only
+    """Type and object in one Struct, the object's kind added: a line is decoded once."""
+    with_kind = msgspec.defstruct(item_type.__name__, [("kind", str, "")], bases=(item_type,))
+    return msgspec.defstruct("Event", [("type", str), ("object", with_kind)])
+
+
 @dataclass(frozen=True)
 class Page(Generic[T]):
     """resource_version: of the whole list. more: token of the next page, "" at the end. skipped: items that could not
@@ -50,7 +71,7 @@ class Page(Generic[T]):
 
 
 class ListerWatcher(Generic[T]):
-    """item_type: a msgspec Struct with `metadata: ObjectMeta`; it names the fields that are kept of an object.
+    """item_type: a msgspec Struct with metadata (kube.objects); it names the fields that are kept of an object.
 
     Its connections are its own (`Client.branch`), and it sends nothing twice: the pace is the reflector's.
     """
@@ -64,6 +85,7 @@ class ListerWatcher(Generic[T]):
         # Indexed through `operator`, as the item type is a value here and no annotation.
         self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_List, item_type))  # type: ignore[call-overload]
         self._event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(operator.getitem(_Event, item_type))  # type: ignore[call-overload]
+        self._line: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_event_type(item_type))
         self._raw_list = msgspec.json.Decoder(_List[msgspec.Raw])
         self._selectors = {}
         if label_selector:
@@ -89,6 +111,14 @@ class ListerWatcher(Generic[T]):
             "timeoutSeconds": str(timeout_s),
         }
         return self._client.watch(self.path, query=query, silence_limit_s=silence_limit_s)
+
+    def decode_line(self, line: bytes, kind: str) -> Event[T] | None:
+        """None for a line that must be looked at more closely: an error, a bookmark, what is no object of this kind."""
+        try:
+            event = self._line.decode(line)
+        except UNREADABLE:
+            return None
+        return event if event.object.kind == kind else None
 
     def decode_event(self, line: bytes) -> T:
         """The object of a watch line. Raises one of UNREADABLE."""

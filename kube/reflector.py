@@ -14,10 +14,13 @@ from typing import Generic, Protocol, TypeVar
 
 from component.loop import Loop
 from kube import watching
-from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply
+from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized
+from kube.lag import Lag
 from kube.listing import HasMetadata, ListerWatcher, Page
 from kube.objects import UNREADABLE
-from kube.watching import BACKOFF, Change, Failure, Next, Operation, Skip
+from kube.pacing import ASKED_LIMIT_S, STEADY_S, Guard, Pace
+from kube.peers import Peers
+from kube.watching import OPERATIONS, Change, Failure, Next, Operation, Skip
 
 __all__ = ["ListerWatcher", "Reflector", "Store"]
 
@@ -26,6 +29,7 @@ log = logging.getLogger(__name__)
 FIRST_PAGE_SIZE = 500
 RELIST_PAGE_SIZE = 100  # a page's decode holds the interpreter; at start nobody is served yet
 WATCH_TIMEOUT_S = (300, 600)  # uniform between: keeps replicas apart, and spreads them over API servers
+LOOK_S = 10.0  # how often a quiet watch looks whether a list is due
 GRACE_S = 30.0  # beyond the longest time a step may take, before the thread counts as stuck
 
 T = TypeVar("T", bound=HasMetadata)
@@ -49,6 +53,8 @@ class Store(Protocol[C]):
 class Reflector(Generic[T]):
     """One thread from start() to stop(). All properties may be read from any thread at any time.
 
+    peers: shared by the reflectors of one server. rest_s: how long the lines of a flood may wait to be taken together;
+    the first after a pause never waits. stated: the RFC 3339 time at which an object says it was written, if it does.
     counters: relists, watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over),
     refused (by the store), rewinds, and `errors.<Cause>` for each cause of a failure.
     """
@@ -59,14 +65,22 @@ class Reflector(Generic[T]):
         store: Store[T],
         *,
         name: str,
+        peers: Peers | None = None,
+        rest_s: float = 0.01,
+        stated: Callable[[T], str | None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         random: Callable[[], float] = random_module.random,
         silence_limit_s: float = 70.0,
     ) -> None:
         self._lister_watcher = lister_watcher
         self._store: Store[T] = store
         self._name = name
+        self._peers = peers if peers is not None else Peers()
+        self._rest_s = rest_s
+        self._stated = stated
         self._monotonic = monotonic
+        self._wall = wall
         self._random = random
         self._silence_limit_s = silence_limit_s
         self._synced = threading.Event()
@@ -79,17 +93,24 @@ class Reflector(Generic[T]):
             monotonic=monotonic,
         )
         self._next: Next | None = None  # None: the first list
-        self._backoff = BACKOFF.reset(monotonic())
+        self._pace = Pace()
+        self._guard = Guard()
+        self._error: Exception | None = None  # of the last step, if it failed
+        self._requests = 0  # of this step
+        self._failing = False  # nothing was heard since the last failure
+        self._moves = self._bookmarks = 0  # lines of this watch that moved the version
+        self._empty_watches = 0  # in a row that ended at once, with bookmarks at most
         self._resource_version = ""
         self._kind = ""
         self._refused_since: float | None = None
-        self._asked_s: float | None = None  # Retry-After of the last failure
+        self._lag = Lag()
         self._skips_logged: set[str] = set()
         self._failure = ""  # cause logged last; empty while all is well
         self._counters = dict.fromkeys(
             ("relists", "watch_restarts", "events", "bookmarks", "skipped", "refused", "rewinds"), 0
         )
-        self.last_contact: float | None = None
+        self.last_contact: float | None = None  # the last answer: a page, an opened watch, a line; monotonic
+        self.last_word: float | None = None  # the last that told how things are: a line, a whole list; monotonic
 
     @property
     def name(self) -> str:
@@ -121,8 +142,13 @@ class Reflector(Generic[T]):
         return self._synced.wait(timeout_s)
 
     def age_s(self, monotonic: float) -> float:
-        """Seconds since the last line or list; infinite before the first."""
+        """Seconds since the server's last answer; infinite before the first."""
         return math.inf if self.last_contact is None else max(0.0, monotonic - self.last_contact)
+
+    @property
+    def lag_s(self) -> float | None:
+        """How old the news were when they came, of late; None where no object states when it was written."""
+        return self._lag.s
 
     def healthy(self, monotonic: float) -> bool:
         """The thread lives and is not stuck in a step. An API server that is away does not make it unhealthy."""
@@ -130,18 +156,33 @@ class Reflector(Generic[T]):
 
     def _turn(self) -> float:
         """One step: a list with its watch, or a watch. The seconds until the next one."""
+        self._peers.leave(self)
+        self._requests, self._error = 0, None
         try:
             self._next = self._take(self._next)
         except Exception as e:  # noqa: BLE001 - a bug of ours is counted and paced like any failure
             self._next = self._failed(e, Next.LIST_LATER)
-        if self._next is Next.WATCH or self._loop.stopping:
+        if self._error is None or self._loop.stopping:
             return 0.0
-        delay_s, self._backoff = self._backoff.next(self._random, self._asked_s, monotonic=self._monotonic())
-        self._asked_s = None
-        return delay_s
+        return self._pause_s(self._error)
+
+    def _pause_s(self, error: Exception) -> float:
+        """After a failure. The first of the peers to hear from the server again wakes us, unless it asked for time."""
+        asked_s, monotonic = getattr(error, "retry_after_s", None), self._monotonic()
+        pause_s, self._pace = self._pace.failed(
+            sent=watching.was_sent(error), asked_s=asked_s, monotonic=monotonic, random=self._random
+        )
+        if pause_s is None:
+            requests = self._requests * (2 if isinstance(error, Unauthorized) else 1)  # the client asks once more
+            turn_s = self._peers.turn_s(max(requests, 1), monotonic, self._random)
+            pause_s = max(turn_s, min(asked_s or 0.0, ASKED_LIMIT_S))
+        self._failing = True
+        if asked_s is None:
+            self._peers.wait(self, self._loop.wake)
+        return pause_s
 
     def _take(self, step: Next | None) -> Next:
-        if step is None or step is Next.LIST_LATER:
+        if step in (None, Next.LIST, Next.LIST_LATER):
             failed = self._list()
             if failed is not None:
                 return failed
@@ -154,7 +195,7 @@ class Reflector(Generic[T]):
         if self.synced:
             self._count("relists")
         try:
-            items, last_page = self._pages()
+            items, last_page, skipped = self._pages()
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, Next.LIST_LATER)
         version, now = last_page.resource_version, self._monotonic()
@@ -173,15 +214,18 @@ class Reflector(Generic[T]):
         self._store.replace(items)
         self._kind = last_page.kind
         self._resource_version = version
-        self.last_contact = now
+        self.last_word = now
         self._synced.set()
+        self._guard = self._guard.listed()
+        if skipped:
+            self._guard = self._guard.troubled(now)
         return None
 
-    def _pages(self) -> tuple[list[T], Page[T]]:
-        """All items, and the last page, which has the resourceVersion (the same on each)."""
+    def _pages(self) -> tuple[list[T], Page[T], int]:
+        """All items, the last page, which has the resourceVersion (the same on each), and how many were left out."""
         limit = RELIST_PAGE_SIZE if self.synced else FIRST_PAGE_SIZE
         page = self._page(limit, "")
-        items = list(page.items)
+        items, skipped = list(page.items), page.skipped
         while page.more:
             try:
                 page = self._page(limit, page.more)
@@ -189,13 +233,16 @@ class Reflector(Generic[T]):
                 # The token expired while we read. Once, in one piece: that cannot expire half-way (client-go's pager).
                 self._count("errors.Gone")
                 page = self._page(None, "")
-                items = []
+                items, skipped = [], 0
             items.extend(page.items)
-        return items, page
+            skipped += page.skipped
+        return items, page, skipped
 
     def _page(self, limit: int | None, more: str) -> Page[T]:
         self._loop.progressed()
+        self._requests += 1
         page = self._lister_watcher.page(limit=limit, more=more)
+        self._heard()
         if page.skipped:
             self._count("skipped", page.skipped)
             log.warning("objects skipped", extra={"reflector": self._name, "cause": "type", "count": page.skipped})
@@ -204,54 +251,87 @@ class Reflector(Generic[T]):
     def _watch(self) -> Next:
         low, high = WATCH_TIMEOUT_S
         timeout_s = int(low + self._random() * (high - low))
-        began = self._monotonic()
         self._loop.progressed()
+        self._requests += 1
+        began = self._monotonic()
         try:
             stream = self._lister_watcher.watch(
                 self._resource_version, timeout_s=timeout_s, silence_limit_s=self._silence_limit_s
             )
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, watching.after_open_error(e))
-        opened, seen = self._monotonic(), 0
+        self._heard()
+        opened, self._moves, self._bookmarks = self._monotonic(), 0, 0
         with stream:
             try:
-                for line in stream:
-                    self.last_contact = self._monotonic()
-                    self._loop.progressed()
-                    outcome = watching.read_event(
-                        line, kind=self._kind, last=self._resource_version, path=self._lister_watcher.path
-                    )
-                    if isinstance(outcome, Failure):
-                        return self._failed(outcome.error, outcome.next_step)
-                    if isinstance(outcome, Skip):
-                        self._skipped(outcome.cause)
-                        continue
-                    unread = self._apply(line, outcome)
-                    if unread is not None:
-                        return self._failed(unread, Next.LIST_LATER)
-                    seen += 1
-                    self._recovered()
+                for lines in stream.batches(rest_s=self._rest_s, look_s=LOOK_S):
+                    following = self._take_over(lines)
+                    if following is not None:
+                        return following
             except KubeError as e:
                 return self._failed(e, watching.after_stream_error(e))
             finally:
-                ended = self._monotonic()
-                if ended - opened >= watching.STEADY_WATCH_S:
-                    self._backoff = self._backoff.reset(ended)
-        following = watching.after_end(lasted_s=self._monotonic() - began, events=seen)
-        if following is not Next.WATCH:
-            if self._loop.stopping:
+                if self._monotonic() - opened >= STEADY_S:
+                    self._pace = self._pace.steady()
+        return self._ended(self._monotonic() - began)
+
+    def _ended(self, lasted_s: float) -> Next:
+        """The server has ended the watch, or it was cut."""
+        empty = lasted_s < watching.SHORT_WATCH_S and not self._moves
+        self._empty_watches = self._empty_watches + 1 if empty else 0
+        following = watching.after_end(empty_in_a_row=self._empty_watches, bookmarks=self._bookmarks)
+        if following is Next.WATCH:
+            self._recovered()
+            return following
+        if self._loop.stopping:
+            return following
+        return self._failed(MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch"), following)
+
+    def _take_over(self, lines: Sequence[bytes]) -> Next | None:
+        """What the watch has brought goes into the store. None: go on reading."""
+        moved = None
+        self._loop.progressed()
+        if lines:
+            self._heard()
+            self.last_word = self.last_contact
+        for line in lines:
+            event = self._lister_watcher.decode_line(line, self._kind)
+            # What is an event of ours at first sight is not looked at twice.
+            if event is not None and event.type in OPERATIONS:
+                item, version = event.object, event.object.metadata.resource_version
+                if version and not watching.is_older(version, self._resource_version):
+                    self._hand_over(OPERATIONS[event.type], item)
+                    self._resource_version = version
+                    moved = item if event.type == "MODIFIED" else moved
+                    continue
+            following = self._look_closer(line)
+            if following is not None:
                 return following
-            short = MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch")
-            return self._failed(short, following)
-        self._recovered()
-        return following
+        if moved is not None and self._stated is not None:
+            self._lag.saw(self._stated(moved), self._wall())
+        return Next.LIST if self._monotonic() >= self._guard.due_at else None
+
+    def _look_closer(self, line: bytes) -> Next | None:
+        path = self._lister_watcher.path
+        outcome = watching.read_event(line, kind=self._kind, last=self._resource_version, path=path)
+        if isinstance(outcome, Failure):
+            return self._failed(outcome.error, outcome.next_step)
+        if isinstance(outcome, Skip):
+            self._skipped(outcome.cause)
+            return None
+        unread = self._apply(line, outcome)
+        return None if unread is None else self._failed(unread, Next.LIST_LATER)
 
     def _apply(self, line: bytes, change: Change) -> KubeError | None:
         """An error if the event is one that cannot be left out."""
         if change.note:
             self._skipped(change.note)
-        if change.operation is Operation.NONE:
-            self._count("bookmarks" if not change.note else "events")
+        if change.operation is Operation.NONE and not change.note:
+            self._bookmarks += 1
+            self._count("bookmarks")
+        elif change.operation is Operation.NONE:
+            self._moves += 1
+            self._count("events")
         else:
             try:
                 item = self._lister_watcher.decode_event(line)
@@ -260,26 +340,41 @@ class Reflector(Generic[T]):
                 if change.operation is Operation.REMOVE:
                     # We cannot tell which object was deleted; relist, or it would stay healthy for ever.
                     return MalformedReply(path=self._lister_watcher.path, reason="UnreadDeletion", message=str(e))
-                self._resource_version = change.resource_version
-                return None
-            try:
-                if change.operation is Operation.UPSERT:
-                    self._store.upsert(item)
-                else:
-                    self._store.remove(item)
-            except Exception:
-                self._count("refused")
-                log.exception("the store refused an object", extra={"reflector": self._name})
-            self._count("events")
+                self._moves += 1
+                self._guard = self._guard.troubled(self._monotonic())
+            else:
+                self._hand_over(change.operation, item)
         self._resource_version = change.resource_version  # only now: a stop in between repeats the event
+        self._recovered()
         return None
+
+    def _hand_over(self, operation: Operation, item: T) -> None:
+        try:
+            if operation is Operation.UPSERT:
+                self._store.upsert(item)
+            else:
+                self._store.remove(item)
+        except Exception:
+            self._count("refused")
+            self._guard = self._guard.troubled(self._monotonic())
+            log.exception("the store refused an object", extra={"reflector": self._name})
+        self._moves += 1
+        self._count("events")
+        self._recovered()
+
+    def _heard(self) -> None:
+        """The server has answered."""
+        self.last_contact = self._monotonic()
+        if self._failing:
+            self._failing = False
+            self._peers.heard(self.last_contact)
 
     def _failed(self, error: Exception, following: Next) -> Next:
         cause = error.reason if isinstance(error, MalformedReply) else type(error).__name__
         if self._loop.stopping:
             return following
         self._count(f"errors.{cause}")
-        self._asked_s = getattr(error, "retry_after_s", None)
+        self._error = error if following in (Next.WATCH_LATER, Next.LIST_LATER) else None
         if cause != self._failure:
             self._failure = cause
             own_fault = not isinstance(error, KubeError | CredentialsInvalid)

@@ -7,6 +7,7 @@ what is left of the deadline.
 
 import http.client
 import io
+import math
 import os
 import socket
 import ssl
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError
 
 from kube.addresses import Addresses
 from kube.auth import Connection
@@ -35,6 +36,10 @@ SOCKET_OPTIONS: list[tuple[int, int, int]] = [
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000),  # milliseconds
 ]
 _LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
+
+
+class NoConnection(HTTPError):  # noqa: N818 - what there is, not an error of ours
+    """Connecting failed, or its handshake: nothing was sent. Chained to what happened."""
 
 
 class Lifeline:
@@ -82,23 +87,34 @@ class Lifelines:
 
 
 class TimedReader(io.RawIOBase):
-    """The receiving side of a socket; every read ends at `deadline` (time.monotonic) with TimeoutError."""
+    """The receiving side of a socket; every read ends at `deadline` (time.monotonic) with TimeoutError.
+
+    patience_s: a read that nothing comes for within so long gives None instead and sets `dry`; infinite at first.
+    """
 
     def __init__(self, sock: socket.socket, deadline: float, lifeline: Lifeline | None) -> None:
         self._sock = sock
         self._raw = sock.makefile("rb", buffering=0)  # keeps the socket open until the answer is read
         self._lifeline = lifeline
         self.deadline = deadline
+        self.patience_s = math.inf
+        self.dry = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - a writable buffer has no name before 3.12
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        left_s = self.deadline - time.monotonic()
+        if left_s <= 0:
             raise TimeoutError("timed out")
-        self._sock.settimeout(left)
-        return self._raw.readinto(buffer)
+        self._sock.settimeout(min(left_s, self.patience_s))
+        try:
+            return self._sock.recv_into(buffer)
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
+            if self.patience_s >= left_s:
+                raise TimeoutError("timed out") from None
+            self.dry = True
+            return None
 
     def close(self) -> None:
         if not self.closed:
@@ -122,6 +138,7 @@ class _Timed(HTTPConnection):
         self._addresses = addresses
         self.lifeline: Lifeline | None = None
         self.reader: TimedReader | None = None
+        self.answer: http.client.HTTPResponse | None = None
         self._connected_in_s = 0.0
         self.response_class = self._timed_response  # type: ignore[assignment]
 
@@ -162,6 +179,12 @@ class _Timed(HTTPConnection):
             raise ConnectTimeoutError(self, "connecting took too long") from failure
         raise NewConnectionError(self, str(failure)) from failure
 
+    def connect(self) -> None:
+        try:
+            super().connect()
+        except (HTTPError, OSError, ValueError) as e:
+            raise NoConnection(str(e)) from e
+
     def send(self, data: Any) -> None:  # noqa: ANN401 - http.client's own
         if self.sock is None:
             self.connect()
@@ -174,11 +197,13 @@ class _Timed(HTTPConnection):
         response.fp.close()
         self.reader = TimedReader(sock, time.monotonic() + self._limit_s(), self.lifeline)
         response.fp = io.BufferedReader(self.reader, 65536)
+        self.answer = response
         return response
 
     def close(self) -> None:
         self.lifeline = None  # an answer that is still being read holds its own
         self.reader = None
+        self.answer = None
         super().close()
 
 

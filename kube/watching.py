@@ -10,15 +10,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from component.backoff import Backoff
 from kube import errors
 from kube.objects import UNREADABLE
 
-# client-go's delays: from the start again with the first that comes more than two minutes after the last start.
-# A server that asks for an hour would leave us without news for an hour.
-BACKOFF = Backoff(first_s=0.8, limit_s=30.0, jitter=1.0, at_least_limit_s=300.0, reset_after_s=120.0)
 SHORT_WATCH_S = 1.0
-STEADY_WATCH_S = 10.0  # a watch that lived so long was no part of an outage: the next failure is a new one
+SHORT_WATCHES = 3  # in a row with bookmarks only: a server that ends each at once would be asked without a pause
 REWIND_LIMIT_S = 120.0  # older data than this is not used by anybody, so a server set back may then be believed
 
 
@@ -26,6 +22,7 @@ class Next(enum.Enum):
     """What the reflector does next."""
 
     WATCH = "watch from the last resourceVersion at once"
+    LIST = "list everything at once"
     WATCH_LATER = "back off, then watch from the last resourceVersion"
     LIST_LATER = "back off, then list everything"
 
@@ -91,7 +88,7 @@ class _ErrorEvent(msgspec.Struct):
 
 _HEAD = msgspec.json.Decoder(_EventHead)
 _ERROR = msgspec.json.Decoder(_ErrorEvent)
-_OPERATIONS = {"ADDED": Operation.UPSERT, "MODIFIED": Operation.UPSERT, "DELETED": Operation.REMOVE}
+OPERATIONS = {"ADDED": Operation.UPSERT, "MODIFIED": Operation.UPSERT, "DELETED": Operation.REMOVE}
 
 
 def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip | Failure:
@@ -113,7 +110,7 @@ def read_event(line: bytes, *, kind: str, last: str, path: str) -> Change | Skip
     version = head.object.metadata.resourceVersion
     if is_older(version, last):
         return Skip("older")
-    operation = _OPERATIONS.get(head.type, Operation.NONE)
+    operation = OPERATIONS.get(head.type, Operation.NONE)
     note = "" if operation is not Operation.NONE or head.type == "BOOKMARK" else "unknown_type"
     return Change(operation, version, note)
 
@@ -152,9 +149,14 @@ def after_error_event(error: errors.KubeError) -> Next:
 
 
 def after_open_error(error: Exception) -> Next:
-    """After a watch could not be opened: a refused connection and 429 say nothing about what we hold."""
-    retriable = isinstance(error, errors.ConnectionRefused | errors.TooManyRequests)
+    """After a watch could not be opened: 429, and a server that was not reached, say nothing about what we hold."""
+    retriable = isinstance(error, errors.TooManyRequests) or not was_sent(error)
     return Next.WATCH_LATER if retriable else Next.LIST_LATER
+
+
+def was_sent(error: Exception) -> bool:
+    """Whether the server may have seen the request."""
+    return error.sent if isinstance(error, errors.Unreachable) else True
 
 
 def after_stream_error(error: Exception) -> Next:
@@ -162,9 +164,17 @@ def after_stream_error(error: Exception) -> Next:
     return Next.WATCH if isinstance(error, errors.DeadlineExceeded) else Next.LIST_LATER
 
 
-def after_end(*, lasted_s: float, events: int) -> Next:
-    """After a stream just ended (or was cut). client-go's VeryShortWatchError guards against a loop without a pause."""
-    return Next.LIST_LATER if lasted_s < SHORT_WATCH_S and events == 0 else Next.WATCH
+def after_end(*, empty_in_a_row: int, bookmarks: int) -> Next:
+    """After a stream just ended (or was cut). empty_in_a_row: how many by now ended within SHORT_WATCH_S without moving
+    anything but by bookmarks; bookmarks: of this one.
+
+    client-go's VeryShortWatchError guards against a loop without a pause. A bookmark satisfies it, so we count them.
+    """
+    if not empty_in_a_row:
+        return Next.WATCH
+    if not bookmarks:
+        return Next.LIST_LATER
+    return Next.WATCH_LATER if empty_in_a_row >= SHORT_WATCHES else Next.WATCH
 
 
 def is_older(version: str, last: str) -> bool:

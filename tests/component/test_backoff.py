@@ -43,21 +43,6 @@ def test_a_reset_begins_anew() -> None:
     assert [1, 2] == delays(backoff.reset(), 2)
 
 
-@pytest.mark.parametrize(
-    ("later_s", "expected"),
-    [
-        pytest.param(119.0, 4.0, id="within two minutes of the last start it goes on"),
-        pytest.param(120.5, 1.0, id="after them it begins anew"),
-    ],
-)
-def test_quiet_time(later_s: float, expected: float) -> None:
-    backoff = Backoff(1, 8, reset_after_s=120.0, reset_at=1000.0)
-    for _ in range(2):
-        _, backoff = backoff.next(lambda: 0.0, monotonic=1001.0)
-    delay_s, after = backoff.next(lambda: 0.0, monotonic=1000.0 + later_s)
-    assert (expected, 1000.0 + later_s if expected == 1.0 else 1000.0) == (delay_s, after.reset_at)
-
-
 @given(
     st.floats(0.001, 10), st.floats(0.001, 100), st.floats(0, 1), st.lists(st.none() | st.floats(0, 1e6), max_size=40)
 )

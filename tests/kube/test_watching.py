@@ -70,6 +70,7 @@ def test_a_line_that_ends_a_watch_leads_to(given_line, error, step):
         (errors.ConnectionRefused(path=PATH), Next.WATCH_LATER),
         (errors.TooManyRequests(path=PATH), Next.WATCH_LATER),
         (errors.Gone(path=PATH), Next.LIST_LATER),
+        (errors.Unreachable(path=PATH, sent=False), Next.WATCH_LATER),
         (errors.Forbidden(path=PATH), Next.LIST_LATER),
         (errors.ServerError(path=PATH), Next.LIST_LATER),
         (errors.DeadlineExceeded(path=PATH), Next.LIST_LATER),
@@ -82,15 +83,17 @@ def test_a_watch_that_does_not_open_leads_to(error, expected):
 
 
 @pytest.mark.parametrize(
-    ("lasted_s", "events", "expected"),
+    ("empty_in_a_row", "bookmarks", "expected"),
     [
-        pytest.param(0.99, 0, Next.LIST_LATER, id="short and empty"),
-        pytest.param(0.99, 1, Next.WATCH, id="short with an event"),
-        pytest.param(1.0, 0, Next.WATCH, id="a second and empty"),
+        pytest.param(0, 0, Next.WATCH, id="not at once, or with an event"),
+        pytest.param(1, 0, Next.LIST_LATER, id="at once and empty"),
+        pytest.param(1, 1, Next.WATCH, id="at once with a bookmark"),
+        pytest.param(2, 1, Next.WATCH, id="twice"),
+        pytest.param(3, 1, Next.WATCH_LATER, id="three times in a row"),
     ],
 )
-def test_a_watch_that_ends_leads_to(lasted_s, events, expected):
-    assert expected is watching.after_end(lasted_s=lasted_s, events=events)
+def test_a_watch_that_ends_leads_to(empty_in_a_row, bookmarks, expected):
+    assert expected is watching.after_end(empty_in_a_row=empty_in_a_row, bookmarks=bookmarks)
 
 
 @pytest.mark.parametrize(
@@ -128,29 +131,3 @@ def test_versions_compare_as_integers(a, b):
 )
 def test_a_list_is_believed_when(version, refused_since, expected):
     assert expected is watching.believe_list(version=version, last="10", refused_since=refused_since, monotonic=120.0)
-
-
-def delays(times: list[float], random: float = 0.0) -> list[float]:
-    backoff, found = watching.BACKOFF, []
-    for monotonic in times:
-        delay, backoff = backoff.next(lambda: random, monotonic=monotonic)
-        found.append(delay)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("times", "random", "expected"),
-    [
-        pytest.param([1, 2, 3, 4, 5, 6, 7, 8], 0.0, [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30], id="doubled to the cap"),
-        pytest.param([1, 2], 0.5, [1.2, 2.4], id="jitter adds up to the delay itself"),
-        pytest.param([1, 119, 120, 121], 0.0, [0.8, 1.6, 3.2, 0.8], id="from the start again after two minutes"),
-        pytest.param([1, 121, 240, 242], 0.0, [0.8, 0.8, 1.6, 0.8], id="two minutes count from the last start"),
-    ],
-)
-def test_the_back_off_waits(times, random, expected):
-    assert pytest.approx(expected) == delays(times, random)
-
-
-@pytest.mark.parametrize(("asked_s", "expected"), [(None, 0.8), (0.1, 0.8), (5.0, 5.0), (9999.0, 300.0)])
-def test_what_the_server_asks_for_is_the_least_up_to_a_cap(asked_s, expected):
-    assert expected == watching.BACKOFF.next(lambda: 0.0, asked_s)[0]

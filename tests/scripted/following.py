@@ -59,6 +59,18 @@ class Following:
         """Until the reflector has come to this resourceVersion."""
         wait_until(lambda: self.reflector.resource_version == str(version), f"version {version}")
 
+    def wait_looks(self, count: int = 2) -> None:
+        """Until the open watch has looked so often whether there is something to do."""
+        looks, take_over = [], self.reflector._take_over
+
+        def counted(lines):
+            looks.append(lines)
+            return take_over(lines)
+
+        self.reflector._take_over = counted
+        wait_until(lambda: len(looks) >= count, "looks of the watch")
+        self.reflector._take_over = take_over
+
     @property
     def lists(self) -> list[Request]:
         return [r for r in self.api.requests if not r.is_watch]

@@ -37,6 +37,49 @@ def test_lines_come_as_bytes_without_their_newline(api, client):
         assert list(stream) == [b'{"a":1}', b"{}"]
 
 
+def test_a_flood_comes_in_few_batches_and_loses_nothing(api, client):
+    lines = [f'{{"number":{number}}}'.encode() for number in range(500)]
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        api.wait_watchers(1)
+        for line in lines:
+            api.emit_bytes(None, line + b"\n")
+        api.end_watches()
+        batches = list(stream.batches(rest_s=0.1))
+    assert (lines, len(batches) < 50) == ([line for batch in batches for line in batch], True)
+
+
+def test_the_first_line_after_a_pause_does_not_wait_and_close_ends_the_rest(api, client):
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        api.wait_watchers(1)
+        began = time.monotonic()
+        api.emit_bytes(None, b"{}\n")
+        batches = stream.batches(rest_s=30)
+        first = next(batches)
+        threading.Timer(0.1, stream.close).start()
+        assert (first, list(batches), time.monotonic() - began < 3) == ([b"{}"], [], True)
+
+
+def test_a_quiet_stream_can_be_looked_at(api, client):
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        api.wait_watchers(1)
+        batches = stream.batches(look_s=0.01)
+        quiet = [next(batches) for _ in range(3)]
+        api.emit_bytes(None, b"{}\n")
+        assert (quiet, next(batch for batch in batches if batch)) == ([[], [], []], [b"{}"])
+
+
+def test_what_came_before_a_line_that_is_too_long_is_given_first(api, client):
+    with client.watch(paths.nodes(), query={"resourceVersion": "1000"}) as stream:
+        api.wait_watchers(1)
+        api.emit_bytes(None, b"{}\n")
+        api.emit_bytes(None, b"x" * 9 * 2**20)
+        batches = stream.batches(rest_s=0.1)
+        first = next(batches)
+        with pytest.raises(errors.MalformedReply, match="LineTooLong"):
+            list(batches)
+    assert first == [b"{}"]
+
+
 @pytest.mark.parametrize("how", ["stream", "client"])
 def test_close_from_another_thread_ends_the_reading_at_once(api, client, how):
     stream = client.watch(paths.nodes(), query={"resourceVersion": "1000"})
