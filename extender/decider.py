@@ -20,6 +20,7 @@ from extender.policy.snapshot import Board
 log = logging.getLogger(__name__)
 
 APART_S = 0.02
+AWAITED_PAUSE_S = 0.5  # while nothing may be decided yet: what is awaited may not come
 STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
 
@@ -74,7 +75,7 @@ class Decider:
         try:
             batch = self._evidence.take(names)
             if batch is None:
-                return math.inf
+                return AWAITED_PAUSE_S
             names = batch.evidence
             decided = decide(self._gate, self._ledger, batch.evidence, monotonic=monotonic)
             self._publish(decided)

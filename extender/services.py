@@ -16,6 +16,7 @@ from component import lifecycle
 from component.lifecycle import Service
 from extender.cluster import observed
 from extender.cluster.index import Index
+from extender.cluster.lease_reader import LeaseReader
 from extender.counts import Counts
 from extender.decider import Decider
 from extender.feed.publisher import Publisher
@@ -90,7 +91,8 @@ class Services:
             daemon_set=gate.health_pods.daemon_set,
             heartbeat_limit_s=gate.heartbeat.limit_s,
             on_change=lambda: self.decider.wake(),
-            lease_contact=self._lease_contact,
+            on_read_due=self._read_leases,
+            lease_watch=lambda: self._leases,
             monotonic=monotonic,
         )
         self.decider = Decider(
@@ -101,6 +103,7 @@ class Services:
             monotonic=monotonic,
         )
         self._leases: Reflector[observed.Lease] | None = None
+        self._lease_reader: LeaseReader | None = None
         self._required: tuple[str, ...] = ()
         if client is not None:
             self._watch(client)
@@ -207,8 +210,12 @@ class Services:
             ),
         }
         if gate.heartbeat.limit_s < math.inf:
+            leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
+            self._lease_reader = LeaseReader(
+                ListerWatcher(client, leases, observed.Lease), index, monotonic=self.monotonic
+            )
             self._leases = Reflector(
-                ListerWatcher(client, paths.leases(contract.NAMESPACE_NODE_LEASE), observed.Lease),
+                ListerWatcher(client, leases, observed.Lease),
                 _Store(index.replace_leases, index.upsert_lease, index.remove_lease),
                 name="leases",
                 peers=peers,
@@ -220,15 +227,16 @@ class Services:
 
     def _threads(self) -> list[Service]:
         """All that have one, in the order of their start."""
-        optional = [service for service in (self.kicker, self.feed) if service is not None]
+        optional = [one for one in (self._lease_reader, self.kicker, self.feed) if one is not None]
         return [*self.caches.values(), *optional, self.decider]
 
     def _kick(self, nodes: Sequence[str]) -> None:
         if self.kicker is not None:
             self.kicker.request(nodes)
 
-    def _lease_contact(self) -> float | None:
-        return None if self._leases is None else self._leases.last_word
+    def _read_leases(self) -> None:
+        if self._lease_reader is not None:
+            self._lease_reader.wake()
 
 
 def build(settings: Settings, connection: Connection) -> Services:

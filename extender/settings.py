@@ -101,10 +101,10 @@ class Exempt(Section, frozen=True):
 
 
 class Heartbeat(Section, frozen=True):
-    """limit_seconds: age of a kubelet's Lease beyond which its node counts as lost, 0 = do not look at Leases.
+    """limit_seconds: age of a kubelet's Lease from which on its node counts as lost, 0 = do not look at Leases.
 
     A kubelet renews every 10 s and a little; at 20 s one missed renewal would close a healthy node for a moment. With
-    24 s and the clock's second a dead kubelet closes its node within 25 s.
+    24 s and half a second between looks a dead kubelet closes its node within 25 s.
     """
 
     limit_seconds: Seconds = 24

@@ -111,6 +111,7 @@ class Reflector(Generic[T]):
         )
         self.last_contact: float | None = None  # the last answer: a page, an opened watch, a line; monotonic
         self.last_word: float | None = None  # the last that told how things are: a line, a whole list; monotonic
+        self.list_began: float | None = None  # the last list in the store: what it shows is no older; monotonic
 
     @property
     def name(self) -> str:
@@ -194,6 +195,7 @@ class Reflector(Generic[T]):
         """None: the store was replaced."""
         if self.synced:
             self._count("relists")
+        began = self._monotonic()
         try:
             items, last_page, skipped = self._pages()
         except (KubeError, CredentialsInvalid) as e:
@@ -211,6 +213,7 @@ class Reflector(Generic[T]):
             self._count("rewinds")
             log.warning("resourceVersion went back; accepting the restored server", extra={"reflector": self._name})
         self._refused_since = None
+        self.list_began = began
         self._store.replace(items)
         self._kind = last_page.kind
         self._resource_version = version

@@ -7,15 +7,28 @@ something has changed, takes the evidence of all changed nodes at once, and lear
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from extender.cluster import observed
 from extender.cluster.heartbeat import Heartbeats
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
+from kube import contract
 
 LEASE_WATCH_STALE_S = 120.0  # a Lease watch that has been silent for so long closes no node, nor keeps one closed
-LEASE_LOOKS_APART_S = 1.0  # ages are looked at no more often: with thousands of Leases some are always about to be due
+LEASES_AWAITED_S = 2.0  # of the first list of Leases, once nodes and pods are there
+LEASE_LOOKS_APART_S = 0.5  # ages are looked at no more often: with thousands of Leases some are always about to be due
+
+
+class LeaseWatch(Protocol):
+    """What is asked of the reflector of Leases. last_word, list_began: monotonic seconds, None before the first."""
+
+    last_word: float | None
+    list_began: float | None
+
+    @property
+    def counters(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,8 @@ class Index:
     """on_change(): called from any thread, outside the lock, when there is something to take; must not block.
 
     daemon_set: name of the gate's DaemonSet, None = any. heartbeat_limit_s: age of a Lease beyond which its node is
-    lost. lease_contact(): monotonic time of the Lease watch's last word, None before the first or without a watch.
+    lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when leases_due_at() has
+    become now.
     """
 
     def __init__(
@@ -42,13 +56,15 @@ class Index:
         daemon_set: str | None,
         heartbeat_limit_s: float,
         on_change: Callable[[], None],
-        lease_contact: Callable[[], float | None] = lambda: None,
+        on_read_due: Callable[[], None] = lambda: None,
+        lease_watch: Callable[[], LeaseWatch | None] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._daemon_set = daemon_set
         self._on_change = on_change
-        self._lease_contact = lease_contact
+        self._on_read_due = on_read_due
+        self._lease_watch = lease_watch
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
@@ -57,7 +73,10 @@ class Index:
         self._pods: dict[str, HealthPod] = {}  # by uid
         self._pods_on: dict[str, dict[str, HealthPod]] = {}  # node -> uid -> pod
         self._pods_listed = False
+        self._listed_at: float | None = None  # both, monotonic
         self._beats = Heartbeats(heartbeat_limit_s)
+        self._leases_listed = False
+        self._leases_read_at = -math.inf  # beside the watch
         self._lost: set[str] = set()
         self._looked_at = -math.inf  # when the ages of the Leases were looked at, monotonic
         self._look_now = False  # a Lease has changed more than its age
@@ -67,6 +86,7 @@ class Index:
 
     def replace_pods(self, pods: Sequence[observed.Pod]) -> None:
         with self._lock:
+            self._beats.heard(self._monotonic())
             before, before_on = self._pods, self._pods_on
             self._pods, self._pods_on = {}, {}
             for pod in pods:
@@ -76,10 +96,12 @@ class Index:
             nodes = {**before_on, **self._pods_on}
             self._change(node for node in nodes if before_on.get(node) != self._pods_on.get(node))
             self._pods_listed = True
+            self._note_listed()
         self._wake(listed=True)
 
     def upsert_pod(self, pod: observed.Pod) -> None:
         with self._lock:
+            self._beats.heard(self._monotonic())
             before = self._pods.get(pod.metadata.uid)
             after = self._health_pod(pod, before)
             if after == before:
@@ -102,16 +124,19 @@ class Index:
 
     def replace_nodes(self, nodes: Sequence[observed.Node]) -> None:
         with self._lock:
+            self._beats.heard(self._monotonic())
             before = self._nodes
             self._nodes = {node.metadata.name: self._observed(node) for node in nodes}
             names = {**before, **self._nodes}
             self._change(name for name in names if before.get(name) != self._nodes.get(name))
             self._nodes_listed = True
+            self._note_listed()
         self._wake(listed=True)
 
     def upsert_node(self, node: observed.Node) -> None:
         name = node.metadata.name
         with self._lock:
+            self._beats.heard(self._monotonic())
             seen = self._observed(node)
             if self._nodes.get(name) == seen:
                 return
@@ -127,17 +152,24 @@ class Index:
         self._wake()
 
     def replace_leases(self, leases: Sequence[observed.Lease]) -> None:
+        watch = self._lease_watch()
+        listed = [observed.listed_renewal(lease) for lease in leases]
         with self._lock:
-            self._beats.replace((observed.renewal(lease) for lease in leases), self._monotonic())
-            self._look_now = True
+            self._beats.replace(
+                listed,
+                self._monotonic(),
+                began=None if watch is None else watch.list_began,
+                after_failures=watch is not None and any(name.startswith("errors.") for name in watch.counters),
+            )
+            self._leases_listed = self._look_now = True
         self._on_change()
 
     def upsert_lease(self, lease: observed.Lease) -> None:
         """Hundreds of times a second: wakes nobody but for a node that was lost, or an age that is due earlier."""
-        node, renew_time, duration_s = observed.renewal(lease)
+        renewal = observed.renewal(lease)
         with self._lock:
-            earlier = self._beats.renewed(node, renew_time, duration_s, self._monotonic())
-            if node in self._lost:
+            earlier = self._beats.renewed(renewal, self._monotonic())
+            if renewal.node in self._lost:
                 self._look_now = True
             elif not earlier:
                 return
@@ -146,11 +178,35 @@ class Index:
     def remove_lease(self, lease: observed.Lease) -> None:
         name = lease.metadata.name
         with self._lock:
+            self._beats.heard(self._monotonic())
             self._beats.forget(name)
             if name not in self._lost:
                 return
             self._look_now = True
         self._on_change()
+
+    # The reader of Leases beside their watch.
+
+    def leases_due_at(self) -> float:
+        """Monotonic seconds at which a list of the Leases beside their watch is wanted; infinite while none is."""
+        with self._lock:
+            return self._beats.read_due_at()
+
+    def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None:
+        """All Leases, asked for at `began` (monotonic)."""
+        renewals = [observed.renewal(lease) for lease in leases]
+        with self._lock:
+            self._leases_read_at = began
+            self._look_now |= self._beats.read_due_at() == -math.inf
+            self._beats.read(renewals, began, self._monotonic())
+            if not self._look_now:
+                return
+        self._on_change()
+
+    def leases_unread(self) -> None:
+        """They could not be had."""
+        with self._lock:
+            self._beats.failed()
 
     # The decider.
 
@@ -159,15 +215,17 @@ class Index:
 
         None before both lists are there: on half of the evidence all nodes would be closed.
         """
-        contact = self._lease_contact()
         with self._lock:
-            if not (self._nodes_listed and self._pods_listed):
+            if self._listed_at is None or self._leases_awaited():
                 return None
-            due_at = self._look_at_leases(contact)
+            due_at = self._look_at_leases()
             self._change(also)
             batch = Batch({name: self._evidence(name) for name in self._changed}, due_at)
             self._changed = {}
-            return batch
+            read_due = self._beats.read_due_at() == -math.inf
+        if read_due:
+            self._on_read_due()
+        return batch
 
     def give_back(self, names: Iterable[str]) -> None:
         """These could not be decided on: they are in the next batch again."""
@@ -177,11 +235,10 @@ class Index:
     # For people.
 
     def heartbeat_ages_s(self) -> dict[str, float]:
-        contact = self._lease_contact()
-        if contact is None:
-            return {}
+        """By node: seconds since its Lease was last seen to move."""
         with self._lock:
-            ages = {name: self._beats.age_s(name, contact) for name in self._nodes}
+            monotonic = self._monotonic()
+            ages = {name: self._beats.age_s(name, monotonic) for name in self._nodes}
         return {name: age_s for name, age_s in ages.items() if age_s is not None}
 
     # Under the lock.
@@ -219,26 +276,42 @@ class Index:
     def _change(self, names: Iterable[str]) -> None:
         self._changed.update(dict.fromkeys(names))
 
-    def _look_at_leases(self, contact: float | None) -> float:
+    def _note_listed(self) -> None:
+        if self._listed_at is None and self._nodes_listed and self._pods_listed:
+            self._listed_at = self._monotonic()
+
+    def _leases_awaited(self) -> bool:
+        """A process that starts shall not open for a moment what the one before knew to be lost."""
+        if self._leases_listed or self._lease_watch() is None or self._listed_at is None:
+            return False
+        return self._monotonic() < self._listed_at + LEASES_AWAITED_S
+
+    def _look_at_leases(self) -> float:
         """Finds who is lost, or no longer, if it is time to look; when to look again."""
         monotonic = self._monotonic()
-        if self._look_now or monotonic >= self._leases_due_at(contact):
+        watch = self._lease_watch()
+        contact = -math.inf if watch is None or watch.last_word is None else watch.last_word
+        stale_at = max(contact, self._leases_read_at) + LEASE_WATCH_STALE_S
+        if self._look_now or monotonic >= self._leases_due_at(stale_at):
             self._looked_at, self._look_now = monotonic, False
-            stale = contact is None or monotonic - contact > LEASE_WATCH_STALE_S
-            lost = set() if contact is None or stale else self._beats.lost(contact)
+            lost = self._beats.lost(monotonic, self._only_its_lease) if monotonic <= stale_at else set[str]()
             self._change(lost ^ self._lost)
             self._lost = lost
-        return self._leases_due_at(contact)
+        return self._leases_due_at(stale_at)
 
-    def _leases_due_at(self, contact: float | None) -> float:
+    def _only_its_lease(self, name: str) -> bool:
+        node = self._nodes.get(name)
+        return node is not None and node.ready != contract.STATUS_UNKNOWN
+
+    def _leases_due_at(self, stale_at: float) -> float:
         due_at = self._beats.due_at()
-        if self._lost and contact is not None:
-            due_at = min(due_at, contact + LEASE_WATCH_STALE_S)
+        if self._lost:
+            due_at = min(due_at, stale_at)
         return max(due_at, self._looked_at + LEASE_LOOKS_APART_S)
 
     # After the lock.
 
     def _wake(self, *, listed: bool = False) -> None:
         """listed: an empty list says something too, namely that it is there."""
-        if (listed or self._changed) and self._nodes_listed and self._pods_listed:
+        if (listed or self._changed) and self._listed_at is not None:
             self._on_change()

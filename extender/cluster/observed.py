@@ -51,8 +51,16 @@ class _LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     lease_duration_seconds: int | None = None
 
 
+class _ManagedFields(msgspec.Struct, frozen=True, gc=False):
+    time: str | None = None
+
+
+class _LeaseMeta(ObjectMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    managed_fields: list[_ManagedFields] | None = None
+
+
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: _LeaseMeta
     spec: _LeaseSpec = _LeaseSpec()
 
 
@@ -120,5 +128,11 @@ def renewal(lease: Lease) -> Renewal:
     return Renewal(
         lease.metadata.name,
         lease.spec.renew_time or "",
-        DEFAULT_LEASE_DURATION_S if duration_s is None else float(duration_s),
+        DEFAULT_LEASE_DURATION_S if duration_s is None else duration_s,
     )
+
+
+def listed_renewal(lease: Lease) -> Renewal:
+    """The same with the API server's time, which says something beside that of others only."""
+    written = max((fields.time or "" for fields in lease.metadata.managed_fields or ()), default="")
+    return renewal(lease)._replace(written=written)

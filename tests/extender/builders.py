@@ -53,11 +53,13 @@ def pod_json(node, *, name=None, uid=None, created=CREATED, namespace="readygate
     }
 
 
-def lease_json(node, renew_time, duration_s=40):
+def lease_json(node, renew_time, duration_s=40, written=None):
+    """written: when, by the API server's clock."""
+    fields = [] if written is None else [{"manager": "kubelet", "operation": "Update", "time": written}]
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": node, "namespace": "kube-node-lease", "uid": f"lease-{node}"},
+        "metadata": {"name": node, "namespace": "kube-node-lease", "uid": f"lease-{node}", "managedFields": fields},
         "spec": {"renewTime": renew_time, "leaseDurationSeconds": duration_s},
     }
 

@@ -151,27 +151,27 @@ def test_the_grace_of_a_missing_pod_ends_without_an_event(world):
     assert world.reasons["n1"] == CLOSED_NO_HEALTH_POD
 
 
-def only_n2_renews_for_30_s(world: World) -> None:
+def only_n2_renews_for_24_s(world: World) -> None:
     world.contact = world.clock.time
     world.then.replace_leases([lease("n1", "a"), lease("n2", "a")])
     for step in range(3):
-        world.contact = world.clock.time = world.clock.time + 10
+        world.contact = world.clock.time = world.clock.time + 8
         world.then.upsert_lease(lease("n2", f"b{step}"))
         world.decide()
 
 
 def test_a_kubelet_that_stops_renewing_closes_its_node_and_opens_it_again(world):
     world.then.upsert_pod(pod("n2"))
-    only_n2_renews_for_30_s(world)
+    only_n2_renews_for_24_s(world)
     assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}
-    assert world.index.heartbeat_ages_s() == {"n1": 30.0, "n2": 0.0}
+    assert world.index.heartbeat_ages_s() == {"n1": 24.0, "n2": 0.0}
     world.refuse("n1")
     world.then.upsert_lease(lease("n1", "b"))
     assert (world.reasons["n1"], world.kicked) == (OPEN, ["n1"])
 
 
 def test_a_lease_watch_that_went_silent_keeps_no_node_closed(world):
-    only_n2_renews_for_30_s(world)
+    only_n2_renews_for_24_s(world)
     assert world.reasons["n1"] == CLOSED_NODE_LOST
     world.clock.time += 120
     world.decide()

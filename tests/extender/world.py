@@ -10,20 +10,30 @@ from tests.extender.builders import CREATED
 from tests.kit.clock import Clock
 
 
+class LeaseWatchOf:
+    """What the index asks of the reflector of Leases."""
+
+    def __init__(self):
+        self.last_word = self.list_began = None
+        self.counters = {}
+
+
 class World:
     """An index, a decider and a board. decide() is a turn of the decider's thread; `then` is the index with a turn
     after each call."""
 
     def __init__(self, *, daemon_set="readygate-agent"):
         self.clock = Clock(100.0)
-        self.contact = None
+        self.lease_watch = LeaseWatchOf()
+        self.reads_due = 0
         self.kicked = []
         self.woken = 0
         self.index = Index(
             daemon_set=daemon_set,
             heartbeat_limit_s=20.0,
             on_change=self.wake,
-            lease_contact=lambda: self.contact,
+            lease_watch=lambda: None if self.contact is None else self.lease_watch,
+            on_read_due=self.read_due,
             monotonic=self.clock,
             wall=lambda: datetime.fromisoformat(CREATED).timestamp() + self.clock.time - 100.0,
         )
@@ -40,6 +50,18 @@ class World:
 
     def wake(self):
         self.woken += 1
+
+    def read_due(self):
+        self.reads_due += 1
+
+    @property
+    def contact(self):
+        """The last word of the Lease watch; there is none before a test sets it."""
+        return self.lease_watch.last_word
+
+    @contact.setter
+    def contact(self, monotonic):
+        self.lease_watch.last_word = monotonic
 
     def decide(self):
         """The seconds it may sleep now."""

@@ -1,178 +1,255 @@
+"""The rules of extender.cluster.heartbeat one by one; how they work together is in test_dead_kubelets."""
+
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cluster.heartbeat import INTERVALS_MIN, INTERVALS_QUIET, RENEWS_PER_DURATION, Heartbeats
-
-B_GOES_ON = [("b", "1", 0), ("b", "2", 10), ("b", "3", 20)]
+from extender.cluster.heartbeat import BLIND_LIMIT_S, DURATION_MAX_S, READ_LEASES_MAX, RETURN_S, Heartbeats, Renewal
 
 
-def beats(*renewals, limit_s=20.0):
+def renewal(node, renew_time="1", duration_s=40.0, written=""):
+    return Renewal(node, renew_time, duration_s, written)
+
+
+def at(minute, second):
+    return f"2026-01-01T00:{minute:02}:{second:02}Z"
+
+
+def beats(*renewals, limit_s=24.0):
     """Renewals are (node, renewTime, at)."""
     result = Heartbeats(limit_s)
-    for node, renew_time, at in renewals:
-        result.renewed(node, renew_time, 40.0, at)
+    for node, renew_time, seen_at in renewals:
+        result.renewed(renewal(node, renew_time), seen_at)
     return result
 
 
+def b_goes_on(until):
+    return [("b", f"at {second}", second) for second in range(0, until + 1, 10)]
+
+
 @pytest.mark.parametrize(
-    ("renewals", "contact", "expected"),
+    ("renewals", "monotonic", "expected"),
     [
-        pytest.param([("a", "1", 0), ("b", "1", 0), ("b", "2", 10), ("b", "3", 20)], 20, set(), id="at the limit"),
-        pytest.param([("a", "1", 0), *B_GOES_ON], 20.1, {"a"}, id="one stops while another goes on"),
-        pytest.param([("a", "1", 0), ("a", "1", 15), *B_GOES_ON], 21, {"a"}, id="the same renewTime is no beat"),
-        pytest.param([("a", "9", 0), ("a", "1", 15), *B_GOES_ON], 21, set(), id="any change is, also backwards"),
-        pytest.param([("a", "1", 0), ("b", "1", 1)], 60, set(), id="none moves: the fault is not the nodes'"),
-        pytest.param([("a", "1", 0), ("b", "1", 5)], 5, set(), id="a silent watch ages nobody"),
-        pytest.param([], 100, set(), id="no Lease at all"),
+        pytest.param([("a", "1", 0), *b_goes_on(20), ("b", "x", 23)], 23.9, set(), id="below the limit"),
+        pytest.param([("a", "1", 0), *b_goes_on(20), ("b", "x", 23)], 24.0, {"a"}, id="one stops, another goes on"),
+        pytest.param([("a", "1", 0), *b_goes_on(20), ("a", "1", 23)], 24.0, {"a"}, id="the same renewTime is no beat"),
+        pytest.param([("a", "9", 0), *b_goes_on(20), ("a", "1", 23)], 24.0, set(), id="any change is, also backwards"),
+        pytest.param([("a", "1", 0), *b_goes_on(20)], 24.0, set(), id="not before what is known is fresh"),
+        pytest.param([("a", "1", 0), *b_goes_on(10), ("b", "x", 23)], 24.0, set(), id="after a gap all may return"),
+        pytest.param([], 100.0, set(), id="no Lease at all"),
     ],
 )
-def test_lost(renewals, contact, expected):
-    assert expected == beats(*renewals).lost(contact)
+def test_lost(renewals, monotonic, expected):
+    assert expected == beats(*renewals).lost(monotonic)
 
 
-def test_a_list_gives_all_a_fresh_grace():
-    known = beats(("a", "1", 0), ("b", "1", 15))
-    known.replace([("a", "1", 40.0), ("b", "1", 40.0)], 19)
-    known.renewed("b", "2", 40.0, 29)
-    known.renewed("b", "3", 40.0, 39)
-    assert set() == known.lost(39)
-    assert {"a"} == known.lost(39.1)
+def test_the_last_kubelet_is_lost_by_lists_beside_the_watch():
+    known = beats(("a", "1", 0))
+    due = []
+    for _ in range(2):
+        due.append(known.read_due_at())
+        known.read([renewal("a")], due[-1], due[-1])
+    assert ([11.0, 22.0], set(), {"a"}, math.inf) == (due, known.lost(23.9), known.lost(24.0), known.read_due_at())
 
 
-def test_a_list_is_no_sign_of_life_of_a_lost_node():
-    known = beats(("a", "1", 0), ("c", "1", 0), *B_GOES_ON)
-    assert {"a", "c"} == known.lost(21)
-    known.replace([("a", "1", 40.0), ("b", "1", 40.0), ("c", "2", 40.0)], 22)
-    assert {"a"} == known.lost(22)
+def test_a_lease_that_has_moved_in_such_a_list_is_not_lost_though_its_line_is_still_to_come():
+    known = beats(("a", "1", 0), ("b", "1", 1))
+    for monotonic in (11.0, 22.0, 24.0):
+        known.read([renewal("a", "2"), renewal("b")], monotonic, monotonic)
+    assert (set(), {"b"}) == (known.lost(24.0), known.lost(25.0))
 
 
-def test_a_long_lease_has_a_longer_limit():
-    known = Heartbeats(20.0)
-    known.renewed("slow", "1", 400.0, 0)
-    known.renewed("fast", "1", 40.0, 99)
-    assert set() == known.lost(100)
-    for at in range(109, 150, 10):
-        known.renewed("fast", f"at {at}", 40.0, at)
-    assert set() == known.lost(150)
-    assert {"slow"} == known.lost(150.1)
+def test_a_list_is_wanted_at_once_before_a_node_is_lost_by_old_knowledge():
+    known = beats(("a", "1", 0), *b_goes_on(20))
+    assert (set(), -math.inf) == (known.lost(24.0), known.read_due_at())
+    known.read([renewal("a"), renewal("b", "at 20")], 24.0, 24.1)
+    assert ({"a"}, 35.0) == (known.lost(24.1), known.read_due_at())
 
 
-def after_an_outage(*, ends_at, limit_s=20.0):
-    """Ten nodes renew every ten seconds, one each second, until nothing is written or seen from 10 to `ends_at`."""
-    known = beats(*((f"n{i}", "before", i) for i in range(10)), limit_s=limit_s)
-    known.renewed("n0", "after", 40.0, ends_at)
-    return known
+def test_an_api_server_that_did_not_answer_gives_all_time_to_return():
+    known = beats(("a", "1", 0))
+    known.failed()
+    known.read([renewal("a")], 12.0, 12.0)
+    known.read([renewal("a")], 23.0, 23.0)
+    assert (set(), {"a"}) == (known.lost(24.0), known.lost(12.0 + RETURN_S))
 
 
-@pytest.mark.parametrize("ends_at", [22, 30, 70, 3600])
-def test_the_end_of_an_outage_loses_nobody(ends_at):
-    """An API server comes back, or our watch of the Leases does: one kubelet must be the first."""
-    assert set() == after_an_outage(ends_at=ends_at).lost(ends_at)
+def test_what_is_heard_of_pods_and_nodes_shows_that_the_api_server_is_there():
+    known = beats(("a", "1", 0), ("b", "1", 0))
+    known.heard(10)
+    known.replace([renewal("a"), renewal("b", "2")], 20)
+    assert set() == known.lost(23.9)
+    known.renewed(renewal("b", "3"), 24)
+    assert {"a"} == known.lost(24.0)
 
 
-def test_who_does_not_come_back_after_an_outage_is_lost_a_limit_later():
-    known = after_an_outage(ends_at=70)
-    for i in range(1, 9):
-        known.renewed(f"n{i}", "after", 40.0, 70 + i)
-    known.renewed("n0", "again", 40.0, 80)
-    assert set() == known.lost(90)
-    assert {"n9"} == known.lost(90.1)
+def test_lists_too_many_to_be_read_beside_the_watch_are_never_wanted():
+    known = beats(*((f"n{i}", "1", 0) for i in range(READ_LEASES_MAX + 1)))
+    assert math.inf == known.read_due_at()
 
 
-def test_who_was_lost_before_an_outage_stays_lost_after_it():
-    known = beats(("a", "1", 0), ("c", "1", 1), *B_GOES_ON)
-    assert {"a"} == known.lost(21)
-    known.renewed("b", "4", 40.0, 40)
-    assert {"a"} == known.lost(40)
-
-
-def test_nobody_is_lost_while_an_outage_begins():
-    """A bookmark is a contact, but no beat: n1 would be 22 s old by it."""
-    known = beats(*((f"n{i}", "before", i) for i in range(10)))
-    assert set() == known.lost(23)
-
-
-def test_a_lost_node_opens_when_no_lease_moves_any_more():
-    known = beats(("a", "1", 0), *B_GOES_ON)
-    assert ({"a"}, {"a"}, set()) == (known.lost(21), known.lost(40), known.lost(40.1))
-
-
-def test_age():
-    known = beats(("a", "1", 5))
-    assert (known.age_s("a", 8), known.age_s("a", 4), known.age_s("b", 8)) == (3.0, 0.0, None)
+def test_who_is_lost_stays_so_until_its_lease_moves():
+    known = beats(("a", "1", 0), ("c", "1", 0), *b_goes_on(20), ("b", "x", 24))
+    assert {"a", "c"} == known.lost(24)
+    known.replace([renewal("a"), renewal("b", "y"), renewal("c", "2")], 25)
+    assert {"a"} == known.lost(25)
+    assert {"a"} == known.lost(1000)
     known.forget("a")
-    assert known.age_s("a", 8) is None
+    assert set() == known.lost(1000)
+
+
+# Lists.
+
+
+def test_a_list_gives_no_more_time_than_the_watch():
+    known = beats(("a", "1", 0), ("b", "1", 1))
+    for monotonic in (10, 20):
+        known.replace([renewal("a"), renewal("b", f"at {monotonic}")], monotonic)
+    known.renewed(renewal("b", "at 23"), 23)
+    assert (set(), {"a"}) == (known.lost(23.9), known.lost(24.0))
+
+
+FIRST_LISTS = [
+    pytest.param(
+        [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(10, 0))], {"a"}, {"a"}, id="ten minutes old"
+    ),
+    pytest.param(
+        [renewal("a", "x", written=at(0, 0)), renewal("b", "y", written=at(0, 24))], set(), {"a"}, id="24 s, rounded"
+    ),
+    pytest.param(
+        [renewal("a", at(0, 0)), renewal("b", at(10, 0))], set(), {"a"}, id="ten minutes, by the kubelets' clocks only"
+    ),
+    pytest.param(
+        [renewal("a", at(0, 0), written=at(10, 0)), renewal("b", at(50, 0), written=at(10, 0))],
+        set(),
+        set(),
+        id="a kubelet's clock that is wrong",
+    ),
+    pytest.param([renewal("a", ""), renewal("b", at(10, 0))], set(), set(), id="no renewTime"),
+    pytest.param([renewal("a", "soon"), renewal("b", at(10, 0))], set(), set(), id="no time"),
+    pytest.param([renewal("a", "9999-12-31T23:59:60Z"), renewal("b", at(1, 0))], set(), set(), id="beyond all times"),
+    pytest.param([renewal("a", written="soon"), renewal("b", written=at(10, 0))], set(), set(), id="no written time"),
+]
+
+
+@pytest.mark.parametrize(("leases", "at_once", "soon"), FIRST_LISTS)
+def test_the_first_list_tells_who_was_dead_before(leases, at_once, soon):
+    known = Heartbeats(24.0)
+    known.replace(leases, 100.0)
+    assert at_once == known.lost(100.0)
+    known.renewed(renewal("b", "moved"), 110.0)
+    known.renewed(renewal("c", "moved"), 112.5)
+    assert soon == known.lost(112.5)
+
+
+def test_a_first_list_that_came_after_failures_gives_all_time_to_return():
+    known = Heartbeats(24.0)
+    leases = [renewal("a", written=at(0, 0)), renewal("b", written=at(10, 0))]
+    known.replace(leases, 100.0, after_failures=True)
+    known.renewed(renewal("b", "moved"), 111.0)
+    assert (set(), {"a"}) == (known.lost(112.4), known.lost(112.5))
+
+
+def test_what_has_moved_by_a_later_list_has_done_so_since_the_last_look_whatever_clocks_say():
+    known = Heartbeats(24.0)
+    known.replace([renewal("a", "1"), renewal("b", "1")], 10)
+    known.replace([renewal("a", "2", written=at(0, 0)), renewal("b", "2", written=at(10, 0))], 12)
+    assert (2.0, 0.0) == (known.age_s("a", 12), known.age_s("b", 12))
+
+
+def test_a_list_is_as_old_as_its_question():
+    known = beats(("a", "1", 0), ("b", "1", 10))
+    known.replace([renewal("a", "2"), renewal("b", "2")], 30, began=12)
+    assert 18.0 == known.age_s("a", 30)
+
+
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "duration_s", "expected"),
+    [
+        pytest.param(24.0, 40.0, 24.0, id="as it is by default"),
+        pytest.param(24.0, 1.0, 24.0, id="a short lease"),
+        pytest.param(24.0, 400.0, 150.0, id="a long lease"),
+        pytest.param(24.0, 10**400, 150.0, id=f"no longer than one of {DURATION_MAX_S} s"),
+        pytest.param(5.0, 40.0, 15.0, id="never below one and a half intervals"),
+        pytest.param(24.0, 64.0, 1.1 * 16 + BLIND_LIMIT_S, id="room for a time of blindness"),
+        pytest.param(24.0, -1, 24.0, id="no duration"),
+    ],
+)
+def test_the_limit_of_a_lease(limit_s, duration_s, expected):
+    known = Heartbeats(limit_s)
+    known.renewed(renewal("a", "1", duration_s), 0)
+    assert expected == known.due_at()
+
+
+# Many at once.
+
+
+def silent(count, *, of, lost_before=()):
+    """A look at 24 s; `count` of so many nodes have not moved."""
+    known = beats(*((f"n{i}", "1", 0) for i in range(of)))
+    for second in (10, 20, 23):
+        for i in range(count, of):
+            known.renewed(renewal(f"n{i}", f"at {second}"), second)
+        known.read([renewal(f"n{i}") for i in range(count)], second, second)
+    return known.lost(24, lambda node: node not in lost_before)
+
+
+@pytest.mark.parametrize(
+    ("count", "of", "expected"),
+    [
+        (1, 1, 1),
+        (1, 2, 1),
+        (2, 2, 0),
+        (2, 3, 2),
+        (3, 3, 0),
+        (3, 10, 0),
+        (2, 10, 2),
+        (3, 15, 3),
+        (20, 100, 20),
+        (21, 100, 0),
+    ],
+)
+def test_many_are_three_and_more_than_a_fifth_or_all(count, of, expected):
+    assert expected == len(silent(count, of=of))
+
+
+def test_who_is_lost_by_another_signal_too_is_none_of_the_many():
+    assert {"n0", "n1"} == silent(4, of=4, lost_before={"n0", "n1"})
+    assert {"n0", "n1", "n2", "n3"} == silent(4, of=4, lost_before={"n0", "n1", "n2"})
+
+
+# When to look again.
 
 
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
         pytest.param(beats(), math.inf, id="without a Lease never"),
-        pytest.param(beats(("a", "1", 5), ("b", "1", 3)), 23.0, id="when the oldest beat reaches its limit"),
-        pytest.param(beats(("a", "1", 0), *B_GOES_ON), 40.0, id="when a lost node opens as no Lease moves any more"),
-        pytest.param(beats(("a", "1", 0), ("b", "1", 1)), -math.inf, id="at once where the next beat decides"),
+        pytest.param(beats(("a", "1", 5), ("b", "1", 3)), 27.0, id="when the oldest beat reaches its limit"),
+        pytest.param(beats(("a", "1", 0), *b_goes_on(20), ("b", "x", 24)), 44.0, id="not for a node that is lost"),
     ],
 )
 def test_when_to_look_again(known, expected):
-    if expected in (40.0, -math.inf):
-        known.lost(21 if expected == 40.0 else 60)
-    assert expected == known.due_at()
-
-
-class Walked:
-    """The same rules, over all beats at each look."""
-
-    def __init__(self, limit_s):
-        self.limit_s = limit_s
-        self.beats = {}  # node -> renewTime, seen at, limit, quiet
-        self.moved_at = -math.inf
-        self.lost_before = set()
-
-    def beat(self, renewed, duration_s, at):
-        interval_s = duration_s / RENEWS_PER_DURATION
-        return renewed, at, max(self.limit_s, INTERVALS_MIN * interval_s), INTERVALS_QUIET * interval_s
-
-    def replace(self, leases, at):
-        before, self.beats = self.beats, {}
-        for node, renewed, duration_s in leases:
-            stays = node in before and node in self.lost_before and before[node][0] == renewed
-            self.beats[node] = before[node] if stays else self.beat(renewed, duration_s, at)
-        self.moved_at = at
-
-    def renewed(self, node, renewed, duration_s, at):
-        if node in self.beats and self.beats[node][0] == renewed:
-            return
-        silent_s = at - self.moved_at
-        for other, (text, _, limit_s, quiet_s) in self.beats.items():
-            if silent_s > 1.0 and silent_s > quiet_s and other not in self.lost_before:
-                self.beats[other] = (text, at, limit_s, quiet_s)
-        self.beats[node] = self.beat(renewed, duration_s, at)
-        self.moved_at = at
-
-    def forget(self, node):
-        self.beats.pop(node, None)
-
-    def lost(self, contact):
-        silent_s = contact - self.moved_at
-        self.lost_before = {
-            node
-            for node, (_, seen_at, limit_s, quiet_s) in self.beats.items()
-            if contact - seen_at > limit_s and silent_s <= (limit_s if node in self.lost_before else quiet_s)
-        }
-        return self.lost_before
+    if expected == 44.0:
+        known.lost(24)
+    assert expected <= known.due_at() <= 48.0 or expected == known.due_at()
 
 
 NODES = st.sampled_from(["a", "b", "c"])
-RENEWALS = st.tuples(NODES, st.sampled_from("12"), st.sampled_from([4.0, 40.0, 400.0]))
+RENEWALS = st.builds(renewal, NODES, st.sampled_from("12"), st.sampled_from([4.0, 40.0, 400.0]))
+LISTS = st.lists(RENEWALS, unique_by=lambda one: one.node)
 STEPS = st.lists(
     st.tuples(
         st.integers(0, 30),  # seconds passed
         st.one_of(
             st.tuples(st.just("renewed"), RENEWALS),
-            st.tuples(st.just("replace"), st.lists(RENEWALS, unique_by=lambda renewal: renewal[0])),
+            st.tuples(st.just("replace"), LISTS),
+            st.tuples(st.just("read"), LISTS),
             st.tuples(st.just("forget"), NODES),
             st.tuples(st.just("lost"), st.none()),
         ),
@@ -183,20 +260,28 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_it_does_as_a_walk_over_all_beats_and_says_when_to_look(steps):
-    known, walked, now = Heartbeats(20.0), Walked(20.0), 0.0
+def test_until_it_is_time_to_look_again_nothing_differs_and_nobody_is_lost_early(steps):
+    known, seen_at, monotonic = Heartbeats(24.0), dict[str, tuple[str, float]](), 0.0
     for passed_s, (do, what) in steps:
-        now += passed_s
-        if do == "renewed":
-            known.renewed(*what, now)
-            walked.renewed(*what, now)
-        elif do == "replace":
-            known.replace(what, now)
-            walked.replace(what, now)
+        monotonic += passed_s
+        if do == "lost":
+            lost = known.lost(monotonic)
+            assert all(monotonic - seen_at[node][1] >= 24.0 for node in lost)
+            if monotonic < (due_at := known.due_at()) < math.inf:
+                assert lost == known.lost(math.nextafter(due_at, 0))
+                monotonic = due_at
         elif do == "forget":
             known.forget(what)
-            walked.forget(what)
+            seen_at.pop(what, None)
+        elif do == "read":
+            known.read(what, monotonic, monotonic)
         else:
-            assert walked.lost(now) == known.lost(now)
-            if now < (due_at := known.due_at()) < math.inf:
-                assert known.lost(due_at) == known.lost(now)
+            leases = [what] if do == "renewed" else what
+            if do == "renewed":
+                known.renewed(what, monotonic)
+            else:
+                known.replace(what, monotonic)
+                seen_at = {one.node: seen_at[one.node] for one in leases if one.node in seen_at}
+            for one in leases:
+                if seen_at.get(one.node, ("",))[0] != one.renew_time:
+                    seen_at[one.node] = one.renew_time, monotonic

@@ -7,6 +7,7 @@ import pytest
 from extender.cluster.index import Index
 from extender.policy.evidence import NodeEvidence
 from tests.extender.builders import CREATED, LATER, health_pod, lease, node, observed_node, owner, pod
+from tests.extender.world import LeaseWatchOf
 from tests.kit.clock import Clock
 
 AGENT_ON_N1 = health_pod(
@@ -19,13 +20,13 @@ class Seen:
 
     def __init__(self) -> None:
         self.clock = Clock(100.0)
-        self.contact: float | None = None
+        self.watch: LeaseWatchOf | None = None
         self.calls = 0
         self.index = Index(
             daemon_set="readygate-agent",
             heartbeat_limit_s=20.0,
             on_change=self.called,
-            lease_contact=lambda: self.contact,
+            lease_watch=lambda: self.watch,
             monotonic=self.clock,
             wall=lambda: 0.0,  # before any Node was made: all of them are new
         )
@@ -133,13 +134,14 @@ def test_a_node_object_keeps_the_time_it_was_born_at(seen: Seen) -> None:
 
 
 def test_a_lost_heartbeat_is_evidence_until_the_lease_moves(seen: Seen) -> None:
-    seen.contact = seen.clock.time
+    seen.watch = LeaseWatchOf()
+    seen.watch.last_word = seen.clock.time
     seen.index.replace_leases([lease("n1", "a"), lease("n2", "a")])
     lost = []
     for renewed in (["n2"], ["n2"], ["n2"], ["n1", "n2"]):
-        seen.contact = seen.clock.time = seen.clock.time + 10
+        seen.watch.last_word = seen.clock.time = seen.clock.time + 8
         for name in renewed:
-            seen.index.upsert_lease(lease(name, f"at {seen.contact}"))
+            seen.index.upsert_lease(lease(name, f"at {seen.clock.time}"))
         lost.append({name: one.heartbeat_lost for name, one in seen.take().items() if one})
     assert [{}, {}, {"n1": True}, {"n1": False}] == lost
     assert {"n1": 0.0, "n2": 0.0} == seen.index.heartbeat_ages_s()

@@ -1,0 +1,98 @@
+"""Reads the kubelets' Leases beside their watch, when that has had nothing to tell for too long.
+
+A watch tells nothing about the last kubelet that stops, so nothing could be said of it. A list can: it shows that the
+API server (and its etcd, as lists are quorum reads) answers, and which Leases have still not moved. Where many kubelets
+live one is always heard, and nothing is ever read here.
+"""
+
+import logging
+import math
+import random as random_module
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from component.backoff import Backoff
+from component.loop import Loop
+from extender.cluster import observed
+from extender.cluster.heartbeat import READ_LEASES_MAX
+from kube.errors import CredentialsInvalid, KubeError
+from kube.listing import Page
+
+log = logging.getLogger(__name__)
+
+PAUSE_MAX_S = 5.0
+STUCK_AFTER_S = 60.0  # two calls of at most 10 s, and what has no deadline of ours: names, a plugin's credentials
+RETRY = Backoff(first_s=1.0, limit_s=8.0, jitter=0.5)
+
+
+class Lister(Protocol):
+    """The part of kube.listing.ListerWatcher that is used here."""
+
+    def page(self, *, limit: int | None, more: str = "") -> Page[observed.Lease]: ...
+    def close(self) -> None: ...
+
+
+class Reading(Protocol):
+    """The part of cluster.index.Index that is used here."""
+
+    def leases_due_at(self) -> float: ...
+    def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None: ...
+    def leases_unread(self) -> None: ...
+
+
+class LeaseReader:
+    """A Service with one thread, which calls turn()."""
+
+    name = "lease-reader"
+
+    def __init__(
+        self,
+        lister: Lister,
+        index: Reading,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        self._lister = lister
+        self._index = index
+        self._monotonic = monotonic
+        self._random = random
+        self._retry = RETRY
+        self._not_before = -math.inf
+        self._loop = Loop(
+            "lease-reader", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=lister.close, monotonic=monotonic
+        )
+        self.start, self.stop, self.wake = self._loop.start, self._loop.stop, self._loop.wake
+        self.healthy = self._loop.healthy
+
+    def turn(self) -> float:
+        """Reads if it is time to; seconds until it must be called again."""
+        wait_s = max(self._index.leases_due_at(), self._not_before) - self._monotonic()
+        if wait_s > 0:
+            return min(wait_s, PAUSE_MAX_S)
+        try:
+            began, page = self._read()
+        except (KubeError, CredentialsInvalid) as e:
+            self._index.leases_unread()
+            pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
+            self._not_before = self._monotonic() + pause_s
+            if self._retry.failures == 1 and not self._loop.stopping:
+                log.warning("Leases not read", extra={"cause": type(e).__name__, "error": str(e)})
+            return pause_s
+        if self._retry.failures:
+            log.info("Leases read again")
+        self._retry = self._retry.reset()
+        if not page.more:
+            self._index.read_leases(page.items, began)
+        return PAUSE_MAX_S
+
+    def _read(self) -> tuple[float, Page[observed.Lease]]:
+        """Twice, as the connection may have been idle for long and be gone."""
+        began = self._monotonic()
+        try:
+            return began, self._lister.page(limit=READ_LEASES_MAX)
+        except KubeError:
+            self._loop.progressed()
+            began = self._monotonic()
+            return began, self._lister.page(limit=READ_LEASES_MAX)

@@ -1,0 +1,122 @@
+"""How soon a dead kubelet closes its node, and that a living one never does: simulated hours, no second waited."""
+
+import pytest
+
+from tests.extender.cluster.kubelets import Away, Cluster, kubelets
+
+START = 60.0  # by then all have renewed
+
+
+def started(cluster: Cluster) -> Cluster:
+    cluster.run(START)
+    assert [] == cluster.closings
+    return cluster
+
+
+@pytest.mark.parametrize("phase", range(0, 10, 2))
+@pytest.mark.parametrize("nodes", [1, 2, 3, 10])
+def test_a_dead_kubelet_closes_its_node_25_s_after_its_last_renewal(nodes: int, phase: int) -> None:
+    cluster = started(Cluster(kubelets(nodes, dies={0: 120.0 + phase}, seed=phase), controller=False, seed=phase))
+    cluster.run(600.0)
+    [(closed_at, name)] = cluster.closings
+    assert "n0" == name
+    assert 23.9 < closed_at - cluster.kubelets[0].written <= 25.0
+    assert [] == cluster.openings
+
+
+def test_a_dead_kubelet_among_5000_closes_its_node_25_s_after_its_last_renewal() -> None:
+    cluster = started(Cluster(kubelets(5000, dies={0: 80.0}), controller=False))
+    cluster.run(150.0)
+    [(closed_at, name)] = cluster.closings
+    assert ("n0", 0) == (name, cluster.reads)
+    assert 23.9 < closed_at - cluster.kubelets[0].written <= 25.0
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 20])
+def test_who_lives_is_never_closed(nodes: int) -> None:
+    cluster = started(Cluster(kubelets(nodes)))
+    cluster.run(2 * 3600.0)
+    assert ([], 0) == (cluster.closings, cluster.reads)
+
+
+@pytest.mark.parametrize("away_s", [9, 12, 14, 30, 120, 600])
+@pytest.mark.parametrize("hangs", [False, True], ids=["refuses", "hangs"])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 30])
+def test_an_api_server_that_was_away_closes_nobody(nodes: int, hangs: bool, away_s: float) -> None:
+    """Ten times, each at another moment of the kubelets' interval."""
+    away = [Away(at, at + away_s, hangs) for at in (100.0 + k * (away_s + 61.3) for k in range(10))]
+    cluster = started(Cluster(kubelets(nodes), away, controller=False, seed=nodes))
+    cluster.run(away[-1].end + 60.0)
+    assert [] == cluster.closings
+
+
+@pytest.mark.parametrize("away_s", [30, 600])
+@pytest.mark.parametrize("nodes", [1, 2, 10])
+def test_who_dies_while_the_api_server_is_away_is_closed_soon_after(nodes: int, away_s: float) -> None:
+    cluster = started(Cluster(kubelets(nodes, dies={0: 101.0}), [Away(100.0, 100.0 + away_s)], controller=False))
+    cluster.run(100.0 + away_s + 60.0)
+    [(closed_at, name)] = cluster.closings
+    assert "n0" == name
+    assert closed_at <= 100.0 + away_s + 25.0
+
+
+@pytest.mark.parametrize("stopped_s", [8, 12, 13, 30, 300])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 30])
+def test_an_extender_that_was_suspended_closes_nobody(nodes: int, stopped_s: float) -> None:
+    """What came meanwhile waits to be read, and its threads go on in any order."""
+    suspended = [(at, at + stopped_s) for at in (100.0 + k * (stopped_s + 31.7) for k in range(10))]
+    cluster = started(Cluster(kubelets(nodes), suspended=suspended, controller=False))
+    cluster.run(suspended[-1][1] + 60.0)
+    assert [] == cluster.closings
+
+
+@pytest.mark.parametrize("each_s", [10, 20])
+@pytest.mark.parametrize(("nodes", "within_s"), [(2, 25.0), (3, 25.0), (100, 25.0), (501, 45.0)])
+def test_lists_again_and_again_keep_no_dead_kubelet_open(nodes: int, within_s: float, each_s: float) -> None:
+    """Its watch is broken; where they are few they are read beside it."""
+    cluster = started(
+        Cluster(
+            kubelets(nodes, dies={0: 101.0}),
+            watch_broken=(100.0, 700.0, each_s),
+            controller=False,
+        )
+    )
+    cluster.run(300.0)
+    [(closed_at, name)] = cluster.closings
+    assert "n0" == name
+    assert closed_at - cluster.kubelets[0].written <= within_s
+
+
+PART = [
+    pytest.param(10, 2, 24.9, id="two of ten are dead"),
+    pytest.param(10, 3, 61.0, id="three of ten may have lost their API server: when the controller says so"),
+    pytest.param(2, 2, 61.0, id="both of two"),
+    pytest.param(3, 2, 24.9, id="two of three"),
+    pytest.param(100, 20, 24.9, id="a fifth"),
+    pytest.param(100, 21, 61.0, id="more than a fifth"),
+    pytest.param(100, 100, 61.0, id="all"),
+]
+
+
+@pytest.mark.parametrize(("nodes", "cut", "within_s"), PART)
+def test_many_at_once_need_a_second_signal(nodes: int, cut: int, within_s: float) -> None:
+    names = frozenset(f"n{i}" for i in range(cut))
+    cluster = started(Cluster(kubelets(nodes), [Away(100.0, 10_000.0, of=names)]))
+    cluster.run(300.0)
+    assert names == {name for _, name in cluster.closings}
+    assert [] == cluster.openings
+    written = {one.name: one.written for one in cluster.kubelets}
+    waited = [closed_at - written[name] for closed_at, name in cluster.closings]
+    assert 23.9 < min(waited) <= max(waited) <= within_s
+    assert (within_s > 25.0) == (min(waited) > 49.0)
+
+
+@pytest.mark.parametrize("cut_s", [13, 15, 18, 24, 40])
+@pytest.mark.parametrize(("nodes", "cut"), [(2, 2), (10, 4), (30, 15), (30, 30)])
+def test_many_that_come_back_were_never_closed(nodes: int, cut: int, cut_s: float) -> None:
+    """A load balancer is away for some of them, ten times; our own view stays whole."""
+    names = frozenset(f"n{i}" for i in range(cut))
+    away = [Away(at, at + cut_s, of=names) for at in (100.0 + k * (cut_s + 61.3) for k in range(10))]
+    cluster = started(Cluster(kubelets(nodes), away, controller=False))
+    cluster.run(away[-1].end + 60.0)
+    assert [] == cluster.closings

@@ -1,0 +1,97 @@
+"""The thread that lists Leases beside their watch: when it asks, and what it makes of no answer."""
+
+import math
+
+import pytest
+
+from extender.cluster.lease_reader import PAUSE_MAX_S, LeaseReader
+from kube.errors import KubeError, TooManyRequests, Unreachable
+from kube.listing import Page
+from tests.extender.builders import lease
+from tests.kit.clock import Clock
+
+LEASES = [lease("n1", "a")]
+AWAY = Unreachable(path="/leases", message="away")
+
+
+class Around:
+    """An index that wants a list at `due_at`, and a lister that gives `answers` one after the other."""
+
+    def __init__(self, *answers: KubeError | str) -> None:
+        self.answers = list(answers)
+        self.due_at = 100.0
+        self.told: list[object] = []
+        self.clock = Clock(100.0)
+        self.reader = LeaseReader(self, self, monotonic=self.clock, random=lambda: 0.0)
+
+    def page(self, *, limit: int | None, more: str = "") -> Page:
+        assert (500, "") == (limit, more)
+        self.clock.time += 0.5
+        answer = self.answers.pop(0)
+        if isinstance(answer, KubeError):
+            raise answer
+        return Page(LEASES, "7", answer, 0, "Lease")
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+    def leases_due_at(self) -> float:
+        return self.due_at
+
+    def read_leases(self, leases: list, began: float) -> None:
+        assert LEASES == leases
+        self.told.append(began)
+
+    def leases_unread(self) -> None:
+        self.told.append("unread")
+
+
+@pytest.mark.parametrize(
+    ("due_at", "expected"),
+    [(101.0, 1.0), (110.0, PAUSE_MAX_S), (math.inf, PAUSE_MAX_S)],
+    ids=["soon", "later", "not at all"],
+)
+def test_it_asks_for_nothing_before_it_is_wanted(due_at: float, expected: float) -> None:
+    around = Around()
+    around.due_at = due_at
+    assert (expected, []) == (around.reader.turn(), around.told)
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        pytest.param([""], [100.0], id="a list is as old as its question"),
+        pytest.param([AWAY, ""], [100.5], id="a connection that was idle may be gone"),
+        pytest.param([AWAY, AWAY], ["unread"], id="twice no answer"),
+        pytest.param(["more"], [], id="half a list tells nothing"),
+    ],
+)
+def test_what_it_tells_the_index(answers: list[KubeError | str], told: list[object]) -> None:
+    around = Around(*answers)
+    around.reader.turn()
+    assert told == around.told
+
+
+def test_after_a_failure_it_waits_longer_and_longer_however_often_it_is_woken(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    around = Around(*[AWAY] * 10, "")
+    pauses = []
+    for _ in range(5):
+        pauses.append(around.reader.turn())
+        assert min(pauses[-1], PAUSE_MAX_S) == around.reader.turn()
+        around.clock.time += pauses[-1]
+    around.reader.turn()
+    assert [1.0, 2.0, 4.0, 8.0, 8.0] == pauses
+    assert ["Leases not read", "Leases read again"] == [record.message for record in caplog.records]
+
+
+def test_it_waits_as_long_as_the_api_server_asks_for() -> None:
+    busy = TooManyRequests(path="/leases", message="busy", retry_after_s=30.0)
+    around = Around(busy, busy)
+    assert 30.0 == around.reader.turn()
+
+
+def test_it_stops_in_the_middle_of_a_question() -> None:
+    around = Around()
+    around.reader.stop()
+    assert ["closed"] == around.told
