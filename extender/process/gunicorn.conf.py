@@ -15,7 +15,7 @@ worker_class = Worker
 workers = 1
 # The loop gives a sign of life each second. One that is stopped or hangs costs kube-scheduler a second a pod meanwhile.
 timeout = 10
-graceful_timeout = 10
+graceful_timeout = 3  # a worker that stops needs one; then it is killed
 max_requests = 0  # a new worker starts with empty caches
 control_socket_disable = True
 # The worker's heartbeat file: on a disk, a stalled disk would have the worker killed.

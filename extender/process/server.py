@@ -1,8 +1,6 @@
 """gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
 
 import logging
-import os
-import select
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +8,10 @@ from typing import Any
 
 from gunicorn.app.base import Application
 
-from component.command import EXIT_FAILED
-from component.loop import Loop
 from component.settings import SettingsError
 from extender.foreground import StartError, listen, run
 from extender.process.arbiter import Arbiter
-from extender.process.generations import SYNC_LIMIT_S
-from extender.process.link import Word
+from extender.serve.tls import CertificateError, Certificates
 from extender.services import Services, build
 from extender.settings import Settings
 from kube import contract
@@ -28,40 +23,11 @@ from kube.errors import CredentialsInvalid
 log = logging.getLogger(__name__)
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
-# Calls wait that long in the backlog for the first snapshot, so that a worker that takes over from one that died loses
-# none; kube-scheduler itself waits for a second. Then it is told that nothing is synced, which costs it no time.
-FIRST_SYNC_WAIT_S = 0.5
 
 
 def start_services(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker
-    """Hook post_worker_init. The worker accepts connections when this returns, so the first answers are good ones."""
-    bundle: Services = worker.wsgi
-    worker.told_to_accept = False
-    worker.heeds = Loop("master", lambda: _heed(worker), stuck_after_s=10.0)
-    worker.heeds.start()
-    bundle.start()
-    limit_s = SYNC_LIMIT_S if worker.replaces else FIRST_SYNC_WAIT_S
-    if bundle.wait_synced(limit_s, give_up=lambda: _waited_enough(worker)):
-        log.info("synced", extra={"nodes": len(bundle.decisions())})
-    else:
-        log.warning("caches not synced; answering Error", extra={"waited_s": limit_s})
-    if bundle.synced:
-        worker.link.tell_synced()
-
-
-def _waited_enough(worker: Any) -> bool:  # noqa: ANN401
-    worker.notify()
-    return worker.told_to_accept or not worker.alive
-
-
-def _heed(worker: Any) -> float:  # noqa: ANN401
-    select.select([worker.link], [], [], 1.0)
-    for word in worker.link.read():
-        if word is Word.GONE:
-            os._exit(EXIT_FAILED)  # nothing here is worth saving, and the port is wanted by whoever comes next
-        worker.told_to_accept = worker.told_to_accept or word is Word.ACCEPT
-        worker.alive = worker.alive and word is Word.ACCEPT
-    return 0.0
+    """Hook post_worker_init. Does not wait: the worker looks itself whether they have synced."""
+    worker.wsgi.start()
 
 
 def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
@@ -80,7 +46,7 @@ class Server(Application):  # type: ignore[misc]
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
         """Raises StartError if the settings cannot be used."""
         self._settings = settings
-        self._connection = _usable_connection(settings)
+        self._connection = _usable(settings)
         self._before = self._settings, self._connection
         self._load_settings = load_settings
         self._bind = f"fd://{listener.detach()}"
@@ -98,7 +64,7 @@ class Server(Application):  # type: ignore[misc]
         """Called at SIGHUP, see `arbiter.Reloading`. A configuration that is bad leaves the old one in force."""
         try:
             settings = self._load_settings()
-            connection = _usable_connection(settings)
+            connection = _usable(settings)
         except (SettingsError, StartError) as e:
             log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
             return False
@@ -116,15 +82,17 @@ class Server(Application):  # type: ignore[misc]
         self._settings, self._connection = self._before
 
 
-def _usable_connection(settings: Settings) -> Connection:
-    """Raises StartError for credentials or an address that cannot be used. Sends nothing.
+def _usable(settings: Settings) -> Connection:
+    """Raises StartError for credentials, an address or files of TLS that cannot be used. Sends nothing.
 
     An address shows what is wrong with it only when a client is made of it; that one is thrown away.
     """
     try:
+        if settings.listen.tls is not None:
+            Certificates(settings.listen.tls)
         connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
         Client(connection, user_agent=contract.NAME_EXTENDER)
-    except CredentialsInvalid as e:
+    except (CertificateError, CredentialsInvalid) as e:
         raise StartError(str(e), usage=True) from e
     return connection
 

@@ -5,70 +5,135 @@ is what its own workers for other event loops use: `sockets`, `alive`, `ppid`, `
 handlers wake up.
 """
 
+import logging
 import math
 import os
 import resource
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from gunicorn.workers import base
 
+from component import lifecycle
+from component.command import EXIT_FAILED
+from component.lifecycle import Service
+from extender.process.link import Link, Word
 from extender.serve import limits
 from extender.serve.hosts import allowed_hosts
 from extender.serve.http import Answer
 from extender.serve.loop import Loop
 from extender.serve.routes import Others, Routes
+from extender.serve.tls import Certificates
 from extender.services import Services
 from extender.web.app import create_app
 
+log = logging.getLogger(__name__)
+
 NOTIFY_EVERY_S = 1.0
+# Calls wait that long in the backlog for the first snapshot, so that a worker that takes over from one that died loses
+# none; kube-scheduler itself waits for a second. Then it is told that nothing is synced, which costs it no time.
+OPEN_LIMIT_S = 0.5
+SYNC_LOOK_S = 0.02
 # While stopping. One on whose connection nothing is under way may be about to ask: that is answered, with its end.
 DRAIN_IDLE_S = 0.2
 DRAIN_LIMIT_S = 0.7
+# While retiring, when another worker takes the new connections. A scheduler with work asks within this time, and goes
+# over with that answer. One that has not asked for so long is not about to at the very moment its connection is closed.
+RETIRE_IDLE_S = 10.0
+RETIRE_LIMIT_S = 15.0
 
 
 class Worker(base.Worker):  # type: ignore[misc]
-    """Serves what gunicorn bound until gunicorn says that it is enough."""
+    """Serves what gunicorn bound until gunicorn says that it is enough.
 
+    link, replaces: set before the fork, see `arbiter.before_fork`.
+    """
+
+    link: Link
+    replaces: bool
     _loop: Loop
+    _opens_by: float  # when it takes connections, synced or not
+    _opened = False
+    _synced = False
 
     def run(self) -> None:
         services: Services = self.wsgi
         self._services = services
         listen = services.settings.listen
+        certificates = None if listen.tls is None else Certificates(listen.tls)
         port = self.sockets[0].getsockname()[1]
         hosts = allowed_hosts(listen.address, port, listen.hosts)
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        others = () if certificates is None else (certificates,)
         self._loop = Loop(
-            Routes(services, _Health(services), hosts, _people(services)),
+            Routes(services, _Health(services, others), hosts, _people(services)),
             chores=self._chores,
+            stream=None if certificates is None else certificates.stream,
             connections_max=limits.connections_max(files_max),
         )
         self._loop.watch(self.PIPE[0], self._woken)
-        self._loop.open(self.sockets)
+        self._loop.watch(self.link.fileno(), self._told)
+        self._opens_by = math.inf if self.replaces else services.monotonic() + OPEN_LIMIT_S
+        lifecycle.start_all(others)
         self._loop.run()
 
     def _woken(self) -> None:
         """A signal has come; what it is about was said by its handler."""
         os.read(self.PIPE[0], 4096)
 
+    def _told(self) -> None:
+        for word in self.link.read():
+            match word:
+                case Word.GONE:
+                    os._exit(EXIT_FAILED)  # nothing here is worth saving, and the port is wanted by whoever comes next
+                case Word.STOP:
+                    self.alive = False
+                case Word.RETIRE:
+                    self._leave(idle_s=RETIRE_IDLE_S, limit_s=RETIRE_LIMIT_S)
+                case Word.ACCEPT:
+                    self._opens_by = 0.0
+
     def _chores(self, monotonic: float) -> float:
         self.notify()
-        if self.ppid != os.getppid():
-            self.alive = False
-        if not self.alive and not self._loop.draining:
-            self._services.stopping = True
-            self._loop.drain(idle_s=DRAIN_IDLE_S, limit_s=DRAIN_LIMIT_S)
+        if not self.alive:
+            if not self._services.stopping:
+                self._services.stopping = True
+                self._leave(idle_s=DRAIN_IDLE_S, limit_s=DRAIN_LIMIT_S)
+        elif not self._synced:
+            self._look(monotonic)
+            if not self._synced:
+                return monotonic + SYNC_LOOK_S
         return monotonic + NOTIFY_EVERY_S
+
+    def _look(self, monotonic: float) -> None:
+        """Whether the first snapshot is there; whether to take connections without it."""
+        synced = self._services.synced
+        if not self._opened and (synced or monotonic >= self._opens_by):
+            self._opened = True
+            if not synced:
+                log.warning("caches not synced; answering Error")
+            self._loop.open(self.sockets)
+        if synced:
+            self._synced = True
+            log.info("synced", extra={"nodes": len(self._services.decisions())})
+            self.link.tell_synced()
+
+    def _leave(self, *, idle_s: float, limit_s: float) -> None:
+        """Take no more connections, and end when those there are have got their answers."""
+        self._opened = True
+        self._loop.drain(idle_s=idle_s, limit_s=limit_s)
+        for listener in self.sockets:  # also one that was never opened: a call would wait in its backlog
+            listener.close()
 
 
 class _Health:
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, services: Services, others: Sequence[Service]) -> None:
+        self._services, self._others = services, others
 
     def live(self) -> tuple[bool, bytes]:
-        stuck = self._services.unhealthy()
+        stuck = [*self._services.unhealthy(), *lifecycle.unhealthy(self._others, self._services.monotonic())]
         return not stuck, msgspec.json.encode({"live": not stuck, "stuck": stuck})
 
     def ready(self) -> tuple[bool, bytes]:

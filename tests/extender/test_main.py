@@ -92,4 +92,4 @@ def test_without_a_file(capsys):
 def test_the_servers_fixed_settings():
     conf = runpy.run_path(str(CONF))
     assert (Worker, 1) == (conf["worker_class"], conf["workers"])
-    assert (conf["control_socket_disable"], conf["graceful_timeout"], conf["max_requests"]) == (True, 10, 0)
+    assert (conf["control_socket_disable"], conf["graceful_timeout"], conf["max_requests"]) == (True, 3, 0)

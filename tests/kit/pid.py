@@ -49,7 +49,8 @@ def children(pid: int) -> list[int]:
     """Direct children of a process, those that have just ended included."""
     found: list[int] = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(word) for word in listing.read_text().split()]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            found += [int(word) for word in listing.read_text().split()]
     return found
 
 
