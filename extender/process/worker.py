@@ -10,8 +10,6 @@ import math
 import os
 import resource
 from collections.abc import Sequence
-from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from gunicorn.workers import base
@@ -22,12 +20,10 @@ from component.lifecycle import Service
 from extender.process.link import Link, Word
 from extender.serve import limits
 from extender.serve.hosts import allowed_hosts
-from extender.serve.http import Answer
 from extender.serve.loop import Loop
-from extender.serve.routes import Others, Routes
+from extender.serve.routes import Routes
 from extender.serve.tls import Certificates
 from extender.services import Services
-from extender.web.app import create_app
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +64,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         others = () if certificates is None else (certificates,)
         self._loop = Loop(
-            Routes(services, _Health(services, others), hosts, _people(services)),
+            Routes(services, _Health(services, others), hosts),
             chores=self._chores,
             stream=None if certificates is None else certificates.stream,
             connections_max=limits.connections_max(files_max),
@@ -145,19 +141,3 @@ class _Health:
             age_s = cache.age_s(monotonic)
             caches[name] = {"synced": cache.synced, "ageSeconds": None if math.isinf(age_s) else round(age_s, 3)}
         return not why, msgspec.json.encode({"ready": not why, "why": why, "caches": caches})
-
-
-def _people(services: Services) -> Others:
-    """What people read, until all of it is asked for at their own listener."""
-    client = create_app(services).test_client()
-
-    def answer(method: str, target: str) -> Answer:
-        response: Any = client.open(target, method=method)
-        return Answer(
-            HTTPStatus(response.status_code),
-            response.data,
-            response.headers.get("Allow", "").encode(),
-            response.content_type,
-        )
-
-    return answer

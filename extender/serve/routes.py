@@ -1,7 +1,6 @@
 """A request to its answer. No API call, no lock that waits; logs only bugs of ours."""
 
 import logging
-from collections.abc import Callable
 from http import HTTPStatus
 from time import perf_counter
 from typing import Protocol
@@ -35,20 +34,13 @@ class Health(Protocol):
     def ready(self) -> tuple[bool, bytes]: ...
 
 
-Others = Callable[[str, str], Answer]  # method, target
-
-
 class Routes:
-    """hosts: what a Host header may say, None = anything. others: answers what is not ours, until people have a
-    listener of their own."""
+    """hosts: what a Host header may say, None = anything."""
 
-    def __init__(
-        self, source: Source, health: Health, hosts: Hosts | None = None, others: Others | None = None
-    ) -> None:
+    def __init__(self, source: Source, health: Health, hosts: Hosts | None = None) -> None:
         self._source = source
         self._health = health
         self._hosts = hosts
-        self._others = others
 
     def answer(self, request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
         """The answer, and whether it is a verdict. may_ask: whether the client may ask a verb.
@@ -91,8 +83,6 @@ class Routes:
             return _not_allowed(b"POST")
         found = {b"/livez": self._health.live, b"/readyz": self._health.ready}.get(path)
         if found is None:
-            if self._others is not None:
-                return self._others(method.decode(), path.decode("latin-1"))
             return _short(HTTPStatus.NOT_FOUND, "Not Found")
         if method not in _GET:
             return _not_allowed(b"GET, HEAD")

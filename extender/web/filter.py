@@ -19,10 +19,10 @@ from kube.media_types import JSON
 
 bp = Blueprint("filter", __name__)
 
+# What kube-scheduler is to show to a user must come as 200 with `Error`: it does not read the body of anything else.
 STATUS = {
     RequestResult.MALFORMED: 400,
     RequestResult.TIMEOUT: 408,
-    RequestResult.TOO_LARGE: 413,
     RequestResult.ENCODED: 415,
 }
 LARGE_BYTES = 2**20
@@ -47,7 +47,7 @@ def filter_view() -> Response:
             reply = answer_filter(source, body)
             source.counts.answered_in(perf_counter() - began)
     except UnreadError as e:
-        reply = Reply(e.result, wire.write_error(f"readygate: {e}"))
+        reply = Reply(e.result, wire.write_error(str(e)))
     source.counts.count(reply.result)
     return Response(reply.body, STATUS.get(reply.result, 200), content_type=JSON)
 
@@ -56,17 +56,17 @@ def filter_view() -> Response:
 def _whole_body() -> Iterator[bytes]:
     """To be answered within the context. Raises UnreadError."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
-        raise UnreadError(RequestResult.ENCODED, "Content-Encoding is not supported")
+        raise UnreadError(RequestResult.ENCODED, "readygate: Content-Encoding is not supported")
     limit = wire.BODY_LIMIT_BYTES
     length = request.content_length
-    too_large = UnreadError(RequestResult.TOO_LARGE, f"more than {limit} bytes")
+    too_large = UnreadError(RequestResult.TOO_LARGE, wire.TOO_LARGE)
     if length is not None and length > limit:
         raise too_large
     if length is not None and length <= LARGE_BYTES:
         yield _read(length)
         return
     if not _large.acquire(timeout=LARGE_WAIT_S):
-        raise UnreadError(RequestResult.TIMEOUT, "other large bodies are being answered")
+        raise UnreadError(RequestResult.TIMEOUT, "readygate: other large bodies are being answered")
     try:
         body = _read(limit + 1)
         if len(body) > limit:
@@ -80,10 +80,10 @@ def _read(size: int) -> bytes:
     try:
         body: bytes = request.environ["wsgi.input"].read(size)
     except BlockingIOError as e:  # the time limit of the socket, see people.server
-        raise UnreadError(RequestResult.TIMEOUT, "the body did not come in time") from e
+        raise UnreadError(RequestResult.TIMEOUT, "readygate: the body did not come in time") from e
     except OSError as e:
-        raise UnreadError(RequestResult.MALFORMED, "the connection broke within the body") from e
+        raise UnreadError(RequestResult.MALFORMED, "readygate: the connection broke within the body") from e
     except ParseException as e:
-        text = f"the body is not framed as chunks are: {type(e).__name__}"
+        text = f"readygate: the body is not framed as chunks are: {type(e).__name__}"
         raise UnreadError(RequestResult.MALFORMED, text) from e
     return body

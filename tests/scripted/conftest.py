@@ -5,6 +5,7 @@ import pytest
 from tests.extender.builders import node_json, owner, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
 
 BROKEN = [f"b{i}" for i in range(500)]
 
@@ -37,3 +38,13 @@ def extender(tmp_path_factory):
             yield process
             assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
             assert process.stop()[0] == 0
+
+
+@pytest.fixture(scope="session")
+def people(extender, tmp_path_factory):
+    """The process that shows people what `extender` decides."""
+    with PeopleProcess(extender.settings, tmp_path_factory.mktemp("people")) as process:
+        process.process.wait_ready(process.ready, timeout_s=20)
+        yield process
+        assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
+        assert process.stop()[0] == 0

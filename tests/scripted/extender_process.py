@@ -15,21 +15,8 @@ from tests.kit.waiting import wait_until
 ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
 
 
-class ExtenderProcess(Program):
-    """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
-
-    def __init__(self, api, folder: Path, *, config=None):
-        base = {"listen": {"port": 0}, "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))}}
-        super().__init__("extender", base | (config or {}), folder)
-
-    def __enter__(self):
-        self.start()
-        try:
-            self.process.wait_ready(lambda: self.port, timeout_s=20)
-        except BaseException:
-            self.process.kill()
-            raise
-        return self
+class Asked(Program):
+    """One of our servers, spoken to over real sockets. It is killed at the end of its context."""
 
     def __exit__(self, *_):
         self.process.kill()
@@ -37,8 +24,8 @@ class ExtenderProcess(Program):
     @property
     def port(self):
         """0 until it listens."""
-        found = re.search(r"listening address=\"127\.0\.0\.1\" port=(\d+)", self.log)
-        return int(found[1]) if found else 0
+        found = re.findall(r"listening address=\"127\.0\.0\.1\" port=(\d+)", self.log)
+        return int(found[-1]) if found else 0
 
     @property
     def lines(self):
@@ -86,12 +73,33 @@ class ExtenderProcess(Program):
                 received += piece
             return received
 
+    def wait(self, condition, timeout_s=10.0):
+        wait_until(condition, lambda: self.log, timeout_s=timeout_s)
+
+
+class ExtenderProcess(Asked):
+    """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
+
+    def __init__(self, api, folder: Path, *, config=None):
+        base = {
+            "listen": {"port": 0},
+            "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))},
+            "feed": {"socket": str(folder / "feed" / "socket")},
+        }
+        super().__init__("extender", base | (config or {}), folder)
+
+    def __enter__(self):
+        self.start()
+        try:
+            self.process.wait_ready(lambda: self.port, timeout_s=20)
+        except BaseException:
+            self.process.kill()
+            raise
+        return self
+
     def wait_ready(self, timeout_s=10.0, *, ready=True):
         expected = 200 if ready else 503
         self.wait(lambda: self.get("/readyz")[0] == expected, timeout_s)
-
-    def wait(self, condition, timeout_s=10.0):
-        wait_until(condition, lambda: self.log, timeout_s=timeout_s)
 
 
 def checked(body: bytes, names=None):

@@ -1,5 +1,7 @@
 """What the extender answers, by the cases X of the contract: a real server, real sockets, strict types.
 
+All of it twice: at the port of kube-scheduler, and at that of the people, where Flask has the same functions.
+
 Nodes: h* healthy; u1, b* with a health pod that is not Ready; m1 without one; s1, t1, f1 with pods that do not count.
 """
 
@@ -13,6 +15,11 @@ from tests.contract.bad_bodies import BAD_BODIES
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN
 from tests.scripted.extender_process import ORDINARY_POD, checked
+
+
+@pytest.fixture(params=["kube-scheduler's port", "people's port"])
+def extender(request, extender):
+    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("people")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_x38_many_at_once_get_the_same_answer(extender):
     checked(answers[0], names)
 
 
-def test_x58_metrics_can_be_read_under_load(extender):
+def test_x58_metrics_can_be_read_under_load(extender, people):
     stop = threading.Event()
 
     def load():
@@ -135,7 +135,7 @@ def test_x58_metrics_can_be_read_under_load(extender):
     thread = threading.Thread(target=load)
     thread.start()
     try:
-        texts = [extender.get("/metrics")[1] for _ in range(5)]
+        texts = [people.get("/metrics")[1] for _ in range(5)]
     finally:
         stop.set()
         thread.join()

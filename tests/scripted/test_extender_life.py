@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import yaml
@@ -16,6 +17,7 @@ from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import children
 from tests.kit.programs import CHECKOUT
 from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
 
 DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}
 
@@ -38,16 +40,17 @@ def test_a_life_that_begins_without_an_api_server(tmp_path):
         api.put(pod_json("u1", Ready="False"))
         api.put(pod_json("u2", Ready="False"))
         api.refuse()
-        with ExtenderProcess(api, tmp_path, config=config) as process:
+        with ExtenderProcess(api, tmp_path, config=config) as process, ExitStack() as leave:
             is_not_ready_and_says_so_once(process, api)
             api.cut_connections()
             process.wait_ready(timeout_s=30)
+            people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
             holds_daemonset_pods_back_as_configured(process)
             kicks_once_for_what_another_process_may_have_refused(api)
             kicks_what_was_refused_after_the_flip(process, api)
-            repeats_a_kick_until_it_is_taken(process, api)
-            ends_a_kick_at_once_where_the_right_is_missing(process, api)
-            shows_heartbeats(process, api)
+            repeats_a_kick_until_it_is_taken(process, people, api)
+            ends_a_kick_at_once_where_the_right_is_missing(process, people, api)
+            shows_heartbeats(people, api)
             keeps_its_verdicts_while_the_api_server_is_away(process, api)
             ends_cleanly_with_an_idle_connection(process)
             assert "Traceback" not in process.log
@@ -87,34 +90,34 @@ def kicks_what_was_refused_after_the_flip(process, api):
     assert sent[1].at - sent[0].at > 0.9
 
 
-def repeats_a_kick_until_it_is_taken(process, api):
+def repeats_a_kick_until_it_is_taken(process, people, api):
     api.put(pod_json("u1", Ready="False"))
     process.wait(lambda: process.filter(["u1"]).NodeNames == [])
     api.answer_next(500, reason="InternalError", method="PATCH", times=2)
     api.put(pod_json("u1"))
     api.wait_requests(2 + 4, is_kick)
-    assert 'readygate_kicks_total{result="ServerError"} 2.0' in process.get("/metrics")[1]
+    process.wait(lambda: 'readygate_kicks_total{result="ServerError"} 2.0' in people.get("/metrics")[1])
 
 
-def ends_a_kick_at_once_where_the_right_is_missing(process, api):
+def ends_a_kick_at_once_where_the_right_is_missing(process, people, api):
     before = len([request for request in api.requests if is_kick(request, "u2")])
     api.put(pod_json("u2", Ready="False"))
     process.wait(lambda: process.filter(["u2"]).NodeNames == [])
     api.answer_next(403, reason="Forbidden", method="PATCH", times=1)
     api.put(pod_json("u2"))
     api.wait_requests(before + 1, lambda request: is_kick(request, "u2"))
-    process.wait(lambda: 'readygate_kicks_total{result="Forbidden"} 1.0' in process.get("/metrics")[1])
+    process.wait(lambda: 'readygate_kicks_total{result="Forbidden"} 1.0' in people.get("/metrics")[1])
     assert REMEDY in process.log
 
 
-def shows_heartbeats(process, api):
+def shows_heartbeats(people, api):
     api.put(lease_json("h1", "2026-01-01T00:00:00.000000Z"))
 
     def age():
-        nodes = {entry["node"]: entry for entry in json.loads(process.get("/api/v1/nodes")[1])["nodes"]}
+        nodes = {entry["node"]: entry for entry in json.loads(people.get("/api/v1/nodes")[1])["nodes"]}
         return nodes["h1"]["heartbeatAgeSeconds"]
 
-    process.wait(lambda: age() is not None)
+    people.wait(lambda: age() is not None)
 
 
 def keeps_its_verdicts_while_the_api_server_is_away(process, api):

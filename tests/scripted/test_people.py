@@ -27,14 +27,13 @@ def both(tmp_path_factory):
         api.put(node_json("u1", Ready="True"))
         api.put(pod_json("h1"))
         api.put(pod_json("u1", Ready="False"))
-        config = {"feed": {"socket": str(folder / "feed" / "socket")}}
         with (
-            ExtenderProcess(api, folder, config=config) as extender,
+            ExtenderProcess(api, folder) as extender,
             PeopleProcess(extender.settings, folder) as people,
         ):
             people.process.wait_ready(people.ready, timeout_s=20)
             yield extender, people, api
-            assert "Traceback" not in people.process.text()
+            assert "Traceback" not in people.log
 
 
 def nodes(people):
@@ -139,7 +138,7 @@ def test_after_a_reload_the_new_worker_is_followed(both):
     os.kill(extender.process.pid, signal.SIGHUP)
     wait_until(lambda: before not in children(extender.process.pid), "the reload", timeout_s=30)
     (after,) = children(extender.process.pid)
-    wait_until(lambda: f"peer_pid={after}" in people.process.text(), "the new one", timeout_s=10)
+    wait_until(lambda: f"peer_pid={after}" in people.log, "the new one", timeout_s=10)
     wait_until(people.ready, "the feed", timeout_s=10)
 
 
