@@ -1,12 +1,15 @@
 """Who we are towards the API server, and where it is: the pod's own service account, or a kubeconfig.
 
 Token files are read again each minute by the monotonic clock (a wall clock set back would freeze an expired token),
-and at once after a 401.
+and at once after a 401. The same holds for certificates: what somebody renews at the same path is used by new
+connections, and what cannot be read leaves the last in use.
 """
 
+import hashlib
 import os
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -27,14 +30,30 @@ class Credentials(Protocol):
         ...
 
 
+class Tls(Protocol):
+    """Certificates that may be renewed while we run."""
+
+    def context(self, monotonic: float) -> ssl.SSLContext:
+        """For a new connection: another object once a file has changed. monotonic: seconds."""
+        ...
+
+    def refresh(self) -> None:
+        """Look at the files: the server has refused us, or we it, and the credentials were refreshed just now."""
+        ...
+
+
 @dataclass(frozen=True)
 class Connection:
-    """server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP. tls_server_name: if not the host's."""
+    """server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP. tls_server_name: if not the host's.
+
+    tls: instead of ssl_context, where certificates may change.
+    """
 
     server: str
     ssl_context: ssl.SSLContext | None
     credentials: Credentials
     tls_server_name: str | None = None
+    tls: Tls | None = None
 
 
 class TokenFile:
@@ -72,6 +91,36 @@ class TokenFile:
         self._remembered = None
 
 
+class AuthorityFile:
+    """A file of certificate authorities that somebody else renews."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError (ssl.SSLError among them), ValueError."""
+        self._path = path
+        self._looked_at: float | None = None
+        self._digest = b""
+        self._context = self._load()
+
+    def context(self, monotonic: float) -> ssl.SSLContext:
+        if self._looked_at is None or monotonic - self._looked_at >= TOKEN_READ_EVERY_S:
+            self._looked_at = monotonic
+            self.refresh()
+        return self._context
+
+    def refresh(self) -> None:
+        with suppress(OSError, ValueError):
+            self._context = self._load()
+
+    def _load(self) -> ssl.SSLContext:
+        content = self._path.read_bytes()
+        digest = hashlib.sha256(content).digest()
+        if digest == self._digest:
+            return self._context
+        context = ssl.create_default_context(cadata=content.decode("ascii"))
+        self._digest = digest
+        return context
+
+
 def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = os.environ) -> Connection:
     """The connection of a pod by its service account. Raises CredentialsInvalid if this is no pod, or has no token."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
@@ -87,11 +136,11 @@ def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = o
         )
     ca_file = root / "ca.crt"
     try:
-        context = ssl.create_default_context(cafile=str(ca_file))
-    except OSError as e:
+        authority = AuthorityFile(ca_file)
+    except (OSError, ValueError) as e:
         raise CredentialsInvalid(f"certificate authority {ca_file} cannot be used: {_cause(e)}") from e
     bracketed = f"[{host}]" if ":" in host else host
-    return Connection(server=f"https://{bracketed}:{port}", ssl_context=context, credentials=credentials)
+    return Connection(f"https://{bracketed}:{port}", ssl_context=None, credentials=credentials, tls=authority)
 
 
 def _cause(error: Exception) -> str:

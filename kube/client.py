@@ -7,13 +7,12 @@ a time of its own. A 401 reads the credentials again and asks once more. Redirec
 """
 
 import http.client
-import math
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from contextlib import suppress
+from types import MappingProxyType
 from urllib.parse import urlencode
 
 import msgspec
@@ -23,16 +22,14 @@ from urllib3.exceptions import HTTPError
 from component.backoff import Backoff
 from kube import errors
 from kube.auth import Connection
-from kube.errors import KubeError
-from kube.lines import Chunks, LineSplitter, LineTooLong
+from kube.errors import CredentialsInvalid, KubeError, was_sent
 from kube.media_types import JSON, MERGE_PATCH
 from kube.objects import UNREADABLE
-from kube.transport import NoConnection, TimedReader, Transport
+from kube.stream import WatchStream
+from kube.transport import NoConnection, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
-BATCH_BYTES = 2**20  # of a watch at once, at most
-_STREAM_BROKEN = (LineTooLong, http.client.HTTPException, OSError, ValueError)
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -45,105 +42,6 @@ class _Status(msgspec.Struct):
 
 
 _STATUS = msgspec.json.Decoder(_Status)
-
-
-class WatchStream:
-    """An open watch: iterate, or take `batches`, to get complete lines without the newline; a context manager.
-
-    The iteration ends when the server ends the stream or the connection breaks, and after close(). It raises
-    DeadlineExceeded when no complete line came for `silence_limit_s`, MalformedReply when a line passes 8 MiB; the
-    lines that came before have been given then.
-    """
-
-    def __init__(self, connection: Any, response: urllib3.BaseHTTPResponse, path: str, silence_limit_s: float) -> None:  # noqa: ANN401
-        self._connection = connection
-        self._response = response  # which would close the answer under it
-        self._answer: http.client.HTTPResponse = connection.answer
-        self._reader: TimedReader = connection.reader
-        self._lifeline = connection.lifeline
-        self._path = path
-        self._silence_limit_s = silence_limit_s
-        self._closed = threading.Event()
-        self._chunks = Chunks() if self._answer.chunked else None
-        self._length_bytes = math.inf if self._answer.length is None else self._answer.length
-        self._read_bytes = 0
-        self._lines = LineSplitter()
-
-    def __iter__(self) -> Iterator[bytes]:
-        for lines in self.batches():
-            yield from lines
-
-    def batches(self, *, rest_s: float = 0.0, look_s: float = math.inf) -> Iterator[list[bytes]]:
-        """The lines that are there, at once; then rest_s later those that have come in the meantime, so that a flood
-        costs a thread that wakes seldom. An empty list when nothing has come for look_s."""
-        self._reader.deadline = time.monotonic() + self._silence_limit_s
-        failure: Exception | None = None
-        ended = False
-        try:
-            while not (ended or self._closed.is_set()):
-                lines: list[bytes] = []
-                try:
-                    ended = self._gather(lines, look_s)
-                except _STREAM_BROKEN as e:
-                    ended, failure = True, e
-                if lines:
-                    self._reader.deadline = time.monotonic() + self._silence_limit_s
-                if lines or not ended:
-                    yield lines
-                if lines and rest_s and not ended:
-                    self._closed.wait(rest_s)
-            if failure is not None:
-                self._tell(failure)
-        finally:
-            self._close()
-
-    def _gather(self, lines: list[bytes], look_s: float) -> bool:
-        """Waits for something, and takes what is there then. Whether the stream has ended."""
-        taken_bytes = 0
-        while taken_bytes < BATCH_BYTES:
-            if self._answer.isclosed() or self._read_bytes >= self._length_bytes:
-                return True
-            self._reader.patience_s, self._reader.dry = 0.0 if taken_bytes else look_s, False
-            block = self._answer.fp.read1(65536)
-            if not block:
-                return not self._reader.dry
-            taken_bytes += len(block)
-            self._read_bytes += len(block)
-            lines += self._lines.feed(block if self._chunks is None else self._chunks.feed(block))
-            if self._chunks is not None and self._chunks.ended:
-                return True
-        return False
-
-    def _tell(self, error: Exception) -> None:
-        """Raise what the reader must know. Not a cut: what was read stays true, and the watch goes on from there."""
-        if self._closed.is_set():
-            return
-        if isinstance(error, LineTooLong):
-            raise errors.MalformedReply(path=self._path, reason="LineTooLong", message=str(error)) from error
-        if isinstance(error, TimeoutError):
-            message = f"no line for {self._silence_limit_s:g} s"
-            raise errors.DeadlineExceeded(path=self._path, reason="Silent", message=message) from error
-
-    def _close(self) -> None:
-        self._response.close()
-        self._connection.close()
-        self._lifeline = None
-
-    def close(self) -> None:
-        """End the stream and unblock its reader, from any thread. May be called twice."""
-        self._closed.set()
-        lifeline = self._lifeline
-        if lifeline is not None:
-            lifeline.cut()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-        self._close()
 
 
 class Client:
@@ -219,8 +117,11 @@ class Client:
         try:
             return self._open_watch(path, target, silence_limit_s)
         except errors.Unauthorized:
-            self._credentials.refresh()
-            return self._open_watch(path, target, silence_limit_s)
+            self._refresh()
+        except errors.Unreachable as e:
+            if not self._is_curable(e):
+                raise
+        return self._open_watch(path, target, silence_limit_s)
 
     def close(self) -> None:
         """Unblock all calls and watches of this client; they end at once. May be called twice."""
@@ -282,9 +183,12 @@ class Client:
                 if refreshed:
                     raise
                 refreshed = True
-                self._credentials.refresh()
+                self._refresh()
                 continue
             except KubeError as e:
+                if not refreshed and (method == "GET" or not was_sent(e)) and self._is_curable(e):
+                    refreshed = True
+                    continue
                 refused_s, backoff = backoff.next(lambda: 0.0)
                 pause_s = self._pause_s(method, e, refused_s, reset=reset)
                 if pause_s is None or backoff.failures >= self._attempts or self._monotonic() + pause_s >= ends:
@@ -292,6 +196,21 @@ class Client:
                 reset = reset or _is_reset(e)
                 if pause_s and self._wait(pause_s):
                     raise
+
+    def _refresh(self) -> None:
+        """We were refused: read what says who we are. Kept connections are known to the server as who we were."""
+        self._credentials.refresh()
+        if self._server.tls is not None:
+            self._server.tls.refresh()
+        self._transport.drop_kept()
+
+    def _is_curable(self, error: KubeError) -> bool:
+        """TLS has failed, but with certificates that have been renewed since."""
+        if error.reason != "TLS":
+            return False
+        with suppress(CredentialsInvalid):
+            self._refresh()
+        return self._transport.is_renewed()
 
     @staticmethod
     def _pause_s(method: str, error: KubeError, refused_s: float, *, reset: bool) -> float | None:
@@ -359,7 +278,7 @@ class Client:
             return errors.MalformedReply(path=path, message=f"this is not an HTTP server's answer: {error}")
         if any(isinstance(c, urllib3.exceptions.SSLError | ssl.SSLError) for c in causes):
             message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
-            return errors.Unreachable(path=path, reason="TLS", message=message)
+            return errors.Unreachable(path=path, reason="TLS", message=message, sent=sent)
         return errors.Unreachable(path=path, message=f"{self._server.server}: {error}", sent=sent)
 
 

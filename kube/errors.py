@@ -106,6 +106,11 @@ class ConnectionRefused(Unreachable):
         super().__init__(path=path, reason=reason, message=message, sent=False)
 
 
+def was_sent(error: Exception) -> bool:
+    """Whether the server may have seen the request."""
+    return error.sent if isinstance(error, Unreachable) else True
+
+
 class DeadlineExceeded(Unreachable):
     """No complete answer within the deadline of the call, or no line within the silence limit of a watch."""
 

@@ -5,6 +5,7 @@ named.
 What the package does with proxies is left out: an address behind a proxy is refused with one line.
 """
 
+import hashlib
 import logging
 import math
 import os
@@ -27,6 +28,7 @@ from kube.errors import CredentialsInvalid
 
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
+LOOK_EVERY_S = 10.0  # at most three files are looked at
 RELOAD_PAUSE_S = 10.0  # a plugin that keeps giving expired tokens is not run for each request
 
 # What a broken file makes the package raise: it checks little, and the rest is yaml, base64 and attribute errors.
@@ -42,16 +44,26 @@ def load(path: str | None = None, context: str | None = None) -> Connection:
     credentials = KubeconfigCredentials(found, context)
     loaded = credentials.load()
     host = str(loaded.host)
-    tls = credentials.ssl_context if host.startswith("https://") else None
+    tls = _Certificates(credentials) if host.startswith("https://") else None
     server_name = getattr(loaded, "tls_server_name", None) or None
-    return Connection(server=host, ssl_context=tls, credentials=credentials, tls_server_name=server_name)
+    return Connection(host, ssl_context=None, credentials=credentials, tls_server_name=server_name, tls=tls)
+
+
+class _Certificates:
+    """The other side of the credentials; what refreshes one refreshes both."""
+
+    def __init__(self, credentials: "KubeconfigCredentials") -> None:
+        self.context = credentials.context
+
+    def refresh(self) -> None:
+        return
 
 
 class KubeconfigCredentials:
     """A token of a user entry: read again when it expires, each minute if it comes from a file, at once after a 401.
 
-    Client certificates live in `ssl_context`; those of an exec plugin are put there again when it is run again, and
-    new connections use them.
+    Certificates too: all is loaded again when the kubeconfig or a file that it names has changed, and new connections
+    use it. What cannot be used (a certificate without its new key) leaves the last in use.
     """
 
     def __init__(self, path: str, context: str | None) -> None:
@@ -62,19 +74,48 @@ class KubeconfigCredentials:
         self._token_file = False
         self._tried_s: float | None = None
         self._expiry: datetime | None = None
-        self._certificate: tuple[str, str | None] | None = None
-        self.ssl_context: ssl.SSLContext | None = None
+        self._looked_s = -math.inf
+        self._files: tuple[str, ...] = ()  # of certificates and keys
+        self._seen: object = None  # how the files looked when they were loaded
+        self._digest = b""
+        self._tls_context: ssl.SSLContext | None = None
 
     def headers(self, monotonic: float) -> Mapping[str, str]:
         if self._tried_s is None:
             self._tried_s = monotonic
-        elif monotonic - self._tried_s >= self._reload_after_s():
+        elif monotonic - self._tried_s >= self._reload_after_s() or self._have_files_changed(monotonic):
             self._tried_s = monotonic
             # What we have stays in use when this fails: the server has the last word, and its 401 tells the cause.
             with suppress(CredentialsInvalid):
                 self.refresh()
         token = self._configuration.api_key.get("BearerToken")
         return {"Authorization": str(token)} if token else {}
+
+    def context(self, monotonic: float) -> ssl.SSLContext:
+        """What was loaded last; headers() and refresh() look at the files."""
+        if self._have_files_changed(monotonic):
+            with suppress(CredentialsInvalid):
+                self.refresh()
+        assert self._tls_context is not None  # noqa: S101 - load() made it, or an error
+        return self._tls_context
+
+    def _have_files_changed(self, monotonic: float) -> bool:
+        if monotonic - self._looked_s < LOOK_EVERY_S:
+            return False
+        self._looked_s = monotonic
+        return self._look() != self._seen
+
+    def _look(self) -> object:
+        """Changes when one of our files does: rewritten, replaced, or a link that leads elsewhere."""
+        found = []
+        for path in (*self._path.split(os.pathsep), *self._files):
+            try:
+                status = Path(path).expanduser().stat()
+            except OSError:
+                found.append((path, 0, 0, 0))
+            else:
+                found.append((path, status.st_ino, status.st_mtime_ns, status.st_size))
+        return found
 
     def _reload_after_s(self) -> float:
         """Seconds after the last load when the token should be loaded again."""
@@ -92,9 +133,14 @@ class KubeconfigCredentials:
         for part in self._path.split(os.pathsep):
             if not Path(part).expanduser().is_file():
                 raise CredentialsInvalid(f"kubeconfig {part}: no such file; name an existing one")
+        seen = self._look()  # before: what changes while we read is looked at again
         configuration = self._guarded(self._read)
         self._guarded(lambda: self._load_tls(configuration))
-        self._configuration = configuration
+        files = tuple(str(path) for path in _files_of(configuration) if path)
+        if files != self._files:
+            self._files = files
+            seen = self._look()
+        self._configuration, self._seen = configuration, seen
         return configuration
 
     @contextmanager
@@ -163,16 +209,24 @@ class KubeconfigCredentials:
     def _load_tls(self, configuration: Any) -> None:  # noqa: ANN401
         if not str(configuration.host).startswith("https://"):
             return
-        if self.ssl_context is None:
-            context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-            if not configuration.verify_ssl:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-            self.ssl_context = context
-        certificate = (configuration.cert_file, configuration.key_file)
-        if configuration.cert_file and certificate != self._certificate:
-            self.ssl_context.load_cert_chain(configuration.cert_file, configuration.key_file)
-            self._certificate = certificate
+        digest = hashlib.sha256()
+        for path in _files_of(configuration):
+            digest.update(Path(path).read_bytes() if path else b"")
+        digest.update(bytes([configuration.verify_ssl]))
+        if digest.digest() == self._digest:
+            return
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+        if not configuration.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        self._tls_context, self._digest = context, digest.digest()
+
+
+def _files_of(configuration: Any) -> tuple[str | None, ...]:  # noqa: ANN401 - the package's Configuration
+    """Certificate authority, certificate, key; the package writes those given inline into files of its own."""
+    return configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file
 
 
 @contextmanager

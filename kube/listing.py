@@ -7,8 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from kube import errors
-from kube.client import Client, WatchStream
+from kube.client import Client
 from kube.objects import UNREADABLE
+from kube.stream import WatchStream
 
 
 class HasVersion(Protocol):

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from component.loop import Loop
 from kube import watching
-from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized
+from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized, was_sent
 from kube.lag import Lag
 from kube.listing import HasMetadata, ListerWatcher, Page
 from kube.objects import UNREADABLE
@@ -171,7 +171,7 @@ class Reflector(Generic[T]):
         """After a failure. The first of the peers to hear from the server again wakes us, unless it asked for time."""
         asked_s, monotonic = getattr(error, "retry_after_s", None), self._monotonic()
         pause_s, self._pace = self._pace.failed(
-            sent=watching.was_sent(error), asked_s=asked_s, monotonic=monotonic, random=self._random
+            sent=was_sent(error), asked_s=asked_s, monotonic=monotonic, random=self._random
         )
         if pause_s is None:
             requests = self._requests * (2 if isinstance(error, Unauthorized) else 1)  # the client asks once more

@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -208,7 +209,15 @@ class _Timed(HTTPConnection):
 
 
 class _TimedTLS(_Timed, HTTPSConnection):
-    """The same over TLS."""
+    """The same over TLS, with the certificates of the moment at which it connects."""
+
+    def __init__(self, *args: Any, newest: Callable[[], ssl.SSLContext], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, ssl_context=newest(), **kwargs)
+        self._newest = newest
+
+    def connect(self) -> None:
+        self.ssl_context = self._newest()
+        super().connect()
 
 
 class _Pool(urllib3.HTTPConnectionPool):
@@ -222,6 +231,15 @@ class _TLSPool(urllib3.HTTPSConnectionPool):
         # Without the warning on each request where the kubeconfig says insecure-skip-tls-verify: it was asked for.
         if conn.is_closed:
             conn.connect()
+
+
+def _contexts(connection: Connection) -> Callable[[], ssl.SSLContext]:
+    """Gives the TLS context for a connection that is made now."""
+    tls = connection.tls
+    if tls is not None:
+        return lambda: tls.context(time.monotonic())
+    fixed = connection.ssl_context or ssl.create_default_context()
+    return lambda: fixed
 
 
 class Transport:
@@ -238,8 +256,11 @@ class Transport:
                 f"the API server's address is {connection.server!r}: give it as https://host:port (server)"
             )
         self.prefix = url.path.rstrip("/")
+        self._connection = connection
         self._lifelines = Lifelines()
         self._tls = url.scheme == "https"
+        self._newest = _contexts(connection) if self._tls else ssl.create_default_context
+        self._used: ssl.SSLContext | None = None
         port = port or (443 if self._tls else 80)
         self._addresses = Addresses(url.hostname, port)
         self._kwargs: dict[str, Any] = {
@@ -249,11 +270,28 @@ class Transport:
             "addresses": self._addresses,
         }
         if self._tls:
-            self._kwargs["ssl_context"] = connection.ssl_context or ssl.create_default_context()
+            self._kwargs["newest"] = self._take_newest
             if connection.tls_server_name:
                 self._kwargs["server_hostname"] = connection.tls_server_name
+        self._pool_size = pool_size
+        self.pool = self._new_pool()
+
+    def drop_kept(self) -> None:
+        """Connections that wait for a call are closed: who made them is known to the server by what has changed."""
+        old, self.pool = self.pool, self._new_pool()
+        old.close()
+
+    def is_renewed(self) -> bool:
+        """Whether a new connection would use other certificates than the last one did."""
+        return self._tls and self._used is not None and self._newest() is not self._used
+
+    def _take_newest(self) -> ssl.SSLContext:
+        self._used = self._newest()
+        return self._used
+
+    def _new_pool(self) -> urllib3.HTTPConnectionPool:
         pool = _TLSPool if self._tls else _Pool
-        self.pool = pool(maxsize=pool_size, block=False, retries=False, **self._kwargs)
+        return pool(maxsize=self._pool_size, block=False, retries=False, **self._kwargs)
 
     def own_connection(self, *, timeout_s: float) -> _Timed:
         """A connection outside the pool; `timeout_s` bounds connecting and sending, and then the answer's head."""

@@ -150,13 +150,8 @@ def after_error_event(error: errors.KubeError) -> Next:
 
 def after_open_error(error: Exception) -> Next:
     """After a watch could not be opened: 429, and a server that was not reached, say nothing about what we hold."""
-    retriable = isinstance(error, errors.TooManyRequests) or not was_sent(error)
+    retriable = isinstance(error, errors.TooManyRequests) or not errors.was_sent(error)
     return Next.WATCH_LATER if retriable else Next.LIST_LATER
-
-
-def was_sent(error: Exception) -> bool:
-    """Whether the server may have seen the request."""
-    return error.sent if isinstance(error, errors.Unreachable) else True
 
 
 def after_stream_error(error: Exception) -> Next:

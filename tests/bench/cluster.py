@@ -9,8 +9,9 @@ import msgspec
 
 from kube import contract, paths
 from kube.auth import Connection
-from kube.client import Client, WatchStream
+from kube.client import Client
 from kube.errors import KubeError
+from kube.stream import WatchStream
 from tests.bench.processes import MeasurementError
 from tests.testbed.shared import bare
 from tests.testbed.shared.api import Api

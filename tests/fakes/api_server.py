@@ -344,6 +344,9 @@ class FakeApiServer:
         try:
             if self._tls is not None:
                 connection = self._tls.wrap_socket(connection, server_side=True)
+                with self.changed:  # the accepted one is empty now
+                    self._connections.discard(accepted)
+                    self._connections.add(connection)
             Handler(connection, address, self)
         except Cut as cut:
             if cut.reset:
@@ -352,5 +355,5 @@ class FakeApiServer:
             return
         finally:
             with self.changed:
-                self._connections.discard(accepted)
+                self._connections -= {accepted, connection}
             connection.close()

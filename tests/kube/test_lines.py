@@ -2,11 +2,12 @@
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from kube.lines import Chunks, LineSplitter, LineTooLong
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1).filter(lambda b: b.strip() and b"\n" not in b)), st.data())
 def test_lines_do_not_depend_on_where_the_blocks_are_cut(lines, data):
     stream = b"".join(line + b"\n" for line in lines) + b"rest"
@@ -43,6 +44,7 @@ def pieces(stream: bytes, cuts: list[int]) -> list[bytes]:
     return [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1)), st.data())
 def test_what_was_in_chunks_does_not_depend_on_where_the_blocks_are_cut(parts, data):
     framed = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\nmore"

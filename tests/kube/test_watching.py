@@ -2,7 +2,7 @@
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from kube import errors, watching
 from kube.watching import Change, Next, Operation, Skip
@@ -115,6 +115,7 @@ def test_which_version_is_older(version, last, expected):
     assert expected is watching.is_older(version, last)
 
 
+@settings(deadline=None)
 @given(st.integers(1), st.integers(1))
 def test_versions_compare_as_integers(a, b):
     assert (a < b) is watching.is_older(str(a), str(b))

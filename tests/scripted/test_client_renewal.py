@@ -1,0 +1,188 @@
+"""Certificates that somebody else renews at the same path: new connections use them, and nothing is restarted."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kube import errors, kubeconfig, paths
+from kube.auth import in_cluster
+from kube.client import Client
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.following import node
+from tests.scripted.tls import Authority, make_authority
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("old"))
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory) -> Authority:
+    return make_authority(tmp_path_factory.mktemp("new"))
+
+
+class Guarded:
+    """An API server that asks for a client certificate, whose own and whose demands change while it runs."""
+
+    def __init__(self, api: FakeApiServer, mine: Path) -> None:
+        self.api = api
+        self.mine = mine
+
+    def serve(self, server: Authority, clients: Authority) -> None:
+        """From now on, for new connections; the old ones are closed."""
+        context = server.server_context(ask_for_client=True)
+        context.load_verify_locations(clients.folder / "ca.crt")
+        if clients is not server:
+            context = clients.server_context(ask_for_client=True)
+            context.load_cert_chain(server.folder / "server.crt", server.folder / "server.key")
+        self.api._tls = context
+        self.api.cut_connections()
+
+    def give(self, authority: Authority, *names: str) -> None:
+        """Put these files of an authority at our paths."""
+        for name in names:
+            shutil.copyfile(authority.folder / name, self.mine / name)
+
+    def client(self) -> Client:
+        user = {"client-certificate": str(self.mine / "client.crt"), "client-key": str(self.mine / "client.key")}
+        cluster = {"certificate-authority": str(self.mine / "ca.crt")}
+        path = self.api.write_kubeconfig(self.mine / "config", user=user, cluster=cluster)
+        return Client(kubeconfig.load(str(path)), user_agent="t", deadline_s=5.0)
+
+
+PAIR = ("client.crt", "client.key")
+
+
+@pytest.fixture
+def guarded(old, tmp_path):
+    with FakeApiServer(tls=old.server_context(ask_for_client=True)) as api:
+        api.put(node("n"))
+        found = Guarded(api, tmp_path)
+        found.give(old, *PAIR, "ca.crt")
+        yield found
+
+
+def read(client: Client) -> bytes:
+    return client.get(paths.node("n"))
+
+
+def write(client: Client) -> bytes:
+    return client.patch(paths.node("n"), b"{}")
+
+
+def watch(client: Client) -> None:
+    with client.watch(paths.nodes(), query={"resourceVersion": "1001"}, silence_limit_s=0.2) as stream:
+        assert next(stream.batches(look_s=0.05)) == []
+
+
+@pytest.mark.parametrize("call", [read, watch])
+def test_a_client_certificate_renewed_in_place_is_used_when_the_old_one_is_refused(guarded, old, new, call):
+    client = guarded.client()
+    call(client)
+    guarded.give(new, *PAIR)
+    guarded.serve(old, new)
+    call(client)
+    client.close()
+
+
+@pytest.mark.parametrize("call", [read, watch, write])
+def test_an_authority_renewed_in_place_is_trusted(guarded, old, new, call):
+    client = guarded.client()
+    call(client)
+    guarded.give(new, "ca.crt")
+    guarded.serve(new, old)
+    call(client)
+    client.close()
+
+
+def test_an_authority_that_is_no_longer_ours_is_not_trusted(guarded, new):
+    client = guarded.client()
+    read(client)
+    guarded.give(new, "ca.crt")
+    guarded.api.cut_connections()
+    client._server.credentials.refresh()
+    with pytest.raises(errors.Unreachable, match="TLS"):
+        read(client)
+    client.close()
+
+
+def test_a_refusal_on_a_kept_connection_leads_to_a_new_one_with_the_new_certificate(guarded, old, new):
+    """As a real API server refuses a certificate that has expired since."""
+    client = guarded.client()
+    read(client)
+    guarded.give(new, *PAIR)
+    kept = set(guarded.api._connections)
+    guarded.api.answer_next(401)
+    context = new.server_context(ask_for_client=True)
+    context.load_cert_chain(old.folder / "server.crt", old.folder / "server.key")
+    guarded.api._tls = context
+    read(client)
+    client.close()
+    assert (len(guarded.api.requests), len(kept)) == (3, 1)
+
+
+def test_a_certificate_whose_key_has_not_come_yet_leaves_the_last_in_use(guarded, old, new):
+    client = guarded.client()
+    guarded.give(new, "client.crt")
+    client._server.credentials._looked_s = float("-inf")
+    read(client)
+    guarded.give(new, "client.key")
+    guarded.serve(old, new)
+    read(client)
+    client.close()
+
+
+@pytest.mark.parametrize("lost", ["client.crt", "client.key", "ca.crt", "config"])
+def test_a_file_that_is_gone_leaves_the_last_in_use(guarded, lost):
+    client = guarded.client()
+    (guarded.mine / lost).unlink()
+    client._server.credentials._looked_s = float("-inf")
+    read(client)
+    client.close()
+
+
+def test_files_are_looked_at_every_ten_seconds_without_any_refusal(guarded, new):
+    connection = guarded.client()._server
+    first = connection.tls.context(0.0)
+    guarded.give(new, *PAIR)
+    found = [connection.tls.context(monotonic) is first for monotonic in (9.9, 10.0, 20.0)]
+    assert found == [True, False, False]
+
+
+def test_what_has_not_changed_is_not_loaded_again(guarded):
+    connection = guarded.client()._server
+    first = connection.tls.context(0.0)
+    for name in (*PAIR, "ca.crt"):
+        (guarded.mine / name).touch()
+    assert connection.tls.context(10.0) is first
+
+
+def test_a_kubeconfig_with_another_certificate_inside_is_loaded(guarded, old, new):
+    client = guarded.client()
+    read(client)
+    text = (guarded.mine / "config").read_text()
+    (guarded.mine / "config").write_text(text.replace(str(guarded.mine / "client."), str(new.folder / "client.")))
+    guarded.serve(old, new)
+    read(client)
+    client.close()
+
+
+def test_the_authority_of_a_pod_is_read_again(old, new, tmp_path):
+    (tmp_path / "token").write_text("of-the-pod")
+    shutil.copyfile(old.folder / "ca.crt", tmp_path / "ca.crt")
+    with FakeApiServer(tls=old.server_context()) as api:
+        api.put(node("n"))
+        host, port = api.url.removeprefix("https://").split(":")
+        environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        client = Client(in_cluster(tmp_path, environ), user_agent="t", deadline_s=5.0)
+        read(client)
+        api._tls = new.server_context()
+        api.cut_connections()
+        (tmp_path / "ca.crt").write_text("half writ")
+        with pytest.raises(errors.Unreachable, match="TLS"):
+            read(client)
+        shutil.copyfile(new.folder / "ca.crt", tmp_path / "ca.crt")
+        read(client)
+        client.close()
