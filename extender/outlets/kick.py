@@ -145,7 +145,7 @@ class Kicker:
 
     def _taken(self, node: str) -> None:
         self._memory.after_kick()
-        self._schedule.sent(self._monotonic())
+        self._schedule.sent()
         self._warm_at = self._monotonic() + WARM_EVERY_S
         self._count("sent")
         log.debug("node kicked", extra={"node": node})

@@ -41,7 +41,7 @@ class Schedule:
         self._random = random
         self._nodes: dict[str, None] = {}  # to choose from, the newest last
         self._kick_at = self._repeat_at = math.inf
-        self._not_before = self._sent_at = -math.inf
+        self._not_before = self._taken_at = self._sent_at = -math.inf
         self._useful_until = -math.inf
         self._retry = RETRY
         self._flaps: dict[str, _Flap] = {}
@@ -62,7 +62,10 @@ class Schedule:
 
     def take(self, monotonic: float) -> str | None:
         """The node to write to now, if it is time."""
-        return next(reversed(self._nodes)) if self.next_at() <= monotonic else None
+        if monotonic < self.next_at():
+            return None
+        self._taken_at = monotonic
+        return next(reversed(self._nodes))
 
     def give_up(self, monotonic: float) -> bool:
         """Whether there was something that has no use any more; now it is forgotten."""
@@ -71,16 +74,19 @@ class Schedule:
             self._forget()
         return useless
 
-    def sent(self, monotonic: float) -> None:
-        """A repeat is for what was kicked before: a node that flaps keeps its time."""
-        if self._kick_at <= monotonic:
-            self._kick_at, self._repeat_at = math.inf, monotonic + self._repeat_after_s
+    def sent(self) -> None:
+        """It was taken. All pauses count from when the write began: over a slow path its answer comes late.
+
+        A repeat is for what was kicked before: a node that flaps keeps its time.
+        """
+        if self._kick_at <= self._taken_at:
+            self._kick_at, self._repeat_at = math.inf, self._taken_at + self._repeat_after_s
         else:
             self._repeat_at = math.inf
-        self._sent_at, self._not_before, self._retry = monotonic, monotonic + APART_S, RETRY
+        self._sent_at, self._not_before, self._retry = self._taken_at, self._taken_at + APART_S, RETRY
         if math.isinf(self.next_at()):
             self._nodes.clear()
-        self._forget_calm(monotonic)
+        self._forget_calm(self._taken_at)
 
     def gone(self, node: str) -> None:
         """There is no such node any more: another one, at once."""

@@ -43,7 +43,7 @@ def play(
         writes.append((round(at, 6), node))
         result = answer(at, node)
         if result is None:
-            schedule.sent(at)
+            schedule.sent()
         elif result == "gone":
             schedule.gone(node)
         elif result == "forbidden":
@@ -173,6 +173,17 @@ def test_it_remembers_few_nodes() -> None:
 def test_those_that_flapped_are_forgotten() -> None:
     schedule = Schedule(repeat_after_s=2.0, random=lambda: 0.0)
     schedule.request(NODES, 0.0)
-    schedule.sent(0.0)
-    schedule.sent(20.0)
-    assert {} == schedule._flaps
+    for at in (0.0, 20.0):
+        schedule.request(["n1"], at)
+        schedule.take(at)
+        schedule.sent()
+    assert ["n1"] == list(schedule._flaps)
+
+
+def test_what_is_released_while_an_answer_is_late_is_kicked_when_it_comes() -> None:
+    schedule = Schedule(repeat_after_s=2.0, random=lambda: 0.0)
+    schedule.request(["n1"], 0.0)
+    assert "n1" == schedule.take(0.0)
+    schedule.request(["n2"], 0.1)
+    schedule.sent()  # five seconds later
+    assert "n2" == schedule.take(5.0)
