@@ -1,7 +1,6 @@
 """What is measured: readygate's extender and its Go counterparts, started the same way."""
 
 import hashlib
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -81,13 +80,6 @@ def go_binary(progress: Callable[[str], None]) -> Path:
             )
         part.rename(binary)
     return binary
-
-
-def accepts(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex((host, port)) == 0
 
 
 def start_go(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,27 +14,22 @@ from tests.bench.figures import Figure, median
 from tests.bench.filter_latency import NODES, Round, run_load
 from tests.bench.processes import Measured, MeasurementError
 from tests.bench.stub import Stub
-from tests.kit.ports import free_port
+from tests.kit.child import ProcessError
 from tests.kit.programs import python_environ
 
 NAMES = (420, 812)
 PROFILE = arms.WORK / "profile.txt"
-COPIED = ("threads", "keepalive")
 
 
 def start_floor() -> arms.Arm:
-    """gunicorn as the extender configures it, serving a reader of bodies."""
-    port = free_port()
-    ours: dict[str, Any] = runpy.run_path(str(arms.ROOT / "extender" / "process" / "gunicorn.conf.py"))
-    path = arms.WORK / "floor.conf.py"
-    worker = ours["worker_class"]
-    lines = [f"{name} = {ours[name]!r}" for name in COPIED]
-    lines.append(f"worker_class = {worker if isinstance(worker, str) else f'{worker.__module__}.{worker.__name__}'!r}")
-    path.write_text("\n".join([*lines, "workers = 1", "control_socket_disable = True", "loglevel = 'warning'", ""]))
-    argv = [sys.executable, "-m", "gunicorn", "-c", path, "-b", f"127.0.0.1:{port}", "tests.bench.rungs:floor"]
-    child = Measured("floor", argv, cwd=arms.WORK, environ=python_environ())
+    """The extender's event loop with nothing behind it."""
+    child = Measured("floor", [sys.executable, "-m", "tests.bench.rungs"], cwd=arms.WORK, environ=python_environ())
     child.start()
-    return arms.Arm("floor", child, f"http://127.0.0.1:{port}/filter")
+    try:
+        return arms.Arm("floor", child, f"http://{child.listening_on()}/filter", decides=False)
+    except ProcessError:
+        child.stop()
+        raise
 
 
 def in_process(binary: Path, api: arms.Api, configuration: Path, names: int) -> dict[str, Any]:
@@ -64,7 +58,6 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             arms.wait_synced(readygate)
             floor = start_floor()
             with floor.child:
-                floor.child.wait_ready(lambda: _answers(floor), timeout_s=20)
                 for names in NAMES:
                     progress(f"layers: {names} names")
                     rounds = [
@@ -78,11 +71,6 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
                     PROFILE.write_text(found["profile"])
     progress(f"layers: profile of the application in {PROFILE.relative_to(arms.ROOT)}")
     return figures
-
-
-def _answers(arm: arms.Arm) -> bool:
-    host, _, port = arm.url.removeprefix("http://").removesuffix("/filter").partition(":")
-    return arms.accepts(host, int(port))
 
 
 def middle(rounds: list[Round]) -> Round:
@@ -101,7 +89,7 @@ def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -
             f"{label}_server_ms",
             server.p50,
             "ms",
-            f"client, sockets, gunicorn: an application that only reads the body; processor time {server.cpu:.2f}",
+            f"client, sockets, parser: an event loop with nothing behind it; processor time {server.cpu:.2f}",
         ),
         Figure(f"{label}_frame_ms", frame, "ms", "exemption, staleness, counters around the three parts below"),
         Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),

@@ -1,13 +1,39 @@
-"""The lowest rung of the ladder: gunicorn with the extender's settings and nothing behind it but a reader of bodies."""
+"""python -m tests.bench.rungs: the lowest rung of the ladder, the extender's event loop with nothing behind it.
 
-from collections.abc import Callable, Iterable
+It says where it listens and ends with its standard input, as the Go programs do.
+"""
+
+import os
+import socket
+import sys
+import threading
+from http import HTTPStatus
 from typing import Any
 
+from extender.serve.http import Answer, Request
+from extender.serve.loop import Loop
+
 REPLY = b'{"Nodes":null,"NodeNames":["one"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
+CHORES_EVERY_S = 1.0
 
 
-def floor(environ: dict[str, Any], start_response: Callable[[str, list[tuple[str, str]]], object]) -> Iterable[bytes]:
-    """Takes the whole body, answers the same bytes whatever was asked."""
-    environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(REPLY)))])
-    return [REPLY]
+class Floor:
+    """Answers the same bytes whatever was asked; in the place of `extender.serve.routes.Routes`."""
+
+    def answer(self, _request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
+        return Answer(HTTPStatus.OK, REPLY), may_ask
+
+
+def main() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    threading.Thread(target=lambda: os._exit(bool(sys.stdin.read())), daemon=True).start()
+    floor: Any = Floor()
+    loop = Loop(floor, chores=lambda monotonic: monotonic + CHORES_EVERY_S)
+    loop.open([listener])
+    print("listening on {}:{}".format(*listener.getsockname()), flush=True)
+    loop.run()
+
+
+if __name__ == "__main__":
+    main()

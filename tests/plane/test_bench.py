@@ -20,6 +20,7 @@ def test_a_quick_look_at_the_filter_is_printed_and_saved(tmp_path):
     figures = json.loads(saved.read_text())
     assert {frozenset(figure) for figure in figures} == {frozenset({"name", "value", "unit", "note"})}
     names = {figure["name"] for figure in figures}
-    assert {"filter_812_p50_ms", "filter_812_p99_ms", "filter_5000_p50_ratio_to_go"} <= names
+    assert {"filter_812_p50_ms", "filter_812_busy_p99_ms", "filter_5000_p50_ratio_to_go"} <= names
+    assert {"filter_812_cpu_ratio_to_null", "filter_812_p99_ratio_to_go400"} <= names
     assert all(figure["value"] > 0 for figure in figures)
     assert "filter_812_p99_ms" in done.stdout

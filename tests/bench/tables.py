@@ -1,0 +1,207 @@
+"""python -m tests.bench.tables [--write] [FILE]: the figures of build/bench.json as the tables of docs/performance.md.
+
+Prints them, or puts each in its place there: between `<!-- table: NAME -->` and `<!-- end -->`. A figure that was not
+measured is a dash. What stands between the tables is written by people.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.bench.figures import SIZES, TARGETS, Figure
+from tests.bench.growth import SIZES as CLUSTERS
+
+ROOT = Path(__file__).resolve().parents[2]
+SAVED = ROOT / "build" / "bench.json"
+DOCUMENT = ROOT / "docs" / "performance.md"
+MISSING = "-"
+PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+# As gunicorn's threads answered, at 84b53b0 on a machine that did other things too: counts and orders of magnitude.
+BEFORE = {
+    "stalled_200_failed": "48 of 207",
+    "stalled_200_filter_p99_ms": "1,000",
+    "people_4_filter_p99_ratio": "30",
+    "stop_silent_s": "5.2",
+    "reload_100_failed": "107",
+    "peak_8mib_names_mib": "1,018",
+    "peak_worst_body_mib": "1,465",
+    "kick_300_patches": "600",
+    "outage_116_fresh_s": "",
+}
+UNKIND = {
+    "stalled_200_failed": "calls that fail beside 200 clients that do not finish, all four kinds",
+    "stalled_200_filter_p99_ms": "p99 of a call beside them, worst kind, ms",
+    "people_4_filter_p99_ratio": "p99 of a call beside four readers of `/api/v1/nodes`, to p99 without them",
+    "stop_silent_s": "SIGTERM to exit with a silent connection, s",
+    "reload_100_failed": "calls that fail over 100 reloads",
+    "peak_8mib_names_mib": "memory above idle for seven bodies of 8 MiB of names at once, MiB",
+    "peak_worst_body_mib": "the same for the worst of twelve bodies, MiB",
+    "kick_300_patches": "writes to the API server when 300 refused nodes heal together",
+    "outage_116_fresh_s": "API server away for 116 s: back until an answer shows what happened meanwhile, s",
+}
+
+Figures = Mapping[str, Figure]
+
+
+def number(value: float) -> str:
+    """Three significant digits, no exponent; thousands as people write them."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value else "0"
+
+
+def cell(figures: Figures, name: str) -> str:
+    return number(figures[name].value) if name in figures else MISSING
+
+
+def cells(figures: Figures, names: Sequence[str]) -> str:
+    found = [cell(figures, name) for name in names]
+    return MISSING if set(found) == {MISSING} else " / ".join(found)
+
+
+def wanted(figures: Figures, names: Sequence[str]) -> str:
+    """The target that these figures share, and whether all that were measured meet it; they have one."""
+    targets = {name: TARGETS[name] for name in names}
+    measured = [targets[name].met(figures[name].value) for name in names if name in figures]
+    verdict = "" if not measured else ": met" if all(measured) else ": missed"
+    return f"{targets[names[0]]}{verdict}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n".replace("|  |", "| |") for line in lines)
+
+
+def goals(figures: Figures) -> str:
+    """What this is measured for."""
+    sized = {
+        "processor time of a call, to null": [f"filter_{names}_cpu_ratio_to_null" for names in SIZES],
+        "p50, to null": [f"filter_{names}_p50_ratio_to_null" for names in SIZES],
+        "p99, to null": [f"filter_{names}_p99_ratio_to_null" for names in SIZES],
+        "p99, to Go with GOGC=400": [f"filter_{names}_p99_ratio_to_go400" for names in SIZES],
+    }
+    single = {
+        "p99 at 812 names beside 500 updates/s, ms": "filter_812_busy_p99_ms",
+        "pods/s of the real scheduler, to null": "scheduler_1000_ratio_to_null",
+        "pods/s of the real scheduler, to Go": "scheduler_1000_ratio_to_go",
+        "processor time by Lease, us": "lease_update_cpu_us",
+        "cold start, s": "cold_start_5000_s",
+        "memory then, MiB": "cold_start_5000_rss_mib",
+    }
+    rows = [[label, cells(figures, names), wanted(figures, names)] for label, names in sized.items()]
+    rows += [[label, cell(figures, name), wanted(figures, [name])] for label, name in single.items()]
+    return markdown([f"figure (at {' / '.join(f'{names:,}' for names in SIZES)} names)", "measured", "wanted"], rows)
+
+
+def calls(figures: Figures) -> str:
+    """One row a load: milliseconds, and ratios."""
+    loads = {f"{names:,} names": f"filter_{names}" for names in SIZES}
+    for label, suffix in (("busy", "_busy"), ("heartbeats", "_heartbeats")):
+        for names in SIZES:
+            if f"filter_{names}{suffix}_p50_ms" in figures:
+                loads[f"{names:,} names, {label}"] = f"filter_{names}{suffix}"
+    rows = []
+    for label, prefix in loads.items():
+        times = cells(figures, [f"{prefix}_{part}_ms" for part in ("p50", "p99", "cpu")])
+        others = [
+            cells(figures, [f"{prefix}_{part}_ratio_to_{arm}" for part in ("p50", "p99", "cpu")])
+            for arm in ("null", "go")
+        ]
+        rows.append([label, times, *others, cell(figures, f"{prefix}_p99_ratio_to_go400")])
+    return markdown(["", "p50 / p99 / cpu, ms", "to null", "to Go", "p99 to GOGC=400"], rows)
+
+
+def scheduler(figures: Figures) -> str:
+    rows = [
+        [arm, cell(figures, f"scheduler_1000_{name}_pods_s"), cell(figures, f"scheduler_1000_ratio_to_{name}")]
+        for arm, name in (("no extender", "none"), ("null", "null"), ("Go", "go"))
+    ]
+    rows.append(["readygate", cell(figures, "scheduler_1000_readygate_pods_s"), ""])
+    return markdown(["extender", "pods/s", "readygate's to it"], rows)
+
+
+def costs(figures: Figures) -> str:
+    rows = [
+        [label, cell(figures, name), cell(figures, ratio)]
+        for label, name, ratio in (
+            ("processor time by pod update, us", "pod_update_cpu_us", "pod_update_cpu_ratio_to_go"),
+            ("processor time by Lease, us", "lease_update_cpu_us", "lease_update_cpu_ratio_to_go"),
+            ("processor time by scheduled pod, ms", "scheduler_1000_cpu_ms", "scheduler_1000_cpu_ratio_to_go"),
+            ("cold start to `/readyz` 200, s", "cold_start_5000_s", "cold_start_5000_ratio_to_go"),
+            ("memory then, MiB", "cold_start_5000_rss_mib", ""),
+        )
+    ]
+    return markdown(["", "readygate", "to Go"], rows)
+
+
+def growth(figures: Figures) -> str:
+    columns = {
+        "cold start, s": ["cold_start_s"],
+        "memory, MiB": ["memory_mib"],
+        "812 names, p50 / p99 / cpu, ms": ["filter_812_p50_ms", "filter_812_p99_ms", "filter_812_cpu_ms"],
+        "by pod update, us": ["pod_update_cpu_us"],
+        "by Lease, us": ["lease_update_cpu_us"],
+    }
+    rows = [
+        [f"{nodes:,}", *(cells(figures, [f"growth_{nodes}_{name}" for name in names]) for names in columns.values())]
+        for nodes in CLUSTERS
+    ]
+    return markdown(["nodes", *columns], rows)
+
+
+def layers(figures: Figures) -> str:
+    rows = [
+        [label, *(cell(figures, f"layer_{names}_{name}_ms") for names in (420, 812)), what]
+        for label, name, what in (
+            ("server", "server", "client, sockets, HTTP parser: the event loop with nothing behind it"),
+            ("frame", "frame", "exemption, staleness, counters"),
+            ("decode", "decode", "request bytes to names, by msgspec, into the fields that count only"),
+            ("look-up", "look_up", "one look-up per name; the names are fresh text, so each is hashed first"),
+            ("encode", "encode", "the reply"),
+            ("rest", "rest", "the larger reply on its way, caches that others have emptied"),
+            ("**whole**", "whole", "as the client sees it"),
+        )
+    ]
+    return markdown(["layer", "420 names", "812 names", "what it is"], rows)
+
+
+def unkind(figures: Figures) -> str:
+    rows = [[label, BEFORE[name], cell(figures, name), wanted(figures, [name])] for name, label in UNKIND.items()]
+    return markdown(["", "before", "now", "wanted"], rows)
+
+
+TABLES: dict[str, Callable[[Figures], str]] = {
+    "goals": goals,
+    "calls": calls,
+    "scheduler": scheduler,
+    "costs": costs,
+    "growth": growth,
+    "layers": layers,
+    "unkind": unkind,
+}
+
+
+def filled(document: str, figures: Figures) -> str:
+    """The document with each table anew. Raises KeyError for a place whose table nobody knows."""
+    return PLACE.sub(lambda place: f"{place[1]}\n{TABLES[place[2]](figures)}\n{place[3]}", document)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.tables", description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?", default=SAVED, help="default: build/bench.json")
+    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    arguments = parser.parse_args()
+    figures = {row["name"]: Figure(**row) for row in json.loads(arguments.file.read_text())}
+    if arguments.write:
+        DOCUMENT.write_text(filled(DOCUMENT.read_text(), figures))
+    else:
+        print("\n".join(f"{name}\n\n{make(figures)}" for name, make in TABLES.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

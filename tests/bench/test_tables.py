@@ -1,0 +1,71 @@
+"""Figures become tables, and the tables are in the document."""
+
+import pytest
+
+from tests.bench import tables
+from tests.bench.figures import TARGETS, Figure
+
+
+def figures(**values: float) -> dict[str, Figure]:
+    return {name: Figure(name, value, "") for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(0.0, "0", id="nothing is nothing"),
+        pytest.param(0.5234, "0.52", id="a ratio has two digits"),
+        pytest.param(9.994, "9.99", id="below ten two"),
+        pytest.param(10.0, "10.0", id="from ten on one"),
+        pytest.param(1465.2, "1,465", id="a thousand has its comma"),
+    ],
+)
+def test_a_number_has_the_digits_that_mean_something(value: float, expected: str) -> None:
+    assert expected == tables.number(value)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param({}, "<= 1", id="not measured: the target alone"),
+        pytest.param({"stop_silent_s": 0.4}, "<= 1: met", id="met"),
+        pytest.param({"stop_silent_s": 5.2}, "<= 1: missed", id="missed"),
+    ],
+)
+def test_a_target_says_whether_it_is_met(found: dict[str, float], expected: str) -> None:
+    assert expected == tables.wanted(figures(**found), ["stop_silent_s"])
+
+
+def test_of_several_figures_with_one_target_all_must_meet_it() -> None:
+    names = ["filter_100_cpu_ratio_to_null", "filter_420_cpu_ratio_to_null"]
+    found = figures(filter_100_cpu_ratio_to_null=0.5, filter_420_cpu_ratio_to_null=0.6)
+    assert "<= 0.55: missed" == tables.wanted(found, names)
+
+
+def test_what_was_not_measured_is_a_dash() -> None:
+    found = figures(growth_1000_memory_mib=40.0, growth_1000_filter_812_p50_ms=1.0)
+    assert "| 1,000 | - | 40.0 | 1.00 / - / - | - | - |" in tables.growth(found)
+
+
+def test_a_place_is_filled_anew_and_the_text_around_it_stays() -> None:
+    document = "before\n<!-- table: scheduler -->\nold\n<!-- end -->\nafter\n"
+    once = tables.filled(document, figures(scheduler_1000_go_pods_s=251.0))
+    assert once.startswith("before\n<!-- table: scheduler -->\n\n| extender |")
+    assert once.endswith("|\n\n<!-- end -->\nafter\n")
+    assert "| Go | 251 | - |" in once
+    assert once == tables.filled(once, figures(scheduler_1000_go_pods_s=251.0))
+
+
+def test_each_table_has_one_place_in_the_document() -> None:
+    places = [place[2] for place in tables.PLACE.finditer(tables.DOCUMENT.read_text())]
+    assert sorted(tables.TABLES) == sorted(places)
+
+
+def test_each_target_is_in_a_table() -> None:
+    everything = {name: Figure(name, 12345.0, "") for name in TARGETS}
+    shown = "".join(make(everything) for make in tables.TABLES.values())
+    assert [] == [
+        name
+        for name in TARGETS
+        if shown == "".join(make({**everything, name: Figure(name, 1.0, "")}) for make in tables.TABLES.values())
+    ]
