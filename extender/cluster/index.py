@@ -254,7 +254,16 @@ class Index:
         node = self._nodes.get(pod.spec.node_name)
         if not node_uid and node is not None:
             node_uid = node.uid
-        return observed.health_pod(pod, self._daemon_set, node_uid)
+        deleted_s = observed.deleted_s(pod)
+        return observed.health_pod(pod, self._daemon_set, node_uid, deleted_s, self._deleted_at(deleted_s, earlier))
+
+    def _deleted_at(self, deleted_s: float | None, earlier: HealthPod | None) -> float:
+        """By the monotonic clock, and always the same."""
+        if deleted_s is None:
+            return -math.inf
+        if earlier is not None and earlier.deleted:
+            return earlier.deleted_at
+        return self._monotonic() - max(0.0, self._wall() - deleted_s)
 
     def _keep_pod(self, pod: HealthPod) -> None:
         self._pods[pod.uid] = pod

@@ -4,6 +4,7 @@
 A field of the wrong type makes the reflector skip the object, never stop its stream.
 """
 
+import math
 from datetime import datetime
 
 import msgspec
@@ -13,6 +14,7 @@ from extender.cluster.heartbeat import Renewal
 from extender.policy.evidence import HealthPod, ObservedNode
 from kube import contract
 from kube.objects import ObjectMeta, daemon_set_of
+from kube.times import format_time, parse_time
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
@@ -26,9 +28,14 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     last_transition_time: str | None = None
 
 
-class _Status(msgspec.Struct, frozen=True, gc=False):
+class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
     conditions: list[Condition] | None = None
+    start_time: str | None = None
+
+
+class _PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    deletion_grace_period_seconds: int | None = None
 
 
 class _PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -36,7 +43,7 @@ class _PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: _PodMeta
     spec: _PodSpec = _PodSpec()
     status: _Status = _Status()
 
@@ -64,11 +71,13 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     spec: _LeaseSpec = _LeaseSpec()
 
 
-def health_pod(pod: Pod, daemon_set: str | None, node_uid: str) -> HealthPod | None:
+def health_pod(
+    pod: Pod, daemon_set: str | None, node_uid: str, deleted_s: float | None = None, deleted_at: float = -math.inf
+) -> HealthPod | None:
     """The health pod this is, or None if another DaemonSet owns it or it has no node yet.
 
     daemon_set: name of the gate's DaemonSet, None = whatever the label selector gave. node_uid: of the Node it is on
-    as known now, or "".
+    as known now, or "". deleted_s, deleted_at: as deleted_s() gives it, and by the monotonic clock.
     """
     meta = pod.metadata
     if not pod.spec.node_name:
@@ -93,7 +102,23 @@ def health_pod(pod: Pod, daemon_set: str | None, node_uid: str) -> HealthPod | N
         node_healthy="" if node_healthy is None else node_healthy.status,
         message=_why(ready, node_healthy),
         node_uid=node_uid,
+        started=pod.status.start_time or "",
+        node_healthy_since="" if node_healthy is None else node_healthy.last_transition_time or "",
+        deleted="" if deleted_s is None else format_time(deleted_s),
+        deleted_at=deleted_at,
     )
+
+
+def deleted_s(pod: Pod) -> float | None:
+    """When the pod was told to end, seconds since the epoch; None if it was not, or that cannot be read.
+
+    deletionTimestamp lies by the grace period after it, also when that was shortened since.
+    """
+    try:
+        ends_s = parse_time(pod.metadata.deletion_timestamp)
+    except (msgspec.ValidationError, OverflowError):
+        return None
+    return None if ends_s is None else ends_s - (pod.metadata.deletion_grace_period_seconds or 0)
 
 
 def _why(ready: Condition | None, node_healthy: Condition | None) -> str:

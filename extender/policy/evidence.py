@@ -1,5 +1,6 @@
 """Pure: what verdicts are made of. `cluster` fills these words, `verdict` reads them."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -7,8 +8,9 @@ from dataclasses import dataclass
 class HealthPod:
     """What a verdict needs of one health pod. Conditions are "True", "False", "Unknown", or "" when absent.
 
-    created, ready_since: RFC 3339 text in UTC with whole seconds, as metav1.Time is written; compared as text.
-    node_uid: of the Node object this pod was first seen on, "" if none was known then.
+    created, started, ready_since, node_healthy_since, deleted: RFC 3339 text in UTC with whole seconds, as metav1.Time
+    is written; compared as text. deleted: when it was told to end, "" if it was not; deleted_at: the same by the
+    monotonic clock. node_uid: of the Node object this pod was first seen on, "" if none was known then.
     """
 
     name: str
@@ -24,6 +26,10 @@ class HealthPod:
     node_healthy: str = ""
     message: str = ""
     node_uid: str = ""
+    started: str = ""
+    node_healthy_since: str = ""
+    deleted: str = ""
+    deleted_at: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)

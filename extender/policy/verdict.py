@@ -14,6 +14,9 @@ The table, first match wins:
     Ready False without a reason, ContainersReady True  closed, node lost
     Ready Unknown                                       closed, unknown
     else                                                closed, not ready
+
+A process that starts has no memory of a node. What its health pods still show is as good: one that was good when it was
+told to end makes the last verdict open, and the grace begin at that time. After it is gone nothing tells.
 """
 
 from collections.abc import Sequence
@@ -75,6 +78,15 @@ def good(pod: HealthPod) -> bool:
     return pod.ready == contract.STATUS_TRUE and pod.node_healthy in ("", contract.STATUS_TRUE)
 
 
+def good_when_deleted(pod: HealthPod) -> bool:
+    """Whether a pod that terminates was good until it was told to. What has turned since then did so because of it; a
+    pod that had been started had its conditions before."""
+    if not pod.terminating or pod.finished or not "" < pod.started < pod.deleted:
+        return False
+    ready = pod.ready == contract.STATUS_TRUE or (pod.ready == contract.STATUS_FALSE and pod.ready_since >= pod.deleted)
+    return ready and (pod.node_healthy in ("", contract.STATUS_TRUE) or pod.node_healthy_since >= pod.deleted)
+
+
 def verdict_of(
     evidence: NodeEvidence, memory: Memory, *, monotonic: float, missing_grace_s: float
 ) -> tuple[Verdict, Memory]:
@@ -84,6 +96,8 @@ def verdict_of(
         memory = Memory(node_uid=node.uid)
     present = [pod for pod in evidence.pods if alive(pod, node)]
     candidates = [pod for pod in present if belongs(pod, node, monotonic)]
+    if not (candidates or memory.ever_good):
+        memory = _recalled([pod for pod in evidence.pods if belongs(pod, node, monotonic)], memory, monotonic)
     by_pods, memory = _by_pods(candidates, memory, monotonic, missing_grace_s)
     if len(candidates) < len(present):
         old_until = node.born_at + OLD_POD_LIMIT_S
@@ -95,6 +109,13 @@ def verdict_of(
     if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_UNKNOWN:
         return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
     return by_pods, memory
+
+
+def _recalled(pods: Sequence[HealthPod], memory: Memory, monotonic: float) -> Memory:
+    deleted_at = max((pod.deleted_at for pod in pods if good_when_deleted(pod)), default=None)
+    if deleted_at is None:
+        return memory
+    return Memory(memory.node_uid, ever_good=True, last=reasons.OPEN, missing_since=min(deleted_at, monotonic))
 
 
 def _by_pods(

@@ -4,9 +4,13 @@ releases are kicked.
 
 import pytest
 
+from extender.cluster import observed
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NODE_LOST, CLOSED_NOT_READY, CLOSED_UNHEALTHY, OPEN
-from tests.extender.builders import LATER, lease, node, owner, pod
+from kube.times import format_time, parse_time
+from tests.extender.builders import CREATED, LATER, lease, node, owner, pod, pod_json, seen
 from tests.extender.world import World
+
+BEFORE, FIVE_S_LATER = "2025-12-31T23:00:00Z", "2026-01-01T00:00:05Z"
 
 
 @pytest.fixture
@@ -139,6 +143,40 @@ def test_the_first_sync_kicks_nothing_while_all_is_closed():
     world.then.replace_nodes([node("n1")])
     world.then.replace_pods([])
     assert world.kicked == []
+
+
+def told_to_end(on, *, at, grace_s=30, **statuses):
+    """A health pod that was started with its Node and deleted `at`."""
+    told = pod_json(on, **statuses)
+    told["metadata"]["deletionTimestamp"] = format_time(parse_time(at) + grace_s)
+    told["metadata"]["deletionGracePeriodSeconds"] = grace_s
+    told["status"]["startTime"] = CREATED
+    return seen(observed.Pod, told)
+
+
+@pytest.mark.parametrize("grace_s", [0, 30, 300])
+def test_an_extender_that_starts_between_two_pods_of_a_rollout_closes_no_node_for_it(grace_s):
+    world = World()
+    world.clock.time = 110.0  # ten seconds after the Nodes were made, five after the deletion
+    world.listed([node("n1", created=BEFORE)], [told_to_end("n1", at=FIVE_S_LATER, grace_s=grace_s, created=BEFORE)])
+    assert world.reasons == {"n1": OPEN}
+    world.then.remove_pod(pod("n1"))
+    world.clock.time = 134.9
+    world.decide()
+    assert world.reasons == {"n1": OPEN}
+    world.clock.time = 135.0
+    world.decide()
+    assert world.reasons == {"n1": CLOSED_NO_HEALTH_POD}
+
+
+def test_a_pod_that_terminates_keeps_the_time_at_which_it_was_told_to(world):
+    """Or each event of it would be one more decision."""
+    world.clock.time = 110.0
+    world.then.upsert_pod(told_to_end("n1", at=FIVE_S_LATER))
+    before = world.woken
+    world.clock.time = 112.3
+    world.index.upsert_pod(told_to_end("n1", at=FIVE_S_LATER))
+    assert before == world.woken
 
 
 def test_the_grace_of_a_missing_pod_ends_without_an_event(world):

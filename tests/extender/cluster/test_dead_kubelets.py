@@ -120,3 +120,40 @@ def test_many_that_come_back_were_never_closed(nodes: int, cut: int, cut_s: floa
     cluster = started(Cluster(kubelets(nodes), away, controller=False))
     cluster.run(away[-1].end + 60.0)
     assert [] == cluster.closings
+
+
+# An extender that starts anew.
+
+
+@pytest.mark.parametrize("skew_s", [0.0, -86_400.0, 86_400.0, 30.0])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 30])
+def test_a_start_closes_nobody_who_lives_whatever_the_clock_of_a_node(nodes: int, skew_s: float) -> None:
+    cluster = Cluster(kubelets(nodes), controller=False)
+    cluster.kubelets[0].skew_s = skew_s
+    started(cluster)
+    for at in range(100, 400, 31):
+        cluster.run(at)
+        cluster.start_extender()
+    assert [] == cluster.closings
+
+
+@pytest.mark.parametrize("dead_s", [36, 45, 600])
+@pytest.mark.parametrize("nodes", [2, 3, 30])
+def test_a_start_closes_at_once_who_was_dead_before(nodes: int, dead_s: float) -> None:
+    cluster = started(Cluster(kubelets(nodes, dies={0: 110.0}), controller=False))
+    cluster.run(100.0 + dead_s)
+    cluster.closings.clear()
+    cluster.start_extender()
+    cluster.run(100.0 + dead_s + 0.1)
+    assert [(100.0 + dead_s, "n0")] == cluster.closings
+
+
+@pytest.mark.parametrize("after_s", [0.5, 2, 4, 6, 8])
+@pytest.mark.parametrize("nodes", [2, 3, 30])
+def test_a_start_together_with_the_api_server_closes_nobody(nodes: int, after_s: float) -> None:
+    """Both on a control plane that was booted: some kubelets are back, some are not yet."""
+    cluster = started(Cluster(kubelets(nodes), [Away(100.0, 400.0)], controller=False))
+    cluster.run(400.0 + after_s)
+    cluster.start_extender(after_failures=True)
+    cluster.run(500.0)
+    assert [] == cluster.closings

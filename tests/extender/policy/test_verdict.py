@@ -1,5 +1,7 @@
 """The table of extender.policy.verdict, row by row."""
 
+import math
+
 import pytest
 
 from extender.policy.evidence import HealthPod, NodeEvidence
@@ -14,7 +16,7 @@ from extender.policy.reasons import (
     REASONS,
 )
 from extender.policy.verdict import Memory, verdict_of
-from tests.extender.builders import LATER, health_pod, observed_node
+from tests.extender.builders import CREATED, LATER, health_pod, observed_node
 
 GRACE_S = 30.0
 GOOD_ONCE = Memory(node_uid="uid-n1", ever_good=True, last=OPEN)
@@ -159,6 +161,59 @@ def test_the_grace_says_when_it_ends_and_starts_anew_with_each_loss():
     _, memory = verdict_on(observed_node(), [health_pod()], memory=memory, monotonic=110.0)
     verdict, _ = verdict_on(observed_node(), [], memory=memory, monotonic=120.0)
     assert verdict.changes_at == 150.0
+
+
+DELETED, BEFORE, AFTER = "2026-01-01T01:00:00Z", "2026-01-01T00:59:59Z", "2026-01-01T01:00:03Z"
+
+
+def leaving(ready: str = "True", **more: object) -> HealthPod:
+    """Told to end ten seconds ago."""
+    facts = {"started": CREATED, "ready_since": CREATED, "deleted": DELETED, "deleted_at": 90.0, "terminating": True}
+    return health_pod(ready=ready, **(facts | more))
+
+
+RECALLED = [
+    pytest.param(leaving(), OPEN, id="it is still Ready"),
+    pytest.param(leaving("False", ready_since=AFTER), OPEN, id="not Ready since it was told to end"),
+    pytest.param(leaving("False", ready_since=DELETED), OPEN, id="in the same second"),
+    pytest.param(leaving("False", ready_since=BEFORE), CLOSED_NO_HEALTH_POD, id="not Ready before"),
+    pytest.param(leaving("Unknown", ready_since=AFTER), CLOSED_NO_HEALTH_POD, id="nobody knows"),
+    pytest.param(leaving(""), CLOSED_NO_HEALTH_POD, id="no condition"),
+    pytest.param(leaving(node_healthy="False", node_healthy_since=AFTER), OPEN, id="the agent said farewell"),
+    pytest.param(
+        leaving(node_healthy="False", node_healthy_since=BEFORE), CLOSED_NO_HEALTH_POD, id="it was unhealthy before"
+    ),
+    pytest.param(
+        leaving("False", ready_since=AFTER, started=AFTER), CLOSED_NO_HEALTH_POD, id="first heard of after that"
+    ),
+    pytest.param(leaving("False", ready_since=AFTER, started=""), CLOSED_NO_HEALTH_POD, id="never started"),
+    pytest.param(leaving(deleted_at=70.0), CLOSED_NO_HEALTH_POD, id="the grace is over"),
+    pytest.param(leaving(deleted_at=500.0), OPEN, id="a clock that is behind"),
+    pytest.param(leaving(deleted="", deleted_at=-math.inf), CLOSED_NO_HEALTH_POD, id="a time that cannot be read"),
+    pytest.param(leaving(finished=True), CLOSED_NO_HEALTH_POD, id="it has finished"),
+    pytest.param(leaving(node_uid="uid-before"), CLOSED_NO_HEALTH_POD, id="X54: of an earlier Node object"),
+]
+
+
+@pytest.mark.parametrize(("old_pod", "expected"), RECALLED)
+def test_a_start_between_two_pods_of_a_rollout_finds_the_last_verdict(old_pod: HealthPod, expected: str) -> None:
+    assert expected == reason(observed_node(born_at=95.0), [old_pod])
+
+
+def test_what_is_recalled_ends_with_the_grace_and_not_when_the_old_pod_goes() -> None:
+    verdict, memory = verdict_on(observed_node(), [leaving()])
+    assert (OPEN, 120.0) == (verdict.reason, verdict.changes_at)
+    assert OPEN == reason(observed_node(), [], memory=memory, monotonic=119.9)
+    assert CLOSED_NO_HEALTH_POD == reason(observed_node(), [], memory=memory, monotonic=120.0)
+
+
+def test_what_is_remembered_is_not_recalled() -> None:
+    memory = Memory("uid-n1", ever_good=True, last=CLOSED_UNHEALTHY, missing_since=95.0)
+    assert CLOSED_UNHEALTHY == reason(observed_node(), [leaving()], memory=memory)
+
+
+def test_a_new_pod_speaks_louder_than_one_that_leaves() -> None:
+    assert CLOSED_NOT_READY == reason(observed_node(), [leaving(name="old"), health_pod("new", ready="False")])
 
 
 def test_reasons_are_at_most_six_and_constant():
