@@ -1,6 +1,6 @@
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.deadlines import Deadlines
@@ -42,6 +42,7 @@ STEPS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_it_does_as_a_dictionary_that_is_walked(steps: list[Step]) -> None:
     deadlines, walked = Deadlines(), dict[str, int]()

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cluster.heartbeat import BLIND_LIMIT_S, DURATION_MAX_S, READ_LEASES_MAX, RETURN_S, Heartbeats, Renewal
@@ -259,6 +259,7 @@ STEPS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(STEPS)
 def test_until_it_is_time_to_look_again_nothing_differs_and_nobody_is_lost_early(steps):
     known, seen_at, monotonic = Heartbeats(24.0), dict[str, tuple[str, float]](), 0.0
