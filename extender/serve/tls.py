@@ -22,7 +22,7 @@ from extender.settings import Tls
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 10.0
+LOOK_EVERY_S = 5.0
 READ_BYTES = 65536
 
 

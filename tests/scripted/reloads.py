@@ -12,7 +12,7 @@ from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import children
 from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.filter_load import FilterLoad
+from tests.scripted.filter_load import PATIENCE_S, FilterLoad
 
 NAMES_A_CALL = 420  # of 5,000 nodes, as kube-scheduler's percentageOfNodesToScore leaves
 CLOSED_EVERY = 50
@@ -36,7 +36,7 @@ def reload_100() -> Reloads:
         return reload_under_load(Path(folder), reloads=100, nodes=5000)
 
 
-def reload_under_load(folder: Path, *, reloads: int, nodes: int) -> Reloads:
+def reload_under_load(folder: Path, *, reloads: int, nodes: int, patience_s: float = PATIENCE_S) -> Reloads:
     names = [f"n{number:04d}" for number in range(nodes)]
     closed = set(names[::CLOSED_EVERY])
     with FakeApiServer() as api:
@@ -46,7 +46,8 @@ def reload_under_load(folder: Path, *, reloads: int, nodes: int) -> Reloads:
         asked = names[:NAMES_A_CALL]
         with ExtenderProcess(api, folder) as process:
             process.wait_ready(timeout_s=60)
-            load = FilterLoad(process.port, asked, [name for name in asked if name not in closed])
+            expected = [name for name in asked if name not in closed]
+            load = FilterLoad(process.port, asked, expected, patience_s=patience_s)
             began = time.monotonic()
             with load:
                 workers_max = max(_reload(process) for _ in range(reloads))

@@ -40,11 +40,11 @@ def process(api, tmp_path):
 
 
 def asking(process):
-    return FilterLoad(process.port, ["h1", "u1"], ["h1"])
+    return FilterLoad(process.port, ["h1", "u1"], ["h1"], patience_s=5.0)
 
 
 def test_no_call_fails_over_ten_reloads_under_load(tmp_path):
-    done = reload_under_load(tmp_path, reloads=10, nodes=500)
+    done = reload_under_load(tmp_path, reloads=10, nodes=300, patience_s=5.0)
     assert ([], 2) == (done.failed, done.workers_max)
     assert done.calls > 100
 
@@ -109,7 +109,7 @@ def test_a_stop_during_a_reload_ends_both_workers(api, process, number):
     code, took_s = process.stop(number)
     assert (130 if number == signal.SIGINT else 0) == code
     assert [] == [pid for pid in both if ProcessId.of(pid)]
-    assert took_s < 5
+    assert took_s < 3
 
 
 def test_a_bad_file_starts_no_worker(process):

@@ -1,0 +1,158 @@
+"""TLS with client certificates in the loop, over real sockets: who gets what, rotation under load, unkind clients."""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import ssl
+
+import pytest
+
+from tests.extender.builders import node_json, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.filter_load import FilterLoad
+from tests.scripted.tls import make_authority
+
+NAMES, SURVIVORS = ["h1", "u1"], ["h1"]
+POD = b'{"Pod":{"metadata":{"name":"a","namespace":"b"}},"NodeNames":["h1","u1"]}'
+
+
+class TlsExtender(ExtenderProcess):
+    """Asked over TLS. trusted: the folder of the CA that its certificate is checked by."""
+
+    trusted = None
+
+    def connection(self, timeout=10):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=client_of(self.trusted))
+
+
+def client_of(trusted, certificate=None):
+    context = ssl.create_default_context(cafile=str(trusted / "ca.crt"))
+    if certificate is not None:
+        folder, name = certificate
+        context.load_cert_chain(folder / f"{name}.crt", folder / f"{name}.key")
+    return context
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return make_authority(tmp_path_factory.mktemp("ours"), clients={"scheduler": "system:kube-scheduler"}).folder
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return make_authority(tmp_path_factory.mktemp("theirs"), clients={"scheduler": "system:kube-scheduler"}).folder
+
+
+@pytest.fixture(scope="module")
+def disk(ours, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disk")
+    shutil.copytree(ours, folder, dirs_exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def process(disk, ours, tmp_path_factory):
+    tls = {"certificate": "server.crt", "key": "server.key", "clientCA": "ca.crt"}
+    tls = {key: str(disk / name) for key, name in tls.items()} | {"clientNames": ["system:kube-scheduler"]}
+    with FakeApiServer() as api:
+        for name in NAMES:
+            api.put(node_json(name))
+            api.put(pod_json(name, Ready=str(name in SURVIVORS)))
+        config = {"listen": {"port": 0, "tls": tls}}
+        with TlsExtender(api, tmp_path_factory.mktemp("extender"), config=config) as process:
+            process.trusted = ours
+            process.wait(lambda: asked(process, client_of(ours), "GET", "/readyz") == 200)
+            yield process
+            assert "Traceback" not in process.log
+
+
+def asked(process, context, method="POST", path="/filter"):
+    """The status, or what ended the connection."""
+    connection = http.client.HTTPSConnection("127.0.0.1", process.port, timeout=5, context=context)
+    try:
+        connection.request(method, path, POD if method == "POST" else None)
+        return connection.getresponse().status
+    except ssl.SSLCertVerificationError:
+        return "not trusted"
+    except OSError:  # the alert, or the end of the connection, whichever comes first
+        return "refused"
+    finally:
+        connection.close()
+
+
+def test_x57_what_a_client_gets_by_its_certificate(process, ours, theirs):
+    clients = {
+        "the scheduler's": (ours, "scheduler"),
+        "another name's": (ours, "client"),
+        "none": None,
+    }
+    paths = [("POST", "/filter"), ("GET", "/livez"), ("GET", "/readyz")]
+    assert {"the scheduler's": [200, 200, 200], "another name's": [403, 200, 200], "none": [403, 200, 200]} == {
+        who: [asked(process, client_of(ours, certificate), *path) for path in paths]
+        for who, certificate in clients.items()
+    }
+    assert ["refused", "refused"] == [
+        asked(process, client_of(ours, certificate)) for certificate in [(theirs, "scheduler"), (ours, "expired")]
+    ]
+
+
+def test_a_client_that_trusts_another_ca_does_not_talk_to_us(process, theirs):
+    assert "not trusted" == asked(process, client_of(theirs))
+
+
+def test_plain_http_gets_no_answer(process):
+    assert b"HTTP" not in process.raw(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert 200 == asked(process, client_of(process.trusted), "GET", "/livez")
+
+
+def test_half_handshakes_hold_nobody_up(process, ours):
+    hello = bytes.fromhex("16030100c8010000c40303")
+    silent = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(100)]
+    try:
+        for sock in silent[::2]:
+            sock.sendall(hello)
+        context = client_of(ours, (ours, "scheduler"))
+        with FilterLoad(process.port, NAMES, SURVIVORS, tls=context, patience_s=5.0) as load:
+            process.wait(lambda: load.calls > 60, timeout_s=30)
+    finally:
+        for sock in silent:
+            sock.close()
+    assert [] == load.failed
+
+
+def test_x57_a_new_certificate_and_a_new_client_ca_without_a_restart(process, disk, ours, theirs):
+    """A kept connection goes on. Between two files the pair of before is served."""
+    loaded = process.log.count("TLS certificates loaded anew")
+    kept = http.client.HTTPSConnection("127.0.0.1", process.port, context=client_of(ours, (ours, "scheduler")))
+    assert 200 == status_on(kept)
+    shutil.copy(theirs / "server.crt", disk / "server.crt")
+    process.wait(lambda: "keeping the TLS certificates of before" in process.log, timeout_s=15)
+    assert 200 == asked(process, client_of(ours, (ours, "scheduler")))
+    for name in ("server.key", "ca.crt"):
+        shutil.copy(theirs / name, disk / name)
+    process.wait(lambda: process.log.count("TLS certificates loaded anew") > loaded, timeout_s=15)
+    process.trusted = theirs
+    assert 200 == status_on(kept)
+    assert [200, "refused"] == [
+        asked(process, client_of(theirs, certificate)) for certificate in [(theirs, "scheduler"), (ours, "scheduler")]
+    ]
+
+
+def status_on(connection):
+    connection.request("POST", "/filter", POD)
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def test_files_that_cannot_be_used_leave_the_old_worker_at_a_reload(process):
+    before = process.settings["listen"]
+    process.settings["listen"] = before | {"tls": before["tls"] | {"key": "/nowhere"}}
+    process.write()
+    os.kill(process.process.pid, signal.SIGHUP)
+    process.wait(lambda: "reload rejected" in process.log)
+    assert "listen.tls.certificate: cannot use" in process.log
+    assert 200 == asked(process, client_of(process.trusted), "GET", "/readyz")
