@@ -260,3 +260,23 @@ def test_an_error_is_chained_to_what_raised_it(api, client, fault, cause):
     with pytest.raises(errors.Unreachable) as caught:
         client.get(paths.nodes(), deadline_s=0.1)
     assert isinstance(caught.value.__cause__, cause)
+
+
+def test_thirty_rotations_of_the_token_and_a_wall_clock_that_jumps_cost_no_call(api, tmp_path, monkeypatch):
+    """An hour each; the server knows the newest only, so that each first call is refused once and sent again."""
+    token, clock = tmp_path / "token", [0.0]
+    token.write_text("t0")
+    client = Client(api.connection(TokenFile(token)), user_agent="t", monotonic=lambda: clock[0])
+    jumps_s = (0.0, 7200.0, -7200.0, 86400.0, -86400.0, 0.0)  # the last: it stands still
+    real, tried = time.time, []
+    for rotation in range(30):
+        monkeypatch.setattr(time, "time", lambda rotation=rotation: real() + jumps_s[rotation % 6])
+        token.write_text(f"t{rotation}")
+        api.tokens = {f"t{rotation}"}
+        for passed_s in (1.0, 61.0, 3538.0):
+            before = len(api.requests)
+            clock[0] += passed_s
+            client.get(paths.node("n"))
+            tried.append(len(api.requests) - before)
+    client.close()
+    assert (max(tried), tried.count(2) <= 30, sum(tried) <= 120) == (2, True, True)

@@ -289,3 +289,45 @@ def test_lw12_a_server_set_back_for_good_is_believed_in_the_end(api):
         api.error_watches(410, "Expired")
         it.wait_version(500)
     assert it.reflector.counters["rewinds"] == 1
+
+
+def expired_at_the_list(api) -> None:
+    api.answer_next(410, reason="Expired", watch=False)
+    api.error_watches(410, "Expired")
+
+
+def expired_on_page_two(api) -> None:
+    more = json.dumps({"kind": "NodeList", "metadata": {"resourceVersion": "1000", "continue": "old"}, "items": []})
+    api.answer_next(200, body=more.encode(), watch=False)
+    api.answer_next(410, reason="Expired", watch=False)
+    api.error_watches(410, "Expired")
+
+
+def expired_at_the_watch(api) -> None:
+    api.answer_next(410, reason="Expired", watch=True)
+    api.end_watches()
+
+
+def expired_twice(api) -> None:
+    api.answer_next(410, reason="Expired", watch=True)
+    api.error_watches(410, "Expired")
+
+
+@pytest.mark.parametrize(
+    ("fault", "lists", "pauses"),
+    [
+        pytest.param(expired_at_the_list, 2, [0.8, 1.0], id="at the list that follows an expired watch"),
+        pytest.param(expired_on_page_two, 3, [0.8], id="on page two"),
+        pytest.param(expired_at_the_watch, 1, [0.8], id="when the watch is opened"),
+        pytest.param(lambda api: api.error_watches(410, "Expired"), 1, [0.8], id="in mid-stream"),
+        pytest.param(expired_twice, 2, [0.8, 1.0], id="twice in a row"),
+    ],
+)
+def test_an_expired_version_costs_one_list_each_and_no_hurry(api, fault, lists, pauses):
+    """Each pause is followed by two requests at most but where a list has pages: so many in the first second."""
+    with following(api) as it:
+        api.put(node("a"))
+        it.wait_version(1001)
+        fault(api)
+        wait_until(lambda: len(it.lists) == 1 + lists and api.watchers() == 1, "the watch after the lists")
+        assert (it.pauses, it.store.versions) == (pauses, {"a": "1001"})

@@ -1,0 +1,163 @@
+"""A watch that is cut at any byte: every event is applied once, none is lost, and half an event does nothing."""
+
+import io
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+
+from kube.listing import ListerWatcher
+from kube.reflector import Reflector
+from kube.stream import WatchStream
+from kube.watching import Next
+from tests.kit.clock import Clock
+from tests.kube.in_process import Finished
+from tests.scripted.following import Node
+
+FIRST_VERSION = 1000
+EVENTS = 100
+TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+
+
+def line(number: int) -> bytes:
+    """Names of several bytes a letter, so that a cut falls into one."""
+    event_type = TYPES[number % 4]
+    meta = {"resourceVersion": str(FIRST_VERSION + number)}
+    if event_type != "BOOKMARK":
+        meta["name"] = f"ñöde-{number}-😀"
+    event = {"type": event_type, "object": {"kind": "Node", "metadata": meta}}
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def framed(number: int) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(line(number)), line(number))
+
+
+RECORDING = [framed(number) for number in range(1, EVENTS + 1)]
+
+
+class Connection:
+    """Its answer's body is these bytes, which arrive in blocks of this size; then it is cut."""
+
+    lifeline = None
+    chunked = True
+    length = None
+
+    def __init__(self, body: bytes, block_bytes: int) -> None:
+        self.answer = self.fp = self
+        self.reader = self
+        self.dry = False
+        self.patience_s = self.deadline = math.inf
+        self._body = io.BytesIO(body)
+        self._block_bytes = block_bytes
+
+    def read1(self, _: int) -> bytes:
+        return self._body.read(self._block_bytes)
+
+    def isclosed(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        return
+
+
+class Server:
+    """Answers each watch with the events after its version; `cuts`: after how many bytes each of them ends."""
+
+    def __init__(self, *, block_bytes: int = 65536) -> None:
+        self.cuts: list[int] = []
+        self.last = EVENTS
+        self.block_bytes = block_bytes
+
+    def branch(self) -> "Server":
+        return self
+
+    def close(self) -> None:
+        return
+
+    def get(self, *_, **__) -> bytes:
+        return b'{"kind":"NodeList","metadata":{"resourceVersion":"1000"},"items":[]}'
+
+    def watch(self, path: str, *, query: dict, silence_limit_s: float) -> WatchStream:
+        if not self.cuts:
+            raise Finished
+        following = RECORDING[int(query["resourceVersion"]) - FIRST_VERSION : self.last]
+        connection = Connection(b"".join(following)[: self.cuts.pop(0)], self.block_bytes)
+        return WatchStream(connection, connection, path, silence_limit_s)
+
+
+class History:
+    """What the store was given, in order."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def replace(self, _: Sequence[Node]) -> None:
+        return
+
+    def upsert(self, item: Node) -> None:
+        self.given.append(item.metadata.resource_version)
+
+    remove = upsert
+
+
+def expected(first: int, last: int) -> list[str]:
+    return [str(FIRST_VERSION + number) for number in range(first, last + 1) if TYPES[number % 4] != "BOOKMARK"]
+
+
+def reflector_of(server: Server, history: History) -> Reflector:
+    return Reflector(
+        ListerWatcher(server, "/nodes", Node), history, name="nodes", rest_s=0.0, monotonic=Clock(), random=lambda: 0.0
+    )
+
+
+def follow(reflector: Reflector) -> None:
+    with suppress(Finished):
+        while True:
+            reflector._loop.turn()
+
+
+def test_a_cut_at_any_byte_of_a_recording_loses_none_and_repeats_none() -> None:
+    server, history = Server(), History()
+    reflector = reflector_of(server, history)
+    reflector._kind = "Node"
+    cuts = 0
+    for number in range(1, EVENTS):
+        server.last = number + 1
+        for cut in range(len(RECORDING[number - 1]) + 1):
+            history.given.clear()
+            reflector._next, reflector._resource_version = Next.WATCH, str(FIRST_VERSION + number - 1)
+            # A watch with nothing in it is a failure by itself (LW8): what follows is a list, which would hide a loss.
+            server.cuts = [cut, 10**9]
+            for _ in range(2):
+                reflector._loop.turn()
+                reflector._next = Next.WATCH
+            assert expected(number, number + 1) == history.given, (number, cut)
+            cuts += 1
+    assert cuts > 8_000
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 7, 1000])
+def test_blocks_of_any_size_make_the_same_events(block_bytes):
+    server, history = Server(block_bytes=block_bytes), History()
+    reflector = reflector_of(server, history)
+    server.cuts = [10**9]
+    follow(reflector)
+    assert expected(1, EVENTS) == history.given
+
+
+def test_two_cuts_in_one_event():
+    server, history = Server(), History()
+    reflector = reflector_of(server, history)
+    first = len(RECORDING[0])
+    for one, two in itertools.product(range(0, first, 7), repeat=2):
+        history.given.clear()
+        reflector._kind, reflector._next, reflector._resource_version = "Node", Next.WATCH, str(FIRST_VERSION)
+        server.last, server.cuts = 1, [one, two, 10**9]
+        for _ in range(3):
+            reflector._loop.turn()
+            reflector._next = Next.WATCH
+        assert expected(1, 1) == history.given
