@@ -27,28 +27,15 @@ class Stage(Enum):
 class Connection:
     """One client's side of HTTP.
 
-    out: what is to be sent, in order. good: it has had a verdict from us, so it may be kube-scheduler. progressed: when
-    it last had a complete request, or came. deadline: when its stage has taken too long. waits: it may not be read
-    from, as another client's large body has the turn. expects: it is to be told to send its body. gone: the client
-    sends nothing any more.
+    out: what is to be sent, in order. good: it has had a verdict from us, so it may be kube-scheduler. since: when the
+    wait for a request, for all of it, for us or for the client to read began; deadline: when that is too long. waits:
+    it may not be read from, as another client's large body has the turn. expects: it is to be told to send its body.
+    gone: the client sends nothing any more.
     """
 
     __slots__ = (
-        *(
-            "deadline",
-            "expects",
-            "gone",
-            "good",
-            "last",
-            "out",
-            "progressed",
-            "reader",
-            "refused",
-            "requests",
-            "stage",
-            "waits",
-        ),
-        "discard_bytes",
+        *("deadline", "discard_bytes", "expects", "gone", "good", "last", "out", "reader", "refused", "requests"),
+        *("since", "stage", "waits"),
     )
 
     def __init__(self, monotonic: float) -> None:
@@ -62,7 +49,7 @@ class Connection:
         self.expects = False
         self.waits = False
         self.discard_bytes = 0
-        self.progressed = monotonic
+        self.since = monotonic
         self.stage = Stage.IDLE
         self.deadline = monotonic + limits.IDLE_LIMIT_S
 
@@ -76,7 +63,6 @@ class Connection:
         if reader.complete:
             self.requests.extend(reader.complete)
             reader.complete.clear()
-            self.progressed = monotonic
         elif reader.expects and reader.in_body and reader.refusal is None:
             reader.expects = False
             self.expects = True
@@ -169,6 +155,8 @@ class Connection:
         else:
             stage = Stage.IDLE
         if stage is not self.stage:
+            if stage is not Stage.BODY:
+                self.since = monotonic
             self.stage = stage
             self.deadline = monotonic + stage.limit_s
             if stage is Stage.CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # of a body that was refused

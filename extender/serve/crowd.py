@@ -1,19 +1,30 @@
 """All connections at once: who goes when there are too many or too many bytes, who reads a large body. Pure.
 
-The first to go is the one that has been longest without a complete request: bytes that drip are no progress. One that
-has had a verdict goes only when no other is left, for it may be kube-scheduler's.
+The first to go is the one that we have waited for longest: for a request, for the rest of one, or until it reads.
+Bytes that drip do not shorten that. One whose request waits for us goes last.
+
+One that has had a verdict may be kube-scheduler at rest, and must not fall to a crowd that says nothing; one that comes
+may be kube-scheduler, and must not fall to a crowd that has had verdicts. So each of the two has places of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Generic, TypeVar
 
-from extender.serve.connection import Connection
+from extender.serve.connection import Connection, Stage
+from extender.serve.limits import NEWCOMERS_MIN
 
 C = TypeVar("C", bound=Connection)
 
 
 def first_to_go(connections: Iterable[C]) -> C | None:
-    return min(connections, key=lambda one: (one.good, one.progressed), default=None)
+    return min(connections, key=lambda one: (one.stage is Stage.ASKED, one.since), default=None)
+
+
+def gives_its_place(connections: Collection[C]) -> C | None:
+    """Who goes for a new one."""
+    newcomers = [one for one in connections if not one.good]
+    kind = newcomers if len(newcomers) > NEWCOMERS_MIN else [one for one in connections if one.good]
+    return first_to_go(kind or newcomers)
 
 
 class Held(Generic[C]):

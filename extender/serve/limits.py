@@ -21,14 +21,15 @@ PIECE_MIN_BYTES = 512  # on average, beyond PIECES_MAX
 FRAMING_MAX_BYTES = 2**16  # what chunks may have around them, beside an eighth of the body
 DISCARD_MAX_BYTES = 2**28  # how much of a refused body is read past so that its client sees the answer
 
-CONNECTIONS_MAX = 256
+CONNECTIONS_MAX = 128
+NEWCOMERS_MIN = 32  # of them, that have had no verdict; more only while there is room
 FILES_RESERVED = 64  # descriptors that are not for connections: watches, files, the log
 # All bytes of all clients, in and out. One body of 8 MiB, its answer, and as much again.
 HELD_MAX_BYTES = 32 * 2**20
 SOCKET_BUFFER_BYTES = 2**18  # the kernel's, for each direction of each connection; it doubles the number
 
 RECEIVE_BYTES = 2**16  # at most this much of a connection a turn
-ACCEPTS_MAX = 64  # new connections a turn
+ACCEPTS_MAX = 16  # new connections a turn: each is read from before it can have lost its place
 ONE_SEND_BYTES = 2**17  # head and body of an answer are copied into one piece up to here
 SLICE_S = 0.01  # longest time of answering before new requests are looked for, but for one long answer
 

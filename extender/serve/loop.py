@@ -16,11 +16,11 @@ from http import HTTPStatus
 from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
-from extender.serve.crowd import Held, LargeBodies, first_to_go
+from extender.serve.crowd import Held, LargeBodies, gives_its_place
 from extender.serve.http import CONTINUE, Request, head_of
 from extender.serve.routes import Routes
 from extender.serve.stream import Stream
-from extender.serve.turns import Turns, cost_of
+from extender.serve.turns import Turns, cost_s
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Loop:
         self._clients: dict[int, Client] = {}
         self._held: Held[Client] = Held(held_max_bytes)
         self._large: LargeBodies[Client] = LargeBodies()
-        self._turns: Turns[Client] = Turns()
+        self._turns: Turns[Client] = Turns(connections_max)
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._date = b""
@@ -132,13 +132,13 @@ class Loop:
             if client is None:
                 others.append(fd)
             elif not client.queued:
-                self._serve(client, event, monotonic)
+                self._guarded(self._serve, client, event, monotonic)
                 if client.asked and not client.out and self._clients.get(fd) is client:
                     asked.append(client)
             else:
                 self._disturb(client, event)
         if len(asked) == 1 and not self._turns:
-            self._answer(asked[0], monotonic)
+            self._guarded(self._answer, asked[0], monotonic)
         elif asked or self._turns:
             self._answer_in_turn(asked, monotonic)
         return bool(others) and self._serve_others(others, monotonic)
@@ -156,7 +156,7 @@ class Loop:
 
     def _answer_in_turn(self, asked: list[Client], monotonic: float) -> None:
         for client in asked:
-            self._queue(client)
+            self._queue(client, monotonic)
         self._shed()
         ends = monotonic + limits.SLICE_S
         while self._turns:
@@ -164,27 +164,35 @@ class Loop:
             client.queued = False
             if self._clients.get(client.fd) is client:
                 monotonic = self._monotonic()
-                self._answer(client, monotonic)
+                self._guarded(self._answer, client, monotonic)
                 if monotonic >= ends:
                     return
 
-    def _queue(self, client: Client) -> None:
+    def _queue(self, client: Client, monotonic: float) -> None:
         client.queued = True
-        self._turns.put(client, cost_of(client.requests[0].body if client.requests else b""))
+        self._turns.put(client, cost_s(client.requests[0].body if client.requests else b""), monotonic)
         self._held.update(client)
 
     # One connection.
 
+    def _guarded(self, do: Callable[..., None], client: Client, *details: float) -> None:
+        """A bug of ours that shows at one client ends that one only."""
+        try:
+            do(client, *details)
+        except Exception:
+            log.exception("a connection failed")
+            self._close(client)
+
     def _accept(self, listener: socket.socket, monotonic: float) -> None:
         for _ in range(limits.ACCEPTS_MAX):
-            if len(self._clients) >= self._connections_max:
-                self._evict("connections")
             try:
                 sock, _address = listener.accept()
             except OSError as e:
                 if e.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
-                    self._evict("descriptors")
+                    self._make_place("descriptors")
                 return  # else there is none, any more
+            if len(self._clients) >= self._connections_max:
+                self._make_place("connections")
             client = Client(sock, self._stream() if self._stream else None, monotonic)
             self._clients[client.fd] = client
             self._epoll.register(client.fd, select.EPOLLIN)
@@ -251,7 +259,7 @@ class Loop:
             client.end()
         self._send(client, monotonic)
         if client.asked and not client.out and self._clients.get(client.fd) is client:
-            self._queue(client)
+            self._queue(client, monotonic)
 
     def _send(self, client: Client, monotonic: float) -> None:
         if not client.send_some(monotonic):
@@ -290,8 +298,8 @@ class Loop:
             log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self._held.sum_bytes})
             self._close(victim)
 
-    def _evict(self, what: str) -> None:
-        victim = first_to_go(self._clients.values())
+    def _make_place(self, what: str) -> None:
+        victim = gives_its_place(self._clients.values())
         if victim is not None:
             log.debug("closed a connection: too many %s", what)
             self._close(victim)
@@ -309,7 +317,7 @@ class Loop:
     def _look(self, monotonic: float) -> None:
         self._date = formatdate(usegmt=True).encode()
         for client in [one for one in self._clients.values() if one.deadline <= monotonic]:
-            self._overdue(client, monotonic)
+            self._guarded(self._overdue, client, monotonic)
         self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
         if self.draining and monotonic >= self._idle_until:
             for client in [one for one in self._clients.values() if one.stage is Stage.IDLE]:

@@ -1,49 +1,42 @@
-"""Whose request is answered next. Pure. Used only while more than one waits.
+"""Whose request is answered next. Pure: time is an argument. Used only while more than one waits.
 
-Start-time fair queueing: everyone's requests cost what they are estimated to cost, and the one whose request ends first
-in a fair share of the thread is next. So what is cheap goes before what is dear, nobody is put off for ever, and a
-client of many dear requests falls behind one of few cheap ones. What a client can make another one wait is what that
-one's own request costs, once for each client that asks, and one dear answer that has begun.
+Each request shall be answered within the time that twice as many of its own cost take as there may be connections; the
+one whose time is up first is next. So what is cheap goes before what is dear and came a little sooner, nothing is put
+off for ever, and what a whole crowd can make a client wait is what its own request costs, twice for each connection,
+and the rest of one dear answer that has begun.
 """
 
 import heapq
-from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-T = TypeVar("T", bound=Hashable)
+T = TypeVar("T")
 
-REQUEST_COST = 2**14  # of a request without a body, in bytes of body that take as long
-NAME_COST = 64  # of a name to look up, beside its bytes
+# Seconds that things cost, about; only their ratios matter.
+REQUEST_S = 5e-5
+BYTE_S = 2e-9
+NAME_S = 3e-7  # to look up and to write back; names are told by their commas
 
 
-def cost_of(body: bytes | bytearray) -> int:
-    """An estimate, in bytes of a body that holds no names. Names are told by their commas."""
-    return REQUEST_COST + len(body) + NAME_COST * body.count(b",")
+def cost_s(body: bytes | bytearray) -> float:
+    """An estimate of what the answer to it takes."""
+    return REQUEST_S + BYTE_S * len(body) + NAME_S * body.count(b",")
 
 
 class Turns(Generic[T]):
-    """Each client at most once at a time."""
+    """Each client at most once at a time. connections: how many there may be."""
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, int, T]] = []  # end of its share, order of coming, begin of its share
-        self._ends: dict[T, int] = {}  # of its last share, of clients that may be ahead of `_now`
-        self._now = 0
+    def __init__(self, connections: int) -> None:
+        self._patience = 2 * connections
+        self._heap: list[tuple[float, int, T]] = []
         self._came = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def put(self, client: T, cost: int) -> None:
-        begin = max(self._now, self._ends.get(client, 0))
+    def put(self, client: T, cost_s: float, monotonic: float) -> None:
         self._came += 1
-        self._ends[client] = begin + cost
-        heapq.heappush(self._heap, (begin + cost, self._came, begin, client))
+        heapq.heappush(self._heap, (monotonic + self._patience * cost_s, self._came, client))
 
     def take(self) -> T:
         """The next one. Raises IndexError without any."""
-        _, _, begin, client = heapq.heappop(self._heap)
-        self._now = max(self._now, begin)
-        if not self._heap:  # nobody waits: what was used until now is forgotten
-            self._ends.clear()
-            self._now = 0
-        return client
+        return heapq.heappop(self._heap)[2]

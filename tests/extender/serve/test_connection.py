@@ -1,0 +1,199 @@
+"""One client's side, by a clock that stands still until it is moved."""
+
+import pytest
+
+from extender.serve import limits
+from extender.serve.connection import Connection, Stage
+from extender.serve.crowd import Held, LargeBodies, first_to_go, gives_its_place
+from extender.serve.turns import Turns, cost_s
+
+POST = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"
+LARGE = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % (limits.LARGE_BODY_BYTES + 1)
+
+
+def answered(connection, at, *, keep=True):
+    """As the loop does when the kernel takes all of it."""
+    connection.next()
+    connection.out.append(b"answer")
+    if not keep:
+        connection.end()
+    connection.out.clear()
+    connection.settle(at)
+
+
+def at_stage(stage, at=0.0):
+    connection = Connection(at)
+    match stage:
+        case Stage.HEAD:
+            connection.receive(b"POST", at)
+        case Stage.BODY:
+            connection.receive(POST, at)
+        case Stage.ASKED:
+            connection.receive(POST + b"0123456789", at)
+        case Stage.ANSWERING:
+            connection.receive(POST + b"0123456789", at)
+            connection.next()
+            connection.out.append(b"answer")
+            connection.settle(at)
+        case Stage.CLOSING:
+            connection.receive(POST + b"0123456789", at)
+            answered(connection, at, keep=False)
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("stage", "limit_s"),
+    [
+        (Stage.IDLE, 120.0),
+        (Stage.HEAD, 5.0),
+        (Stage.BODY, 10.0),
+        (Stage.ASKED, float("inf")),
+        (Stage.ANSWERING, 10.0),
+        (Stage.CLOSING, 1.0),
+    ],
+    ids=lambda value: getattr(value, "what", ""),
+)
+def test_how_long_is_waited_for_what(stage, limit_s):
+    connection = at_stage(stage, 100.0)
+    assert (stage, 100.0 + limit_s) == (connection.stage, connection.deadline)
+
+
+def test_bytes_that_drip_move_no_deadline():
+    connection = Connection(0.0)
+    for second, byte in enumerate(POST):
+        connection.receive(bytes([byte]), float(second))
+        if connection.stage is Stage.BODY:
+            break
+        assert (5.0, 0.0) == (connection.deadline, connection.since)
+    began_s = len(POST) - 1
+    for second in range(9):
+        connection.receive(b"x", began_s + 1.0 + second)
+    assert (began_s + 10.0, 0.0) == (connection.deadline, connection.since)
+
+
+def test_x40_a_kept_connection_rests_two_minutes_from_its_last_answer():
+    connection = at_stage(Stage.ASKED, 10.0)
+    answered(connection, 11.0)
+    assert (Stage.IDLE, 131.0) == (connection.stage, connection.deadline)
+    assert limits.IDLE_LIMIT_S > 95
+
+
+def test_the_next_request_of_a_packet_is_answered_after_the_first():
+    connection = Connection(0.0)
+    connection.receive((POST + b"0123456789") * 2, 0.0)
+    answered(connection, 0.0)
+    assert (Stage.ASKED, False) == (connection.stage, connection.wants_bytes)
+    answered(connection, 0.0)
+    assert (Stage.IDLE, True) == (connection.stage, connection.wants_bytes)
+
+
+def test_after_the_last_answer_a_little_is_read_past():
+    connection = at_stage(Stage.CLOSING)
+    connection.receive(b"x" * limits.RECEIVE_BYTES, 0.5)
+    assert (True, False) == (connection.finished, connection.ended)
+    connection.receive(b"x", 0.5)
+    assert connection.ended
+
+
+def test_of_a_refused_body_all_is_read_past_and_longer():
+    connection = Connection(0.0)
+    connection.receive(POST.replace(b"10", b"57000000"), 0.0)
+    assert 413 == connection.next().status.value
+    connection.end()
+    connection.settle(0.0)
+    connection.receive(b"x" * 57_000_000, 5.0)
+    assert (10.0, False) == (connection.deadline, connection.ended)
+
+
+def test_what_is_held_is_known():
+    connection = Connection(0.0)
+    assert 0 == connection.held_bytes
+    connection.receive(POST + b"01234", 0.0)
+    assert connection.held_bytes >= 5
+    connection.receive(b"56789", 0.0)
+    assert connection.held_bytes >= 10
+    answered(connection, 0.0)
+    assert 0 == connection.held_bytes
+
+
+def test_the_first_to_go_is_who_we_have_waited_for_longest_and_never_who_waits_for_us():
+    silent, half, asked = Connection(1.0), at_stage(Stage.HEAD, 2.0), at_stage(Stage.ASKED, 0.0)
+    assert silent is first_to_go([asked, half, silent])
+    assert half is first_to_go([asked, half])
+    assert asked is first_to_go([asked])
+    assert None is first_to_go([])
+
+
+def good(at):
+    connection = Connection(at)
+    connection.good = True
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("newcomers", "known", "expected"),
+    [
+        pytest.param(127, 1, "newcomer", id="a silent crowd takes no place from kube-scheduler at rest"),
+        pytest.param(1, 127, "known", id="a crowd that had verdicts takes no place from a kube-scheduler that comes"),
+        pytest.param(128, 0, "newcomer", id="among newcomers only"),
+        pytest.param(0, 128, "known", id="among those that had verdicts only"),
+        pytest.param(32, 0, "newcomer", id="a small table of newcomers"),
+    ],
+)
+def test_who_gives_its_place(newcomers, known, expected):
+    crowd = [Connection(100.0 + i) for i in range(newcomers)] + [good(float(i)) for i in range(known)]
+    victim = gives_its_place(crowd)
+    assert (expected == "known", min(one.since for one in crowd if one.good is victim.good)) == (
+        victim.good,
+        victim.since,
+    )
+
+
+def test_too_many_bytes_cost_the_one_that_we_have_waited_for_longest_among_those_that_hold_any():
+    held = Held(100)
+    idle, old, new = Connection(0.0), at_stage(Stage.BODY, 1.0), at_stage(Stage.BODY, 2.0)
+    for connection in (idle, old, new):
+        held.update(connection)
+    assert old is held.too_much()
+    held.forget(old)
+    assert None is held.too_much()
+
+
+def large_at(at):
+    connection = Connection(at)
+    connection.receive(LARGE, at)
+    return connection
+
+
+def test_one_large_body_at_a_time_in_the_order_they_came():
+    turns = LargeBodies()
+    first, second, third = (large_at(0.0) for _ in range(3))
+    assert [True, False, False] == [turns.asks(one, 0.0) for one in (first, second, third)]
+    assert [True, False, False] == [one.wants_bytes for one in (first, second, third)]
+    assert second is turns.leaves(first, 5.0)
+    assert [False, True, False] == [one.waits is False and one is not first for one in (first, second, third)]
+    assert None is turns.leaves(third, 5.0)
+    assert None is turns.leaves(second, 5.0)
+
+
+def test_who_has_the_turn_has_two_seconds_when_others_wait():
+    turns = LargeBodies()
+    first, second = large_at(0.0), large_at(1.0)
+    turns.asks(first, 0.0)
+    assert 10.0 == first.deadline
+    turns.asks(second, 1.0)
+    assert 3.0 == first.deadline
+    turns.leaves(first, 10.5)
+    assert 12.5 == second.deadline
+
+
+def test_what_is_cheap_is_answered_before_what_is_dear_and_nothing_is_put_off_for_ever():
+    turns = Turns(connections=10)
+    turns.put("dear", cost_s(b"x," * 100_000), 0.0)
+    turns.put("cheap", cost_s(b"x," * 100), 0.1)
+    assert ["cheap", "dear"] == [turns.take(), turns.take()]
+    turns.put("dear", cost_s(b"x," * 100_000), 0.0)
+    for number in range(1000):
+        turns.put(number, cost_s(b""), number * 0.01)
+    order = [turns.take() for _ in range(len(turns))]
+    assert 0 < order.index("dear") < 999

@@ -1,0 +1,141 @@
+"""Bytes to requests, in whatever pieces they come; and what is refused in the middle of a packet."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.serve import limits
+from extender.serve.http import Answer, Reader, head_of
+from extender.verbs.wire import BODY_LIMIT_BYTES
+
+BODY = b'{"Pod":{},"NodeNames":["a","b"]}'
+POST = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+CHUNKED = b"POST /filter HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+IN_CHUNKS = CHUNKED + b"5\r\n" + BODY[:5] + b"\r\n%x\r\n" % (len(BODY) - 5) + BODY[5:] + b"\r\n0\r\n\r\n"
+GET = b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def read(*pieces):
+    reader = Reader()
+    for piece in pieces:
+        reader.feed(piece)
+    return reader
+
+
+def requests_of(reader):
+    return [(one.method, one.target, bytes(one.body), one.keep) for one in reader.complete]
+
+
+@pytest.mark.parametrize("data", [POST, IN_CHUNKS], ids=["with a length", "in chunks"])
+def test_a_request_is_the_same_wherever_it_is_cut(data):
+    for at in range(1, len(data)):
+        reader = read(data[:at], data[at:])
+        assert [(b"POST", b"/filter", BODY, True)] == requests_of(reader)
+        assert (None, False) == (reader.refusal, reader.within)
+
+
+@given(st.lists(st.sampled_from([POST, IN_CHUNKS, GET]), min_size=1, max_size=6), st.data())
+def test_requests_in_a_row_come_out_in_order_whatever_the_packets(sent, data):
+    stream = b"".join(sent)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=20)))
+    pieces = [stream[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    expected = [(b"GET", b"/livez", b"", True) if one == GET else (b"POST", b"/filter", BODY, True) for one in sent]
+    assert expected == requests_of(read(*pieces))
+
+
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_no_bytes_make_the_reader_fail(pieces):
+    reader = read(*pieces)
+    assert reader.refusal is None or reader.refusal.status.value in {400, 413, 414, 415, 431, 505}
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="no Host"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, id="two Hosts"),
+        pytest.param(b"\x16\x03\x01\x02\x00", 400, id="a TLS hello"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, id="HTTP/2"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", 400, id="an upgrade"),
+        pytest.param(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400, id="CONNECT"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, id="two"
+        ),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, id="two lengths"
+        ),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 400, id="a folded header"),
+        pytest.param(b"GET / HTTP/1.1\nHost: h\n\n", 400, id="bare line feeds"),
+        pytest.param(b"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, id="HTTP/2.0"),
+        pytest.param(b"GET /" + b"a" * limits.HEAD_LIMIT_BYTES + b" HTTP/1.1\r\n", 414, id="a long target"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: h\r\n" + b"a: b\r\n" * 101, 431, id="many headers"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: h\r\na: " + b"b" * limits.HEAD_LIMIT_BYTES + b"\r\n\r\n", 431, id="a long header"
+        ),
+        pytest.param(POST.replace(b"Host", b"Content-Encoding: gzip\r\nHost"), 415, id="an encoded body"),
+        pytest.param(
+            POST.replace(b"%d" % len(BODY), b"%d" % (BODY_LIMIT_BYTES + 1)), 413, id="a large body, announced"
+        ),
+        pytest.param(CHUNKED + b"%x\r\n" % (2**24) + b" " * (BODY_LIMIT_BYTES + 1), 413, id="a large body, in a chunk"),
+        pytest.param(CHUNKED + b"1\r\na\r\n" * 10_000, 400, id="a body in many pieces"),
+        pytest.param(CHUNKED + b"1;" + b"a" * 2**18, 400, id="a chunk extension without end"),
+        pytest.param(CHUNKED + b"0\r\n" + b"a: b\r\n" * 101, 400, id="many trailers"),
+    ],
+)
+def test_what_is_refused(data, status):
+    reader = Reader()
+    for at in range(0, len(data), limits.RECEIVE_BYTES):
+        reader.feed(data[at : at + limits.RECEIVE_BYTES])
+    assert ([], status) == (requests_of(reader), reader.refusal.status.value)
+    assert 0 == reader.body_bytes
+
+
+def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory():
+    reader = Reader()
+    reader.feed(b"GET / HTTP/1.1\r\nHost: h\r\na: ")
+    pieces = 0
+    while reader.refusal is None:
+        reader.feed(b"b" * 1000)
+        pieces += 1
+    assert (431, True) == (reader.refusal.status.value, pieces < 140)
+
+
+def test_before_a_refusal_the_good_requests_are_answered():
+    reader = read(POST + GET + b"nonsense\r\n\r\n")
+    assert 2 == len(reader.complete)
+    assert 400 == reader.refusal.status.value
+
+
+def test_more_in_one_packet_than_we_answer_ends_the_connection_with_the_last_of_them():
+    reader = read(GET * 100)
+    assert limits.PIPELINED_MAX == len(reader.complete)
+    assert [True] * (limits.PIPELINED_MAX - 1) + [False] == [one.keep for one in reader.complete]
+    assert reader.refusal is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"],
+    ids=["X41 HTTP/1.0", "X41 Connection: close"],
+)
+def test_what_follows_the_last_request_is_not_looked_at(head):
+    reader = read(head + b"rubbish", b"more")
+    assert ([False], None) == ([one.keep for one in reader.complete], reader.refusal)
+
+
+def test_a_large_body_is_one_buffer():
+    body = b"x" * (limits.LARGE_BODY_BYTES + 100)
+    reader = Reader()
+    reader.feed(POST.partition(b"\r\n\r\n")[0].replace(b"%d" % len(BODY), b"%d" % len(body)) + b"\r\n\r\n")
+    for at in range(0, len(body), limits.RECEIVE_BYTES):
+        reader.feed(body[at : at + limits.RECEIVE_BYTES])
+    (request,) = reader.complete
+    assert (bytearray, body) == (type(request.body), bytes(request.body))
+
+
+def test_the_head_of_an_answer():
+    head = head_of(Answer(405, b"{}", allow=b"POST"), b"now", keep=False)
+    assert (
+        b"HTTP/1.1 405 Method Not Allowed\r\nDate: now\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+        b"Allow: POST\r\nConnection: close\r\n\r\n"
+    ) == head
