@@ -46,6 +46,8 @@ class Cache(Service, Protocol):
     def synced(self) -> bool: ...
     @property
     def counters(self) -> Mapping[str, int]: ...
+    @property
+    def lag_s(self) -> float | None: ...
     def age_s(self, monotonic: float, /) -> float: ...
 
 
@@ -166,7 +168,7 @@ class Services:
             stopping=self.stopping,
             stuck=self.unhealthy(),
             caches={
-                name: CacheStatus(cache.synced, cache.age_s(monotonic), dict(cache.counters))
+                name: CacheStatus(cache.synced, cache.age_s(monotonic), dict(cache.counters), cache.lag_s)
                 for name, cache in self.caches.items()
             },
             required=list(self._required),
@@ -176,8 +178,7 @@ class Services:
 
     def beats(self) -> Mapping[str, float]:
         """By node: when its kubelet was last known to live, monotonic seconds."""
-        monotonic = self.monotonic()
-        return {name: monotonic - age_s for name, age_s in self.index.heartbeat_ages_s().items()}
+        return self.index.beats()
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason."""

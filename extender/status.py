@@ -8,11 +8,15 @@ from extender.counts import Counts
 
 
 class CacheStatus(msgspec.Struct, frozen=True, gc=False):
-    """age_s: since the last word of the API server, infinite before the first. counters: watch events by kind."""
+    """age_s: since the last word of the API server, infinite before the first. counters: watch events by kind.
+
+    lag_s: how old the news were when they came, None where that is not known.
+    """
 
     synced: bool
     age_s: float
     counters: dict[str, int]
+    lag_s: float | None = None
 
 
 class Status(msgspec.Struct, frozen=True):

@@ -170,10 +170,9 @@ class Heartbeats:
             return math.inf
         return -math.inf if self._wanted else max(self._read_at, self._unmoved_at) + self._read_after_s
 
-    def age_s(self, node: str, monotonic: float) -> float | None:
-        """Seconds since the last beat; None without a Lease."""
-        beat = self._beats.get(node)
-        return None if beat is None else max(0.0, monotonic - beat.seen_at)
+    def seen(self) -> dict[str, float]:
+        """By node: monotonic seconds of its last beat."""
+        return {node: beat.seen_at for node, beat in self._beats.items()}
 
     def lost(self, monotonic: float, only_signal: Callable[[str], bool] = lambda _: True) -> set[str]:
         """Nodes whose beat is too old. What is lost stays so until its Lease moves or goes.

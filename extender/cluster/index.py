@@ -234,12 +234,10 @@ class Index:
 
     # For people.
 
-    def heartbeat_ages_s(self) -> dict[str, float]:
-        """By node: seconds since its Lease was last seen to move."""
+    def beats(self) -> dict[str, float]:
+        """By name of its Lease: monotonic seconds when a kubelet was last seen to beat."""
         with self._lock:
-            monotonic = self._monotonic()
-            ages = {name: self._beats.age_s(name, monotonic) for name in self._nodes}
-        return {name: age_s for name, age_s in ages.items() if age_s is not None}
+            return self._beats.seen()
 
     # Under the lock.
 

@@ -53,13 +53,18 @@ def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
         labels=["cache"],
     )
     events = CounterMetricFamily("readygate_cache_events", "Watch events by cache and kind.", labels=["cache", "event"])
+    lag = GaugeMetricFamily(
+        "readygate_cache_lag_seconds", "How old the news were when they came, of late.", labels=["cache"]
+    )
     ages_s = status.ages_s(monotonic)
     for name, cache in status.caches.items():
         synced.add_metric([name], float(cache.synced))
         age.add_metric([name], ages_s[name])
+        if cache.lag_s is not None:
+            lag.add_metric([name], cache.lag_s)
         for event, count in cache.counters.items():
             events.add_metric([name, event], count)
-    return [synced, age, events]
+    return [synced, age, lag, events]
 
 
 def _by_label(family: GaugeMetricFamily | CounterMetricFamily, numbers: Mapping[str, float]) -> Metric:

@@ -21,6 +21,7 @@ from tests.kit.waiting import wait_until
 
 class FakeCache:
     synced = True
+    lag_s = 0.25
 
     def __init__(self, name):
         self.name = name
@@ -190,6 +191,7 @@ def test_x58_metrics_have_no_series_per_node_or_pod(world):
     assert f'readygate_refused_nodes_total{{reason="{CLOSED_NOT_READY}"}} 1.0' in text
     assert 'readygate_nodes{verdict="open"} 2.0' in text
     assert 'readygate_cache_events_total{cache="pods",event="relists"} 3.0' in text
+    assert 'readygate_cache_lag_seconds{cache="pods"} 0.25' in text
     assert not [line for line in text.splitlines() if "u1" in line or "agent-" in line]
 
 
