@@ -16,10 +16,15 @@ AGENT = contract.NAME_AGENT
 EXTENDER = contract.NAME_EXTENDER
 EXTENDER_CONTAINER = "extender"
 POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u"}
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 INVENTORIES: dict[str, dict[str, Any]] = {
     "plain": {},
     "fast": {"readygate_agent_profile": "fast", "readygate_image": "registry.example/readygate:1.2"},
     "silent": {"readygate_agent_publish_condition": False, "readygate_extender_admission_policy": False},
+    "tls": {
+        "readygate_extender_tls_secret": "extender-tls",
+        "readygate_extender_configuration": {"listen": {"tls": {"clientNames": ["system:kube-scheduler"]}}},
+    },
     "own checks": {
         "readygate_kubernetes_server": "https://192.0.2.1:6443",
         "readygate_agent_checks": [
@@ -89,12 +94,24 @@ def test_pods_have_no_more_privileges_than_they_need(played, name):
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
         assert writable - ({"/run/readygate"} if container["name"] == EXTENDER_CONTAINER else set()) == {"/tmp"}
         assert "memory" in container["resources"]["limits"]
+    user = {AGENT: 65532, EXTENDER: 69376}[name]  # the latter is nobody else's, neither in other images nor on the host
     assert spec["securityContext"] == {
-        "runAsUser": 65532,
-        "runAsGroup": 65532,
+        "runAsUser": user,
+        "runAsGroup": user,
         "runAsNonRoot": True,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
+
+
+def test_with_a_secret_the_extender_speaks_tls_to_its_probes_too(played):
+    sent = played["tls"]
+    (extender, people) = pod_spec(sent, EXTENDER)["containers"]
+    tls = extender_configuration(sent).listen.tls
+    assert ("/etc/readygate-tls/tls.crt", ("system:kube-scheduler",)) == (tls.certificate, tls.client_names)
+    assert {"HTTPS"} == {extender[probe]["httpGet"]["scheme"] for probe in PROBES}
+    assert {"mountPath": "/etc/readygate-tls", "name": "tls", "readOnly": True} in extender["volumeMounts"]
+    assert "tls" not in {mount["name"] for mount in people["volumeMounts"]}
+    assert {"name": "tls", "secret": {"secretName": "extender-tls"}} in pod_spec(sent, EXTENDER)["volumes"]
 
 
 def test_both_run_on_nodes_that_are_tainted_and_before_everybody_else(played):

@@ -161,6 +161,13 @@ def test_the_schedulers_configuration(mode, ignorable):
     }
 
 
+def test_over_tls_the_scheduler_shows_a_certificate_and_checks_the_extenders():
+    tls = {"caFile": "/etc/kubernetes/readygate/ca.crt", "certFile": "/c", "keyFile": "/k"}
+    (extender,) = content({"readygate_scheduler_config_tls": tls})["extenders"]
+    url = {"urlPrefix": "https://127.0.0.1:9376"}
+    assert {**EXTENDER, **url, "ignorable": True, "enableHTTPS": True, "tlsConfig": tls} == extender
+
+
 def test_the_users_configuration_is_kept_and_added_to():
     base = {
         "clientConnection": {"qps": 100},
