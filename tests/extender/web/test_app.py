@@ -1,0 +1,136 @@
+"""The pages, without a server or a feed: what they show is set by hand."""
+
+import pytest
+
+from extender.counts import Counts
+from extender.feed import wire
+from extender.policy.decide import Decision
+from extender.policy.exempt import Rules
+from extender.policy.snapshot import Board
+from extender.source import Sync
+from extender.web import api
+from extender.web.app import create_app
+from tests.extender.feed.test_wire import status
+from tests.kit.clock import Clock
+
+
+class Shown:
+    """A View that a test sets."""
+
+    gate = "health"
+    connected = True
+    exemptions = Rules("readygate-system", None)
+
+    def __init__(self):
+        self.board = Board(lambda _: None)
+        self.counts = Counts()
+        self.monotonic = Clock(10.0)
+        self.said = status()
+        self.stuck = []
+        self.why = ""
+        self.decide({"n1": Decision("", since_monotonic=4.0), "n2": Decision("closed", "ns/p", "e", 9.5)})
+
+    def decide(self, decisions):
+        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
+
+    def sync(self):
+        return Sync.OK
+
+    def status(self):
+        return self.said
+
+    def beats(self):
+        return {"n1": 9.0}
+
+    def why_not(self):
+        return self.why
+
+    def unhealthy(self):
+        return self.stuck
+
+
+@pytest.fixture
+def shown():
+    return Shown()
+
+
+@pytest.fixture
+def client(shown):
+    return create_app(shown, is_ours=lambda host: host == "localhost").test_client()
+
+
+def test_the_nodes(client):
+    nodes = client.get("/api/v1/nodes").json["nodes"]
+    assert [(n["node"], n["open"], n["sinceSeconds"], n["heartbeatAgeSeconds"]) for n in nodes] == [
+        ("n1", True, 6.0, 1.0),
+        ("n2", False, 0.5, None),
+    ]
+
+
+def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(client, shown, monkeypatch):
+    made = []
+    of_view = api.node_verdicts
+    monkeypatch.setattr(api, "node_verdicts", lambda view: (made.append(1), of_view(view))[1])
+    counts = []
+    for change in (
+        lambda: None,
+        lambda: None,
+        lambda: shown.decide({"n3": Decision("")}),
+        lambda: setattr(shown, "why", "the feed is away"),
+        lambda: setattr(shown.monotonic, "time", 11.0),
+    ):
+        change()
+        client.get("/api/v1/nodes")
+        counts.append(len(made))
+    assert counts == [1, 1, 2, 3, 4]
+    assert client.get("/api/v1/nodes").json["notAnswering"] == "the feed is away"
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "expected"),
+    [
+        pytest.param("/livez", {}, 200, id="threads that live"),
+        pytest.param("/livez", {"stuck": ["mirror"]}, 503, id="one that does not"),
+        pytest.param("/livez", {"why": "the feed is away"}, 200, id="another process that is away is no reason"),
+        pytest.param("/readyz", {}, 200, id="verdicts are given"),
+        pytest.param("/readyz", {"why": "the feed is away"}, 503, id="nobody knows whether"),
+        pytest.param("/readyz", {"said": None, "why": "x"}, 503, id="nothing was ever heard"),
+    ],
+)
+def test_probes(client, shown, path, changes, expected):
+    for name, value in changes.items():
+        setattr(shown, name, value)
+    assert client.get(path).status_code == expected
+
+
+def test_metrics_before_anything_was_heard_and_after(client, shown):
+    shown.connected, said, shown.said = False, shown.said, None
+    text = client.get("/metrics").text
+    assert ("readygate_feed_connected 0.0" in text, "readygate_requests_total" in text) == (True, False)
+    shown.connected, shown.said = True, said
+    text = client.get("/metrics").text
+    assert 'readygate_requests_total{result="answered",verb="filter"} 1.0' in text
+    assert 'readygate_cache_age_seconds{cache="pods"} 4.5' in text
+    assert 'readygate_people_requests_total{result="answered"} 0.0' in text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "host", "expected", "allow"),
+    [
+        pytest.param("POST", "/filter", "evil.example", 421, None, id="the name of somebody else"),
+        pytest.param("GET", "/api/v1/nodes", "evil.example", 421, None, id="the name of somebody else, to read"),
+        pytest.param("GET", "/filter", "localhost", 405, "POST", id="a verb that is read"),
+        pytest.param("DELETE", "/livez", "localhost", 405, "GET, HEAD", id="a probe that is deleted"),
+        pytest.param("GET", "/bind", "localhost", 404, None, id="no such path"),
+        pytest.param("GET", "/livez//", "localhost", 200, None, id="another spelling"),
+    ],
+)
+def test_who_asks_for_what(client, method, path, host, expected, allow):
+    response = client.open(path, method=method, headers={"Host": host})
+    found = response.headers.get("Allow")
+    assert (response.status_code, found and ", ".join(sorted(found.split(", ")))) == (expected, allow)
+
+
+def test_the_feeds_own_status_is_what_is_shown(shown):
+    (frame,) = wire.Reader().feed(wire.write(wire.Said(shown.said)))
+    assert frame.status == shown.said
