@@ -21,18 +21,23 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     controller: bool | None = None
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Timestamps stay the RFC 3339 text the server sent."""
+class BareMeta(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Who an object is. Timestamps stay the RFC 3339 text the server sent."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
     deletion_timestamp: str | None = None
     creation_timestamp: str | None = None
+
+
+class ObjectMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """And what it says of itself, which costs more to decode than all else of it."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
     generation: int | None = None
 
 

@@ -13,7 +13,7 @@ from component.text import one_line
 from extender.cluster.heartbeat import Renewal
 from extender.policy.evidence import HealthPod, ObservedNode
 from kube import contract
-from kube.objects import ObjectMeta, daemon_set_of
+from kube.objects import BareMeta, daemon_set_of
 from kube.times import format_time, parse_time
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
@@ -34,7 +34,7 @@ class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     start_time: str | None = None
 
 
-class _PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class _PodMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
     deletion_grace_period_seconds: int | None = None
 
 
@@ -49,7 +49,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: BareMeta
     status: _Status = _Status()
 
 
@@ -62,7 +62,7 @@ class _ManagedFields(msgspec.Struct, frozen=True, gc=False):
     time: str | None = None
 
 
-class _LeaseMeta(ObjectMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class _LeaseMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
     managed_fields: list[_ManagedFields] | None = None
 
 

@@ -31,6 +31,9 @@ def readyz_view() -> Response:
         for name, age_s in status.ages_s(shown.monotonic()).items():
             age = None if math.isinf(age_s) else round(age_s, 3)
             caches[name] = {"synced": status.caches[name].synced, "ageSeconds": age}
+            lag_s = status.caches[name].lag_s
+            if lag_s is not None:
+                caches[name]["lagSeconds"] = round(lag_s, 3)
     answer = {"ready": not why, "why": why, "caches": caches}
     return Response(msgspec.json.encode(answer), 503 if why else 200, content_type=JSON)
 

@@ -114,7 +114,13 @@ def test_x22_a_stale_cache(running, cache, age, error):
 def test_leases_that_are_stale_stop_nothing(world):
     world.caches["leases"].age = float("inf")
     assert world.filter(["h1"]).NodeNames == ["h1"]
-    assert world.client.get("/readyz").json["caches"]["leases"] == {"synced": True, "ageSeconds": None}
+    assert world.client.get("/readyz").json["caches"]["leases"]["ageSeconds"] is None
+
+
+def test_a_lag_is_shown_where_it_is_known(world):
+    world.caches["leases"].lag_s, world.caches["pods"].lag_s = 10.13, None
+    shown = world.client.get("/readyz").json["caches"]
+    assert (shown["leases"]["lagSeconds"], "lagSeconds" in shown["pods"]) == (10.13, False)
 
 
 def test_x21_not_synced(unsynced):
