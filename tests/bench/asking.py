@@ -6,6 +6,11 @@ from collections.abc import Sequence
 
 from tests.bench.processes import MeasurementError
 
+
+class NoVerdictError(MeasurementError):
+    """It answered with an Error; the text is its own."""
+
+
 POD = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {}}
 
 
@@ -19,7 +24,7 @@ def request_for(names: Sequence[str]) -> bytes:
 
 
 def ask(url: str, names: Sequence[str]) -> list[str]:
-    """Which of these nodes are open. Raises MeasurementError for an answer that is none."""
+    """Which of these nodes are open. Raises NoVerdictError, or MeasurementError for an answer that is none."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, request_for(names), headers)
     try:
@@ -28,5 +33,5 @@ def ask(url: str, names: Sequence[str]) -> list[str]:
     except OSError as e:
         raise MeasurementError(f"{url}: {e}") from e
     if answer["Error"]:
-        raise MeasurementError(f"{url}: {answer['Error']}")
+        raise NoVerdictError(f"{url}: {answer['Error']}")
     return list(answer["NodeNames"] or [])

@@ -38,7 +38,7 @@ def _measure_size(binary: Path, nodes: int, progress: Callable[[str], None], *, 
         running.enter_context(null.child)
         arms.wait_synced(arm)
         rounds = []
-        for number in range(2 if quick else 5):
+        for number in range(2 if quick else 3):
             progress(f"growth: {nodes} nodes, calls, round {number + 1}")
             rounds.append(run_load(binary, [null, arm], names=NAMES, nodes=nodes, requests=1000, same=False))
         spent = updates.spend(stub, [arm], progress, rounds=2 if quick else 3, seconds=3.0)
