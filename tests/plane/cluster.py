@@ -40,11 +40,11 @@ class Cluster:
     ) -> None:
         self._exit.close()
 
-    def add_nodes(self, count: int) -> list[str]:
-        """Nodes without a health pod. Their names are never used twice in a session."""
+    def add_nodes(self, count: int, **options: str) -> list[str]:
+        """Nodes without a health pod. Their names are never used twice in a session. Options as of bare.add_node."""
         names = [f"bare-{self._number}-{number}" for number in range(1, count + 1)]
         for name in names:
-            bare.add_node(self.api, name)
+            bare.add_node(self.api, name, **options)
             self._exit.callback(self.api.delete, f"/api/v1/nodes/{name}")
         return names
 

@@ -150,7 +150,7 @@ def test_a_peer_that_vanishes_is_noticed_by_the_kernel(client):
         level = socket.IPPROTO_TCP
         found = [sock.getsockopt(level, o) for o in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)]
         kept_alive = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        assert (kept_alive, found, sock.getsockopt(level, socket.TCP_USER_TIMEOUT)) == (1, [20, 3, 3], 30_000)
+        assert (kept_alive, found, sock.getsockopt(level, socket.TCP_USER_TIMEOUT)) == (1, [20, 3, 3], 25_000)
 
 
 @pytest.fixture

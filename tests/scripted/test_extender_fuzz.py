@@ -30,7 +30,7 @@ def test_mutated_bodies_never_fail_on_our_side(extender, seed):
     connection.close()
 
 
-def test_r17_no_request_of_any_kind_is_an_error_of_ours_or_holds_the_next(extender, seed):
+def test_no_request_of_any_kind_is_an_error_of_ours_or_holds_the_next(extender, seed):
     chance = random.Random(f"{seed} requests")
     for number in range(REQUESTS):
         data = mutations.request(chance)

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,14 +86,20 @@ def extender(
     folder: Path, *, nodes: int = NAMES, config: Mapping[str, object] | None = None
 ) -> Iterator[tuple[ExtenderProcess, FakeApiServer, list[str]]]:
     """Synced; every fourth node is closed. With it the API server and the nodes' names."""
-    names = [f"node-{number:04}" for number in range(nodes)]
     with FakeApiServer() as api:
-        for number, name in enumerate(names):
-            api.put(node_json(name, Ready="True"))
-            api.put(pod_json(name, Ready="False" if number % 4 == 0 else "True"))
+        names = fill(api, nodes)
         with ExtenderProcess(api, folder, config=config) as process:
             process.wait_ready(30.0)
             yield process, api, names
+
+
+def fill(api: FakeApiServer, nodes: int) -> list[str]:
+    """Nodes with their health pods, every fourth of which is not Ready. Their names."""
+    names = [f"node-{number:04}" for number in range(nodes)]
+    for number, name in enumerate(names):
+        api.put(node_json(name, Ready="True"))
+        api.put(pod_json(name, Ready="False" if number % 4 == 0 else "True"))
+    return names
 
 
 def pids(process: ExtenderProcess) -> list[int]:
@@ -109,8 +116,20 @@ def peak_mib(process: ExtenderProcess) -> float:
     return sum(_status_mib(pid, "VmHWM") for pid in pids(process))
 
 
+def cpu_s(process: ExtenderProcess) -> float:
+    """User and system time so far, of all its processes."""
+    return sum(_cpu_s(pid) for pid in pids(process))
+
+
 def tracebacks(process: ExtenderProcess) -> int:
     return sum("Traceback" in line or " ERROR " in line for line in process.lines)
+
+
+def _cpu_s(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _status_mib(pid: int, name: str) -> float:

@@ -20,7 +20,7 @@ EXPECTED = {
 }
 
 
-def test_r17_no_body_makes_the_answer_fail(seed: int) -> None:
+def test_no_body_makes_the_answer_fail(seed: int) -> None:
     world = World()
     world.services.index.replace_nodes([node(name) for name in ("h1", "u1", "m1")])
     world.services.index.replace_pods([pod("h1"), pod("u1", Ready="False")])

@@ -191,6 +191,10 @@ class Plane:
         if process:
             process.stop()
 
+    def kill_scheduler(self) -> None:
+        """As a crash would."""
+        self._processes.pop(SCHEDULER).kill()
+
     def restart_scheduler(self, config: Path | None = None) -> None:
         self.stop_scheduler()
         self.start_scheduler(config)

@@ -1,6 +1,7 @@
 """KubeSchedulerConfiguration texts, with and without the extender."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -24,14 +25,16 @@ def write(
     extenders: list[dict[str, object]] | None = None,
     queries_per_s: float = 50,
     burst: int = 100,
+    profiles: Sequence[str] = (),
 ) -> Path:
-    """JSON is YAML. The defaults of the client's limits are those of kube-scheduler."""
+    """JSON is YAML. The defaults of the client's limits are those of kube-scheduler. profiles: names."""
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": queries_per_s, "burst": burst},
         "leaderElection": {"leaderElect": False},
         "extenders": extenders or [],
+        **({"profiles": [{"schedulerName": name} for name in profiles]} if profiles else {}),
     }
     path.write_text(json.dumps(document, indent=1))
     return path

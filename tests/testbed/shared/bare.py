@@ -86,11 +86,11 @@ class HealthPod:
         self.say(ready=ready)
         return self
 
-    def say(self, *, ready: bool) -> None:
-        """One status write, as a kubelet would make it after a readiness probe."""
+    def say(self, *, ready: bool, since: str = _TIME) -> None:
+        """One status write, as a kubelet would make it after a readiness probe. since: when it turned so, RFC 3339."""
         status = contract.STATUS_TRUE if ready else contract.STATUS_FALSE
         conditions = [
-            {"type": contract.CONDITION_READY, "status": status, "lastTransitionTime": _TIME},
+            {"type": contract.CONDITION_READY, "status": status, "lastTransitionTime": since},
             {"type": contract.CONDITION_CONTAINERS_READY, "status": status, "lastTransitionTime": _TIME},
             {"type": "Initialized", "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},
             {"type": "PodScheduled", "status": contract.STATUS_TRUE, "lastTransitionTime": _TIME},

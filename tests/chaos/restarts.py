@@ -1,0 +1,139 @@
+"""The extender is killed, restarted and reloaded: R26 under the real kube-scheduler, R27 with kept connections."""
+
+import signal
+import threading
+import time
+from typing import Self
+
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.ports import free_port
+from tests.kit.waiting import wait_for
+from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
+from tests.plane.load import Load
+from tests.scripted.extender_process import ExtenderProcess
+from tests.soak import stage
+from tests.soak.rows import Progress, Trial
+from tests.testbed.plane.plane import Plane
+
+KILL_EVERY_S = 5.0
+PODS_PER_S = 20.0
+BUDGET_S = 2.0  # a node may have closed so long before a pod is bound there
+ALL_BOUND_WITHIN_S = 15.0
+RESTART_EVERY_S = 30.0
+CALLERS = 8
+DRAIN_LIMIT_S = 3.0
+GAP_LIMIT_S = 1.5
+
+
+def hold_kills(trial: Trial) -> None:
+    """R26: mode enforce; every five seconds it is killed whole and started again, and a node turns."""
+    with (
+        Plane("chaos-kills", without_controllers=WITHOUT_CONTROLLERS, progress=trial.say) as plane,
+        Cluster(plane) as cluster,
+    ):
+        nodes = cluster.add_nodes(6, pods="20000", cpu="2000")
+        cluster.add_health_pods(nodes, ready=True)
+        extender = cluster.start_extender()
+        cluster.use_extender(extender.url, mode="enforce")
+        closed_since: dict[str, float] = {}
+        history: list[tuple[str, float, float]] = []
+        kills = 0
+        progress = Progress(trial.say)
+        with Load(cluster.api, per_s=PODS_PER_S) as load:
+            ends = time.monotonic() + trial.seconds
+            while time.monotonic() < ends:
+                node = nodes[kills % (len(nodes) - 1)]  # the last one stays open
+                if node in closed_since:
+                    history.append((node, closed_since.pop(node), time.monotonic()))
+                    cluster.health_pods[node].say(ready=True)
+                else:
+                    cluster.health_pods[node].say(ready=False)
+                    closed_since[node] = time.monotonic()
+                extender.process.kill()
+                kills += 1
+                extender.start()
+                progress(f"{kills} kills, {len(load.made)} pods, {len(load.unbound())} not bound")
+                time.sleep(max(0.0, KILL_EVERY_S - 1.5))
+            load.stop()
+            last = time.monotonic()
+            wait_for(lambda: not load.unbound(), timeout_s=60.0)
+            all_bound_s = time.monotonic() - last
+            history += [(node, since, float("inf")) for node, since in closed_since.items()]
+            bad = [
+                pod for node, since, until in history for pod in load.on([node], after=since + BUDGET_S, until=until)
+            ]
+            trial.tell("kills", kills, "")
+            trial.tell("pods", len(load.made), "")
+            trial.at_most(0, "placed on a node closed for more than 2 s", len(bad), "pods")
+            trial.at_most(0, "never bound", len(load.unbound()), "pods")
+            trial.at_most(ALL_BOUND_WITHIN_S, "all bound after the last kill", all_bound_s, "s")
+
+
+def hold_restarts(trial: Trial) -> None:
+    """R27: SIGTERM and a new start, at the same port, with kept connections of callers who ask all the time."""
+    port = free_port()
+    with FakeApiServer() as api:
+        names = stage.fill(api, 100)
+        process = ExtenderProcess(api, trial.folder, config={"listen": {"address": "127.0.0.1", "port": port}})
+        drains: list[float] = []
+        gaps: list[float] = []
+        with process:
+            process.wait_ready(30)
+            with _Callers(port, names) as callers:
+                progress = Progress(trial.say)
+                ends = time.monotonic() + trial.seconds
+                while time.monotonic() < ends or not drains:
+                    time.sleep(min(RESTART_EVERY_S, trial.seconds / 3))
+                    answered = callers.last_answer_at
+                    code, drained_s = process.stop(signal.SIGTERM)
+                    assert code == 0, code
+                    process.start()
+                    answered = callers.last_answer_at
+                    wait_for(lambda: callers.last_answer_at > answered, timeout_s=20, every_s=0.01)  # noqa: B023
+                    drains.append(drained_s)
+                    gaps.append(callers.last_answer_at - answered)
+                    progress(f"{len(drains)} restarts, {callers.failures}")
+        trial.tell("restarts", len(drains), "")
+        trial.tell("calls", callers.count, "")
+        trial.at_most(DRAIN_LIMIT_S, "the longest stop", max(drains), "s")
+        refused = {word for word in callers.failures if "Refused" in word}
+        others = {word: n for word, n in callers.failures.items() if word not in refused}
+        trial.tell("calls refused in the gaps", sum(callers.failures[word] for word in refused), "")
+        trial.at_most(0, "calls lost in another way", sum(others.values()), "")
+        trial.at_most(GAP_LIMIT_S, "the longest gap", max(gaps), "s")
+        if others:
+            trial.say(f"lost: {others}")
+
+
+class _Callers:
+    """failures: by word. last_answer_at: by the monotonic clock."""
+
+    def __init__(self, port: int, names: list[str]) -> None:
+        self.failures: dict[str, int] = {}
+        self.count = 0
+        self.last_answer_at = 0.0
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(port, names), daemon=True) for _ in range(CALLERS)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _run(self, port: int, names: list[str]) -> None:
+        caller = stage.Caller(port, names)
+        while not self._stop.wait(0.05):
+            before = dict(caller.calls.failures)
+            answer = caller.ask()
+            self.count += 1
+            if answer is not None and not answer.get("Error"):
+                self.last_answer_at = time.monotonic()
+            for word, n in caller.calls.failures.items():
+                if n > before.get(word, 0):
+                    self.failures[word] = self.failures.get(word, 0) + 1
+        caller.close()

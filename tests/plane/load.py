@@ -1,0 +1,133 @@
+"""Pods at a steady rate for the real kube-scheduler, where and when each was bound; what an extender answers."""
+
+import contextlib
+import http.client
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tests.kit.waiting import wait_for
+from tests.testbed.shared import bare
+from tests.testbed.shared.api import Api, ApiError
+
+LABEL = "readygate.dev/test-load"
+_PODS = "/api/v1/namespaces/default/pods"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """at: by the monotonic clock, when the API server told of it."""
+
+    node: str
+    at: float
+
+
+class Load:
+    """Makes pods until its end; then deletes them all. bound: by pod. made: in order."""
+
+    def __init__(self, api: Api, *, per_s: float = 20.0):
+        self.made: list[str] = []
+        self.bound: dict[str, Binding] = {}
+        self._api = api
+        self._every_s = 1 / per_s
+        self._mark = f"load-{next(_numbers)}"
+        self._stop = threading.Event()
+        self._closed = threading.Event()
+        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._watch, self._make)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._closed.set()
+        with contextlib.suppress(ApiError):
+            self._api.request("DELETE", f"{_PODS}?labelSelector={LABEL}={self._mark}&gracePeriodSeconds=0")
+
+    def stop(self) -> None:
+        """No more pods; those that were made are still watched."""
+        self._stop.set()
+        self._threads[1].join(20)
+
+    def unbound(self) -> set[str]:
+        return set(self.made) - set(self.bound)
+
+    def wait_all_bound(self, *, timeout_s: float) -> float:
+        """Seconds it took; raises AssertionError with those that are not."""
+        began = time.monotonic()
+        assert wait_for(lambda: not self.unbound(), timeout_s=timeout_s), f"not bound: {sorted(self.unbound())[:9]}"
+        return time.monotonic() - began
+
+    def on(self, nodes: Sequence[str], *, after: float = 0.0, until: float = float("inf")) -> list[str]:
+        """Pods bound to these nodes in that time."""
+        return [pod for pod, b in list(self.bound.items()) if b.node in nodes and after < b.at <= until]
+
+    def _make(self) -> None:
+        due = time.monotonic()
+        for number in itertools.count(1):
+            due += self._every_s
+            if self._stop.wait(max(0.0, due - time.monotonic())):
+                return
+            name = f"{self._mark}-{number:05}"
+            body = {"metadata": {"name": name, "labels": {LABEL: self._mark}}, "spec": bare.pod_spec()}
+            try:
+                self._api.create(_PODS, body)
+            except ApiError:
+                continue  # the API server may be away; what was not made is not missed
+            self.made.append(name)
+
+    def _watch(self) -> None:
+        while not self._closed.is_set():
+            try:
+                for _, pod in self._api.watch(f"{_PODS}?labelSelector={LABEL}={self._mark}", timeout_s=5):
+                    node = bare.bound_to(pod)
+                    if node:
+                        self.bound.setdefault(pod["metadata"]["name"], Binding(node, time.monotonic()))
+                    if self._closed.is_set():
+                        return
+            except Exception:  # noqa: BLE001 - the API server is away: again
+                time.sleep(0.1)
+
+
+def ask(port: int, names: Sequence[str], *, timeout_s: float = 2.0) -> dict[str, object]:
+    """One filter call by a client of ours: the answer, or `{}` without one."""
+    pod = {"metadata": {"name": "asks", "namespace": "default"}, "spec": {}}
+    body = json.dumps({"Pod": pod, "NodeNames": list(names)})
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    try:
+        connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
+        answer: dict[str, object] = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException):
+        return {}
+    finally:
+        connection.close()
+    return answer
+
+
+def told_after(port: int, node: str, *, is_open: bool, timeout_s: float = 30.0) -> float:
+    """Seconds until the extender calls the node so. Raises AssertionError."""
+    began = time.monotonic()
+
+    def tells() -> bool:
+        answer = ask(port, [node])
+        return not answer.get("Error") and answer.get("NodeNames") == ([node] if is_open else [])
+
+    assert wait_for(tells, timeout_s=timeout_s, every_s=0.02), f"{node} not told {is_open=} in {timeout_s:.0f} s"
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[dict[str, float]]:
+    """Figures of a test, printed at its end."""
+    figures: dict[str, float] = {}
+    try:
+        yield figures
+    finally:
+        print({name: round(value, 3) for name, value in figures.items()})

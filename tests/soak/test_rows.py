@@ -1,0 +1,60 @@
+"""The scorecard and the commands agree, and a row that fails says so in every way."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.__main__ import ROWS as CHAOS
+from tests.soak import rows
+from tests.soak.__main__ import ROWS as SOAK
+from tests.soak.rows import Row, Trial
+
+SCORECARD = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+CELLS = re.compile(r"^\| (R\d\d) \| .* \| (.*) \| .* \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "held"), [("soak", SOAK), ("chaos", CHAOS)], ids=["soak", "chaos"])
+def test_the_scorecard_names_the_rows_of(command: str, held: dict[str, Row]) -> None:
+    named = {row for row, where in CELLS.findall(SCORECARD.read_text()) if re.search(rf"\b{command}\b", where)}
+    assert named == {row for row in held if row.startswith("R")}
+
+
+def _passes(trial: Trial) -> None:
+    trial.at_most(2, "seen", 1, "s")
+    trial.tell("told", trial.chance.random(), "")
+
+
+def _misses(trial: Trial) -> None:
+    trial.at_least(2, "seen", 1, "s")
+
+
+def _breaks(_: Trial) -> None:
+    raise RuntimeError("no path\nto go")
+
+
+@pytest.mark.parametrize(
+    ("hold", "expected"),
+    [
+        pytest.param(_passes, (0, "passed"), id="within its limits"),
+        pytest.param(_misses, (1, "FAILED"), id="beyond one"),
+        pytest.param(_breaks, (1, "FAILED"), id="that could not be held"),
+    ],
+)
+def test_a_row(hold, expected, tmp_path, capsys):
+    save = tmp_path / "build" / "rows.json"
+    code = rows.main("soak", {"R99": Row("a row", 1, hold)}, ["--minutes", "0.01", "--save", str(save)])
+    written = json.loads(save.read_text())
+    assert expected == (code, written["rows"][0]["result"])
+    assert f"R99: {expected[1]}" in capsys.readouterr().out
+
+
+def test_the_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setenv(rows.SEED_VARIABLE, "7")
+    drawn = []
+    for number in range(2):
+        save = tmp_path / f"{number}.json"
+        rows.main("soak", {"R99": Row("a row", 1, _passes)}, ["--save", str(save)])
+        drawn.append(json.loads(save.read_text())["rows"][0]["figures"])
+    assert drawn[0] == drawn[1]
