@@ -108,7 +108,8 @@ class Heartbeats:
         lost = set()
         # What has moved has done so since we last knew all beats, whatever the clocks of several API servers say.
         moved_after = min(self._read_at, as_of) if self._listed else -math.inf
-        by_server, by_kubelets = _behind_the_newest(leases, "written"), _behind_the_newest(leases, "renew_time")
+        by_server = _behind_the_newest(leases, "written")
+        by_kubelets = _behind_the_newest((one for one in leases if one.node not in by_server), "renew_time")
         for lease in leases:
             node, beat = lease.node, before.get(lease.node)
             if beat is None or beat.renew_time != lease.renew_time:

@@ -255,3 +255,58 @@ def test_a_release_by_a_relist_is_kicked(world):
     world.refuse("n2")
     world.then.replace_pods([pod("n1"), pod("n2")])
     assert world.kicked == ["n2"]
+
+
+# Leases and Nodes that do not belong together.
+
+
+def all_but(world, silent, *, for_s):
+    """The Leases of n1 and n2 and of `gone-0` to `gone-9`; all but the silent ones are renewed each five seconds."""
+    names = ["n1", "n2", *(f"gone-{i}" for i in range(10))]
+    world.then.upsert_pod(pod("n2"))
+    world.contact = world.clock.time
+    world.then.replace_leases([lease(name, "a") for name in names])
+    for step in range(int(for_s / 5)):
+        world.contact = world.clock.time = world.clock.time + 5
+        for name in names:
+            if name not in silent:
+                world.index.upsert_lease(lease(name, f"b{step}"))
+        world.decide()
+
+
+def test_leases_without_a_node_do_not_make_a_dead_kubelet_one_of_many(world):
+    all_but(world, ["n1", *(f"gone-{i}" for i in range(10))], for_s=25)
+    assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}
+
+
+def test_a_node_without_a_lease_is_judged_by_its_pods(world):
+    all_but(world, [], for_s=5)
+    world.then.remove_lease(lease("n1", "a"))
+    for step in range(12):
+        world.contact = world.clock.time = world.clock.time + 5
+        world.then.upsert_lease(lease("n2", f"c{step}"))
+    assert world.reasons == {"n1": OPEN, "n2": OPEN}
+
+
+def test_a_lease_that_is_deleted_and_made_anew_is_a_beat(world):
+    all_but(world, ["n1"], for_s=25)
+    assert world.reasons["n1"] == CLOSED_NODE_LOST
+    world.then.remove_lease(lease("n1", "a"))
+    world.then.upsert_lease(lease("n1", "a"))
+    assert world.reasons["n1"] == OPEN
+
+
+@pytest.mark.parametrize("duration_s", [-1, 0, 1, 10**9])
+@pytest.mark.parametrize("renew_time", [None, "", "x", "9999-12-31T23:59:59Z", "2026-01-01T00:00:00", "\u0000"])
+def test_no_text_in_a_lease_closes_its_node_or_keeps_another_open(world, renew_time, duration_s):
+    odd = lease("n2", renew_time, duration_s=duration_s)
+    world.contact = world.clock.time
+    world.then.upsert_pod(pod("n2"))
+    world.then.replace_leases([odd, lease("n1", "2026-01-01T00:00:00.000000Z"), lease("n3", "a")])
+    world.decide()
+    assert world.reasons == {"n1": OPEN, "n2": OPEN}
+    for step in range(5):
+        world.contact = world.clock.time = world.clock.time + 5
+        world.then.upsert_lease(lease("n2", f"{renew_time}{step}", duration_s=duration_s))
+        world.then.upsert_lease(lease("n3", f"b{step}"))
+    assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}
