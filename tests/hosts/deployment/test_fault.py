@@ -22,7 +22,7 @@ NODE = "worker-1"
 AWAY = "/root/cni-away"
 # One period of the check, or what the kubelet takes: 5 s to look at its runtime, 10 s to the next report.
 MENDED_WITHIN_S = 20
-RECORDER_PORT = 9377
+RECORDER_PORT = 9399  # beside those of the extender and of the people
 RECORD = "/root/filter.jsonl"
 
 
