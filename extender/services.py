@@ -181,8 +181,12 @@ class Services:
         return self.index.beats()
 
     def unhealthy(self) -> list[str]:
-        """Names of our own threads that have died or are stuck. An API server that is away is no reason."""
-        return lifecycle.unhealthy(self._threads(), self.monotonic())
+        """Names of our own threads that have died or are stuck. An API server that is away is no reason.
+
+        Nor is the feed: a restart would cost kube-scheduler the caches, for people's sake. They are told by their own
+        process.
+        """
+        return lifecycle.unhealthy([one for one in self._threads() if one is not self.feed], self.monotonic())
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
         """Take these caches; a verdict is refused when one of the required is stale."""

@@ -13,6 +13,8 @@ from extender.feed.publisher import FOLLOWERS_MAX, Publisher
 from extender.policy.decide import Decision
 from extender.policy.exempt import Rules
 from extender.policy.snapshot import Board
+from extender.services import Services
+from extender.settings import parse
 from extender.source import Sync
 from tests.extender.feed.test_wire import status
 from tests.kit.waiting import wait_until
@@ -217,6 +219,14 @@ def test_a_path_that_somebody_removed_is_made_again(path, monkeypatch):
         client.connect(str(path))
     path.unlink()
     wait_until(lambda: path.exists(), "the socket")
+
+
+def test_a_feed_that_is_stuck_is_no_reason_to_restart_what_answers_kube_scheduler(path):
+    services = Services(parse(f"feed: {{socket: {path}}}"), None)
+    services.start()
+    services.feed.stop()
+    assert (services.feed.healthy(time.monotonic()), services.unhealthy()) == (False, [])
+    services.stop()
 
 
 def test_both_ends_stop_at_once_and_may_be_stopped_twice(publisher, mirror):
