@@ -148,7 +148,7 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
     request, answer = (text for document, text in blocks("json") if document == "README.md")
     reasons = {"node-1": "", "node-2": CLOSED_UNHEALTHY, "node-3": ""}
     names = wire.read_filter_args(request.encode()).node_names or []
-    found = sort_out(names, Snapshot(reasons=reasons))
+    found = sort_out(names, Snapshot(reasons=reasons, open={name for name in reasons if not reasons[name]}))
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
 
 

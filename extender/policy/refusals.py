@@ -37,17 +37,18 @@ class Refusals:
     def __len__(self) -> int:
         return sum(len(names) for names in (*self._pages, self._unknown))
 
-    def note(self, refused: Mapping[str, str], known: Mapping[str, str]) -> None:
-        """known: the names that the snapshot holds."""
-        if not refused.keys() <= known.keys():
-            self._note_unknown([name for name in refused if name not in known])
-            refused = {name: reason for name, reason in refused.items() if name in known}
+    def note(self, refused: Mapping[str, str], unknown: Sequence[str] = ()) -> None:
+        """unknown: which of them no snapshot holds."""
+        if unknown:
+            self._note_unknown(unknown)
+            others = set(unknown)
+            refused = {name: reason for name, reason in refused.items() if name not in others}
         self._pages[0].update(refused)
 
     def take(self, known: Mapping[str, str], open_: AbstractSet[str]) -> list[str]:
         """Called after a swap: those that are open now and were noted; they are not from now on."""
         for name in self._unknown.copy().keys() & known.keys():
-            self.note({name: NOTED}, known)
+            self.note({name: NOTED})
             self._unknown.pop(name, None)
         page = self._pages[0]
         if len(page) > len(known) + UNKNOWN_LIMIT:

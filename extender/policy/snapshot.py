@@ -5,8 +5,9 @@ what is refused to requests, in the order that loses no kick (`refusals`). A req
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import filterfalse, repeat
+from itertools import filterfalse
 from typing import NamedTuple, Self
 
 from extender.policy.decide import Decision
@@ -20,39 +21,43 @@ ANY_FEW = 8  # any open node will do; more than one, because nodes go
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """gates: gate -> node -> Decision. reasons: node -> reason, OPEN if none. open: the nodes without a reason.
+    """gates: gate -> node -> Decision. reasons: node -> reason, OPEN if none. open: the nodes without a reason, a set.
 
-    Nobody writes into these dictionaries once the snapshot is made.
+    Nobody writes into these once the snapshot is made. with_decisions() keeps reasons and open in step.
     """
 
     gates: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
-    open: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        opened = frozenset(name for name, reason in self.reasons.items() if reason == OPEN)
-        object.__setattr__(self, "open", opened)
+    open: AbstractSet[str] = frozenset()
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
         """The snapshot after these; None is for a node that is no more. What has not changed is shared."""
         of_gate = dict(self.gates.get(gate, {}))
         reasons = dict(self.reasons)
+        opened = set(self.open)
         for name, decision in decisions.items():
+            opened.discard(name)
             if decision is None:
                 of_gate.pop(name, None)
                 reasons.pop(name, None)
             else:
                 of_gate[name] = decision
                 reasons[name] = decision.reason
-        same = all(reasons.get(name) == self.reasons.get(name) for name in decisions)
-        return type(self)({**self.gates, gate: of_gate}, self.reasons if same else reasons)
+                if decision.reason == OPEN:
+                    opened.add(name)
+        gates = {**self.gates, gate: of_gate}
+        if all(reasons.get(name) == self.reasons.get(name) for name in decisions):
+            return type(self)(gates, self.reasons, self.open)
+        return type(self)(gates, reasons, opened)
 
 
 class Answer(NamedTuple):
-    """survivors: in the order asked, each once. refused: the other names, each with its reason."""
+    """survivors: in the order asked, each once. refused: the other names, each with its reason. unknown: which of them
+    no snapshot holds."""
 
     survivors: list[str]
     refused: dict[str, str]
+    unknown: Sequence[str] = ()
 
 
 class Board:
@@ -80,9 +85,9 @@ class Board:
         """
         snapshot = self._snapshot
         answer = sort_out(names, snapshot)
-        _, refused = answer
+        refused = answer.refused
         if refused and "" not in refused:
-            self._refusals.note(refused, snapshot.reasons)
+            self._refusals.note(refused, answer.unknown)
             if self._snapshot is not snapshot:
                 released = self._refusals.take_of(refused, self._snapshot.open)
                 if released:
@@ -128,16 +133,20 @@ def sort_out(names: Sequence[str], snapshot: Snapshot) -> Answer:
     asked = set(names)
     if len(asked) != len(names):
         names = each_once(names)
-    closed = asked - snapshot.open
-    if not closed:
-        return Answer(list(names), {})
-    if len(closed) == len(names):
-        return Answer([], _with_reasons(names, snapshot))
-    return Answer(list(filterfalse(closed.__contains__, names)), _with_reasons(closed, snapshot))
-
-
-def _with_reasons(names: Collection[str], snapshot: Snapshot) -> dict[str, str]:
-    return dict(zip(names, map(snapshot.reasons.get, names, repeat(UNKNOWN_NODE)), strict=True))
+    if asked.isdisjoint(snapshot.open):
+        survivors: list[str] = []
+        closed: Collection[str] = names
+    else:
+        closed = asked - snapshot.open
+        if not closed:
+            return Answer(list(names), {}, ())
+        survivors = list(filterfalse(closed.__contains__, names))
+    reasons = [*map(snapshot.reasons.get, closed)]
+    unknown: Sequence[str] = ()
+    if not all(reasons):
+        unknown = [name for name in closed if name not in snapshot.reasons]
+        reasons = [reason or UNKNOWN_NODE for reason in reasons]
+    return Answer(survivors, dict(zip(closed, reasons, strict=True)), unknown)  # type: ignore[arg-type]
 
 
 def each_once(names: Sequence[str]) -> list[str]:

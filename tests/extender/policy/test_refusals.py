@@ -4,7 +4,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
 
@@ -16,8 +16,12 @@ KNOWN = {"n1": "closed", "n2": "closed", "n3": "closed"}
 
 def noted(*names: str) -> Refusals:
     refusals = Refusals()
-    refusals.note(dict.fromkeys(names, "closed"), KNOWN)
+    note(refusals, *names)
     return refusals
+
+
+def note(refusals: Refusals, *names: str, known: Collection[str] = KNOWN) -> None:
+    refusals.note(dict.fromkeys(names, "closed"), [name for name in names if name not in known])
 
 
 def opened(refusals: Refusals, *names: str) -> list[str]:
@@ -35,7 +39,7 @@ def test_a_note_is_taken_once() -> None:
 def test_a_kick_settles_what_was_noted_before_it() -> None:
     refusals = noted("n1")
     refusals.turn()
-    refusals.note({"n2": "closed"}, KNOWN)
+    note(refusals, "n2")
     refusals.settle()
     assert ["n2"] == opened(refusals, "n1", "n2")
 
@@ -43,7 +47,7 @@ def test_a_kick_settles_what_was_noted_before_it() -> None:
 def test_a_kick_that_is_not_taken_settles_nothing() -> None:
     refusals = noted("n1")
     refusals.turn()
-    refusals.note({"n2": "closed"}, KNOWN)
+    note(refusals, "n2")
     refusals.turn()
     assert ["n1", "n2"] == opened(refusals, "n1", "n2")
 
@@ -51,7 +55,7 @@ def test_a_kick_that_is_not_taken_settles_nothing() -> None:
 def test_what_was_noted_before_and_after_a_kick_is_one_release() -> None:
     refusals = noted("n1")
     refusals.turn()
-    refusals.note({"n1": "closed"}, KNOWN)
+    note(refusals, "n1")
     assert (["n1"], []) == (opened(refusals, "n1"), opened(refusals, "n1"))
 
 
@@ -61,22 +65,22 @@ def test_what_was_noted_before_and_after_a_kick_is_one_release() -> None:
 def test_names_nobody_knows_do_not_fill_the_memory() -> None:
     refusals = noted("n1")
     for turn in range(20):
-        refusals.note({f"x{turn}-{number}": "closed" for number in range(65_536)}, KNOWN)
+        note(refusals, *(f"x{turn}-{number}" for number in range(65_536)))
     assert 1 + UNKNOWN_LIMIT == len(refusals)
     assert ["n1"] == opened(refusals, "n1")
 
 
 def test_nor_do_names_that_are_no_names_of_nodes() -> None:
     refusals = Refusals()
-    refusals.note({"x" * (NAME_LIMIT + 1): "closed", "y" * NAME_LIMIT: "closed"}, KNOWN)
+    note(refusals, "x" * (NAME_LIMIT + 1), "y" * NAME_LIMIT)
     assert ["y" * NAME_LIMIT] == list(refusals._unknown)
 
 
 def test_of_the_unknown_names_those_stay_that_were_asked_for_last() -> None:
     refusals = noted("new")
-    refusals.note({f"x{number}": "closed" for number in range(UNKNOWN_LIMIT - 1)}, KNOWN)
-    refusals.note({"new": "closed"}, KNOWN)
-    refusals.note({"y": "closed"}, KNOWN)
+    note(refusals, *(f"x{number}" for number in range(UNKNOWN_LIMIT - 1)))
+    note(refusals, "new")
+    note(refusals, "y")
     assert (["new", "y"], False) == (opened(refusals, "new", "y"), "x0" in refusals._unknown)
 
 
@@ -84,7 +88,7 @@ def test_a_node_that_the_scheduler_saw_before_us_is_not_forgotten_once_we_have_s
     refusals = noted("new")
     known = {**KNOWN, "new": "closed"}
     assert [] == refusals.take(known, frozenset())
-    refusals.note({f"x{number}": "closed" for number in range(65_536)}, known)
+    note(refusals, *(f"x{number}" for number in range(65_536)), known=known)
     assert ["new"] == refusals.take({**known, "new": ""}, frozenset({"new"}))
 
 
@@ -92,7 +96,7 @@ def test_names_of_nodes_that_are_no_more_do_not_fill_it_either() -> None:
     refusals = Refusals()
     for number in range(10_000):
         name = f"spot-{number}"
-        refusals.note({name: "closed"}, {**KNOWN, name: "closed"})
+        note(refusals, name, known=[name])
         refusals.take(KNOWN, frozenset())
     assert len(refusals) <= len(KNOWN) + 2 * UNKNOWN_LIMIT
 

@@ -13,7 +13,7 @@ from extender.policy.snapshot import INHERITED_KICKS, UNKNOWN_NODE, Board, Snaps
 
 CLOSED = Decision(CLOSED_NOT_READY)
 OPENED = Decision(OPEN)
-ASKED = Snapshot(reasons={"a": OPEN, "b": OPEN, "bad": CLOSED_NOT_READY})
+ASKED = Snapshot().with_decisions("health", {"a": OPENED, "b": OPENED, "bad": CLOSED})
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ class World:
         once = [meanwhile]
 
         class Interrupted(dict[str, str]):
-            def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
+            def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
                 found = super().get(name, default)
                 if name == names[-1] and once:
                     once.pop()()
                 return found
 
         snapshot = self.board._snapshot
-        self.board._snapshot = Snapshot(snapshot.gates, Interrupted(snapshot.reasons))
+        self.board._snapshot = Snapshot(snapshot.gates, Interrupted(snapshot.reasons), snapshot.open)
         assert list(names) == list(self.board.look_up(names).refused)
 
 
@@ -172,6 +172,7 @@ def test_a_snapshot_never_changes() -> None:
     assert {"n1": CLOSED_NOT_READY, "n2": OPEN} == before.reasons
     assert {"n1": CLOSED, "n2": OPENED} == before.gates["health"]
     assert ({"n1": OPEN}, {"n1": OPENED}) == (after.reasons, after.gates["health"])
+    assert ({"n2"}, {"n1"}) == (before.open, after.open)
 
 
 def test_reasons_are_shared_where_only_evidence_differs() -> None:
