@@ -1,8 +1,7 @@
-"""Reloads of the real extender under load: how many calls of a scheduler fail. For the tests and the benchmark."""
+"""Reloads of the real extender under load: how many calls of a scheduler fail. tests/bench has the large form."""
 
 import os
 import signal
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +27,6 @@ class Reloads:
     longest_s: float
     seconds: float
     workers_max: int
-
-
-def reload_100() -> Reloads:
-    """The measured form; takes minutes."""
-    with tempfile.TemporaryDirectory() as folder:
-        return reload_under_load(Path(folder), reloads=100, nodes=5000)
 
 
 def reload_under_load(folder: Path, *, reloads: int, nodes: int, patience_s: float = PATIENCE_S) -> Reloads:
