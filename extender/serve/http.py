@@ -4,8 +4,8 @@ The parser bounds nothing but syntax. So heads, headers, pieces of bodies, frami
 here, and what is too much is refused in the middle of a packet.
 """
 
-from dataclasses import dataclass
 from http import HTTPStatus
+from typing import NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
@@ -14,8 +14,7 @@ from extender.verbs.wire import BODY_LIMIT_BYTES
 from kube.media_types import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """method and target: as they came. keep: whether the connection may go on after the answer."""
 
     method: bytes
@@ -25,8 +24,7 @@ class Request:
     keep: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a request is answered without being read to its end; the connection ends with it.
 
     rest_bytes: how much of it may still come.
@@ -229,8 +227,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {status: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a request is answered with. allow: methods, for status 405."""
 
     status: HTTPStatus

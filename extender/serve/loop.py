@@ -18,7 +18,7 @@ from extender.serve.client import Client
 from extender.serve.connection import Stage
 from extender.serve.crowd import Held, LargeBodies, gives_its_place
 from extender.serve.http import CONTINUE, Request, head_of
-from extender.serve.routes import Routes
+from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
 from extender.serve.turns import Turns, cost_s
 
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0  # how often overdue connections are looked for
 DRAIN_LOOK_S = 0.05
+LOG_AGAIN_S = 60.0  # between two bugs of ours in the log
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
 
 
@@ -62,6 +63,7 @@ class Loop:
         self._view = memoryview(self._buffer)
         self._date = b""
         self._look_at = 0.0
+        self._log_at = 0.0
         self._drained_at: float | None = None
         self._idle_until = 0.0
 
@@ -180,8 +182,17 @@ class Loop:
         try:
             do(client, *details)
         except Exception:
-            log.exception("a connection failed")
+            if self._may_log():
+                log.exception("a connection failed")
             self._close(client)
+
+    def _may_log(self) -> bool:
+        """Whether no bug was logged a moment ago: clients can repeat what brings one about."""
+        monotonic = self._monotonic()
+        if monotonic < self._log_at:
+            return False
+        self._log_at = monotonic + LOG_AGAIN_S
+        return True
 
     def _accept(self, listener: socket.socket, monotonic: float) -> None:
         for _ in range(limits.ACCEPTS_MAX):
@@ -239,7 +250,12 @@ class Loop:
             return
         if isinstance(asked, Request):
             large = len(asked.body) > limits.LARGE_BODY_BYTES
-            answer, verdict = self._routes.answer(asked, may_ask=client.may_ask)
+            try:
+                answer, verdict = self._routes.answer(asked, may_ask=client.may_ask)
+            except Exception:
+                if self._may_log():
+                    log.exception("a request failed")
+                answer, verdict = FAILED, False
             keep = asked.keep and self._drained_at is None
             client.good = client.good or verdict
             body = b"" if asked.method == b"HEAD" else answer.body
@@ -299,10 +315,14 @@ class Loop:
             self._close(victim)
 
     def _make_place(self, what: str) -> None:
-        victim = gives_its_place(self._clients.values())
-        if victim is not None:
-            log.debug("closed a connection: too many %s", what)
-            self._close(victim)
+        crowd = list(self._clients.values())
+        while (victim := gives_its_place(crowd)) is not None:
+            # A request that is here and was not read yet shall not be lost.
+            if victim.stage is not Stage.IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
+                log.debug("closed a connection: too many %s", what)
+                self._close(victim)
+                return
+            crowd.remove(victim)
 
     def _close(self, client: Client) -> None:
         if self._clients.get(client.fd) is not client:

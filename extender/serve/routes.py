@@ -1,6 +1,5 @@
-"""A request to its answer. No API call, no lock that waits; logs only bugs of ours."""
+"""A request to its answer. No API call, no lock that waits, no log line."""
 
-import logging
 from http import HTTPStatus
 from time import perf_counter
 from typing import Protocol
@@ -14,8 +13,6 @@ from extender.serve.limits import DISCARD_MAX_BYTES
 from extender.source import Source
 from extender.verbs import wire
 from extender.verbs.dispatch import answer_filter
-
-log = logging.getLogger(__name__)
 
 FILTER = b"/filter"
 _GET = frozenset({b"GET", b"HEAD"})
@@ -43,22 +40,15 @@ class Routes:
         self._hosts = hosts
 
     def answer(self, request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
-        """The answer, and whether it is a verdict. may_ask: whether the client may ask a verb.
-
-        An exception in it is a bug of ours and becomes status 500.
-        """
+        """The answer, and whether it is a verdict. may_ask: whether the client may ask a verb."""
         if self._hosts is not None and request.host and not is_ours(request.host, self._hosts):
             return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False
-        try:
-            path = request.target if request.target == FILTER else path_of(request.target)
-            if path == FILTER and not may_ask:
-                return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
-            if path == FILTER and request.method == b"POST":
-                return self._filter(request.body)
-            return self._other(request.method, path), False
-        except Exception:
-            log.exception("request failed")
-            return _short(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error"), False
+        path = request.target if request.target == FILTER else path_of(request.target)
+        if path == FILTER and not may_ask:
+            return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
+        if path == FILTER and request.method == b"POST":
+            return self._filter(request.body)
+        return self._other(request.method, path), False
 
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that was not read to its end."""
@@ -103,6 +93,9 @@ def path_of(target: bytes) -> bytes:
     if b"//" in path or path.endswith(b"/"):
         path = b"/" + b"/".join(part for part in path.split(b"/") if part)
     return path
+
+
+FAILED = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, b'{"Error":"internal error"}')
 
 
 def _not_allowed(allow: bytes) -> Answer:

@@ -80,13 +80,13 @@ class Asked(Program):
 class ExtenderProcess(Asked):
     """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
 
-    def __init__(self, api, folder: Path, *, config=None):
+    def __init__(self, api, folder: Path, *, config=None, environ=None):
         base = {
             "listen": {"port": 0},
             "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))},
             "feed": {"socket": str(folder / "feed" / "socket")},
         }
-        super().__init__("extender", base | (config or {}), folder)
+        super().__init__("extender", base | (config or {}), folder, environ=environ)
 
     def __enter__(self):
         self.start()

@@ -1,7 +1,7 @@
 """Bytes to requests, in whatever pieces they come; and what is refused in the middle of a packet."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.serve import limits
@@ -34,6 +34,7 @@ def test_a_request_is_the_same_wherever_it_is_cut(data):
         assert (None, False) == (reader.refusal, reader.within)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([POST, IN_CHUNKS, GET]), min_size=1, max_size=6), st.data())
 def test_requests_in_a_row_come_out_in_order_whatever_the_packets(sent, data):
     stream = b"".join(sent)
@@ -43,6 +44,7 @@ def test_requests_in_a_row_come_out_in_order_whatever_the_packets(sent, data):
     assert expected == requests_of(read(*pieces))
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_no_bytes_make_the_reader_fail(pieces):
     reader = read(*pieces)

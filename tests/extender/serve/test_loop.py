@@ -1,0 +1,140 @@
+"""The loop over loopback sockets, with routes of its own: what a bug of ours, or a lack of descriptors, may cost."""
+
+import errno
+import socket
+import threading
+from contextlib import contextmanager
+from http import HTTPStatus
+
+import pytest
+
+from extender.serve.http import Answer
+from extender.serve.loop import Loop
+
+GET = b"GET %b HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+class Routes:
+    def answer(self, request, *, may_ask):
+        assert may_ask
+        if request.target == b"/bug":
+            raise MemoryError("a bug of ours")
+        return Answer(HTTPStatus.OK, request.target), False
+
+    def refuse(self, refusal):
+        if refusal.target == b"/bug":
+            raise ValueError("a bug of ours")
+        return Answer(refusal.status, b"{}")
+
+
+class Listener:
+    """A real one, of which accept fails as it is told."""
+
+    def __init__(self):
+        self._sock = socket.create_server(("127.0.0.1", 0))
+        self._sock.setblocking(False)
+        self.failures = []
+
+    def __getattr__(self, name):
+        return getattr(self._sock, name)
+
+    def accept(self):
+        if self.failures:
+            raise OSError(self.failures.pop(), "of the test")
+        return self._sock.accept()
+
+
+@contextmanager
+def serving(**options):
+    ended = threading.Event()
+    listener = Listener()
+
+    def chores(monotonic):
+        if ended.is_set() and not loop.draining:
+            loop.drain(idle_s=0.0, limit_s=0.2)
+        return monotonic + 0.02
+
+    loop = Loop(Routes(), chores=chores, **options)
+    loop.open([listener])
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    listener.address = listener.getsockname()
+    try:
+        yield listener
+    finally:
+        ended.set()
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def connected(listener):
+    return socket.create_connection(listener.address, timeout=5)
+
+
+def asked(sock, target):
+    sock.sendall(GET % target)
+    return sock.recv(1000)
+
+
+def test_a_bug_of_ours_is_one_answer_and_one_line(caplog):
+    with serving() as listener, connected(listener) as sock:
+        for _ in range(3):
+            assert b" 500 " in asked(sock, b"/bug")
+        assert asked(sock, b"/good").endswith(b"/good")
+    assert ["a request failed"] == [record.message for record in caplog.records if record.exc_info]
+
+
+def test_a_bug_of_ours_beside_an_answer_ends_that_connection_only():
+    with serving() as listener, connected(listener) as bad, connected(listener) as good:
+        bad.sendall(b"POST /bug HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n")
+        assert b"" == bad.recv(100)
+        assert asked(good, b"/good").endswith(b"/good")
+
+
+@pytest.mark.parametrize("cause", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS])
+def test_without_descriptors_the_one_waited_for_longest_gives_its_own(cause):
+    with serving() as listener, connected(listener) as first, connected(listener) as second:
+        for sock in (first, second):
+            assert asked(sock, b"/good").endswith(b"/good")
+        listener.failures.append(cause)
+        with connected(listener) as third:
+            assert asked(third, b"/good").endswith(b"/good")
+            assert b"" == first.recv(1)
+            assert asked(second, b"/good").endswith(b"/good")
+
+
+def test_beyond_the_places_there_are_the_oldest_goes():
+    with serving(connections_max=2) as listener, connected(listener) as first, connected(listener) as second:
+        for sock in (first, second):
+            assert asked(sock, b"/good").endswith(b"/good")
+        with connected(listener) as third:
+            assert asked(third, b"/good").endswith(b"/good")
+            assert b"" == first.recv(1)
+
+
+def test_beyond_the_bytes_there_may_be_the_oldest_goes():
+    half = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n" + b"x" * 60_000
+    with serving(held_max_bytes=100_000) as listener, connected(listener) as first, connected(listener) as second:
+        first.sendall(half)
+        assert asked(second, b"/good").endswith(b"/good")
+        second.sendall(half)
+        assert b"" == first.recv(1)
+        second.sendall(b"x" * 30_000)
+        assert second.recv(100).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_what_has_not_ended_when_we_stop_is_cut_and_what_was_asked_is_answered():
+    with serving() as listener, connected(listener) as half, connected(listener) as kept:
+        half.sendall(b"GET /")
+        assert b"Connection: close" not in asked(kept, b"/good")
+    assert (b"", b"") == (half.recv(1) if half.fileno() >= 0 else b"", b"")
+    with pytest.raises(ConnectionRefusedError):
+        connected(listener)
+
+
+def test_a_half_closed_client_gets_its_answer():
+    with serving() as listener, connected(listener) as sock:
+        sock.sendall(GET % b"/good")
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(1000).endswith(b"/good")
+        assert b"" == sock.recv(1)
