@@ -150,6 +150,11 @@ class Heartbeats:
             self._returning_since = monotonic
         self._heard_at = monotonic
 
+    @property
+    def unheard(self) -> bool:
+        """Whether nothing was heard since failed()."""
+        return self._heard_at == -math.inf
+
     def failed(self) -> None:
         """The API server was asked and did not answer."""
         self._heard_at = -math.inf

@@ -208,6 +208,11 @@ class Index:
         with self._lock:
             self._beats.failed()
 
+    def heard_since(self) -> bool:
+        """Whether the API server was heard of since then."""
+        with self._lock:
+            return not self._beats.unheard
+
     # The decider.
 
     def take(self, also: Iterable[str] = ()) -> Batch | None:

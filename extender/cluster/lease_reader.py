@@ -16,14 +16,15 @@ from component.backoff import Backoff
 from component.loop import Loop
 from extender.cluster import observed
 from extender.cluster.heartbeat import READ_LEASES_MAX
-from kube.errors import CredentialsInvalid, KubeError
+from kube.errors import CredentialsInvalid, Forbidden, KubeError, Unauthorized
 from kube.listing import Page
 
 log = logging.getLogger(__name__)
 
 PAUSE_MAX_S = 5.0
 STUCK_AFTER_S = 60.0  # two calls of at most 10 s, and what has no deadline of ours: names, a plugin's credentials
-RETRY = Backoff(first_s=1.0, limit_s=8.0, jitter=0.5)
+RETRY = Backoff(first_s=1.0, limit_s=32.0, jitter=0.5)
+EARLY_S = 5.0  # after a failure, where the reflectors have heard from the API server since
 
 
 class Lister(Protocol):
@@ -39,6 +40,7 @@ class Reading(Protocol):
     def leases_due_at(self) -> float: ...
     def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None: ...
     def leases_unread(self) -> None: ...
+    def heard_since(self) -> bool: ...
 
 
 class LeaseReader:
@@ -59,7 +61,7 @@ class LeaseReader:
         self._monotonic = monotonic
         self._random = random
         self._retry = RETRY
-        self._not_before = -math.inf
+        self._not_before = self._early = -math.inf
         self._loop = Loop(
             "lease-reader", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=lister.close, monotonic=monotonic
         )
@@ -68,7 +70,8 @@ class LeaseReader:
 
     def turn(self) -> float:
         """Reads if it is time to; seconds until it must be called again."""
-        wait_s = max(self._index.leases_due_at(), self._not_before) - self._monotonic()
+        not_before = self._early if self._index.heard_since() else self._not_before
+        wait_s = max(self._index.leases_due_at(), not_before) - self._monotonic()
         if wait_s > 0:
             return min(wait_s, PAUSE_MAX_S)
         try:
@@ -76,23 +79,28 @@ class LeaseReader:
         except (KubeError, CredentialsInvalid) as e:
             self._index.leases_unread()
             pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
-            self._not_before = self._monotonic() + pause_s
+            self._not_before = self._early = self._monotonic() + pause_s
+            if not isinstance(e, Forbidden | Unauthorized | CredentialsInvalid):
+                self._early = min(self._not_before, self._monotonic() + EARLY_S)
             if self._retry.failures == 1 and not self._loop.stopping:
                 log.warning("Leases not read", extra={"cause": type(e).__name__, "error": str(e)})
-            return pause_s
+            return min(pause_s, PAUSE_MAX_S)
         if self._retry.failures:
             log.info("Leases read again")
         self._retry = self._retry.reset()
+        self._not_before = self._early = -math.inf
         if not page.more:
             self._index.read_leases(page.items, began)
         return PAUSE_MAX_S
 
     def _read(self) -> tuple[float, Page[observed.Lease]]:
-        """Twice, as the connection may have been idle for long and be gone."""
+        """Twice at first, as the connection may have been idle for long and be gone."""
         began = self._monotonic()
         try:
             return began, self._lister.page(limit=READ_LEASES_MAX)
         except KubeError:
+            if self._retry.failures:
+                raise
             self._loop.progressed()
             began = self._monotonic()
             return began, self._lister.page(limit=READ_LEASES_MAX)

@@ -223,6 +223,38 @@ def test_who_is_lost_by_another_signal_too_is_none_of_the_many():
     assert {"n0", "n1", "n2", "n3"} == silent(4, of=4, lost_before={"n0", "n1", "n2"})
 
 
+class Walked(dict):
+    """Counts who looks at all of it."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+    def values(self):
+        self.walks += 1
+        return super().values()
+
+
+def test_thousands_that_return_at_once_cost_no_walk_each():
+    names = [f"n{i}" for i in range(5000)]
+    known = beats(*((name, "1", 0) for name in names))
+    known._beats = walked = Walked(known._beats)
+    for i, name in enumerate(names):
+        known.renewed(renewal(name, "2"), 600.0 + i / 1000)
+        known.due_at()
+        if i % 500 == 0:
+            assert set() == known.lost(600.0 + i / 1000)
+    for name in names:
+        known.forget(name)
+    assert 0 == walked.walks
+
+
 # When to look again.
 
 

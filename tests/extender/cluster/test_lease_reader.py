@@ -5,13 +5,14 @@ import math
 import pytest
 
 from extender.cluster.lease_reader import PAUSE_MAX_S, LeaseReader
-from kube.errors import KubeError, TooManyRequests, Unreachable
+from kube.errors import Forbidden, KubeError, TooManyRequests, Unreachable
 from kube.listing import Page
 from tests.extender.builders import lease
 from tests.kit.clock import Clock
 
 LEASES = [lease("n1", "a")]
 AWAY = Unreachable(path="/leases", message="away")
+FORBIDDEN = Forbidden(path="/leases", message="no")
 
 
 class Around:
@@ -21,6 +22,7 @@ class Around:
         self.answers = list(answers)
         self.due_at = 100.0
         self.told: list[object] = []
+        self.heard = False
         self.clock = Clock(100.0)
         self.reader = LeaseReader(self, self, monotonic=self.clock, random=lambda: 0.0)
 
@@ -44,6 +46,9 @@ class Around:
 
     def leases_unread(self) -> None:
         self.told.append("unread")
+
+    def heard_since(self) -> bool:
+        return self.heard
 
 
 @pytest.mark.parametrize(
@@ -72,23 +77,45 @@ def test_what_it_tells_the_index(answers: list[KubeError | str], told: list[obje
     assert told == around.told
 
 
+def asked_at(around: Around, *, until: float) -> list[float]:
+    """When it asks; woken each half second all the while."""
+    found = []
+    while around.clock.time < until:
+        before = len(around.answers)
+        around.reader.turn()
+        if len(around.answers) < before:
+            found.append(round(around.clock.time - 0.5 - 100.0, 1))
+        around.clock.time += 0.5
+    return found
+
+
 def test_after_a_failure_it_waits_longer_and_longer_however_often_it_is_woken(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    around = Around(*[AWAY] * 10, "")
-    pauses = []
-    for _ in range(5):
-        pauses.append(around.reader.turn())
-        assert min(pauses[-1], PAUSE_MAX_S) == around.reader.turn()
-        around.clock.time += pauses[-1]
-    around.reader.turn()
-    assert [1.0, 2.0, 4.0, 8.0, 8.0] == pauses
+    around = Around(*[AWAY] * 7, "", "")
+    assert [0.5, 2.0, 4.5, 9.0, 17.5, 34.0, 66.5, 67.5] == asked_at(around, until=168.0)
     assert ["Leases not read", "Leases read again"] == [record.message for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(AWAY, [0.5, 2.0, 4.5, 9.0, 14.5, 20.0, 25.5], id="no answer"),
+        pytest.param(FORBIDDEN, [0.5, 2.0, 4.5, 9.0, 17.5], id="an answer that stays the same"),
+    ],
+)
+def test_where_the_api_server_is_heard_again_it_asks_soon(error: KubeError, expected: list[float]) -> None:
+    around = Around(*[error] * 20)
+    around.heard = True
+    assert expected == asked_at(around, until=130.0)
 
 
 def test_it_waits_as_long_as_the_api_server_asks_for() -> None:
     busy = TooManyRequests(path="/leases", message="busy", retry_after_s=30.0)
     around = Around(busy, busy)
-    assert 30.0 == around.reader.turn()
+    around.reader.turn()
+    around.clock.time += 29.9
+    around.reader.turn()
+    assert ["unread"] == around.told
 
 
 def test_it_stops_in_the_middle_of_a_question() -> None:
