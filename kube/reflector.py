@@ -98,7 +98,7 @@ class Reflector(Generic[T]):
         self._error: Exception | None = None  # of the last step, if it failed
         self._requests = 0  # of this step
         self._failing = False  # nothing was heard since the last failure
-        self._moves = self._bookmarks = 0  # lines of this watch that moved the version
+        self._moves = self._bookmarks = 0  # events of this watch that moved the version; bookmarks before it
         self._empty_watches = 0  # in a row that ended at once, with bookmarks at most
         self._resource_version = ""
         self._kind = ""
@@ -201,14 +201,12 @@ class Reflector(Generic[T]):
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, Next.LIST_LATER)
         version, now = last_page.resource_version, self._monotonic()
-        if not watching.believe_list(
-            version=version, last=self._resource_version, refused_since=self._refused_since, monotonic=now
-        ):
-            self._refused_since = now if self._refused_since is None else self._refused_since
-            older = MalformedReply(
-                path=self._lister_watcher.path, reason="OlderList", message=f"{version} < {self._resource_version}"
-            )
-            return self._failed(older, Next.LIST_LATER)
+        last, since = self._resource_version, self._refused_since
+        if not watching.believe_list(version=version, last=last, refused_since=since, monotonic=now):
+            self._refused_since = now if since is None else since
+            older = f"{version} < {last}"
+            error = MalformedReply(path=self._lister_watcher.path, reason="OlderList", message=older)
+            return self._failed(error, Next.LIST_LATER)
         if self._refused_since is not None and watching.is_older(version, self._resource_version):
             self._count("rewinds")
             log.warning("resourceVersion went back; accepting the restored server", extra={"reflector": self._name})
@@ -264,7 +262,7 @@ class Reflector(Generic[T]):
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, watching.after_open_error(e))
         self._heard()
-        opened, self._moves, self._bookmarks = self._monotonic(), 0, 0
+        opened, self._moves, self._bookmarks = self._monotonic(), 0, self._counters["bookmarks"]
         with stream:
             try:
                 for lines in stream.batches(rest_s=self._rest_s, look_s=LOOK_S):
@@ -282,11 +280,10 @@ class Reflector(Generic[T]):
         """The server has ended the watch, or it was cut."""
         empty = lasted_s < watching.SHORT_WATCH_S and not self._moves
         self._empty_watches = self._empty_watches + 1 if empty else 0
-        following = watching.after_end(empty_in_a_row=self._empty_watches, bookmarks=self._bookmarks)
+        bookmarks = self._counters["bookmarks"] - self._bookmarks
+        following = watching.after_end(empty_in_a_row=self._empty_watches, bookmarks=bookmarks)
         if following is Next.WATCH:
             self._recovered()
-            return following
-        if self._loop.stopping:
             return following
         return self._failed(MalformedReply(path=self._lister_watcher.path, reason="VeryShortWatch"), following)
 
@@ -304,7 +301,7 @@ class Reflector(Generic[T]):
                 item, version = event.object, event.object.metadata.resource_version
                 if version and not watching.is_older(version, self._resource_version):
                     self._hand_over(OPERATIONS[event.type], item)
-                    self._resource_version = version
+                    self._move_to(version)
                     moved = item if event.type == "MODIFIED" else moved
                     continue
             following = self._look_closer(line)
@@ -315,8 +312,8 @@ class Reflector(Generic[T]):
         return Next.LIST if self._monotonic() >= self._guard.due_at else None
 
     def _look_closer(self, line: bytes) -> Next | None:
-        path = self._lister_watcher.path
-        outcome = watching.read_event(line, kind=self._kind, last=self._resource_version, path=path)
+        path, last = self._lister_watcher.path, self._resource_version
+        outcome = watching.read_event(line, kind=self._kind, last=last, path=path)
         if isinstance(outcome, Failure):
             return self._failed(outcome.error, outcome.next_step)
         if isinstance(outcome, Skip):
@@ -330,10 +327,11 @@ class Reflector(Generic[T]):
         if change.note:
             self._skipped(change.note)
         if change.operation is Operation.NONE and not change.note:
-            self._bookmarks += 1
             self._count("bookmarks")
-        elif change.operation is Operation.NONE:
-            self._moves += 1
+            self._resource_version = change.resource_version
+            self._recovered()
+            return None
+        if change.operation is Operation.NONE:
             self._count("events")
         else:
             try:
@@ -343,11 +341,10 @@ class Reflector(Generic[T]):
                 if change.operation is Operation.REMOVE:
                     # We cannot tell which object was deleted; relist, or it would stay healthy for ever.
                     return MalformedReply(path=self._lister_watcher.path, reason="UnreadDeletion", message=str(e))
-                self._moves += 1
                 self._guard = self._guard.troubled(self._monotonic())
             else:
                 self._hand_over(change.operation, item)
-        self._resource_version = change.resource_version  # only now: a stop in between repeats the event
+        self._move_to(change.resource_version)  # only now: a stop in between repeats the event
         self._recovered()
         return None
 
@@ -361,9 +358,12 @@ class Reflector(Generic[T]):
             self._count("refused")
             self._guard = self._guard.troubled(self._monotonic())
             log.exception("the store refused an object", extra={"reflector": self._name})
-        self._moves += 1
         self._count("events")
         self._recovered()
+
+    def _move_to(self, version: str) -> None:
+        self._moves += version != self._resource_version
+        self._resource_version = version
 
     def _heard(self) -> None:
         """The server has answered."""

@@ -73,6 +73,14 @@ def test_lw8_three_watches_in_a_row_with_nothing_but_a_bookmark_lead_to_a_pause(
         assert (it.pauses, [r.is_watch for r in api.requests]) == ([0.8, 1.0, 1.0], [False, *[True] * 6])
 
 
+def test_lw8_an_event_that_has_come_before_is_nothing_new(api):
+    """A proxy that repeats one answer for ever would be asked hundreds of times a second."""
+    line = b'{"type":"MODIFIED","object":{"kind":"Node","metadata":{"name":"a","resourceVersion":"1000"}}}\n'
+    api.answer_next(200, body=line, watch=True, times=3)
+    with following(api) as it:
+        assert it.pauses == [0.8, 1.0, 1.0]
+
+
 def test_an_empty_200_in_answer_to_a_watch_is_a_watch_that_ended_at_once(api):
     api.answer_next(200, body=b"", watch=True)
     with following(api) as it:
