@@ -1,20 +1,26 @@
 """KubeSchedulerConfiguration texts, with and without the extender."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
 def extender(
-    url: str, *, mode: str = "protect", node_cache_capable: bool = True, timeout: str = "1s"
+    url: str,
+    *,
+    mode: str = "protect",
+    node_cache_capable: bool = True,
+    timeout: str = "1s",
+    tls: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
-    """One entry of `extenders`. mode: `protect` (a dead extender never stops scheduling) or `enforce`."""
+    """One entry of `extenders`. mode: `protect` (a dead extender never stops scheduling) or `enforce`. tls: files."""
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
         "nodeCacheCapable": node_cache_capable,
         "httpTimeout": timeout,
         "ignorable": {"protect": True, "enforce": False}[mode],
+        **({"enableHTTPS": True, "tlsConfig": dict(tls)} if tls else {}),
     }
 
 
