@@ -79,10 +79,17 @@ class Client:
             attempts=attempts,
         )
 
-    def get(self, path: str, *, query: Mapping[str, str] = _NO_QUERY, deadline_s: float | None = None) -> bytes:
-        """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls)."""
+    def get(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str] = _NO_QUERY,
+        deadline_s: float | None = None,
+        connect_s: float | None = None,
+    ) -> bytes:
+        """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls). connect_s: as of patch()."""
         target = f"{path}?{urlencode(query)}" if query else path
-        return self._call("GET", target, b"", "", deadline_s)
+        return self._call("GET", target, b"", "", deadline_s, connect_s)
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
         """POST to a collection (or a subresource). Returns what the server made of it."""

@@ -39,7 +39,7 @@ REMEDY = "allow the extender's user the verb patch on nodes, as the playbooks' C
 class Client(Protocol):
     """The part of kube.client.Client that is used here; connections of our own, which end with us."""
 
-    def get(self, path: str, *, deadline_s: float | None = None) -> bytes: ...
+    def get(self, path: str, *, deadline_s: float | None = None, connect_s: float | None = None) -> bytes: ...
     def patch(
         self,
         path: str,
@@ -157,7 +157,7 @@ class Kicker:
     def _keep_warm(self) -> None:
         """Whatever is answered: what matters is that a connection is open."""
         try:
-            self._client.get(paths.version(), deadline_s=CONNECT_S + ANSWER_S)
+            self._client.get(paths.version(), deadline_s=ANSWER_S, connect_s=CONNECT_S)
         except (KubeError, CredentialsInvalid) as e:
             log.debug("no connection", extra={"cause": type(e).__name__, "error": str(e)})
         finally:

@@ -22,8 +22,8 @@ class FakeClient:
         self.arrived = threading.Semaphore(0)
         self.closed = False
 
-    def get(self, path, *, deadline_s):
-        assert deadline_s >= 40
+    def get(self, path, *, deadline_s, connect_s):
+        assert (deadline_s >= 10, connect_s >= 30) == (True, True)
         self.got.append(path)
 
     def patch(self, path, body, *, content_type="application/merge-patch+json", deadline_s, connect_s):
