@@ -16,7 +16,7 @@ HEAD_LIMIT_BYTES = 2**16
 HEADERS_MAX = 100
 PIPELINED_MAX = 32  # requests in one packet; the last of them is answered with `Connection: close`
 # A body that comes in many small pieces costs a call a piece.
-PIECES_MAX = 4096
+PIECES_MAX = 256
 PIECE_MIN_BYTES = 512  # on average, beyond PIECES_MAX
 FRAMING_MAX_BYTES = 2**16  # what chunks may have around them, beside an eighth of the body
 DISCARD_MAX_BYTES = 2**28  # how much of a refused body is read past so that its client sees the answer

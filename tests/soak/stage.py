@@ -5,6 +5,8 @@ import http.client
 import json
 import os
 import re
+import select
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,8 +55,10 @@ class Caller:
     def ask(self) -> dict[str, object] | None:
         """The answer, None when there was none in time."""
         began = time.monotonic()
-        if self._connection is not None and began - self._used >= SCHEDULER_IDLE_S:
-            self.close()
+        if self._connection is not None and (
+            began - self._used >= SCHEDULER_IDLE_S or is_closed(self._connection.sock)
+        ):
+            self.close()  # Go's transport reads all the time, so it knows of an end before it writes
         try:
             if self._connection is None:
                 self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=self._timeout_s)
@@ -79,6 +83,15 @@ class Caller:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def is_closed(sock: socket.socket) -> bool:
+    """By the other side; what has come is left unread."""
+    try:
+        readable, _, _ = select.select([sock], [], [], 0)
+        return bool(readable) and sock.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True
 
 
 @contextlib.contextmanager

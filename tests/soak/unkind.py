@@ -155,7 +155,7 @@ def _hold(port: int, stop: threading.Event, count: int, data: bytes, *, receive_
         for number, sock in enumerate(socks):
             if stop.is_set():
                 break
-            if sock is not None and not _is_closed(sock):
+            if sock is not None and not stage.is_closed(sock):
                 continue
             if sock is not None:
                 sock.close()
@@ -169,15 +169,6 @@ def _hold(port: int, stop: threading.Event, count: int, data: bytes, *, receive_
     for sock in socks:
         if sock is not None:
             sock.close()
-
-
-def _is_closed(sock: socket.socket) -> bool:
-    try:
-        return sock.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 # How many processes do it at once.
