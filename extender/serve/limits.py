@@ -31,7 +31,8 @@ SOCKET_BUFFER_BYTES = 2**18  # the kernel's, for each direction of each connecti
 RECEIVE_BYTES = 2**16  # at most this much of a connection a turn
 ACCEPTS_MAX = 16  # new connections a turn: each is read from before it can have lost its place
 ONE_SEND_BYTES = 2**17  # head and body of an answer are copied into one piece up to here
-SLICE_S = 0.01  # longest time of answering before new requests are looked for, but for one long answer
+EVENTS_MAX = 16  # connections that are looked at a turn; who is ready beyond them is first in the next one
+SLICE_S = 0.005  # longest time of answering before new requests are looked for, but for one long answer
 
 
 def connections_max(files_max: int) -> int:

@@ -125,7 +125,7 @@ class Loop:
 
     def _turn(self, wait_s: float) -> bool:
         """Takes what has come and answers. Whether a watched descriptor was among it."""
-        events = self._epoll.poll(wait_s)
+        events = self._epoll.poll(wait_s, limits.EVENTS_MAX)
         monotonic = self._monotonic()
         asked: list[Client] = []
         others: list[int] = []

@@ -119,6 +119,31 @@ def _received(sock):
         return None
 
 
+def test_clients_that_send_a_chunk_a_byte_cost_no_call(extender):
+    """The kernel takes all of it at once, so that many of them are ready together, each with work for the parser."""
+    stop = threading.Event()
+    data = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 100_000
+
+    def send():
+        while not stop.is_set():
+            with suppress(OSError), socket.create_connection(("127.0.0.1", extender.port), timeout=5) as sock:
+                sock.sendall(data)
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        kept = extender.connection(timeout=1)
+        ends = time.monotonic() + 3
+        while time.monotonic() < ends:
+            is_answered(kept)
+        kept.close()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
 def test_a_connection_at_rest_keeps_its_place_though_more_come_than_there_are_places(extender):
     resting = extender.connection(timeout=1)
     is_answered(resting)
