@@ -1,0 +1,123 @@
+"""A kubelet that stops renewing its Lease, with the real API server: when its node closes, what a start makes of it.
+
+Two kubelets are the hard case: the one that lives moves its Lease each 10 s only. The kubelets are a thread here; what
+many of them do, and for hours, is played by a fake clock in tests/extender/cluster/test_dead_kubelets.py.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+import urllib3
+
+from extender.policy.reasons import CLOSED_NODE_LOST
+from kube import contract, paths
+from kube.times import format_micro_time
+from tests.kit.pid import children
+from tests.kit.waiting import wait_until
+from tests.plane.cluster import Cluster
+from tests.testbed.plane.programs import Extender
+from tests.testbed.shared.api import Api
+
+pytestmark = pytest.mark.timeout(240)
+
+INTERVAL_S = 10.0
+SUSPENDED_S = 20.0
+LIMIT_S = 25.0
+GATE = {"heartbeat": {"limitSeconds": 24}}
+
+
+class Kubelets:
+    """Each renews its Lease every ten seconds until it dies; `renewed` says when it last did, monotonic."""
+
+    def __init__(self, api: Api, nodes: list[str]) -> None:
+        self._api = api
+        self.living = list(nodes)
+        self.renewed: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kubelets", daemon=True)
+        for node in nodes:
+            api.create(paths.leases(contract.NAMESPACE_NODE_LEASE), self._lease(node))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _lease(self, node: str) -> dict[str, object]:
+        self.renewed[node] = time.monotonic()
+        spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": format_micro_time(time.time())}
+        return {"metadata": {"name": node}, "spec": spec}
+
+    def _run(self) -> None:
+        while not self._stopping.wait(0.1):
+            for node in list(self.living):
+                if time.monotonic() - self.renewed[node] >= INTERVAL_S:
+                    self._api.patch(paths.lease(contract.NAMESPACE_NODE_LEASE, node), self._lease(node))
+
+
+@pytest.fixture
+def kubelets(cluster: Cluster) -> Iterator[Kubelets]:
+    nodes = cluster.add_nodes(2)
+    cluster.add_health_pods(nodes, ready=True)
+    cluster.plane.wait_namespace(contract.NAMESPACE_NODE_LEASE)
+    with Kubelets(cluster.api, nodes) as kubelets:
+        yield kubelets
+    for node in nodes:
+        cluster.api.delete(paths.lease(contract.NAMESPACE_NODE_LEASE, node))
+
+
+def refused(extender: Extender, nodes: list[str]) -> dict[str, str]:
+    """Of these nodes, with the reason. Empty too where it does not answer."""
+    body = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": nodes})
+    try:
+        reply = urllib3.request("POST", f"{extender.url}/filter", body=body, timeout=2.0, retries=False)
+    except urllib3.exceptions.HTTPError:
+        return {}
+    return reply.json()["FailedAndUnresolvableNodes"] or {}
+
+
+def suspend(extender: Extender) -> None:
+    """All of it, as a host does that is stopped for a while; the Leases that move meanwhile wait to be read."""
+    processes = [extender.process.pid, *children(extender.process.pid)]
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(SUSPENDED_S)
+    for pid in processes:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_dead_kubelet_closes_its_node_and_a_start_knows_it(
+    cluster: Cluster, kubelets: Kubelets, say: Callable[[str], None], artefacts: Path
+) -> None:
+    nodes = list(kubelets.living)
+    dead, alive = nodes
+    extender = cluster.start_extender(gate=GATE)
+    suspend(extender)
+    began = time.monotonic()
+    while time.monotonic() - began < 5.0:
+        assert {} == refused(extender, nodes)
+        time.sleep(0.02)
+    wait_until(extender.ready, "it answers again", timeout_s=15.0)
+    before = kubelets.renewed[dead]
+    wait_until(lambda: kubelets.renewed[dead] > before, "it renews, seen by the watch", timeout_s=2 * INTERVAL_S)
+    kubelets.living.remove(dead)
+    wait_until(lambda: refused(extender, nodes), "the node closes", timeout_s=2 * LIMIT_S)
+    took_s = time.monotonic() - kubelets.renewed[dead]
+    assert {dead: CLOSED_NODE_LOST} == refused(extender, nodes)
+    assert 23.9 < took_s <= LIMIT_S
+    (artefacts / "dead_kubelet.json").write_text(json.dumps({"closed_after_s": round(took_s, 2)}))
+    say(f"a dead kubelet of two closed its node {took_s:.1f} s after its last renewal")
+
+    time.sleep(max(0.0, kubelets.renewed[dead] + 2 * LIMIT_S - time.monotonic()))
+    assert {dead: CLOSED_NODE_LOST} == refused(cluster.start_extender(gate=GATE), nodes)
+    assert [alive] == kubelets.living
