@@ -20,7 +20,9 @@ DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z",
 DnsName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", description="a DNS name")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
 Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")]
-SocketPath = Annotated[str, Meta(pattern=r"^/[!-~]{1,97}\Z", description="an absolute path, 98 characters at most")]
+SocketPath = Annotated[
+    str, Meta(pattern=r"^(/[!-.0-~]+)+\Z", description="an absolute path of printable characters without blanks")
+]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
 LABEL_EXEMPT = "readygate.dev/exempt"

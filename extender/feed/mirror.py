@@ -17,7 +17,7 @@ from component.backoff import Backoff
 from component.loop import Loop
 from extender.counts import Counts
 from extender.feed import wire
-from extender.feed.place import peer, trusted
+from extender.feed.place import address_of, peer, trusted
 from extender.feed.wire import FeedError
 from extender.policy.decide import Decision
 from extender.policy.exempt import Rules
@@ -128,7 +128,8 @@ class Mirror:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(SILENT_AFTER_S)
-            connection.connect(str(self._path))
+            with address_of(self._path) as address:
+                connection.connect(address)
             _, uid = peer(connection)
             if not trusted(uid):
                 raise FeedError(f"another user, {uid}, has taken the path")

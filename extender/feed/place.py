@@ -12,13 +12,24 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from extender.feed.wire import FeedError
 
 PROBE_LIMIT_S = 0.5
 _CREDENTIALS = struct.Struct("3i")
+
+
+@contextmanager
+def address_of(path: Path) -> Iterator[str]:
+    """What to bind or connect to: the kernel takes 107 bytes, and a path may have more. Raises OSError."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 class Place:
@@ -37,7 +48,8 @@ class Place:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
             temporary.unlink(missing_ok=True)
-            listener.bind(str(temporary))
+            with address_of(temporary) as address:
+                listener.bind(address)
             temporary.chmod(0o600)
             listener.listen(16)
             found = temporary.stat()
@@ -81,7 +93,8 @@ def served_by(path: Path) -> int | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE_LIMIT_S)
         try:
-            probe.connect(str(path))
+            with address_of(path) as address:
+                probe.connect(address)
         except (ConnectionRefusedError, FileNotFoundError):
             return None
         except OSError:  # its backlog is full, or it may not be asked: somebody is there

@@ -15,6 +15,7 @@ from extender.policy.exempt import rules_of
 from extender.serve.hosts import allowed_hosts, is_ours
 from extender.settings import Settings
 from extender.web.app import create_app
+from extender.web.pace import Pace
 
 CONF = Path(__file__).with_name("gunicorn.conf.py")
 # Of one receive or send of a client that has begun a request; gunicorn itself would wait for ever. A connection takes
@@ -54,7 +55,7 @@ class Server(Application):  # type: ignore[misc]
             stale_limit_s=gate.stale_limit_seconds,
         )
         hosts = allowed_hosts(people.address, people.port, people.hosts)
-        return create_app(mirror, is_ours=lambda host: is_ours(host.encode("latin-1"), hosts))
+        return create_app(mirror, is_ours=lambda host: is_ours(host.encode("latin-1"), hosts), pace=Pace())
 
 
 def start_mirror(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker

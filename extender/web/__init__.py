@@ -5,11 +5,12 @@
     api      /api/v1/nodes: every verdict and what it was made of
     filter   POST /filter as the scheduler's own port answers it, for curl and for tests
     metrics  what Prometheus is told
+    pace     how much of a processor all of it may take; pure
     view     what all of these are made of
     report   the shape of /api/v1/nodes; pure; read by `cli` too
 
 Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a
-second at most.
+second at most; all answers together take a tenth of a processor in the long run.
 
 Imported by `people`; `report` by `cli`.
 """

@@ -1,6 +1,8 @@
 """The Flask application: routes and error handlers. Starts no thread and opens no connection."""
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,17 +13,22 @@ from werkzeug.wrappers import Response
 
 from extender.web import api, filter, health  # noqa: A004 - the verb
 from extender.web.metrics import Metrics
+from extender.web.pace import Pace
 from extender.web.view import View
 from kube.media_types import JSON
 
 log = logging.getLogger(__name__)
 
+PROBES = ("/livez", "/readyz")
 StartResponse = Callable[..., object]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-def create_app(view: View, *, is_ours: Callable[[str], bool] = lambda _: True) -> Flask:
-    """The application around a View. is_ours: whether a Host header names us; others are refused with 421."""
+def create_app(view: View, *, is_ours: Callable[[str], bool] = lambda _: True, pace: Pace | None = None) -> Flask:
+    """The application around a View. is_ours: whether a Host header names us; others are refused with 421.
+
+    pace: what all requests together may take of a processor, None for no bound.
+    """
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
     app.extensions["readygate-nodes"] = api.NodesPage(view)
@@ -32,7 +39,8 @@ def create_app(view: View, *, is_ours: Callable[[str], bool] = lambda _: True) -
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
     flask: Wsgi = app.wsgi_app  # type: ignore[assignment]
-    app.wsgi_app = _of_this_host(one_spelling(flask), is_ours)  # type: ignore[method-assign, assignment]
+    paced = flask if pace is None else _paced(flask, pace)
+    app.wsgi_app = _of_this_host(_one_spelling(paced), is_ours)  # type: ignore[method-assign, assignment]
     return app
 
 
@@ -50,7 +58,29 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     return refusing
 
 
-def one_spelling(application: Wsgi) -> Wsgi:
+def _paced(application: Wsgi, pace: Pace) -> Wsgi:
+    """Requests wait while more of the processor was taken than is due. Probes do not: they are cheap, and asked about
+    life and death.
+
+    Counted is all that a thread has taken since it was here last: sending an answer is dearer than finding it.
+    """
+    lock = threading.Lock()  # over a few numbers
+    thread = threading.local()
+
+    def waiting(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"] not in PROBES:
+            taken_s = time.thread_time()
+            with lock:
+                wait_s = pace.took(taken_s - getattr(thread, "taken_s", 0.0), time.monotonic())
+            thread.taken_s = taken_s
+            if wait_s > 0:
+                time.sleep(wait_s)
+        return application(environ, start_response)
+
+    return waiting
+
+
+def _one_spelling(application: Wsgi) -> Wsgi:
     """`//filter` and `/filter/` are `/filter`: a redirect would turn kube-scheduler's POST into a GET.
 
     A verb with a leading slash in the scheduler configuration gives two.

@@ -55,7 +55,7 @@ log: {level: debug}
             "listen: {tls: {certificate: /c, key: /k, clientNames: [a]}}",
             "listen.tls.clientNames: is a list, allowed: none without a clientCA that vouches for the names",
         ),
-        ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path, 98 characters'),
+        ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path'),
         ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),

@@ -33,6 +33,15 @@ def test_the_folder_and_the_socket_are_the_owners_alone(path):
     assert [path] == list(path.parent.iterdir())
 
 
+def test_the_path_may_be_longer_than_the_kernel_takes(tmp_path):
+    path = tmp_path.joinpath(*["folder-with-a-long-name"] * 6) / "socket"
+    path.parent.parent.mkdir(parents=True)
+    claimed = Place(path)
+    claimed.claim()
+    assert (len(str(path)) > 107, place.served_by(path)) == (True, os.getpid())
+    claimed.close()
+
+
 def test_what_a_dead_process_left_is_replaced(path):
     Place(path).claim().close()
     assert place.served_by(path) is None

@@ -1,0 +1,32 @@
+"""How much of a processor the pages may take."""
+
+import pytest
+
+from extender.web.app import create_app
+from extender.web.pace import Pace
+from tests.extender.web.test_app import Shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param([(0.0, 0.1)] * 5, [0.0] * 5, id="what was saved may be taken at once"),
+        pytest.param([(0.0, 0.5), (0.0, 0.1)], [0.0, 1.0], id="beyond it a tenth of a processor"),
+        pytest.param([(0.0, 0.55), (0.5, 0.05)], [0.5, 0.5], id="who has waited may take as much again"),
+        pytest.param([(0.0, 5.0)], [1.0], id="nobody waits longer than a second"),
+        pytest.param([(0.0, 0.55), (100.0, 0.5), (100.0, 0.05)], [0.5, 0.0, 0.5], id="a long rest saves half a second"),
+    ],
+)
+def test_pace(asked, expected):
+    pace = Pace()
+    assert pytest.approx(expected) == [pace.took(processor_s, monotonic) for monotonic, processor_s in asked]
+
+
+def test_who_asks_for_pages_waits_and_probes_do_not(monkeypatch):
+    waited = []
+    monkeypatch.setattr("extender.web.app.time.sleep", waited.append)
+    pace = Pace(saved_s=0.0, share=1e-6)
+    client = create_app(Shown(), pace=pace).test_client()
+    for path in ("/livez", "/readyz", "/metrics", "/api/v1/nodes"):
+        assert client.get(path).status_code == 200
+    assert waited == [1.0, 1.0]
