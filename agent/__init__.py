@@ -2,6 +2,7 @@
 
     __main__   the command: settings -> mode -> run until SIGTERM
     modes      put the rooms together, one file a mode; no rule lives there
+    signals    SIGTERM and SIGINT, waited for
     settings   the configuration file; the keys of a check come from `checks`
     checks     mode pod: what is checked, and what the results mean for the node
     pods       mode kubelet: which pods, and the loop that makes them so

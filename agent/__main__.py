@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 
 from agent import settings
+from agent.signals import Signals
 from component import lifecycle, logs
-from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Signals, complain
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
 from component.lifecycle import Service, StartFailed
 from component.settings import SettingsError
 from kube.errors import CredentialsInvalid

@@ -3,6 +3,6 @@
 settings   a YAML file to frozen sections, or one line    loop       a thread that turns and knows whether it does
 logs       one line a record                              backoff    how long to wait (pure)
 text       one line of free text, $(NAME) (pure)          lifecycle  start in order, stop in reverse
-command    exit codes, one-line errors, signals
+command    exit codes, one-line errors
 
 Guaranteed: it knows neither Kubernetes nor gates; each file serves at least two programs; 450 lines at most in all."""

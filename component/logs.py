@@ -1,8 +1,10 @@
 """One line a record: UTC time, level, logger, constant message, then the facts of `extra` as key="value", escaped.
-A traceback follows its line, indented, so that no text in it can pass for a record."""
+A traceback follows its line, indented: no text in it passes for a record. Nobody waits for a line; lost ones count."""
 
 import json
 import logging
+import os
+import select
 import sys
 import threading
 from datetime import UTC, datetime
@@ -28,9 +30,35 @@ class LineFormatter(logging.Formatter):
         return "\n".join([" ".join(words), *("  " + line for line in printable)])
 
 
+class LossyStream:
+    """A stream to a file descriptor. What its reader has no room for is lost; the next text says how many were."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._lost, self._torn = descriptor, 0, ""
+        self._room = select.poll()
+        self._room.register(descriptor, select.POLLOUT)
+
+    def write(self, text: str) -> None:
+        """text: begins with its time. In pieces that a pipe which has room at all takes without waiting."""
+        if self._lost:
+            told = f"WARNING {__name__} lines lost, nobody reads them lines={self._lost}"
+            text = f"{self._torn}{text[:24]} {told}\n{text}"
+        data, sent = text.encode(errors="backslashreplace"), 0
+        try:
+            while sent < len(data) and self._room.poll(0):
+                sent += os.write(self._descriptor, data[sent : sent + select.PIPE_BUF])
+        except OSError:  # nobody will ever read it, or its disk is full
+            pass
+        whole = sent == len(data)
+        self._lost, self._torn = (0, "") if whole else (self._lost + 1, "\n" if sent else self._torn)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+
 def set_up(level: str) -> None:
     """All loggers to standard error, also warnings and threads that die. level: a name of the standard library."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(LossyStream(sys.__stderr__.fileno())) if sys.__stderr__ else logging.NullHandler()
     handler.setFormatter(LineFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # our clients log outages themselves

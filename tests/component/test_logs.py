@@ -1,6 +1,7 @@
 """Each record is one line that nothing in it can break."""
 
 import logging
+import os
 import sys
 import threading
 import warnings
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from component import logs
-from component.logs import LineFormatter
+from component.logs import LineFormatter, LossyStream
 
 
 def line(message: str = "node closed", exc_info: object = None, **extra: object) -> str:
@@ -78,7 +79,7 @@ def _restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_restored")
-def test_warnings_and_threads_that_die_are_records_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_and_threads_that_die_are_records_too(capfd: pytest.CaptureFixture[str]) -> None:
     logs.set_up("info")
 
     def die() -> None:
@@ -88,7 +89,7 @@ def test_warnings_and_threads_that_die_are_records_too(capsys: pytest.CaptureFix
     thread.start()
     thread.join()
     warnings.warn("old\nuse", stacklevel=1)
-    written = [text for text in capsys.readouterr().err.splitlines() if not text.startswith("  ")]
+    written = [text for text in capfd.readouterr().err.splitlines() if not text.startswith("  ")]
     assert ['ERROR component.logs a thread died thread_name="clock"', "WARNING py.warnings"] == [
         written[0].split(" ", 1)[1],
         " ".join(written[1].split()[1:3]),
@@ -96,8 +97,74 @@ def test_warnings_and_threads_that_die_are_records_too(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("_restored")
-def test_the_level_is_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_level_is_obeyed(capfd: pytest.CaptureFixture[str]) -> None:
     logs.set_up("warning")
     logging.getLogger("x").info("no")
     logging.getLogger("x").warning("yes")
-    assert [True] == [text.endswith("WARNING x yes") for text in capsys.readouterr().err.splitlines()]
+    assert [True] == [text.endswith("WARNING x yes") for text in capfd.readouterr().err.splitlines()]
+
+
+TIME = "2026-11-21T20:23:00.229Z"
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """(reading end, writing end); neither waits."""
+    ends = os.pipe2(os.O_NONBLOCK)
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def read(end: int) -> bytes:
+    text = b""
+    while True:
+        try:
+            text += os.read(end, 65536)
+        except BlockingIOError:
+            return text
+
+
+def fill(pipe: tuple[int, int]) -> None:
+    try:
+        while True:
+            os.write(pipe[1], b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(pipe[1], True)  # from here on a write that has no room would wait
+
+
+def test_lines_that_nobody_reads_are_lost_and_counted(pipe: tuple[int, int]) -> None:
+    fill(pipe)
+    stream = LossyStream(pipe[1])
+    for number in range(3):
+        stream.write(f"{TIME} INFO x lost {number}\n")
+    read(pipe[0])
+    stream.write(f"{TIME} INFO x kept\n")
+    stream.write(f"{TIME} INFO x kept too\n")
+    told = f"{TIME} WARNING component.logs lines lost, nobody reads them lines=3"
+    assert [told, f"{TIME} INFO x kept", f"{TIME} INFO x kept too"] == read(pipe[0]).decode().splitlines()
+
+
+def test_a_long_record_that_has_room_in_part_stays_apart_from_the_next(pipe: tuple[int, int]) -> None:
+    fill(pipe)
+    stream = LossyStream(pipe[1])
+    os.read(pipe[0], 4096)
+    stream.write(f"{TIME} ERROR x turn failed {'y' * 9999}\n")
+    read(pipe[0])
+    stream.write(f"{TIME} INFO x kept\n")
+    assert ["", " WARNING component.logs lines lost, nobody reads them lines=1", " INFO x kept"] == [
+        text.removeprefix(TIME) for text in read(pipe[0]).decode().splitlines()
+    ]
+
+
+def test_a_long_record_is_written_whole(pipe: tuple[int, int]) -> None:
+    text = TIME + " ERROR x turn failed " + "\u00f6" * 9999 + "\n"
+    LossyStream(pipe[1]).write(text)
+    assert text == read(pipe[0]).decode()
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    LossyStream(writer).write(f"{TIME} INFO x nobody\n")
+    os.close(writer)
