@@ -1,6 +1,10 @@
 """gunicorn in the foreground, as both commands of the extender run it: a bound socket, its log lines, how it ends."""
 
+import contextlib
 import logging
+import os
+import select
+import signal
 import socket
 from typing import Any
 
@@ -57,9 +61,22 @@ class GunicornLog(Logger):  # type: ignore[misc]
 
 
 class Master(Arbiter):  # type: ignore[misc]
-    """Ctrl-C stops as cleanly as SIGTERM does, and tells the shell that it was Ctrl-C."""
+    """Sees a signal at once. Ctrl-C stops as cleanly as SIGTERM does, and tells the shell that it was Ctrl-C."""
 
     interrupted = False
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+
+    def wait_for_signals(self, timeout: float = 1.0) -> list[int]:
+        """Upstream's waits at a lock: a signal that comes just before it does is seen only when the time is over."""
+        select.select([self._woken], [], [], timeout if self.SIG_QUEUE.empty() else 0)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 4096)
+        signals: list[int] = super().wait_for_signals(timeout=0)
+        return signals
 
     def handle_int(self) -> None:
         self.interrupted = True

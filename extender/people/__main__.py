@@ -26,9 +26,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the extender's YAML configuration")
     parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
     arguments = parser.parse_args(argv)
-    # Until gunicorn has its own handlers: a stop during the imports is a clean stop too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(EXIT_INTERRUPTED))
+    # Until gunicorn has its own handlers: a stop during the imports is a clean stop too. Not by an exception: in the
+    # middle of an import it may become another one (3.11 makes a RuntimeError of what comes out of a __set_name__).
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
     return _run(arguments.config, check_only=arguments.check)
 
 

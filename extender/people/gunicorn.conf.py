@@ -4,15 +4,15 @@
 import os
 
 from extender.foreground import log_address
-from extender.people.server import PeopleLog, start_mirror, stop_mirror
+from extender.people.server import PeopleLog, Worker, start_mirror, stop_mirror
 
-worker_class = "gthread"
+worker_class = Worker
 workers = 1  # it holds the mirror
 threads = 8
 worker_connections = 64
 keepalive = 5
 timeout = 30
-graceful_timeout = 1
+graceful_timeout = 1  # a worker that stops has gone by then, see Worker
 control_socket_disable = True
 # The worker's heartbeat file: on a disk, a stalled disk would have the worker killed.
 worker_tmp_dir = next((folder for folder in ("/dev/shm", "/run") if os.access(folder, os.W_OK)), None)  # noqa: S108

@@ -1,9 +1,6 @@
 """gunicorn's master with one worker, which is replaced by the next only when that one has synced."""
 
-import contextlib
 import logging
-import os
-import select
 import signal
 import time
 from typing import Any, Protocol
@@ -41,19 +38,6 @@ class Arbiter(Master):
         self._generations = Generations()
         self._ends: dict[int, MasterEnd] = {}
         super().__init__(app)
-
-    def init_signals(self) -> None:
-        super().init_signals()
-        self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-
-    def wait_for_signals(self, timeout: float = 1.0) -> list[int]:
-        """Upstream's waits at a lock: a signal that comes just before it does is seen only when the time is over."""
-        select.select([self._woken], [], [], timeout if self.SIG_QUEUE.empty() else 0)
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._woken, 4096)
-        signals: list[int] = super().wait_for_signals(timeout=0)
-        return signals
 
     def reload(self) -> None:
         """Called at SIGHUP. Returns at once; manage_workers() does the rest. Upstream's ends the old worker here."""

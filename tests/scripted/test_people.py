@@ -142,13 +142,50 @@ def test_after_a_reload_the_new_worker_is_followed(both):
     wait_until(people.ready, "the feed", timeout_s=10)
 
 
-def test_it_stops_at_once_and_cleanly_also_with_a_silent_connection(both, tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(b"", id="a silent connection"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nHos", id="half a header"),
+        pytest.param(b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{", id="half a body"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", id="an answered connection that is kept"),
+    ],
+)
+def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
+    """A loaded machine gets four times that."""
     extender, _, _ = both
     with PeopleProcess(extender.settings, tmp_path) as people:
         people.process.wait_ready(people.ready, timeout_s=20)
-        with socket.create_connection(("127.0.0.1", people.port)):
+        with socket.create_connection(("127.0.0.1", people.port)) as client:
+            client.sendall(words)
+            people.process.wait_ready(people.ready, timeout_s=20)
             code, seconds = people.stop()
-    assert (code, seconds < 8.0) == (0, True)
+    assert (code, seconds < 4.0) == (0, True)
+
+
+def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
+    """Half a request has a thread for five seconds."""
+    extender, _, _ = both
+    with PeopleProcess(extender.settings, tmp_path) as people:
+        people.process.wait_ready(people.ready, timeout_s=20)
+        (worker,) = children(people.process.pid)
+        with socket.create_connection(("127.0.0.1", people.port)) as client:
+            client.sendall(b"POST /filter HTTP/1.1\r\nHos")
+            people.process.wait_ready(people.ready, timeout_s=20)
+            os.kill(worker, signal.SIGTERM)
+            wait_until(lambda: worker not in children(people.process.pid), "its end", timeout_s=2.5)
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
+def test_a_stop_while_it_starts(both, tmp_path, after_s):
+    people = PeopleProcess(both[0].settings, tmp_path)
+    people.start()
+    time.sleep(after_s)
+    code, seconds = people.stop()
+    assert seconds < 4.0
+    # Before Python has come to our first line, the signal ends it.
+    assert code in {0, -signal.SIGTERM}, people.log
+    assert "Traceback" not in people.log
 
 
 def test_without_an_extender_it_serves_and_says_so(tmp_path):
