@@ -39,6 +39,7 @@ class WatchStream:
         self._length_bytes = math.inf if self._answer.length is None else self._answer.length
         self._read_bytes = 0
         self._lines = LineSplitter()
+        self._more = False  # there was no end of what was there
 
     def __iter__(self) -> Iterator[bytes]:
         for lines in self.batches():
@@ -46,7 +47,8 @@ class WatchStream:
 
     def batches(self, *, rest_s: float = 0.0, look_s: float = math.inf) -> Iterator[list[bytes]]:
         """The lines that are there, at once; then rest_s later those that have come in the meantime, so that a flood
-        costs a thread that wakes seldom. An empty list when nothing has come for look_s."""
+        costs a thread that wakes seldom. No rest while more is there than is taken at once: that would be a lag. An
+        empty list when nothing has come for look_s."""
         self._reader.deadline = time.monotonic() + self._silence_limit_s
         failure: Exception | None = None
         ended = False
@@ -61,7 +63,7 @@ class WatchStream:
                     self._reader.deadline = time.monotonic() + self._silence_limit_s
                 if lines or not ended:
                     yield lines
-                if lines and rest_s and not ended:
+                if lines and rest_s and not ended and not self._more:
                     self._closed.wait(rest_s)
             if failure is not None:
                 self._tell(failure)
@@ -70,7 +72,7 @@ class WatchStream:
 
     def _gather(self, lines: list[bytes], look_s: float) -> bool:
         """Waits for something, and takes what is there then. Whether the stream has ended."""
-        taken_bytes = 0
+        taken_bytes, self._more = 0, False
         while taken_bytes < BATCH_BYTES:
             if self._answer.isclosed() or self._read_bytes >= self._length_bytes:
                 return True
@@ -83,6 +85,7 @@ class WatchStream:
             lines += self._lines.feed(block if self._chunks is None else self._chunks.feed(block))
             if self._chunks is not None and self._chunks.ended:
                 return True
+        self._more = True
         return False
 
     def _tell(self, error: Exception) -> None:

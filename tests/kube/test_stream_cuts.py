@@ -161,3 +161,32 @@ def test_two_cuts_in_one_event():
             reflector._loop.turn()
             reflector._next = Next.WATCH
         assert expected(1, 1) == history.given
+
+
+class Trickle(Connection):
+    """Nothing more is there after every second block."""
+
+    reads = 0
+
+    def read1(self, size: int) -> bytes:
+        self.reads += 1
+        self.dry = self.reads % 3 == 0
+        return b"" if self.dry else super().read1(size)
+
+
+@pytest.mark.parametrize(
+    ("connection", "expected"),
+    [
+        pytest.param(Connection, 0, id="of more than is taken at once is taken without a rest"),
+        pytest.param(Trickle, 25, id="that comes in pieces is rested after each"),
+    ],
+)
+def test_a_flood(connection, expected, monkeypatch):
+    lines = [b"x" * 65530] * 50
+    body = b"".join(b"%x\r\n%b\n\r\n" % (len(one) + 1, one) for one in lines)
+    given = connection(body, 65536)
+    stream = WatchStream(given, given, "/", silence_limit_s=1e9)
+    rests = []
+    monkeypatch.setattr(stream._closed, "wait", rests.append)
+    taken = [one for batch in stream.batches(rest_s=9.0) for one in batch]
+    assert (lines, [9.0] * expected) == (taken, rests)
