@@ -1,9 +1,10 @@
 """python -m tests.soak: the rows of the scorecard that take load and time. Loopback only."""
 
-from tests.soak import fuzz, keep_alive, slow_clients, unkind
+from tests.soak import fuzz, keep_alive, slow_clients, unkind, updates
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
+    "R10": Row("10,000 pod updates a second beside 100 filter calls, 5,000 nodes", 1, updates.hold),
     "R17": Row("a million requests drawn by chance, of any kind, to all paths", 60, fuzz.hold),
     "R18": Row("the worst bodies that can be made", 1, fuzz.hold_worst),
     "R19": Row("200 slow clients of every kind, beside one who asks as kube-scheduler does", 5, slow_clients.hold),
