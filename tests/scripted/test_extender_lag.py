@@ -1,18 +1,40 @@
-"""A watch whose news come late: verdicts are those of then, and whoever asks is told by how much."""
+"""A watch whose news come late, or not at all: verdicts are those of then, for a while, and whoever asks is told."""
 
+import dataclasses
 import json
 import time
 
+import msgspec
+import pytest
+
+from extender.services import build
+from extender.settings import Feed, Gate, Settings
+from extender.source import Sync
+from extender.verbs.dispatch import answer_filter
 from kube import contract
 from kube.times import format_micro_time
+from tests.chaos.paths import Path
+from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.waiting import wait_until
-from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
 
 NODES = [f"h{number}" for number in range(3)]
 LATE_S = 2.0
+# A silence that takes a minute and a quarter at least, in seconds.
+SILENCE_LIMIT_S, STALE_LIMIT_S = 0.9, 1.5
+FRESH_WITHIN_S = 3.0
+
+
+@pytest.fixture
+def api():
+    with FakeApiServer() as api:
+        for name in NODES:
+            api.put(node_json(name, Ready="True"))
+            api.put(pod_json(name))
+        yield api
 
 
 def renew(api: FakeApiServer):
@@ -27,32 +49,66 @@ def lag_s(program):
     return json.loads(program.get("/readyz")[1])["caches"]["leases"].get("lagSeconds", -1.0)
 
 
-def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(tmp_path):
-    with FakeApiServer() as api:
-        for name in NODES:
-            api.put(node_json(name, Ready="True"))
-            api.put(pod_json(name))
+def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, tmp_path):
+    renew(api)
+    config = {"gates": [{"heartbeat": {"limitSeconds": 40}}]}
+    with (
+        ExtenderProcess(api, tmp_path, config=config) as extender,
+        PeopleProcess(extender.settings, tmp_path) as people,
+    ):
+        extender.wait_ready()
+        people.process.wait_ready(people.ready, timeout_s=20)
+        api.wait_watchers(3)
+        api.hold_events()
         renew(api)
-        config = {"gates": [{"heartbeat": {"limitSeconds": 40}}]}
-        with (
-            ExtenderProcess(api, tmp_path, config=config) as extender,
-            PeopleProcess(extender.settings, tmp_path) as people,
-        ):
-            extender.wait_ready()
-            people.process.wait_ready(people.ready, timeout_s=20)
-            api.wait_watchers(3)
-            api.hold_events()
-            renew(api)
-            api.put(pod_json("h0", Ready="False"))
-            time.sleep(LATE_S)
-            meanwhile = extender.filter(["h0"]).NodeNames
-            api.release_events()
-            for program in (extender, people):
-                wait_until(lambda program=program: LATE_S <= lag_s(program) < LATE_S + 5, "the lag", timeout_s=5)
-            lines = people.get("/metrics")[1].splitlines()
-            told = [line for line in lines if line.startswith('readygate_cache_lag_seconds{cache="leases"}')]
-            wait_until(lambda: extender.filter(["h0"]).NodeNames == [], "the change", timeout_s=5)
-            for program in (extender, people):
-                # The middle one of the last fifteen: some more have to come.
-                wait_until(lambda program=program: renew(api) or lag_s(program) < 1, "the lag's end", timeout_s=10)
-        assert (["h0"], True) == (meanwhile, float(told[0].split()[-1]) >= LATE_S)
+        api.put(pod_json("h0", Ready="False"))
+        time.sleep(LATE_S)
+        meanwhile = extender.filter(["h0"]).NodeNames
+        api.release_events()
+        for program in (extender, people):
+            wait_until(lambda program=program: LATE_S <= lag_s(program) < LATE_S + 5, "the lag", timeout_s=5)
+        lines = people.get("/metrics")[1].splitlines()
+        told = [line for line in lines if line.startswith('readygate_cache_lag_seconds{cache="leases"}')]
+        wait_until(lambda: extender.filter(["h0"]).NodeNames == [], "the change", timeout_s=5)
+        for program in (extender, people):
+            # The middle one of the last fifteen: some more have to come.
+            wait_until(lambda program=program: renew(api) or lag_s(program) < 1, "the lag's end", timeout_s=10)
+    assert (["h0"], True) == (meanwhile, float(told[0].split()[-1]) >= LATE_S)
+
+
+@pytest.fixture
+def behind_a_path(api):
+    """(services, the path to their API server), synced. Their limits are short."""
+    gate = msgspec.structs.replace(Gate(), stale_limit_seconds=STALE_LIMIT_S)
+    with Path(int(api.url.rpartition(":")[2])) as path:
+        connection = dataclasses.replace(api.connection(), server=path.url)
+        services = build(Settings(gates=(gate,), feed=Feed(socket=None)), connection)
+        for reflector in services.caches.values():
+            reflector._silence_limit_s = SILENCE_LIMIT_S
+        services.start()
+        assert services.wait_synced(5)
+        api.wait_watchers(2)
+        yield services, path
+        services.stop()
+
+
+@pytest.mark.parametrize("silent_s", [2.0, 6.0], ids=lambda seconds: f"for {seconds:g} s")
+def test_silence_ends_the_verdicts_and_they_are_back_soon_after_it(api, behind_a_path, silent_s):
+    services, path = behind_a_path
+    question = json.dumps({"Pod": ORDINARY_POD, "Nodes": None, "NodeNames": ["h0"]}).encode()
+
+    def answer():
+        return read_filter_result(answer_filter(services, question).body)
+
+    assert ["h0"] == answer().NodeNames
+    path.silent = True
+    silent = time.monotonic()
+    api.put(pod_json("h0", Ready="False"))
+    wait_until(lambda: answer().Error, "the error", timeout_s=5)
+    ended_s = time.monotonic() - silent
+    assert Sync.STALE.value == services.why_not()
+    time.sleep(max(0.0, silent + silent_s - time.monotonic()))
+    assert (True, []) == (bool(answer().Error), services.unhealthy())
+    path.silent = False
+    wait_until(lambda: "h0" in answer().FailedAndUnresolvableNodes, "the news", timeout_s=FRESH_WITHIN_S)
+    assert ended_s < STALE_LIMIT_S * 2
