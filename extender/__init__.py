@@ -15,6 +15,7 @@
     status      what the process that answers says of itself; pure
     counts      of the verbs; pure        settings     the configuration file
     deadlines   which name is due when    foreground   gunicorn, as both commands run it
+    command     what both commands do before they serve
 
 Each room imports only those below it (import-linter, "the extender's rooms"). May use `kube` and `component`; knows
 nothing of `agent`. A request costs one look-up per name: what holds is decided when an event arrives, not when it is

@@ -3,56 +3,39 @@
 Exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 anything else. Errors are one line.
 """
 
-import argparse
 import functools
-import os
-import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
+from extender import command
+
+if TYPE_CHECKING:
+    from extender.settings import Settings
 
 PROGRAM = "readygate-extender"
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM,
+    return command.run(
+        argv,
+        program=PROGRAM,
         description="Answers kube-scheduler which nodes may take a pod, by the health pods of the nodes.",
-        epilog="exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 run-time failure",
+        load=_load,
+        serve=_serve,
     )
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML configuration")
-    parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
-    arguments = parser.parse_args(argv)
-    # Until gunicorn has its own handlers: a stop during the imports is a clean stop too. Not by an exception: in the
-    # middle of an import it may become another one (3.11 makes a RuntimeError of what comes out of a __set_name__).
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
-    return _run(arguments.config, check_only=arguments.check)
 
 
-def _run(config: Path, *, check_only: bool) -> int:
-    from component import logs
-    from component.settings import SettingsError
+def _load(config: Path) -> "Settings":
     from extender import settings
 
-    try:
-        loaded = settings.load(config)
-    except SettingsError as e:
-        return complain(PROGRAM, e, EXIT_USAGE)
-    if check_only:
-        print(f"{config}: ok")
-        return 0
-    logs.set_up(loaded.log.level)
+    return settings.load(config)
 
-    # Late: Flask and gunicorn take a third of a second, and a bad file is reported at once.
-    from extender.foreground import StartError
+
+def _serve(loaded: "Settings", config: Path) -> int:
     from extender.process import server
 
-    try:
-        return server.serve(loaded, functools.partial(settings.load, config))
-    except StartError as e:
-        return complain(PROGRAM, e, EXIT_USAGE if e.usage else EXIT_FAILED)
+    return server.serve(loaded, functools.partial(_load, config))
 
 
 if __name__ == "__main__":
