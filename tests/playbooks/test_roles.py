@@ -154,6 +154,14 @@ def test_both_containers_meet_at_the_socket(played):
     assert extender_configuration(played["plain"]).feed.socket == "/run/readygate/feed/socket"
 
 
+def test_a_roll_out_waits_for_faults_to_show_and_stays_below_the_cap(played):
+    spec = played["plain"]["DaemonSet", NS, AGENT]["spec"]
+    checks = agent_configuration(played["plain"]).checks
+    shows_after_s = max(check.period_seconds * check.failure_threshold for check in checks)
+    assert {"rollingUpdate": {"maxUnavailable": "10%"}, "type": "RollingUpdate"} == spec["updateStrategy"]
+    assert spec["minReadySeconds"] > shows_after_s
+
+
 def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(played):
     objects = played["plain"]
     policy = objects["ValidatingAdmissionPolicy", "", f"{AGENT}-own-condition"]["spec"]

@@ -41,7 +41,11 @@ def api(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> AdminApi:
 
 @pytest.fixture(scope="session")
 def ansible(hosts: Hosts, image: str, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
-    variables = {"readygate_image": image, "readygate_agent_cni_bin_dirs": [CNI_BIN_DIR]}
+    variables = {
+        "readygate_image": image,
+        "readygate_agent_cni_bin_dirs": [CNI_BIN_DIR],
+        "readygate_agent_min_ready_seconds": 3,  # a minute at each of a dozen runs
+    }
     return Ansible(hosts, tmp_path_factory.mktemp("ansible"), artefacts, variables)
 
 
