@@ -1,5 +1,6 @@
 """Pure: may new pods be placed on a node, and if not, why.
 
+    orders     what operators have ordered: hold, exempt, pause, arm, disarm
     evidence   what is seen of a node, in the words of verdicts
     reasons    the texts that kube-scheduler shows; at most six, constant
     verdict    the evidence of one node -> open, or closed with one constant reason
