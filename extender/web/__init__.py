@@ -7,7 +7,7 @@
     metrics  what Prometheus is told
     pace     how much of a processor all of it may take; pure
     view     what all of these are made of
-    report   the shape of /api/v1/nodes; pure; read by `cli` too
+    report   the shapes of /api/v1; pure; read by `cli` too
 
 Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a
 second at most; all answers together take a tenth of a processor in the long run.

@@ -18,6 +18,8 @@ class Head(_Told, frozen=True, kw_only=True, rename="camel"):
     not_answering: why kube-scheduler gets no verdicts at present, "" if it does. release: the product's version.
     last_word_seconds: since the API server last said something, by the cache that is the furthest behind.
     since_start_seconds: how far back what is remembered reaches. continue_: where the next page begins, "" at the end.
+    at: RFC 3339, when the answer was made. dropped_attempts: calls that could not be remembered since then; if any,
+    what is said of pods is "at least".
     """
 
     not_answering: str
@@ -25,6 +27,8 @@ class Head(_Told, frozen=True, kw_only=True, rename="camel"):
     last_word_seconds: float | None = None
     since_start_seconds: float | None = None
     continue_: str = msgspec.field(default="", name="continue")
+    at: str = ""
+    dropped_attempts: int = 0
 
 
 class DecisionTold(_Told, frozen=True, rename="camel"):
@@ -86,6 +90,8 @@ class Change(_Told, frozen=True, rename="camel"):
 
 
 class RefusedPod(_Told, frozen=True, rename="camel"):
+    """A pod that was refused the node in its last answered attempt. times: its attempts in which any was."""
+
     namespace: str = ""
     name: str = ""
     gate: str = ""
@@ -118,7 +124,9 @@ class StormTold(_Told, frozen=True, rename="camel"):
 
 
 class GateTold(_Told, frozen=True, rename="camel"):
-    """for_: whom it speaks for, in words: "every pod". The counts of refusals are those of the last ten minutes."""
+    """for_: whom it speaks for, in words: "every pod". refused10m, would_refuse10m: calls of the last ten
+    minutes in which it did, or would have in shadow. not_gated: nodes that it says nothing of.
+    """
 
     gate: str = ""
     armed: bool = True
@@ -128,6 +136,7 @@ class GateTold(_Told, frozen=True, rename="camel"):
     open: int = 0
     closed: int = 0
     held_open: int = 0
+    not_gated: int = 0
     refused10m: int = 0
     would_refuse10m: int = 0
     last_change: Change | None = None
@@ -164,18 +173,26 @@ class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
 
 
 class RefusedNode(_Told, frozen=True, rename="camel"):
-    """since_seconds: since when the node is closed."""
+    """gate: "" for a name that no snapshot has. since_seconds: how long the gate has closed the node by now, None if
+    it no longer does. node_open: as the node is by now.
+    """
 
     node: str = ""
     gate: str = ""
     reason: str = ""
-    since_seconds: float = 0.0
+    since_seconds: float | None = None
+    node_open: bool = False
 
 
 class Attempt(_Told, frozen=True, rename="camel"):
-    """One question of kube-scheduler's. asked: names in it. complete: all of them were answered from one snapshot.
+    """The last answered question of kube-scheduler's. asked: the nodes that its own filters had passed; passed: those
+    that we did too.
 
-    exempt: why the pod is never refused a node, "" if it can be. shadow: what gates in shadow would have refused.
+    complete: the rest is exactly what readygate alone kept the pod off; if not, that is "at least": kube-scheduler
+    asked about a sample of the nodes, or (nominated) about the nominated node alone, and asks again at once.
+
+    refused, shadow (what gates in shadow would have refused): one page; refused_count, shadow_count: all. exempt: why
+    the pod is never refused a node, "" if it can be.
     """
 
     ago_seconds: float = 0.0
@@ -185,20 +202,18 @@ class Attempt(_Told, frozen=True, rename="camel"):
     shadow: tuple[RefusedNode, ...] = ()
     complete: bool = True
     exempt: str = ""
-
-
-class Refusal(_Told, frozen=True, rename="camel"):
-    """Of one pod, over all attempts that are remembered."""
-
-    node: str = ""
-    gate: str = ""
-    reason: str = ""
-    times: int = 0
-    last_seconds: float = 0.0
+    refused_count: int = 0
+    shadow_count: int = 0
+    nominated: bool = False
 
 
 class PodTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET pods/NAMESPACE/NAME. attempts 0, last None: kube-scheduler has not asked about it as far as we remember."""
+    """GET pods/NAMESPACE/NAME. attempts 0, last None: kube-scheduler has not asked about it as far as we remember.
+
+    attempts: answered. unanswered: with an error instead, the last one for unanswered_why. refused_times: attempts with
+    at least one node refused. kube-scheduler asks nothing when its own filters pass no node: its last attempt may be
+    later than `last`.
+    """
 
     namespace: str = ""
     name: str = ""
@@ -207,17 +222,24 @@ class PodTold(Head, frozen=True, kw_only=True, rename="camel"):
     unanswered: int = 0
     first_seconds: float | None = None
     last: Attempt | None = None
-    refusals: tuple[Refusal, ...] = ()
+    unanswered_why: str = ""
+    refused_times: int = 0
 
 
 class HistoryTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET history: the newest first."""
+    """GET history: the newest first. forgotten: how many older ones there were since the start."""
 
     events: tuple[Change, ...] = ()
+    forgotten: int = 0
 
 
 class Impact(_Told, frozen=True, rename="camel"):
-    """What a gate would have done, had it been armed, since since_seconds. would_close: nodes at present."""
+    """What a gate has done since since_seconds, or in shadow would have, had it been armed.
+
+    would_close: nodes at present; would_close_most: at once. would_refuse: nodes in calls; would_refuse_calls: calls
+    with any; pods: different ones, at least so many where pods_at_least. cap_hits: nodes that the cap began to hold
+    open; storm_hits: storms that began.
+    """
 
     gate: str = ""
     armed: bool = True
@@ -225,7 +247,9 @@ class Impact(_Told, frozen=True, rename="camel"):
     would_close: int = 0
     would_close_most: int = 0
     would_refuse: int = 0
+    would_refuse_calls: int = 0
     pods: int = 0
+    pods_at_least: bool = False
     cap_hits: int = 0
     storm_hits: int = 0
 
@@ -234,3 +258,10 @@ class ImpactTold(Head, frozen=True, kw_only=True, rename="camel"):
     """GET impact."""
 
     gates: tuple[Impact, ...] = ()
+
+
+class Problem(_Told, frozen=True, rename="camel"):
+    """The body of every answer of /api/v1 that is not 200. error: its class. cause: one line, with a remedy."""
+
+    error: str = ""
+    cause: str = ""
