@@ -2,6 +2,9 @@
 
     schedule   when, and by a write to which node (pure)
     kick       one Node write after a release, so that kube-scheduler looks again
+    election   which replica writes what one is to write, by a Lease (pure)
+    leader     the thread that holds that Lease, or waits for it
+    wire       JSON of what is read and written (pure)
 
 Guaranteed: an outlet that is stuck or refused holds up neither a verdict nor an answer; what failed is tried again with
 back-off and counted.
