@@ -5,7 +5,8 @@ import select
 import socket
 
 from extender.serve import limits
-from extender.serve.connection import Connection
+from extender.serve.connection import Connection, Stage
+from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
 
 log = logging.getLogger(__name__)
@@ -16,9 +17,9 @@ class Client(Connection):
 
     __slots__ = ("events", "fd", "queued", "sock", "stream")
 
-    def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float) -> None:
+    def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float, heads: Heads) -> None:
         """stream: None = nothing stands between the socket and HTTP."""
-        super().__init__(monotonic)
+        super().__init__(monotonic, heads)
         self.sock = sock
         self.fd = sock.fileno()
         self.stream = stream
@@ -32,6 +33,11 @@ class Client(Connection):
     def may_ask(self) -> bool:
         """Whether it may ask a verb."""
         return self.stream is None or self.stream.may_ask
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the next request is waited for, and nothing else."""
+        return self.stage is Stage.IDLE and not self.gone and not self.waits and self.events == select.EPOLLIN
 
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""

@@ -6,7 +6,7 @@ from enum import Enum
 from http import HTTPStatus
 
 from extender.serve import limits
-from extender.serve.http import Reader, Refusal, Request
+from extender.serve.http import Heads, Reader, Refusal, Request
 
 
 class Stage(Enum):
@@ -38,8 +38,8 @@ class Connection:
         *("since", "stage", "waits"),
     )
 
-    def __init__(self, monotonic: float) -> None:
-        self.reader = Reader()
+    def __init__(self, monotonic: float, heads: Heads | None = None) -> None:
+        self.reader = Reader(heads)
         self.requests: deque[Request] = deque()
         self.refused = False  # the reader's refusal was answered
         self.last = False  # the last answer was given
@@ -148,7 +148,7 @@ class Connection:
             stage = Stage.ANSWERING
         elif self.last:
             stage = Stage.CLOSING
-        elif self.asked:
+        elif self.requests or self.asked:
             stage = Stage.ASKED
         elif reader.within:
             stage = Stage.BODY if reader.in_body else Stage.HEAD

@@ -37,6 +37,43 @@ class Refusal(NamedTuple):
     rest_bytes: int
 
 
+class Head(NamedTuple):
+    """What the parser has found in a head whose body comes by its length, and whose connection goes on."""
+
+    method: bytes
+    target: bytes
+    host: bytes
+    body_bytes: int
+
+
+class Heads:
+    """Heads of whole requests in one packet, by their bytes, for all connections. kube-scheduler sends equal ones, but
+    for the length. What the parser has made of some bytes between two requests, it would make of them again.
+    """
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Head] = {}
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def find(self, data: bytes | memoryview) -> tuple[int, Head] | None:
+        """The head's length and what it says, if the data are one request with a known head, no more and no less."""
+        start = bytes(data[: limits.KNOWN_HEAD_BYTES])
+        end = start.find(_HEAD_END) + len(_HEAD_END)
+        head = self._heads.get(start[:end])
+        return (end, head) if head is not None and end + head.body_bytes == len(data) else None
+
+    def learn(self, data: bytes | memoryview, request: Request) -> None:
+        """The data were this request, no more and no less, and no chunks."""
+        start = bytes(data[: len(data) - len(request.body)])
+        if len(start) <= limits.KNOWN_HEAD_BYTES and start.find(_HEAD_END) + len(_HEAD_END) == len(start):
+            if len(self._heads) >= limits.KNOWN_HEADS_MAX:
+                del self._heads[next(iter(self._heads))]
+            self._heads[start] = Head(request.method, request.target, request.host, len(request.body))
+
+
+_HEAD_END = b"\r\n\r\n"
 _READ = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-encoding", b"expect"})
 
 
@@ -55,10 +92,12 @@ class Reader:
     __slots__ = (
         *("complete", "refusal", "within", "in_body", "body_bytes", "announced_bytes", "fed_bytes", "expects"),
         *("_parser", "_target", "_host", "_hosts", "_encoding", "_chunked", "_pieces", "_large", "_count"),
-        *("_head_bytes", "_headers", "_ended", "_method"),
+        *("_head_bytes", "_headers", "_ended", "_method", "_heads"),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, heads: Heads | None = None) -> None:
+        """heads: those that are known, of all connections."""
+        self._heads = Heads() if heads is None else heads
         self.complete: list[Request] = []
         self.refusal: Refusal | None = None
         self.within = False
@@ -88,6 +127,12 @@ class Reader:
         """What came off the connection. Results are in the attributes."""
         if self.refusal is not None or self._ended:
             return
+        between = not self.within  # the parser is between two requests, as it is before it
+        if between and (found := self._heads.find(data)) is not None:
+            begin, head = found
+            self.complete.append(Request(head.method, head.target, head.host, bytes(data[begin:]), True))
+            return
+        count = len(self.complete)
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade:
@@ -100,6 +145,8 @@ class Reader:
             if self.within:
                 self.fed_bytes += len(data)
                 self._check_fed()
+            elif between and len(self.complete) == count + 1 and self.complete[count].keep and not self._chunked:
+                self._heads.learn(data, self.complete[count])
 
     def _check_fed(self) -> None:
         if not self.in_body:

@@ -17,7 +17,7 @@ from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
 from extender.serve.crowd import Held, LargeBodies, gives_its_place
-from extender.serve.http import CONTINUE, Request, head_of
+from extender.serve.http import CONTINUE, Heads, Request, head_of
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
 from extender.serve.turns import Turns, cost_s
@@ -61,6 +61,7 @@ class Loop:
         self._turns: Turns[Client] = Turns(connections_max)
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
+        self._heads = Heads()
         self._date = b""
         self._look_at = 0.0
         self._log_at = 0.0
@@ -133,12 +134,10 @@ class Loop:
             client = self._clients.get(fd)
             if client is None:
                 others.append(fd)
-            elif not client.queued:
-                self._guarded(self._serve, client, event, monotonic)
-                if client.asked and not client.out and self._clients.get(fd) is client:
-                    asked.append(client)
-            else:
+            elif client.queued:
                 self._disturb(client, event)
+            elif self._guarded(self._serve, client, event, monotonic):
+                asked.append(client)
         if len(asked) == 1 and not self._turns:
             self._guarded(self._answer, asked[0], monotonic)
         elif asked or self._turns:
@@ -177,14 +176,15 @@ class Loop:
 
     # One connection.
 
-    def _guarded(self, do: Callable[..., None], client: Client, *details: float) -> None:
+    def _guarded(self, do: Callable[..., bool | None], client: Client, *details: float) -> bool | None:
         """A bug of ours that shows at one client ends that one only."""
         try:
-            do(client, *details)
+            return do(client, *details)
         except Exception:
             if self._may_log():
                 log.exception("a connection failed")
             self._close(client)
+            return None
 
     def _may_log(self) -> bool:
         """Whether no bug was logged a moment ago: clients can repeat what brings one about."""
@@ -204,7 +204,7 @@ class Loop:
                 return  # else there is none, any more
             if len(self._clients) >= self._connections_max:
                 self._make_place("connections")
-            client = Client(sock, self._stream() if self._stream else None, monotonic)
+            client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
             self._clients[client.fd] = client
             self._epoll.register(client.fd, select.EPOLLIN)
 
@@ -215,19 +215,21 @@ class Loop:
         else:
             self._want(client)
 
-    def _serve(self, client: Client, event: int, monotonic: float) -> None:
+    def _serve(self, client: Client, event: int, monotonic: float) -> bool:
+        """Whether it is to be answered now."""
         if event & select.EPOLLIN:
-            self._receive(client, monotonic)
+            if not client.receive_some(self._view, monotonic):
+                self._close(client)
+            elif not client.asked:
+                self._received_part(client, monotonic)
+            else:
+                return not client.out
         elif event & _BROKEN:
             self._close(client)
         else:
             self._send(client, monotonic)
-
-    def _receive(self, client: Client, monotonic: float) -> None:
-        if not client.receive_some(self._view, monotonic):
-            self._close(client)
-        elif not client.asked:
-            self._received_part(client, monotonic)
+            return client.asked and not client.out and self._clients.get(client.fd) is client
+        return False
 
     def _received_part(self, client: Client, monotonic: float) -> None:
         """What follows from bytes that do not end a request, or from the end of all bytes."""
@@ -280,6 +282,8 @@ class Loop:
     def _send(self, client: Client, monotonic: float) -> None:
         if not client.send_some(monotonic):
             self._close(client)
+            return
+        if client.at_rest and not self._held.sum_bytes:  # as after each answer to kube-scheduler
             return
         out = client.out
         if client.finished:

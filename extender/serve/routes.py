@@ -65,8 +65,9 @@ class Routes:
         counts = self._source.counts
         counts.answered_in(perf_counter() - began)
         counts.count(reply.result)
-        status = HTTPStatus.BAD_REQUEST if reply.result is RequestResult.MALFORMED else HTTPStatus.OK
-        return Answer(status, reply.body), reply.result in _VERDICTS
+        result = reply.result
+        status = HTTPStatus.BAD_REQUEST if result is RequestResult.MALFORMED else HTTPStatus.OK
+        return Answer(status, reply.body), result is RequestResult.ANSWERED or result is RequestResult.EXEMPT
 
     def _other(self, method: bytes, path: bytes) -> Answer:
         if path == FILTER:
@@ -78,9 +79,6 @@ class Routes:
             return _not_allowed(b"GET, HEAD")
         good, body = found()
         return Answer(HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, body)
-
-
-_VERDICTS = frozenset({RequestResult.ANSWERED, RequestResult.EXEMPT})
 
 
 def path_of(target: bytes) -> bytes:

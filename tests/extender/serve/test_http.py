@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.serve import limits
-from extender.serve.http import Answer, Reader, head_of
+from extender.serve.http import Answer, Heads, Reader, head_of
 from extender.verbs.wire import BODY_LIMIT_BYTES
 
 BODY = b'{"Pod":{},"NodeNames":["a","b"]}'
@@ -49,6 +49,51 @@ def test_requests_in_a_row_come_out_in_order_whatever_the_packets(sent, data):
 def test_no_bytes_make_the_reader_fail(pieces):
     reader = read(*pieces)
     assert reader.refusal is None or reader.refusal.status.value in {400, 413, 414, 415, 431, 505}
+
+
+OTHER = POST.replace(b'"a"', b'"z"')
+CLOSES = POST.replace(b"Host", b"Connection: close\r\nHost")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "bodies"),
+    [
+        pytest.param([POST], [BODY], id="once more"),
+        pytest.param([OTHER, POST], [BODY.replace(b'"a"', b'"z"'), BODY], id="another body of that length"),
+        pytest.param([POST[:-1]], [], id="not all of the body"),
+        pytest.param([POST[:-1], POST[-1:]], [BODY], id="the rest of the body later"),
+        pytest.param([POST[:10], POST[10:]], [BODY], id="a part of the head"),
+        pytest.param([POST + POST], [BODY, BODY], id="two in a packet"),
+        pytest.param([POST + GET[:7], GET[7:]], [BODY, b""], id="more than the body"),
+        pytest.param([POST + b"\r", b"\n" + POST], [BODY, BODY], id="a blank line between"),
+        pytest.param([POST.replace(b"Host: h", b"Host: i")], [BODY], id="another head"),
+        pytest.param([CLOSES, POST], [BODY], id="one that ends the connection"),
+        pytest.param([IN_CHUNKS, POST, IN_CHUNKS], [BODY] * 3, id="chunks"),
+        pytest.param([b"GARBAGE\r\n\r\n", POST], [], id="after what is refused"),
+    ],
+)
+def test_a_known_head_is_read_as_an_unknown_one_is(pieces, bodies):
+    heads = Heads()
+    for known in (POST, IN_CHUNKS, GET, CLOSES):
+        Reader(heads).feed(known)
+    knows, never = Reader(heads), Reader()
+    for piece in pieces:
+        knows.feed(memoryview(piece))
+        never._heads = Heads()
+        never.feed(piece)
+    assert bodies == [request.body for request in knows.complete]
+    assert never.complete == knows.complete
+    assert (never.within, never.refusal) == (knows.within, knows.refusal)
+
+
+def test_known_heads_take_little_memory():
+    heads = Heads()
+    for number in range(limits.KNOWN_HEADS_MAX + 50):
+        Reader(heads).feed(POST.replace(b"Host: h", b"Host: h%d" % number))
+    Reader(heads).feed(POST.replace(b"Host", b"A: %b\r\nHost" % (b"a" * limits.KNOWN_HEAD_BYTES)))
+    assert limits.KNOWN_HEADS_MAX == len(heads)
+    assert None is heads.find(POST.replace(b"Host: h", b"Host: h0"))
+    assert None is not heads.find(POST.replace(b"Host: h", b"Host: h170"))
 
 
 @pytest.mark.parametrize(
