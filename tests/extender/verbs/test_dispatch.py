@@ -214,6 +214,7 @@ def test_the_nodes_with_their_evidence(world):
         "pod": "readygate-system/agent-h1",
         "evidence": "R: m",
         "heartbeatAgeSeconds": None,
+        "gates": [],
     }
     assert [entry["sinceSeconds"] for entry in answer["nodes"]] == [2.0, 7.0, 7.0, 7.0]
 
