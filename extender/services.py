@@ -22,7 +22,8 @@ from extender.decider import Decider
 from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
 from extender.policy import exempt
-from extender.policy.decide import Decision, Gate
+from extender.policy.decide import Gate
+from extender.policy.decision import Decision, GateState
 from extender.policy.snapshot import Board
 from extender.settings import Settings
 from extender.source import Sync
@@ -90,6 +91,7 @@ class Services:
                 monotonic=monotonic,
             )
         self.index = Index(
+            gate=gate.name,
             daemon_set=gate.health_pods.daemon_set,
             heartbeat_limit_s=gate.heartbeat.limit_s,
             on_change=lambda: self.decider.wake(),
@@ -153,7 +155,7 @@ class Services:
 
     def decisions(self) -> Mapping[str, Decision]:
         """The newest, by node."""
-        return self.board.snapshot.gates.get(self.gate, {})
+        return self.board.snapshot.gates.get(self.gate, GateState(self.gate)).decisions
 
     connected = True
 

@@ -15,7 +15,8 @@ import yaml
 from agent import settings as agent_settings
 from component.settings import SettingsError
 from extender import settings as extender_settings
-from extender.policy.reasons import CLOSED_UNHEALTHY
+from extender.policy.decision import Decision
+from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
 from tests.hosts.deployment import readme
@@ -146,9 +147,9 @@ def test_the_documented_checks_are_valid_beside_the_built_in_one() -> None:
 
 def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> None:
     request, answer = (text for document, text in blocks("json") if document == "README.md")
-    reasons = {"node-1": "", "node-2": CLOSED_UNHEALTHY, "node-3": ""}
+    nodes = {"node-1": Decision(OPEN), "node-2": Decision(CLOSED_UNHEALTHY), "node-3": Decision(OPEN)}
     names = wire.read_filter_args(request.encode()).node_names or []
-    found = sort_out(names, Snapshot(reasons=reasons, open={name for name in reasons if not reasons[name]}))
+    found = sort_out(names, Snapshot().with_decisions("health", nodes))
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
 
 

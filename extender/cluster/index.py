@@ -45,15 +45,16 @@ class Batch:
 class Index:
     """on_change(): called from any thread, outside the lock, when there is something to take; must not block.
 
-    daemon_set: name of the gate's DaemonSet, None = any. heartbeat_limit_s: age of a Lease beyond which its node is
-    lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when leases_due_at() has
-    become now.
+    gate: its name. daemon_set: name of its DaemonSet, None = any. heartbeat_limit_s: age of a Lease beyond which its
+    node is lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when
+    leases_due_at() has become now.
     """
 
     def __init__(
         self,
         *,
         daemon_set: str | None,
+        gate: str = "health",
         heartbeat_limit_s: float,
         on_change: Callable[[], None],
         on_read_due: Callable[[], None] = lambda: None,
@@ -61,6 +62,7 @@ class Index:
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        self._gate = gate
         self._daemon_set = daemon_set
         self._on_change = on_change
         self._on_read_due = on_read_due
@@ -283,7 +285,8 @@ class Index:
         node = self._nodes.get(name)
         if node is None:
             return None
-        return NodeEvidence(node, tuple(self._pods_on.get(name, {}).values()), name in self._lost)
+        pods = tuple(self._pods_on.get(name, {}).values())
+        return NodeEvidence(node, {self._gate: pods}, name in self._lost)
 
     def _change(self, names: Iterable[str]) -> None:
         self._changed.update(dict.fromkeys(names))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Protocol
 
 from extender.feed import wire
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision, GateState
 from extender.policy.snapshot import Board
 from extender.status import Status
 
@@ -83,7 +83,9 @@ class Follower:
         if monotonic < self._look_at:
             return NOTHING
         self._look_at = monotonic + LOOK_EVERY_S
-        decisions = self._published.board.snapshot.gates.get(self._published.gate, {})
+        decisions = self._published.board.snapshot.gates.get(
+            self._published.gate, GateState(self._published.gate)
+        ).decisions
         if self._published.board.filled and (decisions is not self._told or not self._complete):
             self._telling = decisions
             frames = wire.changes(self._told, decisions)

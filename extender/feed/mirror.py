@@ -19,7 +19,7 @@ from extender.counts import Counts
 from extender.feed import wire
 from extender.feed.place import address_of, peer, trusted
 from extender.feed.wire import FeedError
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision, GateState
 from extender.policy.exempt import Rules
 from extender.policy.snapshot import Board
 from extender.source import Sync
@@ -161,7 +161,7 @@ class Mirror:
 
     def _swap(self) -> None:
         """All of _next is the new snapshot; _next stays for the changes to come."""
-        before = self.board.snapshot.gates.get(self.gate, {})
+        before = self.board.snapshot.gates.get(self.gate, GateState(self.gate)).decisions
         decisions: dict[str, Decision | None] = {
             name: decision for name, decision in self._next.items() if before.get(name) is not decision
         }

@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision
 from extender.status import Status
 
 PROTOCOL = 1  # both ends are of one release, but for the moments of an update

@@ -3,6 +3,9 @@
     orders     what operators have ordered: hold, exempt, pause, arm, disarm
     evidence   what is seen of a node, in the words of verdicts
     reasons    the texts that kube-scheduler shows; at most six, constant
+    placement  where the pods of a DaemonSet can run
+    overlay    a large mapping that changes a little at a time
+    decision   what was decided of a node, of a gate; values only
     verdict    the evidence of one node -> open, or closed with one constant reason
     decide     the verdicts of a gate's nodes -> what holds, and since when
     refusals   which nodes were refused to some pod, and the order that loses no kick

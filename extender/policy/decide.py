@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from extender.deadlines import Deadlines
+from extender.policy.decision import Decision
 from extender.policy.evidence import NodeEvidence
 from extender.policy.verdict import Memory, Verdict, verdict_of
 
@@ -18,21 +19,6 @@ class Gate:
 
     name: str
     missing_grace_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What holds for one node. reason: OPEN, or one of REASONS. pod, evidence: as in Verdict.
-
-    since_monotonic: when the reason became this one. changes_at: monotonic seconds when it must be decided again
-    although nothing happened; None if never.
-    """
-
-    reason: str
-    pod: str = ""
-    evidence: str = ""
-    since_monotonic: float = 0.0
-    changes_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +79,7 @@ def decide(gate: Gate, ledger: Ledger, evidence: Mapping[str, NodeEvidence | Non
             continue
         verdict, memories[name] = verdict_of(
             seen,
+            gate.name,
             ledger.memories.get(name, _NEW),
             monotonic=monotonic,
             missing_grace_s=gate.missing_grace_s,
@@ -108,7 +95,7 @@ def decide(gate: Gate, ledger: Ledger, evidence: Mapping[str, NodeEvidence | Non
 def _decision(verdict: Verdict, before: Decision | None, monotonic: float) -> Decision:
     same = before is not None and before.reason == verdict.reason
     since = before.since_monotonic if before is not None and same else monotonic
-    return Decision(verdict.reason, verdict.pod, verdict.evidence, since, verdict.changes_at)
+    return Decision(verdict.reason, verdict.pod, verdict.evidence, since, verdict.changes_at, verdict=verdict.reason)
 
 
 _NEW = Memory()

@@ -1,7 +1,11 @@
 """Pure: what verdicts are made of. `cluster` fills these words, `verdict` reads them."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from extender.policy.orders import Orders
+from extender.policy.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,28 @@ class HealthPod:
     node_healthy_since: str = ""
     deleted: str = ""
     deleted_at: float = -math.inf
+    cause: str = ""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCondition:
+    """A condition of a Node, others' words. changed, seen: when it became this, and was last said; RFC 3339."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    changed: str = ""
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedNode:
     """What a verdict needs of one Node object. ready: status of its own Ready condition, "" when absent.
 
-    created: as of pods. born_at: the same by the monotonic clock.
+    created: as of pods. born_at: the same by the monotonic clock. ready_since: when Ready became this, RFC 3339.
+    conditions: all but Ready and our own. in_service: False while it is cordoned, being deleted, drained or maintained.
     """
 
     name: str
@@ -44,12 +63,27 @@ class ObservedNode:
     created: str
     born_at: float
     ready: str = ""
+    ready_since: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    conditions: tuple[ObservedCondition, ...] = ()
+    in_service: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEvidence:
-    """All that is seen of one node at a moment. heartbeat_lost: its kubelet has stopped renewing its Lease."""
+    """All that is seen of one node at a moment.
+
+    pods: the health pods on it, by gate. heartbeat_lost: its kubelet has stopped renewing its Lease.
+    """
 
     node: ObservedNode
-    pods: tuple[HealthPod, ...] = ()
+    pods: Mapping[str, tuple[HealthPod, ...]] = field(default_factory=dict)
     heartbeat_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is decided with beside nodes. placements: by gate, where its DaemonSet can run; None = not known."""
+
+    placements: Mapping[str, Placement | None] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)

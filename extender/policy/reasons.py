@@ -7,12 +7,10 @@ without pause when its text changes. At most six.
 OPEN = ""
 CLOSED_NODE_LOST = "node(s) lost: the kubelet no longer reports"
 CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
-CLOSED_UNHEALTHY = "node(s) reported unhealthy by the readygate agent"
+CLOSED_UNHEALTHY = "node(s) reported unhealthy"
 CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
 CLOSED_UNKNOWN = "node(s) whose health is unknown"
-# The kubelet lives and reports its own node not Ready (runtime dead, network plugin gone): its pods stay Ready, so no
-# health pod shows it.
-CLOSED_NODE_NOT_READY = "node(s) that report themselves not Ready"
+CLOSED_HELD = "node(s) held closed by an operator"
 
 REASONS = (
     CLOSED_NODE_LOST,
@@ -20,5 +18,5 @@ REASONS = (
     CLOSED_UNHEALTHY,
     CLOSED_NOT_READY,
     CLOSED_UNKNOWN,
-    CLOSED_NODE_NOT_READY,
+    CLOSED_HELD,
 )

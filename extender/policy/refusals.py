@@ -1,4 +1,4 @@
-"""Pure: which nodes were refused to some pod and not kicked since, and the order that loses no kick.
+"""Pure: which nodes a gate refused to some pod and were not kicked since, and the order that loses no kick.
 
 A node that was refused to a pod and opens must be kicked, whatever the interleaving of three kinds of threads:
 
@@ -19,7 +19,7 @@ What this relies on, in CPython with its interpreter lock: reading or writing an
 swaps, and only one kicks.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 
 UNKNOWN_LIMIT = 1024  # names remembered that no snapshot knows: the scheduler may have seen a node before us
@@ -37,7 +37,7 @@ class Refusals:
     def __len__(self) -> int:
         return sum(len(names) for names in (*self._pages, self._unknown))
 
-    def note(self, refused: Mapping[str, str], unknown: Sequence[str] = ()) -> None:
+    def note(self, refused: Mapping[str, str], unknown: Collection[str] = ()) -> None:
         """unknown: which of them no snapshot holds."""
         if unknown:
             self._note_unknown(unknown)
@@ -45,9 +45,9 @@ class Refusals:
             refused = {name: reason for name, reason in refused.items() if name not in others}
         self._pages[0].update(refused)
 
-    def take(self, known: Mapping[str, str], open_: AbstractSet[str]) -> list[str]:
-        """Called after a swap: those that are open now and were noted; they are not from now on."""
-        for name in self._unknown.copy().keys() & known.keys():
+    def take(self, known: AbstractSet[str], closed: Mapping[str, str]) -> list[str]:
+        """Called after a swap: those that are known, not closed and were noted; they are not from now on."""
+        for name in self._unknown.copy().keys() & known:
             self.note({name: NOTED})
             self._unknown.pop(name, None)
         page = self._pages[0]
@@ -56,12 +56,12 @@ class Refusals:
             self._note_unknown(gone)
             for name in gone:
                 page.pop(name, None)
-        noted = {name for page in self._pages for name in page.copy().keys() & open_}
-        return self.take_of(noted, open_)
+        noted = {name for page in self._pages for name in (page.copy().keys() & known) - closed.keys()}
+        return self.take_of(noted, known, closed)
 
-    def take_of(self, names: Collection[str], open_: AbstractSet[str]) -> list[str]:
+    def take_of(self, names: Collection[str], known: AbstractSet[str], closed: Mapping[str, str]) -> list[str]:
         """The same, of these names only: called by a request that has noted them."""
-        return [name for name in names if name in open_ and self._forget(name)]
+        return [name for name in names if name in known and name not in closed and self._forget(name)]
 
     def turn(self) -> None:
         """Called before a kick. Not before the last one was taken: its notes are those of this one too."""
@@ -76,8 +76,8 @@ class Refusals:
         found = [names.pop(name, None) for names in (*self._pages, self._unknown)]
         return any(found)
 
-    def _note_unknown(self, names: Sequence[str]) -> None:
-        for name in names[-UNKNOWN_LIMIT:]:
+    def _note_unknown(self, names: Collection[str]) -> None:
+        for name in list(names)[-UNKNOWN_LIMIT:]:
             if len(name) <= NAME_LIMIT:
                 self._unknown.pop(name, None)
                 self._unknown[name] = NOTED

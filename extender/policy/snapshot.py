@@ -2,62 +2,118 @@
 
 A Snapshot never changes; a new one takes the place of the old one as a whole. The Board holds the newest, and notes
 what is refused to requests, in the order that loses no kick (`refusals`). A request takes no lock.
+
+A request speaks of the gates that are for its pod by a mask: bit i is the i-th gate in the order of the configuration.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import filterfalse
-from typing import NamedTuple, Self
+from typing import NamedTuple, Optional, Self
 
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision, GateState
+from extender.policy.overlay import Overlay
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.refusals import Refusals
 
+ALL_GATES = -1
 UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name in no snapshot: not seen yet, or no node at all
 INHERITED_KICKS = 2  # kicks after which no pod waits any more that another process refused
 ANY_FEW = 8  # any open node will do; more than one, because nodes go
+VIEWS_MAX = 32  # masks whose gates are kept joined; with more than that each request joins its own
+SCORE_OPEN, SCORE_AVOIDED = 10, 0  # kube-scheduler's MaxExtenderPriority and the least
+_NOTHING_CLOSED: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """gates: gate -> node -> Decision. reasons: node -> reason, OPEN if none. open: the nodes without a reason, a set.
+    """gates: by name, in the order of the configuration. nodes: all that there are.
 
-    Nobody writes into these once the snapshot is made. with_decisions() keeps reasons and open in step.
+    refusing, avoiding: masks of the armed gates of severity `gate` and `preferNot`.
     """
 
-    gates: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    open: AbstractSet[str] = frozenset()
+    gates: Mapping[str, GateState] = field(default_factory=dict)
+    nodes: AbstractSet[str] = frozenset()
+    refusing: int = field(init=False)
+    avoiding: int = field(init=False)
+    _views: dict[int, Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        states = list(enumerate(self.gates.values()))
+        object.__setattr__(self, "refusing", sum(1 << i for i, state in states if state.refuses))
+        avoiding = (1 << i for i, state in states if state.armed and state.severity == "preferNot")
+        object.__setattr__(self, "avoiding", sum(avoiding))
+
+    def after(self, gates: Mapping[str, GateState], nodes: AbstractSet[str]) -> Self:
+        """The next one. What requests have asked for of this one is made ready for them."""
+        snapshot = type(self)(gates, nodes)
+        for mask in list(self._views):
+            snapshot.view(mask)
+        return snapshot
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
-        """The snapshot after these; None is for a node that is no more. What has not changed is shared."""
-        of_gate = dict(self.gates.get(gate, {}))
-        reasons = dict(self.reasons)
-        opened = set(self.open)
+        """The snapshot after these at one gate; None is for a node that is no more, at none of them."""
+        before = self.gates.get(gate, GateState(gate))
+        closed = dict(before.closed)
         for name, decision in decisions.items():
-            opened.discard(name)
-            if decision is None:
-                of_gate.pop(name, None)
-                reasons.pop(name, None)
-            else:
-                of_gate[name] = decision
-                reasons[name] = decision.reason
-                if decision.reason == OPEN:
-                    opened.add(name)
-        gates = {**self.gates, gate: of_gate}
-        if all(reasons.get(name) == self.reasons.get(name) for name in decisions):
-            return type(self)(gates, self.reasons, self.open)
-        return type(self)(gates, reasons, opened)
+            closed.pop(name, None)
+            if decision is not None and decision.reason != OPEN:
+                closed[name] = decision.reason
+        shared = before.decisions if isinstance(before.decisions, Overlay) else Overlay(before.decisions)
+        after = replace(before, decisions=shared.with_changes(decisions))
+        if closed != before.closed:
+            after = replace(after, closed=closed)
+        gone = {name for name, decision in decisions.items() if decision is None}
+        came = {name for name, decision in decisions.items() if decision is not None} - self.nodes
+        nodes = (self.nodes | came) - gone if came or gone else self.nodes
+        return self.after({**self.gates, gate: after}, nodes)
+
+    def closed_at(self, gate: str) -> Mapping[str, str]:
+        """The nodes that this gate refuses, with their reasons; none if it is not armed, or not there."""
+        state = self.gates.get(gate)
+        return _NOTHING_CLOSED if state is None or not state.refuses else state.closed
+
+    def view(self, mask: int) -> Mapping[str, str]:
+        """The nodes closed at any of these gates, each with the reason of the first of them."""
+        found = self._views.get(mask)
+        if found is None:
+            found = _joined([state.closed for state in self._of(mask) if state.closed])
+            if len(self._views) < VIEWS_MAX:
+                self._views[mask] = found  # remembered by whoever asks; each would remember the same
+        return found
+
+    def names_of(self, mask: int) -> list[str]:
+        """The gates of a mask."""
+        return [state.name for state in self._of(mask)]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Of each node what a request of all gates is told, OPEN if nothing. For people: walks all nodes."""
+        return {**dict.fromkeys(self.nodes, OPEN), **self.view(self.refusing)}
+
+    def _of(self, mask: int) -> Iterator[GateState]:
+        return (state for i, state in enumerate(self.gates.values()) if mask >> i & 1)
+
+
+def _joined(closed: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """Of several the first one's reason counts."""
+    if len(closed) <= 1:
+        return closed[0] if closed else _NOTHING_CLOSED
+    joined: dict[str, str] = {}
+    for one in reversed(closed):
+        joined.update(one)
+    return joined
 
 
 class Answer(NamedTuple):
     """survivors: in the order asked, each once. refused: the other names, each with its reason. unknown: which of them
-    no snapshot holds."""
+    no snapshot holds. snapshot: what it was made of."""
 
     survivors: list[str]
     refused: dict[str, str]
-    unknown: Sequence[str] = ()
+    unknown: Collection[str] = ()
+    snapshot: Optional["Snapshot"] = None
 
 
 class Board:
@@ -71,49 +127,72 @@ class Board:
         self._on_late_release = on_late_release
         self._snapshot = NOTHING
         self.filled = False  # whether there was a first swap; names are not to be looked up before
-        self._refusals = Refusals()
+        self._refusals: dict[str, Refusals] = {}  # by gate; what is noted of a gate that goes is kicked
         self._inherited_kicks = INHERITED_KICKS
 
     @property
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
-    def look_up(self, names: Sequence[str]) -> Answer:
+    def look_up(self, names: Sequence[str], mask: int = ALL_GATES) -> Answer:
         """Which of these nodes may be used. Each name is looked up once, in one snapshot.
 
         With an empty name among them nothing is noted: the whole request is answered with an Error.
         """
         snapshot = self._snapshot
-        answer = sort_out(names, snapshot)
-        refused = answer.refused
-        if refused and "" not in refused:
-            self._refusals.note(refused, answer.unknown)
-            if self._snapshot is not snapshot:
-                released = self._refusals.take_of(refused, self._snapshot.open)
-                if released:
-                    self._on_late_release(released)
+        answer = sort_out(names, snapshot, mask)
+        if answer.refused and "" not in answer.refused:
+            notes = list(_noted_at(answer, snapshot, mask))
+            for gate, refused, unknown in notes:
+                self._refusals[gate].note(refused, unknown)
+            newest = self._snapshot
+            if newest is not snapshot:
+                self._look_again(notes, newest)
         return answer
+
+    def _look_again(self, notes: Iterable[tuple[str, Mapping[str, str], Collection[str]]], newest: Snapshot) -> None:
+        released: list[str] = []
+        for gate, refused, _ in notes:
+            released += self._refusals[gate].take_of(refused, newest.nodes, newest.closed_at(gate))
+        if released:
+            self._on_late_release(released)
+
+    def score(self, names: Sequence[str], mask: int = ALL_GATES) -> dict[str, int]:
+        """By node: SCORE_AVOIDED if an armed gate of severity `preferNot` would rather have no pod there."""
+        snapshot = self._snapshot
+        avoided = snapshot.view(mask & snapshot.avoiding)
+        return {name: SCORE_AVOIDED if name in avoided else SCORE_OPEN for name in names}
 
     def swap(self, snapshot: Snapshot) -> list[str]:
         """Puts the snapshot in the place of the last one; refused nodes that are open in it, to be kicked.
+
+        A node is released at a gate that had refused it and does so no more: because it has opened there, or because
+        the gate refuses nothing any more. It may be closed at others; then the pod that is woken is refused there, and
+        that is noted there.
 
         What the process before us refused nobody knows. So the first snapshot gives a few open nodes, and as long as
         no kick was taken, every node that opens counts as refused.
         """
         before = self._snapshot
+        new = snapshot.gates.keys() - self._refusals.keys()
+        if new:
+            self._refusals = {**self._refusals, **{gate: Refusals() for gate in new}}
         self._snapshot = snapshot
         first, self.filled = not self.filled, True
-        if snapshot.reasons is before.reasons and not first:
-            return []
-        released = self._refusals.take(snapshot.reasons, snapshot.open)
-        if self._inherited_kicks and not released:
-            opened = snapshot.open - before.open
-            released = [name for name in snapshot.reasons if name in opened][:ANY_FEW]
-        return released
+        renewed = [gate for gate in self._refusals if snapshot.closed_at(gate) is not before.closed_at(gate)]
+        if snapshot.nodes is not before.nodes:
+            renewed = list(self._refusals)
+        released: dict[str, None] = {}
+        for gate in renewed:
+            released.update(dict.fromkeys(self._refusals[gate].take(snapshot.nodes, snapshot.closed_at(gate))))
+        if self._inherited_kicks and not released and (renewed or first):
+            return _opened(before, snapshot)[:ANY_FEW]
+        return list(released)
 
     def before_kick(self) -> None:
         """Called by the thread that kicks, before it writes."""
-        self._refusals.turn()
+        for refusals in self._refusals.values():
+            refusals.turn()
 
     def after_kick(self) -> None:
         """Called by the thread that kicks, when its write was taken: every refused pod is asked for again.
@@ -121,32 +200,59 @@ class Board:
         Two of them, and none can be left that was refused by the process before us: while that one is about to end, it
         may still have answered what the first kick woke.
         """
-        self._refusals.settle()
+        for refusals in self._refusals.values():
+            refusals.settle()
         self._inherited_kicks = max(0, self._inherited_kicks - 1)
 
 
 NOTHING = Snapshot()
 
 
-def sort_out(names: Sequence[str], snapshot: Snapshot) -> Answer:
+def _noted_at(
+    answer: Answer, snapshot: Snapshot, mask: int
+) -> Iterator[tuple[str, Mapping[str, str], Collection[str]]]:
+    """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
+    first. Before that gate opens it, no pod of this mask can use it."""
+    gates = snapshot.names_of(mask & snapshot.refusing)
+    refused, unknown = answer.refused, answer.unknown
+    for gate in gates[:-1]:
+        closed = snapshot.gates[gate].closed
+        here = {name: reason for name, reason in refused.items() if name in closed or name in unknown}
+        if here:
+            yield gate, here, unknown
+            refused = {name: reason for name, reason in refused.items() if name not in here}
+            unknown = ()
+    if refused:
+        yield gates[-1], refused, unknown
+
+
+def _opened(before: Snapshot, after: Snapshot) -> list[str]:
+    """The nodes that are open at some gate, and were not."""
+    came = after.nodes - before.nodes
+    opened: set[str] = set()
+    for gate in after.gates:
+        opened |= ((before.closed_at(gate).keys() & after.nodes) | came) - after.closed_at(gate).keys()
+    return sorted(opened)
+
+
+def sort_out(names: Sequence[str], snapshot: Snapshot, mask: int = ALL_GATES) -> Answer:
     """In C speed: this is what a scheduling attempt waits for."""
+    mask &= snapshot.refusing
     asked = set(names)
     if len(asked) != len(names):
         names = each_once(names)
-    if asked.isdisjoint(snapshot.open):
-        survivors: list[str] = []
-        closed: Collection[str] = names
-    else:
-        closed = asked - snapshot.open
-        if not closed:
-            return Answer(list(names), {}, ())
-        survivors = list(filterfalse(closed.__contains__, names))
-    reasons = [*map(snapshot.reasons.get, closed)]
-    unknown: Sequence[str] = ()
-    if not all(reasons):
-        unknown = [name for name in closed if name not in snapshot.reasons]
-        reasons = [reason or UNKNOWN_NODE for reason in reasons]
-    return Answer(survivors, dict(zip(closed, reasons, strict=True)), unknown)  # type: ignore[arg-type]
+    if not mask:
+        return Answer(list(names), {}, (), snapshot)
+    closed = snapshot.view(mask)
+    refused = closed.keys() & asked
+    unknown: Collection[str] = () if asked <= snapshot.nodes else asked - snapshot.nodes
+    reasons = dict(zip(refused, map(closed.__getitem__, refused), strict=True))
+    if unknown:
+        reasons.update(dict.fromkeys(unknown, UNKNOWN_NODE))
+    if not reasons:
+        return Answer(list(names), {}, (), snapshot)
+    survivors = [] if len(reasons) == len(asked) else list(filterfalse(reasons.__contains__, names))
+    return Answer(survivors, reasons, unknown, snapshot)
 
 
 def each_once(names: Sequence[str]) -> list[str]:

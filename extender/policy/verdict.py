@@ -3,7 +3,7 @@
 The table, first match wins:
 
     heartbeat too old                                   closed, node lost
-    a good health pod, node reports itself not Ready    closed, node not ready
+    a good health pod, node reports itself not Ready    closed, unhealthy
     a good health pod, node's Ready is Unknown          closed, node lost
     a good health pod                                   open (in a roll-out the best pod speaks)
     no usable health pod, never a good one              closed, no health pod
@@ -88,16 +88,17 @@ def good_when_deleted(pod: HealthPod) -> bool:
 
 
 def verdict_of(
-    evidence: NodeEvidence, memory: Memory, *, monotonic: float, missing_grace_s: float
+    evidence: NodeEvidence, gate: str, memory: Memory, *, monotonic: float, missing_grace_s: float
 ) -> tuple[Verdict, Memory]:
     """The verdict on one node by the table above, and what to remember for the next one."""
     node = evidence.node
+    pods = evidence.pods.get(gate, ())
     if memory.node_uid != node.uid:
         memory = Memory(node_uid=node.uid)
-    present = [pod for pod in evidence.pods if alive(pod, node)]
+    present = [pod for pod in pods if alive(pod, node)]
     candidates = [pod for pod in present if belongs(pod, node, monotonic)]
     if not (candidates or memory.ever_good):
-        memory = _recalled([pod for pod in evidence.pods if belongs(pod, node, monotonic)], memory, monotonic)
+        memory = _recalled([pod for pod in pods if belongs(pod, node, monotonic)], memory, monotonic)
     by_pods, memory = _by_pods(candidates, memory, monotonic, missing_grace_s)
     if len(candidates) < len(present):
         old_until = node.born_at + OLD_POD_LIMIT_S
@@ -105,7 +106,7 @@ def verdict_of(
     if evidence.heartbeat_lost:
         return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
     if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_FALSE:
-        return replace(by_pods, reason=reasons.CLOSED_NODE_NOT_READY, evidence="the node's own Ready is False"), memory
+        return replace(by_pods, reason=reasons.CLOSED_UNHEALTHY, evidence="the node's own Ready is False"), memory
     if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_UNKNOWN:
         return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
     return by_pods, memory

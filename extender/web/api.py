@@ -5,6 +5,7 @@ import threading
 import msgspec
 from flask import Blueprint, Response, current_app
 
+from extender.policy.decision import GateState
 from extender.policy.reasons import OPEN
 from extender.web.report import NodeVerdict, NodeVerdicts
 from extender.web.view import View
@@ -17,7 +18,7 @@ def node_verdicts(view: View) -> NodeVerdicts:
     monotonic = view.monotonic()
     beats = view.beats()
     nodes = []
-    for name, decision in sorted(view.board.snapshot.gates.get(view.gate, {}).items()):
+    for name, decision in sorted(view.board.snapshot.gates.get(view.gate, GateState(view.gate)).decisions.items()):
         beat = beats.get(name)
         nodes.append(
             NodeVerdict(

@@ -24,7 +24,7 @@ OPEN = {
 CLOSED = {
     "node": "node-2",
     "open": False,
-    "reason": "node(s) reported unhealthy by the readygate agent",
+    "reason": "node(s) reported unhealthy",
     "sinceSeconds": 7300.0,
     "pod": "readygate-system/agent-2",
     "evidence": "CheckFailed: cni:\n\x1b[31mno configuration",

@@ -38,7 +38,7 @@ def test_the_first_snapshot_is_not_logged_node_by_node(caplog):
 
 def test_a_decision_tells_since_when_it_holds(world):
     def since():
-        return world.board.snapshot.gates["health"]["n1"].since_monotonic
+        return world.board.snapshot.gates["health"].decisions["n1"].since_monotonic
 
     world.clock.time = 110.0
     world.then.upsert_pod(pod("n1", NodeHealthy="True", Ready="True"))

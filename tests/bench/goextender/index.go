@@ -12,10 +12,9 @@ import (
 const (
 	closedNodeLost    = "node(s) lost: the kubelet no longer reports"
 	closedNoHealthPod = "node(s) without a health pod"
-	closedUnhealthy   = "node(s) reported unhealthy by the readygate agent"
+	closedUnhealthy   = "node(s) reported unhealthy"
 	closedNotReady    = "node(s) with a health pod that is not Ready"
 	closedUnknown     = "node(s) whose health is unknown"
-	closedNodeItself  = "node(s) that report themselves not Ready"
 )
 
 const conditionNodeHealthy = "readygate.dev/NodeHealthy"
@@ -88,7 +87,7 @@ func (x *index) verdict(name string, s *nodeState, now time.Time) string {
 			s.goodAt = now
 			switch s.ready {
 			case "False":
-				return closedNodeItself
+				return closedUnhealthy
 			case "Unknown":
 				return closedNodeLost
 			}

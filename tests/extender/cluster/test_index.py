@@ -68,8 +68,8 @@ def test_the_first_batch_has_all_nodes() -> None:
     seen.index.replace_nodes([node("n1"), node("n2")])
     assert seen.calls == 1
     assert seen.take() == {
-        "n1": NodeEvidence(observed_node("n1", ready=""), (AGENT_ON_N1,)),
-        "n2": NodeEvidence(observed_node("n2", uid="uid-n2", ready="")),
+        "n1": NodeEvidence(observed_node("n1", ready=""), {"health": (AGENT_ON_N1,)}),
+        "n2": NodeEvidence(observed_node("n2", uid="uid-n2", ready=""), {"health": ()}),
     }
 
 
@@ -121,7 +121,7 @@ def test_a_pod_keeps_the_node_object_it_was_first_seen_on(seen: Seen) -> None:
     evidence = seen.take()["n1"]
     assert evidence is not None
     assert [("agent-n1", "uid-n1"), ("new", "again")] == [
-        (one.name.partition("/")[2], one.node_uid) for one in evidence.pods
+        (one.name.partition("/")[2], one.node_uid) for one in evidence.pods["health"]
     ]
 
 

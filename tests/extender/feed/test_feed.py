@@ -10,7 +10,7 @@ from extender.counts import RequestResult
 from extender.feed import wire
 from extender.feed.mirror import Mirror
 from extender.feed.publisher import FOLLOWERS_MAX, Publisher
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision, GateState
 from extender.policy.exempt import Rules
 from extender.policy.snapshot import Board
 from extender.services import Services
@@ -71,11 +71,13 @@ def mirror(path):
 
 
 def decisions(mirror):
-    return mirror.board.snapshot.gates.get("health", {})
+    return mirror.board.snapshot.gates.get("health", GateState("health")).decisions
 
 
 def follows(mirror, published):
-    wait_until(lambda: set(decisions(mirror)) == set(published.board.snapshot.gates["health"]), "the snapshot")
+    wait_until(
+        lambda: set(decisions(mirror)) == set(published.board.snapshot.gates["health"].decisions), "the snapshot"
+    )
 
 
 @pytest.mark.usefixtures("publisher")

@@ -6,7 +6,7 @@ import pytest
 
 from extender.counts import Counts, RequestResult
 from extender.feed import wire
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision
 from extender.status import CacheStatus, Status
 
 OPEN, CLOSED = Decision(""), Decision("closed", "ns/pod", "evidence", 5.5, 9.0)

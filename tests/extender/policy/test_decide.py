@@ -4,14 +4,21 @@ import math
 
 import pytest
 
-from extender.policy.decide import Decision, Gate, Ledger, decide
-from extender.policy.evidence import NodeEvidence
+from extender.policy.decide import Gate, Ledger, decide
+from extender.policy.decision import Decision
+from extender.policy.evidence import HealthPod, NodeEvidence
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
 
 GATE = Gate("health", missing_grace_s=30.0)
-GOOD, BAD = NodeEvidence(observed_node(), (health_pod(),)), NodeEvidence(observed_node(), (health_pod(ready="False"),))
-BAD_AND_SAYS_WHY = NodeEvidence(observed_node(), (health_pod(ready="False", message="disk"),))
+
+
+def on_node(pod: HealthPod) -> NodeEvidence:
+    return NodeEvidence(observed_node(), {"health": (pod,)})
+
+
+GOOD, BAD = on_node(health_pod()), on_node(health_pod(ready="False"))
+BAD_AND_SAYS_WHY = on_node(health_pod(ready="False", message="disk"))
 MISSING = NodeEvidence(observed_node())
 POD = "readygate-system/agent"
 
@@ -27,10 +34,26 @@ def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
     ("before", "now", "expected", "turned"),
     [
         pytest.param([], GOOD, Decision(OPEN, POD, "", 110.0), True, id="a new node"),
-        pytest.param([], MISSING, Decision(CLOSED_NO_HEALTH_POD, "", "", 110.0), True, id="a new node without a pod"),
-        pytest.param([GOOD], BAD, Decision(CLOSED_NOT_READY, POD, "", 110.0), True, id="another reason, from now on"),
         pytest.param(
-            [BAD], BAD_AND_SAYS_WHY, Decision(CLOSED_NOT_READY, POD, "disk", 100.0), False, id="as long as before"
+            [],
+            MISSING,
+            Decision(CLOSED_NO_HEALTH_POD, "", "", 110.0, verdict=CLOSED_NO_HEALTH_POD),
+            True,
+            id="a new node without a pod",
+        ),
+        pytest.param(
+            [GOOD],
+            BAD,
+            Decision(CLOSED_NOT_READY, POD, "", 110.0, verdict=CLOSED_NOT_READY),
+            True,
+            id="another reason, from now on",
+        ),
+        pytest.param(
+            [BAD],
+            BAD_AND_SAYS_WHY,
+            Decision(CLOSED_NOT_READY, POD, "disk", 100.0, verdict=CLOSED_NOT_READY),
+            False,
+            id="as long as before",
         ),
         pytest.param(
             [GOOD],
@@ -70,7 +93,9 @@ def test_of_a_node_that_is_no_more_nothing_is_remembered() -> None:
     ledger.keep(decide(GATE, ledger, {"n1": None}, monotonic=110.0), ["n1"])
     assert ({}, {}, []) == (ledger.decisions, ledger.memories, ledger.due(1000.0))
     outcome = decide(GATE, ledger, {"n1": MISSING}, monotonic=120.0)
-    assert {"n1": Decision(CLOSED_NO_HEALTH_POD, since_monotonic=120.0)} == outcome.decisions
+    assert {
+        "n1": Decision(CLOSED_NO_HEALTH_POD, since_monotonic=120.0, verdict=CLOSED_NO_HEALTH_POD)
+    } == outcome.decisions
 
 
 def test_a_node_is_due_when_its_decision_changes_by_itself() -> None:

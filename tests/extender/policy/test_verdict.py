@@ -8,7 +8,6 @@ from extender.policy.evidence import HealthPod, NodeEvidence
 from extender.policy.reasons import (
     CLOSED_NO_HEALTH_POD,
     CLOSED_NODE_LOST,
-    CLOSED_NODE_NOT_READY,
     CLOSED_NOT_READY,
     CLOSED_UNHEALTHY,
     CLOSED_UNKNOWN,
@@ -23,8 +22,9 @@ GOOD_ONCE = Memory(node_uid="uid-n1", ever_good=True, last=OPEN)
 
 
 def verdict_on(node, pods, *, memory=None, lost=False, monotonic=100.0):
-    evidence = NodeEvidence(node, tuple(pods), heartbeat_lost=lost)
-    return verdict_of(evidence, Memory() if memory is None else memory, monotonic=monotonic, missing_grace_s=GRACE_S)
+    evidence = NodeEvidence(node, {"health": tuple(pods)}, heartbeat_lost=lost)
+    memory = Memory() if memory is None else memory
+    return verdict_of(evidence, "health", memory, monotonic=monotonic, missing_grace_s=GRACE_S)
 
 
 def reason(node, pods, **options):
@@ -78,9 +78,7 @@ def test_the_pods_decide(pods: tuple[HealthPod, ...], expected: str) -> None:
 @pytest.mark.parametrize(
     ("ready", "pods", "expected"),
     [
-        pytest.param(
-            "False", [health_pod()], CLOSED_NODE_NOT_READY, id="a kubelet that reports itself not Ready closes"
-        ),
+        pytest.param("False", [health_pod()], CLOSED_UNHEALTHY, id="a kubelet that reports itself not Ready closes"),
         pytest.param("Unknown", [health_pod()], CLOSED_NODE_LOST, id="a node the controller lost closes"),
         pytest.param("", [health_pod()], OPEN, id="a node without conditions is no evidence"),
         pytest.param("False", [health_pod(ready="False")], CLOSED_NOT_READY, id="a bad pod's own reason is told first"),

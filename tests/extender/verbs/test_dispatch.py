@@ -209,7 +209,7 @@ def test_the_nodes_with_their_evidence(world):
     assert answer["nodes"][0] == {
         "node": "h1",
         "open": False,
-        "reason": "node(s) reported unhealthy by the readygate agent",
+        "reason": "node(s) reported unhealthy",
         "sinceSeconds": 2.0,
         "pod": "readygate-system/agent-h1",
         "evidence": "R: m",

@@ -4,7 +4,7 @@ import pytest
 
 from extender.counts import Counts
 from extender.feed import wire
-from extender.policy.decide import Decision
+from extender.policy.decision import Decision
 from extender.policy.exempt import Rules
 from extender.policy.snapshot import Board
 from extender.source import Sync

@@ -1,0 +1,27 @@
+"""A mapping that changes a little at a time says what a dictionary would say."""
+
+import random
+
+from extender.policy.overlay import CHANGES_MAX, Overlay
+
+
+def test_it_is_the_dictionary_after_the_same_changes(seed: int) -> None:
+    chance = random.Random(f"{seed} overlay")
+    plain: dict[str, int] = {f"n{i}": i for i in range(20)}
+    overlay = Overlay(dict(plain))
+    for step in range(2000):
+        names = chance.sample([f"n{i}" for i in range(60)], chance.choice([0, 1, 3, CHANGES_MAX // 4]) % 60)
+        changes = {name: chance.choice([None, step]) for name in names}
+        before = dict(overlay)
+        after = overlay.with_changes(changes)
+        assert before == dict(overlay)
+        overlay = after
+        plain = {name: value for name, value in {**plain, **changes}.items() if value is not None}
+        assert plain == dict(overlay.items()) == {name: overlay[name] for name in overlay}
+        assert (len(plain), [True] * len(plain)) == (len(overlay), [name in overlay for name in plain])
+        assert [overlay.get(f"n{i}") for i in range(60)] == [plain.get(f"n{i}") for i in range(60)]
+
+
+def test_no_change_gives_the_same_object() -> None:
+    overlay = Overlay({"n1": 1})
+    assert overlay is overlay.with_changes({})
