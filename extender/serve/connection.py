@@ -40,7 +40,7 @@ class Connection:
 
     def __init__(self, monotonic: float, heads: Heads | None = None) -> None:
         self.reader = Reader(heads)
-        self.requests: deque[Request] = deque()
+        self.requests = self.reader.complete
         self.refused = False  # the reader's refusal was answered
         self.last = False  # the last answer was given
         self.out: deque[bytes | memoryview] = deque()
@@ -60,9 +60,10 @@ class Connection:
             return
         reader = self.reader
         reader.feed(data)
-        if reader.complete:
-            self.requests.extend(reader.complete)
-            reader.complete.clear()
+        if self.requests:
+            if not self.out:  # what settle() would find, spelled out for each call of kube-scheduler
+                self.stage, self.since, self.deadline = Stage.ASKED, monotonic, math.inf
+                return
         elif reader.expects and reader.in_body and reader.refusal is None:
             reader.expects = False
             self.expects = True

@@ -4,9 +4,11 @@ The parser bounds nothing but syntax. So heads, headers, pieces of bodies, frami
 here, and what is too much is refused in the middle of a packet.
 """
 
+from collections import deque
 from http import HTTPStatus
 from typing import NamedTuple
 
+import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from extender.serve import limits
@@ -14,7 +16,7 @@ from extender.verbs.wire import BODY_LIMIT_BYTES
 from kube.media_types import JSON
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True, gc=False):
     """method and target: as they came. keep: whether the connection may go on after the answer."""
 
     method: bytes
@@ -84,8 +86,8 @@ class _Stop(Exception):  # noqa: N818 - not an error: ends the parser's run thro
 class Reader:
     """Turns the bytes of one connection into requests.
 
-    complete: requests not yet taken by the owner. refusal: set once, then nothing is read any more. within: whether
-    bytes of an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came for its head, or
+    complete: requests that the owner takes. refusal: set once, then nothing is read any more. within: whether bytes of
+    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came for its head, or
     since its head ended; a packet that holds the end of another message counts as a whole.
     """
 
@@ -98,7 +100,7 @@ class Reader:
     def __init__(self, heads: Heads | None = None) -> None:
         """heads: those that are known, of all connections."""
         self._heads = Heads() if heads is None else heads
-        self.complete: list[Request] = []
+        self.complete: deque[Request] = deque()
         self.refusal: Refusal | None = None
         self.within = False
         self._ended = False  # the client asked for the end, or sent too much at once: what follows is not looked at
@@ -274,7 +276,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {status: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What a request is answered with. allow: methods, for status 405."""
 
     status: HTTPStatus

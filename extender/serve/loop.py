@@ -116,7 +116,7 @@ class Loop:
                     self._look(monotonic)
                     if self._drained_at is not None and (not self._clients or monotonic >= self._drained_at):
                         return
-                wait_s = 0.0 if self._turns else max(0.0, min(chores_at, self._look_at) - monotonic)
+                wait_s = 0.0 if self._turns.waiting else max(0.0, min(chores_at, self._look_at) - monotonic)
                 if self._turn(wait_s):
                     chores_at = 0.0
         finally:
@@ -138,9 +138,9 @@ class Loop:
                 self._disturb(client, event)
             elif self._guarded(self._serve, client, event, monotonic):
                 asked.append(client)
-        if len(asked) == 1 and not self._turns:
+        if len(asked) == 1 and not self._turns.waiting:
             self._guarded(self._answer, asked[0], monotonic)
-        elif asked or self._turns:
+        elif asked or self._turns.waiting:
             self._answer_in_turn(asked, monotonic)
         return bool(others) and self._serve_others(others, monotonic)
 
@@ -160,7 +160,7 @@ class Loop:
             self._queue(client, monotonic)
         self._shed()
         ends = monotonic + limits.SLICE_S
-        while self._turns:
+        while self._turns.waiting:
             client = self._turns.take()
             client.queued = False
             if self._clients.get(client.fd) is client:
@@ -220,15 +220,15 @@ class Loop:
         if event & select.EPOLLIN:
             if not client.receive_some(self._view, monotonic):
                 self._close(client)
+            elif client.stage is Stage.ASKED:
+                return True
             elif not client.asked:
                 self._received_part(client, monotonic)
-            else:
-                return not client.out
         elif event & _BROKEN:
             self._close(client)
         else:
             self._send(client, monotonic)
-            return client.asked and not client.out and self._clients.get(client.fd) is client
+            return client.stage is Stage.ASKED and self._clients.get(client.fd) is client
         return False
 
     def _received_part(self, client: Client, monotonic: float) -> None:
@@ -247,7 +247,7 @@ class Loop:
             self._shed()
 
     def _answer(self, client: Client, monotonic: float) -> None:
-        asked = client.next()
+        asked = client.requests.popleft() if client.requests else client.next()
         if asked is None:
             return
         if isinstance(asked, Request):
@@ -276,7 +276,7 @@ class Loop:
         if not keep:
             client.end()
         self._send(client, monotonic)
-        if client.asked and not client.out and self._clients.get(client.fd) is client:
+        if client.stage is Stage.ASKED and self._clients.get(client.fd) is client:
             self._queue(client, monotonic)
 
     def _send(self, client: Client, monotonic: float) -> None:

@@ -62,10 +62,9 @@ class Routes:
     def _filter(self, body: bytes | bytearray) -> tuple[Answer, bool]:
         began = perf_counter()
         reply = answer_filter(self._source, body)
-        counts = self._source.counts
+        counts, result = self._source.counts, reply.result
         counts.answered_in(perf_counter() - began)
-        counts.count(reply.result)
-        result = reply.result
+        counts.count(result)
         status = HTTPStatus.BAD_REQUEST if result is RequestResult.MALFORMED else HTTPStatus.OK
         return Answer(status, reply.body), result is RequestResult.ANSWERED or result is RequestResult.EXEMPT
 

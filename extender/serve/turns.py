@@ -27,16 +27,16 @@ class Turns(Generic[T]):
 
     def __init__(self, connections: int) -> None:
         self._patience = 2 * connections
-        self._heap: list[tuple[float, int, T]] = []
+        self.waiting: list[tuple[float, int, T]] = []  # a heap; to be read by others as whether there is anyone
         self._came = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.waiting)
 
     def put(self, client: T, cost_s: float, monotonic: float) -> None:
         self._came += 1
-        heapq.heappush(self._heap, (monotonic + self._patience * cost_s, self._came, client))
+        heapq.heappush(self.waiting, (monotonic + self._patience * cost_s, self._came, client))
 
     def take(self) -> T:
         """The next one. Raises IndexError without any."""
-        return heapq.heappop(self._heap)[2]
+        return heapq.heappop(self.waiting)[2]

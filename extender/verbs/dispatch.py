@@ -1,6 +1,6 @@
 """The verb `filter`: decode, look up, encode. No API call, no lock that waits, no log line."""
 
-from typing import NamedTuple
+import msgspec
 
 from extender.counts import RequestResult
 from extender.policy.exempt import Exemption, exemption_of
@@ -9,11 +9,12 @@ from extender.source import Source, Sync
 from extender.verbs import wire
 
 NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
-_NOBODY = wire.PodMeta()
+_NOBODY = wire.Pod()
+_NO_META = wire.PodMeta()
 _NO_SPEC = wire.PodSpec()
 
 
-class Reply(NamedTuple):
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """body: JSON. result: what is counted, and decides the status. exemption: why nothing was refused, if so."""
 
     result: RequestResult
@@ -30,7 +31,16 @@ def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
     except wire.UnanswerableError as e:
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(str(e)))
     names = args.node_names or []
-    exemption = _exemption(source, args.pod)
+    pod = args.pod or _NOBODY
+    meta, spec = pod.metadata or _NO_META, pod.spec or _NO_SPEC
+    exemption = exemption_of(
+        source.exemptions,
+        namespace=meta.namespace,
+        labels=meta.labels,
+        owners=meta.owner_references,
+        priority_class=spec.priority_class_name,
+        priority=spec.priority,
+    )
     if exemption is not Exemption.NONE:
         answer = Answer(each_once(names), {})
     elif (sync := source.sync()) is Sync.OK:
@@ -43,16 +53,3 @@ def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
         source.counts.refuse(answer.refused.values())
     written = wire.write_names(answer.survivors, answer.refused)
     return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, written, exemption)
-
-
-def _exemption(source: Source, pod: wire.Pod | None) -> Exemption:
-    meta = _NOBODY if pod is None or pod.metadata is None else pod.metadata
-    spec = _NO_SPEC if pod is None or pod.spec is None else pod.spec
-    return exemption_of(
-        source.exemptions,
-        namespace=meta.namespace,
-        labels=meta.labels,
-        owners=meta.owner_references,
-        priority_class=spec.priority_class_name,
-        priority=spec.priority,
-    )

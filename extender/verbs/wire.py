@@ -93,7 +93,10 @@ def read_filter_args(body: bytes | bytearray) -> FilterArgs:
     """
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
         raise MalformedError("more JSON values than any ExtenderArgs has")
-    args = _decode(_args, body)
+    try:
+        args = _args.decode(body)
+    except _UNDECODABLE as e:
+        raise _malformed(e) from e
     if args.pod is None or args.node_names is None:
         args = _any_case(body)
         if args.pod is None:
@@ -114,10 +117,16 @@ def _any_case(body: bytes | bytearray) -> FilterArgs:
 def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray | msgspec.Raw) -> T:
     try:
         return decoder.decode(body)
-    except msgspec.DecodeError as e:
-        raise MalformedError(f"not an ExtenderArgs object: {plain(str(e))}") from e
-    except (RecursionError, UnicodeDecodeError) as e:
-        raise MalformedError(f"not an ExtenderArgs object: {type(e).__name__}") from e
+    except _UNDECODABLE as e:
+        raise _malformed(e) from e
+
+
+_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+def _malformed(error: Exception) -> MalformedError:
+    cause = plain(str(error)) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+    return MalformedError(f"not an ExtenderArgs object: {cause}")
 
 
 def write_names(survivors: list[str], refused: dict[str, str]) -> bytes:
