@@ -8,15 +8,14 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
 
 from component import lifecycle
 from component.lifecycle import Service
-from extender.cluster import observed
+from extender.cluster.around import Around
+from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
-from extender.cluster.lease_reader import LeaseReader
+from extender.cluster.watches import Cache, Watches
 from extender.counts import Counts
 from extender.decider import Decider
 from extender.feed.publisher import Publisher
@@ -28,37 +27,11 @@ from extender.policy.snapshot import Board
 from extender.settings import Settings
 from extender.source import Sync
 from extender.status import CacheStatus, Status
-from kube import contract, paths
+from kube import contract
 from kube.auth import Connection
 from kube.client import Client
-from kube.peers import Peers
-from kube.reflector import ListerWatcher, Reflector
 
 STOP_LIMIT_S = 1.0
-LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
-
-T = TypeVar("T", contravariant=True)
-
-
-class Cache(Service, Protocol):
-    """What is asked of a reflector here."""
-
-    @property
-    def synced(self) -> bool: ...
-    @property
-    def counters(self) -> Mapping[str, int]: ...
-    @property
-    def lag_s(self) -> float | None: ...
-    def age_s(self, monotonic: float, /) -> float: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """Three methods of the index as the store of one reflector."""
-
-    replace: Callable[[Sequence[Any]], None]
-    upsert: Callable[[Any], None]
-    remove: Callable[[Any], None]
 
 
 class Services:
@@ -90,13 +63,15 @@ class Services:
                 repeat_after_s=settings.kick.repeat_after_seconds,
                 monotonic=monotonic,
             )
+        self.watches: Watches | None = None
+        self.around = Around(daemon_sets={}, config_map=None, on_change=self._wake)
         self.index = Index(
-            gate=gate.name,
-            daemon_set=gate.health_pods.daemon_set,
+            speakers=speakers_of(settings),
             heartbeat_limit_s=gate.heartbeat.limit_s,
-            on_change=lambda: self.decider.wake(),
+            on_change=self._wake,
             on_read_due=self._read_leases,
-            lease_watch=lambda: self._leases,
+            lease_watch=lambda: None if self.watches is None else self.watches.leases,
+            awaited=self._awaited,
             monotonic=monotonic,
         )
         self.decider = Decider(
@@ -106,8 +81,6 @@ class Services:
             on_release=self._kick,
             monotonic=monotonic,
         )
-        self._leases: Reflector[observed.Lease] | None = None
-        self._lease_reader: LeaseReader | None = None
         self._required: tuple[str, ...] = ()
         if client is not None:
             self._watch(client)
@@ -196,54 +169,41 @@ class Services:
         self._required = tuple(required)
 
     def _watch(self, client: Client) -> None:
-        gate, index, peers = self.settings.gate, self.index, Peers()
-        caches: dict[str, Cache] = {
-            "pods": Reflector(
-                ListerWatcher(
-                    client,
-                    paths.pods(gate.health_pods.namespace),
-                    observed.Pod,
-                    label_selector=gate.health_pods.label_selector,
-                ),
-                _Store(index.replace_pods, index.upsert_pod, index.remove_pod),
-                name="pods",
-                peers=peers,
-            ),
-            "nodes": Reflector(
-                ListerWatcher(client, paths.nodes(), observed.Node),
-                _Store(index.replace_nodes, index.upsert_node, index.remove_node),
-                name="nodes",
-                peers=peers,
-            ),
-        }
-        if gate.heartbeat.limit_s < math.inf:
-            leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
-            self._lease_reader = LeaseReader(
-                ListerWatcher(client, leases, observed.Lease), index, monotonic=self.monotonic
-            )
-            self._leases = Reflector(
-                ListerWatcher(client, leases, observed.Lease),
-                _Store(index.replace_leases, index.upsert_lease, index.remove_lease),
-                name="leases",
-                peers=peers,
-                rest_s=LEASES_REST_S,
-                stated=lambda lease: lease.spec.renew_time,
-            )
-            caches["leases"] = self._leases
-        self.watch_with(caches, required=("pods", "nodes"))
+        self.watches = Watches(client, monotonic=self.monotonic)
+        self.watches.nodes(self.index)
+        if self.settings.gate.heartbeat.limit_s < math.inf:
+            self.watches.heartbeats(self.index)
+        self.watches.around(self.around)
+        self.watch_with(self.watches.caches, self.watches.required)
 
     def _threads(self) -> list[Service]:
         """All that have one, in the order of their start."""
-        optional = [one for one in (self._lease_reader, self.kicker, self.feed) if one is not None]
+        lease_reader = None if self.watches is None else self.watches.lease_reader
+        optional = [one for one in (lease_reader, self.kicker, self.feed) if one is not None]
         return [*self.caches.values(), *optional, self.decider]
 
     def _kick(self, nodes: Sequence[str]) -> None:
         if self.kicker is not None:
             self.kicker.request(nodes)
 
+    def _wake(self) -> None:
+        self.decider.wake()
+
+    def _awaited(self) -> bool:
+        return self.watches is not None and self.watches.awaited(self.around.missing)
+
     def _read_leases(self) -> None:
-        if self._lease_reader is not None:
-            self._lease_reader.wake()
+        if self.watches is not None and self.watches.lease_reader is not None:
+            self.watches.lease_reader.wake()
+
+
+def speakers_of(settings: Settings) -> list[Speakers]:
+    """Whose word each gate hears."""
+    found = []
+    for gate in settings.gates:
+        pods = gate.health_pods
+        found.append(Speakers(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set))
+    return found
 
 
 def build(settings: Settings, connection: Connection) -> Services:

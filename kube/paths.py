@@ -55,3 +55,24 @@ def leases(namespace: str | None = None) -> str:
 
 def lease(namespace: str, name: str) -> str:
     return f"{leases(namespace)}/{_segment(name)}"
+
+
+def daemon_sets(namespace: str) -> str:
+    return _group("apps/v1", namespace, "daemonsets")
+
+
+def config_maps(namespace: str) -> str:
+    return _core(namespace, "configmaps")
+
+
+def persistent_volume_claims() -> str:
+    """Of all namespaces."""
+    return _core(None, "persistentvolumeclaims")
+
+
+def persistent_volumes() -> str:
+    return _core(None, "persistentvolumes")
+
+
+def storage_classes() -> str:
+    return _group("storage.k8s.io/v1", None, "storageclasses")

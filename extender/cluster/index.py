@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from extender.cluster import observed
+from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
 from extender.cluster.heartbeat import Heartbeats
+from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
 LEASE_WATCH_STALE_S = 120.0  # a Lease watch that has been silent for so long closes no node, nor keeps one closed
-LEASES_AWAITED_S = 2.0  # of the first list of Leases, once nodes and pods are there
+AWAITED_S = 2.0  # first lists of what is not required, once nodes and pods are there
 LEASE_LOOKS_APART_S = 0.5  # ages are looked at no more often: with thousands of Leases some are always about to be due
 
 
@@ -45,37 +47,44 @@ class Batch:
 class Index:
     """on_change(): called from any thread, outside the lock, when there is something to take; must not block.
 
-    gate: its name. daemon_set: name of its DaemonSet, None = any. heartbeat_limit_s: age of a Lease beyond which its
-    node is lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when
-    leases_due_at() has become now.
+    speakers: the health pods of each gate; their lists are told by `lists`, each of which must be there before anything
+    is given out. wanted: what gates read of conditions. heartbeat_limit_s: age of a Lease beyond which its node is
+    lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when leases_due_at() has
+    become now. awaited(): whether something beside the Leases is worth waiting for before anything is given out.
     """
 
     def __init__(
         self,
         *,
-        daemon_set: str | None,
-        gate: str = "health",
+        speakers: Sequence[Speakers],
         heartbeat_limit_s: float,
         on_change: Callable[[], None],
+        wanted: Wanted = NOTHING_MORE,
         on_read_due: Callable[[], None] = lambda: None,
         lease_watch: Callable[[], LeaseWatch | None] = lambda: None,
+        awaited: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._gate = gate
-        self._daemon_set = daemon_set
+        self._speakers = tuple(speakers)
+        self._wanted = wanted
         self._on_change = on_change
         self._on_read_due = on_read_due
         self._lease_watch = lease_watch
+        self._others_awaited = awaited
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
         self._nodes: dict[str, ObservedNode] = {}
         self._nodes_listed = False
-        self._pods: dict[str, HealthPod] = {}  # by uid
-        self._pods_on: dict[str, dict[str, HealthPod]] = {}  # node -> uid -> pod
-        self._pods_listed = False
-        self._listed_at: float | None = None  # both, monotonic
+        self._texts = Texts()
+        self._pods = {
+            pods: HealthPods(dict.fromkeys(one.daemon_set for one in speakers if one.pods == pods))
+            for pods in dict.fromkeys(one.pods for one in speakers)
+        }
+        self._unlisted = set(self._pods)
+        self._listed_at: float | None = None  # all of them and the nodes, monotonic
+        self._given_out = False
         self._beats = Heartbeats(heartbeat_limit_s)
         self._leases_listed = False
         self._leases_read_at = -math.inf  # beside the watch
@@ -86,42 +95,35 @@ class Index:
 
     # Stores of the reflectors.
 
-    def replace_pods(self, pods: Sequence[observed.Pod]) -> None:
+    @property
+    def lists(self) -> Mapping[str, PodList]:
+        """What is to be listed and watched of pods, by a name; each is filled by the three methods that take one."""
+        first = {pods: next(one.gate for one in self._speakers if one.pods == pods) for pods in self._pods}
+        return {"pods" if place == 0 else f"pods/{first[pods]}": pods for place, pods in enumerate(first)}
+
+    def replace_pods(self, of: PodList, pods: Sequence[observed.Pod]) -> None:
         with self._lock:
             self._beats.heard(self._monotonic())
-            before, before_on = self._pods, self._pods_on
-            self._pods, self._pods_on = {}, {}
-            for pod in pods:
-                kept = self._health_pod(pod, before.get(pod.metadata.uid))
-                if kept is not None:
-                    self._keep_pod(kept)
-            nodes = {**before_on, **self._pods_on}
-            self._change(node for node in nodes if before_on.get(node) != self._pods_on.get(node))
-            self._pods_listed = True
+            kept = self._pods[of]
+            found = [one for pod in pods if (one := self._found(kept, pod)) is not None]
+            self._change(kept.replace(found))
+            self._unlisted.discard(of)
             self._note_listed()
         self._wake(listed=True)
 
-    def upsert_pod(self, pod: observed.Pod) -> None:
+    def upsert_pod(self, of: PodList, pod: observed.Pod) -> None:
         with self._lock:
             self._beats.heard(self._monotonic())
-            before = self._pods.get(pod.metadata.uid)
-            after = self._health_pod(pod, before)
-            if after == before:
+            kept = self._pods[of]
+            changed = kept.upsert(pod.metadata.uid, self._found(kept, pod))
+            if not changed:
                 return
-            if before is not None:
-                self._drop_pod(before)
-                self._change([before.node])
-            if after is not None:
-                self._keep_pod(after)
-                self._change([after.node])
+            self._change(changed)
         self._wake()
 
-    def remove_pod(self, pod: observed.Pod) -> None:
+    def remove_pod(self, of: PodList, pod: observed.Pod) -> None:
         with self._lock:
-            before = self._pods.get(pod.metadata.uid)
-            if before is not None:
-                self._drop_pod(before)
-                self._change([before.node])
+            self._change(self._pods[of].remove(pod.metadata.uid))
         self._wake()
 
     def replace_nodes(self, nodes: Sequence[observed.Node]) -> None:
@@ -217,18 +219,20 @@ class Index:
 
     # The decider.
 
-    def take(self, also: Iterable[str] = ()) -> Batch | None:
-        """The evidence of all changed nodes, and of these; they count as unchanged from now on.
+    def take(self, also: Iterable[str] = (), *, everything: bool = False) -> Batch | None:
+        """The evidence of all changed nodes, and of these, or of each there is; they count as unchanged from now on.
 
-        None before both lists are there: on half of the evidence all nodes would be closed.
+        None before all lists are there: on half of the evidence all nodes would be closed.
         """
         with self._lock:
-            if self._listed_at is None or self._leases_awaited():
+            if self._listed_at is None or self._awaited():
                 return None
             due_at = self._look_at_leases()
             self._change(also)
+            if everything:
+                self._change(self._nodes)
             batch = Batch({name: self._evidence(name) for name in self._changed}, due_at)
-            self._changed = {}
+            self._changed, self._given_out = {}, True
             read_due = self._beats.read_due_at() == -math.inf
         if read_due:
             self._on_read_due()
@@ -251,16 +255,24 @@ class Index:
     def _observed(self, node: observed.Node) -> ObservedNode:
         known = self._nodes.get(node.metadata.name)
         if known is not None and known.uid == node.metadata.uid:
-            return observed.observed_node(node, known.born_at)
-        return observed.observed_node(node, self._monotonic() - observed.age_s(node, self._wall()))
+            born_at = known.born_at
+        else:
+            born_at = self._monotonic() - observed.age_s(node, self._wall())
+        return observed.observed_node(node, born_at, self._wanted, self._texts)
 
-    def _health_pod(self, pod: observed.Pod, earlier: HealthPod | None) -> HealthPod | None:
+    def _found(self, kept: HealthPods, pod: observed.Pod) -> Found | None:
+        """None for a pod that speaks for no node, or to no gate."""
+        daemon_set = observed.daemon_set(pod)
+        if not pod.spec.node_name or not kept.wanted(daemon_set):
+            return None
+        earlier = kept.earlier(pod.metadata.uid)
         node_uid = earlier.node_uid if earlier is not None and earlier.node == pod.spec.node_name else ""
         node = self._nodes.get(pod.spec.node_name)
         if not node_uid and node is not None:
             node_uid = node.uid
         deleted_s = observed.deleted_s(pod)
-        return observed.health_pod(pod, self._daemon_set, node_uid, deleted_s, self._deleted_at(deleted_s, earlier))
+        deleted_at = self._deleted_at(deleted_s, earlier)
+        return Found(observed.health_pod(pod, node_uid, deleted_s, deleted_at, self._wanted), daemon_set)
 
     def _deleted_at(self, deleted_s: float | None, earlier: HealthPod | None) -> float:
         """By the monotonic clock, and always the same."""
@@ -270,36 +282,27 @@ class Index:
             return earlier.deleted_at
         return self._monotonic() - max(0.0, self._wall() - deleted_s)
 
-    def _keep_pod(self, pod: HealthPod) -> None:
-        self._pods[pod.uid] = pod
-        self._pods_on.setdefault(pod.node, {})[pod.uid] = pod
-
-    def _drop_pod(self, pod: HealthPod) -> None:
-        del self._pods[pod.uid]
-        on_node = self._pods_on[pod.node]
-        del on_node[pod.uid]
-        if not on_node:
-            del self._pods_on[pod.node]
-
     def _evidence(self, name: str) -> NodeEvidence | None:
         node = self._nodes.get(name)
         if node is None:
             return None
-        pods = tuple(self._pods_on.get(name, {}).values())
-        return NodeEvidence(node, {self._gate: pods}, name in self._lost)
+        pods = {one.gate: self._pods[one.pods].on(one.daemon_set, name) for one in self._speakers}
+        return NodeEvidence(node, pods, name in self._lost)
 
     def _change(self, names: Iterable[str]) -> None:
         self._changed.update(dict.fromkeys(names))
 
     def _note_listed(self) -> None:
-        if self._listed_at is None and self._nodes_listed and self._pods_listed:
+        if self._listed_at is None and self._nodes_listed and not self._unlisted:
             self._listed_at = self._monotonic()
 
-    def _leases_awaited(self) -> bool:
-        """A process that starts shall not open for a moment what the one before knew to be lost."""
-        if self._leases_listed or self._lease_watch() is None or self._listed_at is None:
+    def _awaited(self) -> bool:
+        """A process that starts shall not open for a moment what the one before knew to be lost or held, nor close what
+        that one knew to be exempt; nor wait for long."""
+        if self._given_out or self._listed_at is None or self._monotonic() >= self._listed_at + AWAITED_S:
             return False
-        return self._monotonic() < self._listed_at + LEASES_AWAITED_S
+        leases = not self._leases_listed and self._lease_watch() is not None
+        return leases or self._others_awaited()
 
     def _look_at_leases(self) -> float:
         """Finds who is lost, or no longer, if it is time to look; when to look again."""

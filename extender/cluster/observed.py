@@ -5,19 +5,24 @@ A field of the wrong type makes the reflector skip the object, never stop its st
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from component.text import one_line
 from extender.cluster.heartbeat import Renewal
-from extender.policy.evidence import HealthPod, ObservedNode
+from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
 from kube import contract
 from kube.objects import BareMeta, daemon_set_of
 from kube.times import format_time, parse_time
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
+TEXTS_MAX = 65_536
+# Node conditions that whoever drains or repairs a node sets: reserved names (enhancement 5683).
+OUT_OF_SERVICE = frozenset({"DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"})
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -26,6 +31,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+    last_heartbeat_time: str | None = None
 
 
 class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -48,8 +54,17 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     status: _Status = _Status()
 
 
+class _NodeMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    labels: dict[str, str] | None = None
+
+
+class _NodeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    unschedulable: bool | None = None
+
+
 class Node(msgspec.Struct, frozen=True, gc=False):
-    metadata: BareMeta
+    metadata: _NodeMeta
+    spec: _NodeSpec = _NodeSpec()
     status: _Status = _Status()
 
 
@@ -71,23 +86,61 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     spec: _LeaseSpec = _LeaseSpec()
 
 
-def health_pod(
-    pod: Pod, daemon_set: str | None, node_uid: str, deleted_s: float | None = None, deleted_at: float = -math.inf
-) -> HealthPod | None:
-    """The health pod this is, or None if another DaemonSet owns it or it has no node yet.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What gates read beside what every verdict needs. Of all else a change is no change here: kubelets repeat each
+    condition of a node every five minutes, with another heartbeat and often another message.
 
-    daemon_set: name of the gate's DaemonSet, None = whatever the label selector gave. node_uid: of the Node it is on
-    as known now, or "". deleted_s, deleted_at: as deleted_s() gives it, and by the monotonic clock.
+    pod, node: types of conditions. aging: types of a node's whose heartbeat is read, too.
+    """
+
+    pod: frozenset[str] = frozenset()
+    node: frozenset[str] = frozenset()
+    aging: frozenset[str] = frozenset()
+
+
+NOTHING_MORE = Wanted()
+
+
+class Texts:
+    """One object for equal texts: thousands of nodes say the same. What is unique costs an entry, so it is bounded."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def one(self, text: str) -> str:
+        if len(self._texts) >= TEXTS_MAX:
+            self._texts.clear()
+        return self._texts.setdefault(text, text)
+
+    def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        one = self.one
+        return {one(key): one(value) for key, value in labels.items()}
+
+
+def daemon_set(pod: Pod) -> str:
+    """Name of the DaemonSet that controls it, or ""."""
+    return daemon_set_of(pod.metadata.owner_references)
+
+
+def health_pod(
+    pod: Pod,
+    node_uid: str,
+    deleted_s: float | None = None,
+    deleted_at: float = -math.inf,
+    wanted: Wanted = NOTHING_MORE,
+) -> HealthPod:
+    """A pod that is on a node, as verdicts see it.
+
+    node_uid: of the Node it is on as known now, or "". deleted_s, deleted_at: as deleted_s() gives it, and by the
+    monotonic clock.
     """
     meta = pod.metadata
-    if not pod.spec.node_name:
-        return None
-    if daemon_set is not None and daemon_set_of(meta.owner_references) != daemon_set:
-        return None
     conditions = {condition.type: condition for condition in pod.status.conditions or ()}
     ready = conditions.get(contract.CONDITION_READY)
     containers_ready = conditions.get(contract.CONDITION_CONTAINERS_READY)
     node_healthy = conditions.get(contract.CONDITION_NODE_HEALTHY)
+    faulty = _faulty(node_healthy, ready)  # ours first: it knows the check, the kubelet only the container
     return HealthPod(
         name=f"{meta.namespace}/{meta.name}",
         uid=meta.uid,
@@ -100,12 +153,14 @@ def health_pod(
         ready_reason="" if ready is None else ready.reason,
         containers_ready="" if containers_ready is None else containers_ready.status,
         node_healthy="" if node_healthy is None else node_healthy.status,
-        message=_why(ready, node_healthy),
+        message=one_line(_words(faulty)),
+        cause="" if faulty is None else faulty.reason,
         node_uid=node_uid,
         started=pod.status.start_time or "",
         node_healthy_since="" if node_healthy is None else node_healthy.last_transition_time or "",
         deleted="" if deleted_s is None else format_time(deleted_s),
         deleted_at=deleted_at,
+        conditions={kind: conditions[kind].status for kind in wanted.pod if kind in conditions} if wanted.pod else {},
     )
 
 
@@ -121,12 +176,14 @@ def deleted_s(pod: Pod) -> float | None:
     return None if ends_s is None else ends_s - (pod.metadata.deletion_grace_period_seconds or 0)
 
 
-def _why(ready: Condition | None, node_healthy: Condition | None) -> str:
-    """The words of the condition that is not True, ours first: it knows the check, the kubelet only the container."""
-    for condition in (node_healthy, ready):
-        if condition is not None and condition.status != contract.STATUS_TRUE:
-            return one_line(": ".join(part for part in (condition.reason, condition.message) if part))
-    return ""
+def _faulty(*conditions: Condition | None) -> Condition | None:
+    """The first that is not True."""
+    there = (condition for condition in conditions if condition is not None)
+    return next((condition for condition in there if condition.status != contract.STATUS_TRUE), None)
+
+
+def _words(condition: Condition | None) -> str:
+    return "" if condition is None else ": ".join(part for part in (condition.reason, condition.message) if part)
 
 
 def age_s(node: Node, wall: float) -> float:
@@ -138,12 +195,39 @@ def age_s(node: Node, wall: float) -> float:
     return max(0.0, wall - made.timestamp()) if made.tzinfo is not None else 0.0
 
 
-def observed_node(node: Node, born_at: float) -> ObservedNode:
+def observed_node(
+    node: Node, born_at: float, wanted: Wanted = NOTHING_MORE, texts: Texts | None = None
+) -> ObservedNode:
     """born_at: monotonic seconds when the Node object was made."""
-    ready = next((c.status for c in node.status.conditions or () if c.type == contract.CONDITION_READY), "")
-    meta = node.metadata
+    texts = texts or Texts()
+    meta, conditions = node.metadata, node.status.conditions or ()
+    ready = next((one for one in conditions if one.type == contract.CONDITION_READY), Condition())
+    away = any(one.type in OUT_OF_SERVICE and one.status == contract.STATUS_TRUE for one in conditions)
     return ObservedNode(
-        name=meta.name, uid=meta.uid, created=meta.creation_timestamp or "", born_at=born_at, ready=ready
+        name=meta.name,
+        uid=meta.uid,
+        created=meta.creation_timestamp or "",
+        born_at=born_at,
+        ready=ready.status,
+        ready_since=ready.last_transition_time or "",
+        labels=texts.labels(meta.labels or {}),
+        conditions=tuple(
+            _observed_condition(one, wanted, texts)
+            for one in conditions
+            if one.type in wanted.node and one.type != contract.CONDITION_NODE_HEALTHY
+        ),
+        in_service=not (node.spec.unschedulable or meta.deletion_timestamp is not None or away),
+    )
+
+
+def _observed_condition(condition: Condition, wanted: Wanted, texts: Texts) -> ObservedCondition:
+    return ObservedCondition(
+        type=texts.one(condition.type),
+        status=texts.one(condition.status),
+        reason=texts.one(condition.reason),
+        message=one_line(condition.message),
+        changed=condition.last_transition_time or "",
+        seen=condition.last_heartbeat_time or "" if condition.type in wanted.aging else "",
     )
 
 

@@ -12,6 +12,7 @@ from extender.settings import parse
 from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod, pod_json, seen
+from tests.extender.world import PODS
 
 # Recorded from a real kube-scheduler 1.36.3 with nodeCacheCapable true.
 REQUEST = Path(__file__).with_name("filter_request.json").read_bytes()
@@ -30,7 +31,7 @@ def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     services = Services(parse(""), None)
     services.watch_with({"pods": Fresh(), "nodes": Fresh()}, required=("pods", "nodes"))
     services.index.replace_nodes([node(first), node(second), node(third)])
-    services.index.replace_pods([pod(first), pod(second, Ready="False"), pod(third)])
+    services.index.replace_pods(PODS, [pod(first), pod(second, Ready="False"), pod(third)])
     services.decider.turn()
     answer = create_app(services).test_client().post("/filter", data=REQUEST, content_type="application/json").data
     assert (
@@ -59,7 +60,7 @@ def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
     before["status"]["conditions"] += patch["status"]["conditions"]
     services = Services(parse(""), None)
     services.index.replace_nodes([node("n1")])
-    services.index.replace_pods([seen(type(pod("n1")), before)])
+    services.index.replace_pods(PODS, [seen(type(pod("n1")), before)])
     services.decider.turn()
     decision = services.decisions()["n1"]
     assert expected == decision.reason

@@ -2,12 +2,31 @@
 
 from datetime import datetime
 
+from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.decider import Decider
 from extender.policy.decide import Gate
 from extender.policy.snapshot import INHERITED_KICKS, Board
 from tests.extender.builders import CREATED
 from tests.kit.clock import Clock
+
+PODS = PodList("readygate-system", "app.kubernetes.io/name=readygate-agent")
+
+
+class OneList(Index):
+    """An index for which all gates find their health pods in one list."""
+
+    def __init__(self, *, daemon_set="readygate-agent", gate="health", **options):
+        super().__init__(speakers=[Speakers(gate, PODS, daemon_set)], **options)
+
+    def replace_pods(self, pods):
+        super().replace_pods(PODS, pods)
+
+    def upsert_pod(self, pod):
+        super().upsert_pod(PODS, pod)
+
+    def remove_pod(self, pod):
+        super().remove_pod(PODS, pod)
 
 
 class LeaseWatchOf:
@@ -28,7 +47,7 @@ class World:
         self.reads_due = 0
         self.kicked = []
         self.woken = 0
-        self.index = Index(
+        self.index = OneList(
             daemon_set=daemon_set,
             heartbeat_limit_s=20.0,
             on_change=self.wake,

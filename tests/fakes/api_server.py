@@ -7,8 +7,7 @@
         api.cut_watches()                                          # faults of the open watches
         assert ["GET"] == [r.method for r in api.requests]
 
-Holds pods, nodes, leases, daemonsets, events, namespaces, configmaps, services. Every method may be called from any
-thread.
+Holds the kinds of `api_words.KINDS`. Every method may be called from any thread.
 """
 
 import copy

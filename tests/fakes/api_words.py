@@ -14,13 +14,19 @@ KINDS = {
     "services": ("v1", "Service"),
     "leases": ("coordination.k8s.io/v1", "Lease"),
     "daemonsets": ("apps/v1", "DaemonSet"),
+    "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
+    "persistentvolumes": ("v1", "PersistentVolume"),
+    "storageclasses": ("storage.k8s.io/v1", "StorageClass"),
 }
 RESOURCES = {kind: resource for resource, (_, kind) in KINDS.items()}
-CLUSTER_SCOPED = frozenset({"nodes", "namespaces"})
+CLUSTER_SCOPED = frozenset({"nodes", "namespaces", "persistentvolumes", "storageclasses"})
 STORED_AS = {"nodes": "minions", "services": "services/specs"}
 # Of these a replacement must say which version it replaces.
 NO_BLIND_REPLACEMENT = frozenset({"leases"})
-SUBRESOURCES = {"status": frozenset(KINDS) - {"events", "configmaps", "leases"}, "binding": frozenset({"pods"})}
+SUBRESOURCES = {
+    "status": frozenset(KINDS) - {"events", "configmaps", "leases", "storageclasses"},
+    "binding": frozenset({"pods"}),
+}
 WITH_GENERATION = frozenset({"pods", "daemonsets"})
 
 _CHANGED = "the object has been modified; please apply your changes to the latest version and try again"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import msgspec
 
 from extender.cluster import observed
-from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
 from extender.decider import Decider
 from extender.policy.decide import Gate
@@ -20,7 +19,7 @@ from kube.errors import Unreachable
 from kube.listing import Page
 from kube.times import format_micro_time, format_time
 from tests.extender.builders import lease, node, pod
-from tests.extender.world import LeaseWatchOf
+from tests.extender.world import LeaseWatchOf, OneList
 from tests.kit.clock import Clock
 
 EPOCH = 1_767_225_600.0  # 2026-01-01, the builders' time
@@ -98,7 +97,7 @@ class Cluster:
         self.watch = LeaseWatchOf()
         if after_failures:
             self.watch.counters["errors.ConnectionRefused"] = 1
-        self.index = Index(
+        self.index = OneList(
             daemon_set=None,
             heartbeat_limit_s=self.heartbeat_limit_s,
             on_change=lambda: self._wake(self.clock.time),

@@ -4,10 +4,26 @@ import math
 
 import pytest
 
-from extender.cluster.index import Index
-from extender.policy.evidence import NodeEvidence
-from tests.extender.builders import CREATED, LATER, health_pod, lease, node, observed_node, owner, pod
-from tests.extender.world import LeaseWatchOf
+from extender.cluster import observed
+from extender.cluster.health_pods import PodList, Speakers
+from extender.cluster.index import AWAITED_S, Index
+from extender.cluster.observed import Wanted
+from extender.policy.evidence import NodeEvidence, ObservedCondition, ObservedNode
+from kube import contract
+from tests.extender.builders import (
+    CREATED,
+    LATER,
+    health_pod,
+    lease,
+    node,
+    node_json,
+    observed_node,
+    owner,
+    pod,
+    pod_json,
+)
+from tests.extender.builders import seen as seen_as
+from tests.extender.world import PODS, LeaseWatchOf, OneList
 from tests.kit.clock import Clock
 
 AGENT_ON_N1 = health_pod(
@@ -22,7 +38,7 @@ class Seen:
         self.clock = Clock(100.0)
         self.watch: LeaseWatchOf | None = None
         self.calls = 0
-        self.index = Index(
+        self.index = OneList(
             daemon_set="readygate-agent",
             heartbeat_limit_s=20.0,
             on_change=self.called,
@@ -151,3 +167,229 @@ def test_without_leases_it_never_asks_to_be_asked(seen: Seen) -> None:
     batch = seen.index.take()
     assert batch is not None
     assert math.inf == batch.due_at
+
+
+# Several gates.
+
+CNI = PodList("kube-system", "")
+
+
+@pytest.fixture
+def several() -> Seen:
+    """Gates `health` and `any` read one list, `cni` and `csi` another."""
+    found = Seen()
+    speakers = [
+        Speakers("health", PODS, "readygate-agent"),
+        Speakers("cni", CNI, "cilium"),
+        Speakers("any", PODS, None),
+        Speakers("csi", CNI, "ebs-csi-node"),
+    ]
+    found.index = Index(
+        speakers=speakers, heartbeat_limit_s=20.0, on_change=found.called, monotonic=found.clock, wall=lambda: 0.0
+    )
+    found.index.replace_nodes([node("n1"), node("n2")])
+    found.index.replace_pods(PODS, [pod("n1")])
+    return found
+
+
+def cilium(on: str, **fields: object) -> object:
+    return pod(on, name=f"cilium-{on}", namespace="kube-system", owners=[owner("cilium")], **fields)
+
+
+def spoken_for(seen: Seen) -> dict[str, dict[str, list[str]]]:
+    return {
+        name: {gate: [pod.name for pod in pods] for gate, pods in found.pods.items() if pods}
+        for name, found in seen.take().items()
+        if found is not None
+    }
+
+
+def test_gates_with_one_selector_share_a_list(several: Seen) -> None:
+    assert {"pods": PODS, "pods/cni": CNI} == several.index.lists
+
+
+def test_nothing_is_given_out_before_the_pods_of_every_gate_are_there(several: Seen) -> None:
+    assert several.index.take() is None
+    several.index.replace_pods(CNI, [])
+    assert ["n1", "n2"] == sorted(several.take())
+
+
+def test_each_gate_hears_the_pods_of_its_daemonset(several: Seen) -> None:
+    other = pod("n1", name="other", owners=[owner("other")])
+    several.index.upsert_pod(PODS, other)
+    several.index.replace_pods(CNI, [cilium("n1"), cilium("n2")])
+    agent, cni = "readygate-system/agent-n1", "kube-system/cilium-n1"
+    expected = {"health": [agent], "any": [agent, "readygate-system/other"], "cni": [cni]}
+    assert {"n1": expected, "n2": {"cni": ["kube-system/cilium-n2"]}} == spoken_for(several)
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        pytest.param(lambda index: index.upsert_pod(CNI, cilium("n2", Ready="False")), ["n2"], id="a pod that changes"),
+        pytest.param(lambda index: index.upsert_pod(CNI, pod("n1", owners=[owner("kube-proxy")])), [], id="no gate's"),
+        pytest.param(lambda index: index.remove_pod(PODS, cilium("n2")), [], id="gone from a list it was not in"),
+        pytest.param(lambda index: index.replace_pods(CNI, [cilium("n1")]), ["n2"], id="a list without one"),
+        pytest.param(lambda index: index.replace_pods(PODS, []), ["n1"], id="an empty list"),
+    ],
+)
+def test_a_change_for_one_gate_is_a_change_of_its_node(several: Seen, act: object, expected: list[str]) -> None:
+    several.index.replace_pods(CNI, [cilium("n1"), cilium("n2")])
+    several.take()
+    act(several.index)  # type: ignore[operator]
+    assert expected == sorted(several.take())
+
+
+def test_a_pod_that_loses_its_owner_speaks_no_more(several: Seen) -> None:
+    several.index.replace_pods(CNI, [cilium("n1")])
+    several.take()
+    several.index.upsert_pod(CNI, pod("n1", name="cilium-n1", namespace="kube-system", owners=[]))
+    assert {"n1": {"health": ["readygate-system/agent-n1"], "any": ["readygate-system/agent-n1"]}} == spoken_for(
+        several
+    )
+
+
+def test_everything_may_be_asked_for(seen: Seen) -> None:
+    batch = seen.index.take(everything=True)
+    assert batch is not None
+    assert ["n1", "n2"] == sorted(batch.evidence)
+
+
+# What is seen of a node beside its health pods.
+
+
+def with_more(
+    name: str, *, labels: object = None, spec: object = None, deleted: str | None = None, **types: str
+) -> object:
+    """A node with these labels and conditions; a condition is "status reason message heartbeat"."""
+    value = node_json(name)
+    value["metadata"] |= {"labels": labels, "deletionTimestamp": deleted}
+    value["spec"] = spec or {}
+    value["status"]["conditions"] = [
+        dict(zip(("status", "reason", "message", "lastHeartbeatTime"), words.split(), strict=False))
+        | {"type": kind, "lastTransitionTime": LATER}
+        for kind, words in types.items()
+    ]
+    return seen_as(observed.Node, value)
+
+
+def observed_of(seen: Seen, value: object) -> ObservedNode:
+    seen.index.upsert_node(value)  # type: ignore[arg-type]
+    found = seen.take("n1")["n1"]
+    assert found is not None
+    return found.node
+
+
+def test_labels_are_seen_and_equal_texts_are_one_object(seen: Seen) -> None:
+    labels = [observed_of(seen, with_more("n1", labels={"zone": "a" * 40 + str(1)})).labels for _ in range(2)]
+    assert [{"zone": "a" * 40 + "1"}] * 2 == labels
+    assert labels[0]["zone"] is labels[1]["zone"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({}, True, id="a node like any other"),
+        pytest.param({"spec": {"unschedulable": True}}, False, id="cordoned"),
+        pytest.param({"spec": {"unschedulable": False}}, True, id="uncordoned"),
+        pytest.param({"deleted": LATER}, False, id="being deleted"),
+        pytest.param({"DrainInProgress": "True"}, False, id="in drain"),
+        pytest.param({"Drained": "True"}, False, id="drained"),
+        pytest.param({"MaintenancePlanned": "True"}, False, id="to be maintained"),
+        pytest.param({"MaintenanceInProgress": "True"}, False, id="in maintenance"),
+        pytest.param({"MaintenanceInProgress": "False", "Drained": "Unknown"}, True, id="maintained no more"),
+        pytest.param({"MemoryPressure": "True"}, True, id="any other condition"),
+    ],
+)
+def test_whether_a_node_is_in_service(seen: Seen, fields: dict[str, object], expected: bool) -> None:
+    assert expected == observed_of(seen, with_more("n1", **fields)).in_service  # type: ignore[arg-type]
+
+
+def test_of_conditions_those_are_seen_that_a_gate_reads() -> None:
+    types = ["KernelDeadlock", "DiskFailing", contract.CONDITION_NODE_HEALTHY]
+    wanted = Wanted(node=frozenset(types), aging=frozenset({"DiskFailing"}))
+    found = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, wanted=wanted)
+    found.replace_nodes(
+        [with_more("n1", Ready="True", **{name: f"True Why because at-{name}" for name in [*types, "X"]})]
+    )
+    found.replace_pods([])
+    batch = found.take()
+    assert batch is not None
+    assert (
+        ObservedCondition("KernelDeadlock", "True", "Why", "because", LATER),
+        ObservedCondition("DiskFailing", "True", "Why", "because", LATER, "at-DiskFailing"),
+    ) == batch.evidence["n1"].node.conditions  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        pytest.param(Wanted(), False, id="no gate reads it"),
+        pytest.param(Wanted(node=frozenset({"KernelDeadlock"})), False, id="a gate reads it"),
+        pytest.param(
+            Wanted(node=frozenset({"KernelDeadlock"}), aging=frozenset({"KernelDeadlock"})),
+            True,
+            id="and how old it is",
+        ),
+    ],
+)
+def test_a_condition_that_is_said_again_is_a_change_only_for_who_asks_how_old_it_is(
+    wanted: Wanted, expected: bool
+) -> None:
+    """5,000 kubelets say five conditions each again every five minutes."""
+    calls: list[int] = []
+    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: calls.append(1), wanted=wanted)
+    index.replace_nodes([with_more("n1", Ready="True a b t1", KernelDeadlock="False a b t1")])
+    index.replace_pods([])
+    index.take()
+    calls.clear()
+    index.upsert_node(with_more("n1", Ready="True a b t2", KernelDeadlock="False a b t2"))
+    assert expected == bool(calls)
+
+
+def test_of_a_pods_conditions_those_are_seen_that_a_gate_reads() -> None:
+    wanted = Wanted(pod=frozenset({"readygate.dev/Disk", "absent"}))
+    value = pod_json("n1", Ready="True", **{"readygate.dev/Disk": "False", "other": "True"})
+    found = observed.health_pod(seen_as(observed.Pod, value), "", wanted=wanted)
+    assert {"readygate.dev/Disk": "False"} == found.conditions
+
+
+@pytest.mark.parametrize(
+    ("statuses", "cause"),
+    [
+        pytest.param({"Ready": "True"}, "", id="a good pod"),
+        pytest.param({"Ready": "False"}, "R", id="the reason of what is not True"),
+        pytest.param({"Ready": "False", "NodeHealthy": "False"}, "R", id="ours first"),
+    ],
+)
+def test_the_cause_of_a_pod_that_is_not_good_is_the_reason_of_its_condition(
+    statuses: dict[str, str], cause: str
+) -> None:
+    assert cause == observed.health_pod(pod("n1", **statuses), "").cause
+
+
+# What is waited for at a start.
+
+
+def test_what_is_not_required_is_waited_for_but_not_for_long() -> None:
+    clock, waiting = Clock(100.0), [True]
+    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, awaited=lambda: waiting[0], monotonic=clock)
+    index.replace_nodes([])
+    clock.time += 60
+    index.replace_pods([])
+    clock.time += AWAITED_S - 0.1
+    assert index.take() is None
+    clock.time += 0.1
+    assert index.take() is not None
+
+
+def test_it_is_waited_for_no_longer_than_it_takes_and_never_again() -> None:
+    waiting = [True]
+    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, awaited=lambda: waiting[0], monotonic=lambda: 1.0)
+    index.replace_nodes([])
+    index.replace_pods([])
+    assert index.take() is None
+    waiting[0] = False
+    assert index.take() is not None
+    waiting[0] = True
+    assert index.take() is not None

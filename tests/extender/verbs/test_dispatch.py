@@ -15,6 +15,7 @@ from extender.verbs.dispatch import answer_filter
 from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import AGENT_LABELS, node, owner, pod
+from tests.extender.world import PODS
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
@@ -53,7 +54,7 @@ class World:
     def see(self, *pods):
         """Health pods come in; the decider's thread is not started, its turn is taken here."""
         for one in pods:
-            self.services.index.upsert_pod(one)
+            self.services.index.upsert_pod(PODS, one)
         self.services.decider.turn()
 
     def filter(self, names=None, *, pod=None):
@@ -72,7 +73,7 @@ def unsynced():
 def world(unsynced):
     world = unsynced
     world.services.index.replace_nodes([node(name) for name in ("h1", "h2", "u1", "m1")])
-    world.services.index.replace_pods([pod("h1"), pod("h2"), pod("u1", Ready="False")])
+    world.services.index.replace_pods(PODS, [pod("h1"), pod("h2"), pod("u1", Ready="False")])
     world.see()
     return world
 
@@ -235,7 +236,7 @@ def test_stop_may_be_called_without_start_and_twice():
 
 
 def test_the_thread_that_decides_is_woken_by_what_is_seen(running):
-    running.services.index.upsert_pod(pod("u1"))
+    running.services.index.upsert_pod(PODS, pod("u1"))
     wait_until(lambda: running.services.decisions()["u1"].reason == OPEN, "the decision")
     assert running.client.get("/livez").status_code == 200
 
@@ -250,7 +251,7 @@ def test_while_decisions_fail_the_last_ones_hold_and_the_failure_is_logged_once(
 
     with monkeypatch.context() as broken:
         broken.setattr("extender.decider.decide", fails)
-        running.services.index.upsert_pod(pod("u1"))
+        running.services.index.upsert_pod(PODS, pod("u1"))
         wait_until(lambda: len(failures) > 3, "decisions that fail")
         assert running.filter(["u1", "h1"]).NodeNames == ["h1"]
         assert running.client.get("/livez").status_code == 200
@@ -268,7 +269,7 @@ def test_a_store_that_is_filled_while_all_stops_harms_nothing(running):
     stop = threading.Thread(target=services.stop)
     stop.start()
     for step in range(1000):
-        services.index.upsert_pod(pod("u1", Ready="True" if step % 2 else "False"))
+        services.index.upsert_pod(PODS, pod("u1", Ready="True" if step % 2 else "False"))
     stop.join(5.0)
     services.index.replace_nodes([])
     assert not stop.is_alive()

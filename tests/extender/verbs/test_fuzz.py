@@ -10,6 +10,7 @@ from tests.contract import mutations
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
+from tests.extender.world import PODS
 
 BODIES = 50_000
 EXPECTED = {
@@ -23,7 +24,7 @@ EXPECTED = {
 def test_no_body_makes_the_answer_fail(seed: int) -> None:
     world = World()
     world.services.index.replace_nodes([node(name) for name in ("h1", "u1", "m1")])
-    world.services.index.replace_pods([pod("h1"), pod("u1", Ready="False")])
+    world.services.index.replace_pods(PODS, [pod("h1"), pod("u1", Ready="False")])
     world.see()
     chance = random.Random(f"{seed} bodies")
     results = set()

@@ -1,0 +1,76 @@
+"""What the extender reads of objects that say nothing of a node's health: JSON keys only. Pure.
+
+DaemonSets say where health pods can run, one ConfigMap what operators have ordered, the rest which CSI driver serves a
+claim. As in `observed`, a field of the wrong type makes the reflector skip the object.
+"""
+
+import msgspec
+
+from extender.policy.placement import Placement
+from kube.objects import BareMeta
+
+
+class ConfigMap(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    data: dict[str, str] | None = None
+
+
+class _TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_selector: dict[str, str] | None = None
+
+
+class _Template(msgspec.Struct, frozen=True, gc=False):
+    spec: _TemplateSpec = _TemplateSpec()
+
+
+class _DaemonSetSpec(msgspec.Struct, frozen=True, gc=False):
+    template: _Template = _Template()
+
+
+class DaemonSet(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    spec: _DaemonSetSpec = _DaemonSetSpec()
+
+
+class _ClaimSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    volume_name: str = ""
+    storage_class_name: str | None = None
+
+
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """A PersistentVolumeClaim."""
+
+    metadata: BareMeta
+    spec: _ClaimSpec = _ClaimSpec()
+
+
+class _Csi(msgspec.Struct, frozen=True, gc=False):
+    driver: str = ""
+
+
+class _VolumeSpec(msgspec.Struct, frozen=True, gc=False):
+    csi: _Csi | None = None
+
+
+class Volume(msgspec.Struct, frozen=True, gc=False):
+    """A PersistentVolume."""
+
+    metadata: BareMeta
+    spec: _VolumeSpec = _VolumeSpec()
+
+    @property
+    def driver(self) -> str:
+        """ "" for one of no CSI driver."""
+        return "" if self.spec.csi is None else self.spec.csi.driver
+
+
+class StorageClass(msgspec.Struct, frozen=True, gc=False):
+    """provisioner: the name of the CSI driver."""
+
+    metadata: BareMeta
+    provisioner: str = ""
+
+
+def placement(daemon_set: DaemonSet) -> Placement:
+    spec = daemon_set.spec.template.spec
+    return Placement(spec.node_selector or {})

@@ -1,0 +1,73 @@
+"""Which CSI driver serves a claim: look-ups for requests, in dictionaries that the reflectors' threads fill.
+
+No lock: each dictionary has one writer, and a reader needs no two of them to be of the same moment.
+"""
+
+from collections.abc import Sequence
+
+from extender.cluster import objects
+
+CLAIMS, VOLUMES, STORAGE_CLASSES = "claims", "volumes", "storageclasses"  # the names of the caches
+
+_Claim = tuple[str, str]  # namespace, name
+
+
+class Volumes:
+    """Claims, volumes and storage classes of the cluster, as far as they tell a driver."""
+
+    def __init__(self) -> None:
+        self._claims: dict[_Claim, tuple[str, str]] = {}  # -> name of its volume, of its storage class; "" without
+        self._volumes: dict[str, str] = {}  # -> driver
+        self._classes: dict[str, str] = {}  # -> provisioner, which is the name of the driver
+        self.missing: frozenset[str] = frozenset({CLAIMS, VOLUMES, STORAGE_CLASSES})
+
+    def driver_of_claim(self, namespace: str, name: str) -> str:
+        """By its volume, or by its storage class while it has none yet; "" if nothing tells."""
+        volume, storage_class = self._claims.get((namespace, name), ("", ""))
+        return self._volumes.get(volume, "") or self.driver_of_class(storage_class)
+
+    def driver_of_class(self, name: str) -> str:
+        return self._classes.get(name, "")
+
+    # Stores of the reflectors.
+
+    def replace_claims(self, claims: Sequence[objects.Claim]) -> None:
+        self._claims = {_claim(one): _bound_to(one) for one in claims}
+        self.missing -= {CLAIMS}
+
+    def upsert_claim(self, claim: objects.Claim) -> None:
+        self._claims[_claim(claim)] = _bound_to(claim)
+
+    def remove_claim(self, claim: objects.Claim) -> None:
+        self._claims.pop(_claim(claim), None)
+
+    def replace_volumes(self, volumes: Sequence[objects.Volume]) -> None:
+        self._volumes = {one.metadata.name: one.driver for one in volumes if one.driver}
+        self.missing -= {VOLUMES}
+
+    def upsert_volume(self, volume: objects.Volume) -> None:
+        if volume.driver:
+            self._volumes[volume.metadata.name] = volume.driver
+        else:
+            self._volumes.pop(volume.metadata.name, None)
+
+    def remove_volume(self, volume: objects.Volume) -> None:
+        self._volumes.pop(volume.metadata.name, None)
+
+    def replace_classes(self, classes: Sequence[objects.StorageClass]) -> None:
+        self._classes = {one.metadata.name: one.provisioner for one in classes}
+        self.missing -= {STORAGE_CLASSES}
+
+    def upsert_class(self, storage_class: objects.StorageClass) -> None:
+        self._classes[storage_class.metadata.name] = storage_class.provisioner
+
+    def remove_class(self, storage_class: objects.StorageClass) -> None:
+        self._classes.pop(storage_class.metadata.name, None)
+
+
+def _claim(claim: objects.Claim) -> _Claim:
+    return claim.metadata.namespace, claim.metadata.name
+
+
+def _bound_to(claim: objects.Claim) -> tuple[str, str]:
+    return claim.spec.volume_name, claim.spec.storage_class_name or ""

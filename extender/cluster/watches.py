@@ -1,0 +1,133 @@
+"""Which lists are kept: the reflectors that fill the index, what is around the nodes, and the volumes.
+
+The Nodes, each list of health pods (one however many gates read it), the Leases; then DaemonSets, orders, and what
+tells of volumes. Without the word of the first two kinds no verdict is given. All others are not required: where they
+cannot be had, what was last known stays, and at a start they are waited for only as long as Leases are.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from component.lifecycle import Service
+from extender.cluster import objects, observed
+from extender.cluster.around import ORDERS, Around, daemon_sets_of
+from extender.cluster.index import Index
+from extender.cluster.lease_reader import LeaseReader
+from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
+from kube import contract, paths
+from kube.client import Client
+from kube.listing import HasMetadata
+from kube.peers import Peers
+from kube.reflector import ListerWatcher, Reflector
+
+NODES, LEASES = "nodes", "leases"
+LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
+# A right that is missing does not come by waiting for it.
+NOT_AWAITED = frozenset({"errors.Forbidden", "errors.Unauthorized"})
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Cache(Service, Protocol):
+    """What is asked of a reflector here."""
+
+    @property
+    def synced(self) -> bool: ...
+    @property
+    def counters(self) -> Mapping[str, int]: ...
+    @property
+    def lag_s(self) -> float | None: ...
+    def age_s(self, monotonic: float, /) -> float: ...
+
+
+class _Store(NamedTuple):
+    """Three methods as the store of one reflector."""
+
+    replace: Callable[[Sequence[Any]], None]
+    upsert: Callable[[Any], None]
+    remove: Callable[[Any], None]
+
+
+class Watches:
+    """caches: by name. required: those without whose word no verdict is given. leases: the reflector of Leases, once
+    heartbeats() was called. Starts nothing.
+    """
+
+    def __init__(self, client: Client, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.caches: dict[str, Cache] = {}
+        self.required: tuple[str, ...] = ()
+        self.leases: Reflector[observed.Lease] | None = None
+        self.lease_reader: LeaseReader | None = None
+        self._client = client
+        self._peers = Peers()
+        self._monotonic = monotonic
+
+    def nodes(self, index: Index) -> None:
+        """And their health pods."""
+        for name, pods in index.lists.items():
+            store = _Store(
+                partial(index.replace_pods, pods), partial(index.upsert_pod, pods), partial(index.remove_pod, pods)
+            )
+            lister = self._lister(paths.pods(pods.namespace), observed.Pod, label_selector=pods.label_selector)
+            self._keep(name, lister, store)
+        store = _Store(index.replace_nodes, index.upsert_node, index.remove_node)
+        self._keep(NODES, self._lister(paths.nodes(), observed.Node), store)
+        self.required = tuple(self.caches)
+
+    def heartbeats(self, index: Index) -> None:
+        leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
+        self.lease_reader = LeaseReader(self._lister(leases, observed.Lease), index, monotonic=self._monotonic)
+        store = _Store(index.replace_leases, index.upsert_lease, index.remove_lease)
+        self.leases = self._keep(
+            LEASES,
+            self._lister(leases, observed.Lease),
+            store,
+            rest_s=LEASES_REST_S,
+            stated=lambda lease: lease.spec.renew_time,
+        )
+
+    def around(self, around: Around) -> None:
+        """DaemonSets, and the orders in our own namespace."""
+        for namespace in around.namespaces:
+            store = _Store(
+                partial(around.replace_daemon_sets, namespace), around.upsert_daemon_set, around.remove_daemon_set
+            )
+            lister = self._lister(paths.daemon_sets(namespace), objects.DaemonSet)
+            self._keep(daemon_sets_of(namespace), lister, store)
+        if around.config_map is not None:
+            store = _Store(around.replace_orders, around.upsert_orders, around.remove_orders)
+            selector = f"metadata.name={around.config_map}"
+            path = paths.config_maps(contract.NAMESPACE)
+            self._keep(ORDERS, self._lister(path, objects.ConfigMap, field_selector=selector), store)
+
+    def volumes(self, volumes: Volumes) -> None:
+        store = _Store(volumes.replace_claims, volumes.upsert_claim, volumes.remove_claim)
+        self._keep(CLAIMS, self._lister(paths.persistent_volume_claims(), objects.Claim), store)
+        store = _Store(volumes.replace_volumes, volumes.upsert_volume, volumes.remove_volume)
+        self._keep(VOLUMES, self._lister(paths.persistent_volumes(), objects.Volume), store)
+        store = _Store(volumes.replace_classes, volumes.upsert_class, volumes.remove_class)
+        self._keep(STORAGE_CLASSES, self._lister(paths.storage_classes(), objects.StorageClass), store)
+
+    def awaited(self, missing: Collection[str]) -> bool:
+        """Whether one of these, whose first list has not come, may come soon."""
+        return any(NOT_AWAITED.isdisjoint(self.caches[name].counters) for name in missing)
+
+    def _lister(
+        self, path: str, item: type[T], *, label_selector: str = "", field_selector: str = ""
+    ) -> ListerWatcher[T]:
+        return ListerWatcher(self._client, path, item, label_selector=label_selector, field_selector=field_selector)
+
+    def _keep(
+        self,
+        name: str,
+        lister: ListerWatcher[T],
+        store: _Store,
+        *,
+        rest_s: float = 0.01,
+        stated: Callable[[T], str | None] | None = None,
+    ) -> Reflector[T]:
+        reflector = Reflector(lister, store, name=name, peers=self._peers, rest_s=rest_s, stated=stated)
+        self.caches[name] = reflector
+        return reflector
