@@ -6,6 +6,9 @@
     placement  where the pods of a DaemonSet can run
     overlay    a large mapping that changes a little at a time
     decision   what was decided of a node, of a gate; values only
+    damping    how long a node that keeps failing must be healthy before it opens again
+    storm      many nodes that turn bad at once for one cause are held open
+    caps       how many nodes may be closed, and which ones
     verdict    the evidence of one node -> open, or closed with one constant reason
     decide     the verdicts of a gate's nodes -> what holds, and since when
     refusals   which nodes were refused to some pod, and the order that loses no kick
