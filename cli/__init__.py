@@ -1,10 +1,19 @@
-"""The operator's command `readygate`: one file per sub-command.
+"""The operator's command `readygate`, installed as `kubectl-readygate` too: one module per sub-command.
 
     __main__   arguments -> one sub-command -> exit code
+    status     which nodes are open, which are not, why, and what would open them
     lint       is this configuration file of the extender right?
-    status     which nodes are open, which are closed, and why: asks a running extender
+    pages      what the commands show: data in, lines out, for a width; pure
+    asking     the questions that commands ask: of all extenders, page after page, and of the API server
+    reach      finds the extenders: through the API server's pod proxy, or by URL
+    replicas   what several of them said, together; pure
+    because    a decision in people's words; pure
+    layout     spans, paragraphs and tables that fit a width; pure
+    screen     the terminal: width, colours, progress, watching
+    arguments  options that several commands share; pure
+    errors     why a command cannot give its answer
 
 Guaranteed: errors are one line on standard error with cause and remedy; exit codes are documented; text from the
-cluster is made printable before it is shown. Imports `kube` and the pure rooms of `extender`; nothing that serves or
-watches, and nothing imports it.
+cluster is made printable before it is shown, and `layout.span` is the only way to a page. Imports `kube` and pure
+rooms of `agent` and `extender`; nothing that serves or watches, and nothing imports it.
 """

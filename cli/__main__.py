@@ -1,4 +1,7 @@
-"""`readygate <command>`: arguments, then one sub-command, then its exit code. Errors are one line on standard error."""
+"""`readygate <command>`: arguments, then one sub-command, then its exit code. Errors are one line on standard error.
+
+Installed as `kubectl-readygate` too, which makes it `kubectl readygate`.
+"""
 
 import argparse
 import io
@@ -6,43 +9,42 @@ import sys
 from pathlib import Path
 
 from cli import lint, status
+from cli.errors import CommandError
 from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
 
 EXIT_CODES = """exit codes:
-  0    all is well: the file is right, every node is open
-  1    a node is closed, or the extender cannot be reached or is not answering with verdicts
+  0    all is well; what that means for each command, `readygate COMMAND --help` tells
+  1    something is not, or could not be done
   2    wrong usage, or the file is wrong
+  3    nobody can know: no extender answers, or none gives kube-scheduler verdicts
   130  Ctrl-C
 """
+PLUGIN = "kubectl-readygate"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(program: str = "readygate") -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
-        prog="readygate",
-        description="Which nodes kube-scheduler may use, and why not the others.",
+        prog=program,
+        description="Which nodes kube-scheduler may use, why not the others, and what that does to pods.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    lints = commands.add_parser("lint", help="check a configuration file of the extender")
-    lints.add_argument("file", type=Path, metavar="FILE")
-    lints.set_defaults(run=lambda arguments: lint.run(arguments.file))
-
-    shows = commands.add_parser("status", help="the verdict on every node, from a running extender")
-    shows.add_argument("--server", default=status.DEFAULT_SERVER, metavar="URL", help="default: %(default)s")
-    shows.add_argument("-o", "--output", choices=("table", "json"), default="table", help="default: %(default)s")
-    shows.set_defaults(run=lambda arguments: status.run(arguments.server, arguments.output))
+    for module in (status, lint):
+        module.register(commands)
     return top
 
 
 def main(argv: list[str] | None = None) -> int:
-    arguments = parser().parse_args(argv)
+    program = "kubectl readygate" if Path(sys.argv[0]).name == PLUGIN else "readygate"
+    arguments = parser(program).parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # evidence holds any text, a terminal not
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
+    except CommandError as e:
+        return complain(f"readygate {arguments.command}", e, e.code)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:

@@ -49,6 +49,19 @@ def load(path: str | None = None, context: str | None = None) -> Connection:
     return Connection(host, ssl_context=None, credentials=credentials, tls_server_name=server_name, tls=tls)
 
 
+def context(path: str | None = None, name: str | None = None) -> tuple[str, str]:
+    """Name and namespace of the context that load() takes, for people: ("", "default") where the file has none."""
+    found = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    try:
+        with _captured_errors():
+            merged = kube_config.KubeConfigMerger(found).config  # type: ignore[no-untyped-call]
+            current = name or merged["current-context"]
+            entry = merged["contexts"].get_with_name(current)["context"].value
+            return str(current), str(entry.get("namespace") or "default")
+    except _BROKEN:
+        return "", "default"
+
+
 class _Certificates:
     """The other side of the credentials; what refreshes one refreshes both."""
 

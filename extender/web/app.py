@@ -14,11 +14,13 @@ from werkzeug.wrappers import Response
 from extender.web import api, filter, health  # noqa: A004 - the verb
 from extender.web.metrics import Metrics
 from extender.web.pace import Pace
+from extender.web.report import NO_BROWSER_HEADER
 from extender.web.view import View
 from kube.media_types import JSON
 
 log = logging.getLogger(__name__)
 
+NO_BROWSER_KEY = "HTTP_" + NO_BROWSER_HEADER.upper().replace("-", "_")
 PROBES = ("/livez", "/readyz")
 StartResponse = Callable[..., object]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
@@ -48,7 +50,7 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     """A page of somebody else's name in a browser on this machine must not read what is here."""
 
     def refusing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        if is_ours(environ.get("HTTP_HOST", "")):
+        if is_ours(environ.get("HTTP_HOST", "")) or NO_BROWSER_KEY in environ:
             return application(environ, start_response)
         body = b'{"Error":"Misdirected Request"}'
         headers = [("Content-Type", JSON), ("Content-Length", str(len(body))), ("Connection", "close")]

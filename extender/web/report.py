@@ -7,6 +7,11 @@ line, but no reader relies on it.
 
 import msgspec
 
+# No script in a browser can set a header of this kind (its name begins with Sec-), so who sends it is no page that was
+# led to us by a name of its own, whatever its Host. `readygate` sends it: the API server's pod proxy passes on the Host
+# that its own client named, which may be any name of the API server's.
+NO_BROWSER_HEADER = "Sec-Readygate"
+
 
 class _Told(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A part of an answer."""

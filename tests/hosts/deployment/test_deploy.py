@@ -54,8 +54,7 @@ def test_the_play_ends_well_with_an_agent_on_each_node_that_says_healthy(hosts, 
 def test_status_shows_each_node_open_as_the_readme_says(hosts, checkout):
     shown = checkout.run(readme.STATUS)
     assert shown.code == 0, shown.output
-    rows = [line.split() for line in shown.output.splitlines()]
-    assert dict.fromkeys(hosts.names, "yes") == {row[0]: row[1] for row in rows if row and row[0] in hosts.names}
+    assert f"{len(hosts.names)} of {len(hosts.names)} nodes open" in shown.output
 
 
 @pytest.mark.usefixtures("deployed")

@@ -1,0 +1,9 @@
+"""What the commands show: data in, lines out, for a width. Pure, all of it.
+
+    status   the cluster in a screenful: gates, and the nodes that are not simply open
+
+Text of the cluster gets in by `layout.span` and `layout.line` only, which make it printable.
+
+Guaranteed: the first sentence is the answer; what decides is said in words, never by colour alone; each page can be
+read at 60 columns. Imported by the commands of `cli`.
+"""

@@ -1,0 +1,103 @@
+"""A cluster as the command sees it: an API server whose pod proxy leads to scripted extenders, in one HTTP server."""
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+
+NAMESPACE = "readygate-system"
+HEAD = {"notAnswering": "", "release": "0.1.0", "lastWordSeconds": 0.4, "sinceStartSeconds": 90_000.0}
+
+
+def encoded(value):
+    return value if isinstance(value, bytes) else msgspec.json.encode(value)
+
+
+def status_of(code, reason, message):
+    """A refusal of the API server's."""
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return code, json.dumps(body).encode()
+
+
+class Extender:
+    """One replica. answers: path below /api/v1/ -> JSON, bytes, or (status, bytes). delay_s: before each."""
+
+    def __init__(self, name, host="control-1", **answers):
+        self.name, self.host, self.delay_s = name, host, 0.0
+        self.answers = {path: {**HEAD, **one} if isinstance(one, dict) else one for path, one in answers.items()}
+        self.requests = []
+
+    def pod(self):
+        return {
+            "metadata": {"name": self.name, "namespace": NAMESPACE},
+            "spec": {"nodeName": self.host, "hostNetwork": True},
+            "status": {"phase": "Running"},
+        }
+
+    def get(self, path, headers):
+        self.requests.append((path, headers))
+        time.sleep(self.delay_s)
+        found = self.answers.get(unquote(path), (404, b'{"error":"NotFound","cause":"no such path"}'))
+        return found if isinstance(found, tuple) else (200, encoded(found))
+
+
+class Cluster:
+    """objects: path -> JSON, or (status, bytes). Everything is asked of `url`, by the API server's paths."""
+
+    def __init__(self):
+        self.extenders = []
+        self.objects = {}
+        self.url = ""
+
+    def answer(self, target, headers):
+        path = urlsplit(target).path
+        if path in self.objects:
+            found = self.objects[path]
+            return found if isinstance(found, tuple) else (200, encoded(found))
+        pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        if path == pods:
+            assert parse_qs(urlsplit(target).query)["labelSelector"] == ["app.kubernetes.io/name=readygate-extender"]
+            return 200, encoded({"kind": "PodList", "items": [extender.pod() for extender in self.extenders]})
+        for extender in self.extenders:
+            prefix = f"{pods}/{extender.name}%3A9377/proxy/api/v1/"
+            if path.startswith(prefix):
+                return extender.get(path.removeprefix(prefix), headers)
+        return status_of(404, "NotFound", f'"{path}" not found')
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        """Clients go away when their deadline is over."""
+
+
+@contextmanager
+def serving(answer, tls=None) -> Iterator[str]:
+    """The URL of a server. answer: (target, headers) -> (status, body). tls: an ssl.SSLContext, None for plain HTTP."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            status, body = answer(self.path, self.headers)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Location", "http://127.0.0.1:1/")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Quiet."""
+
+    with _Server(("127.0.0.1", 0), Handler) as running:
+        if tls:
+            running.socket = tls.wrap_socket(running.socket, server_side=True)
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{running.server_address[1]}"
+        running.shutdown()
+        thread.join()

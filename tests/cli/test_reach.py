@@ -1,0 +1,178 @@
+"""How extenders are found and asked, and what is said when they are not."""
+
+import argparse
+import time
+
+import pytest
+
+from cli import reach
+from cli.__main__ import main
+from extender.web.report import NO_BROWSER_HEADER
+from tests.cli.served import NAMESPACE, Extender, serving, status_of
+from tests.kit import kubeconfig
+from tests.scripted.tls import make_authority
+
+NODES = {"nodes": []}
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+
+
+def status(capsys, *arguments):
+    code = main(["status", *arguments])
+    written = capsys.readouterr()
+    return code, written.out, written.err
+
+
+def test_every_replica_is_asked_through_the_pod_proxy_and_says_no_browser_asks(capsys, cluster):
+    cluster.extenders = [Extender("e-1", nodes=NODES), Extender("e-2", nodes=NODES)]
+    assert status(capsys)[0] == 0
+    seen = [(path, headers[NO_BROWSER_HEADER]) for one in cluster.extenders for path, headers in one.requests]
+    assert [("nodes", "readygate"), ("gates", "readygate")] * 2 == seen
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(
+            status_of(503, "ServiceUnavailable", "error trying to reach service: dial tcp 10.0.0.1:9377: refused"),
+            "the API server does not reach e-1 at port 9377 (error trying to reach service: dial tcp 10.0.0.1:9377: "
+            f"refused); kubectl -n {NAMESPACE} port-forward pod/e-1 9377 and then --server http://127.0.0.1:9377 do",
+            id="people are served on loopback only",
+        ),
+        pytest.param(
+            status_of(403, "Forbidden", 'pods "e-1" is forbidden: User "ana" cannot get resource "pods/proxy"'),
+            'you may not ask e-1: pods "e-1" is forbidden: User "ana" cannot get resource "pods/proxy"; ask for that '
+            "right, or another --context",
+            id="no right to the pod proxy",
+        ),
+        pytest.param(status_of(404, "NotFound", 'pods "e-1" not found'), "e-1 has just gone; try again", id="gone"),
+        pytest.param(
+            (404, b'{"Error":"Not Found"}'),
+            "e-1 has no /api/v1/nodes: is it of another release, or is this kube-scheduler's port?",
+            id="another release",
+        ),
+        pytest.param((200, b"<html>"), "e-1 gives no report; is it an extender of this release?", id="another server"),
+        pytest.param((200, b'{"nodes": 1}'), "e-1 gives no report", id="another shape"),
+        pytest.param((200, b"{}"), "e-1 gives no report", id="an empty object"),
+        pytest.param((200, b'{"notAnswering":"\xff","nodes":[]}'), "e-1 gives no report", id="no UTF-8"),
+        pytest.param((200, b'{"nodes":' + b"[" * 100_000), "e-1 gives no report", id="deep"),
+        pytest.param((302, b""), "e-1", id="a redirect is not followed"),
+        pytest.param((421, b'{"Error":"Misdirected Request"}'), "e-1", id="a name that it does not go by"),
+    ],
+)
+def test_a_replica_that_does_not_answer_is_one_line_with_a_remedy(capsys, cluster, answer, expected):
+    cluster.extenders = [Extender("e-1", nodes=answer)]
+    code, out, err = status(capsys)
+    assert (3, "", True, 1) == (code, out, expected in err, len(err.splitlines())), err
+
+
+def test_one_that_does_not_answer_does_not_hide_the_others(capsys, cluster):
+    cluster.extenders = [Extender("e-1", nodes=(200, b"<html>")), Extender("e-2", nodes=NODES)]
+    code, out, _ = status(capsys)
+    assert (0, True) == (code, "! e-1 gives no report; is it an extender of this release?\n" in out)
+
+
+def test_a_slow_replica_costs_its_deadline_once(capsys, cluster, monkeypatch):
+    monkeypatch.setattr(reach, "DEADLINE_S", 0.3)
+    cluster.extenders = [Extender(f"e-{number}", nodes=NODES) for number in range(4)]
+    for slow in cluster.extenders[:3]:
+        slow.delay_s = 1.5
+    began = time.monotonic()
+    code, out, _ = status(capsys)
+    assert (0, 3) == (code, out.count("! the API server does not reach e-"))
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(
+            status_of(403, "Forbidden", 'pods is forbidden: User "ana" cannot list resource "pods" in API group ""'),
+            f"you may not list pods of namespace {NAMESPACE} with the label app.kubernetes.io/name=readygate-extender: "
+            'pods is forbidden: User "ana" cannot list resource "pods" in API group ""; ask for that right, or another '
+            "--context",
+            id="no right to list pods",
+        ),
+        pytest.param(
+            status_of(401, "Unauthorized", "Unauthorized"), "renew the credentials of the kubeconfig", id="unknown"
+        ),
+        pytest.param((200, b"hello"), "is the kubeconfig's server one?", id="no API server"),
+        pytest.param((200, b'{"items":[]}'), "is readygate deployed in this cluster, or elsewhere", id="no extender"),
+    ],
+)
+def test_an_api_server_that_does_not_tell_where_they_are(capsys, cluster, answer, expected):
+    cluster.objects[PODS] = answer
+    code, out, err = status(capsys)
+    assert (3, "", True, 1) == (code, out, expected in err, len(err.splitlines())), err
+
+
+def test_there_is_no_kubeconfig(capsys):
+    expected = (
+        "readygate status: there is no kubeconfig: name one with --kubeconfig or KUBECONFIG, or an extender with "
+        "--server (http://127.0.0.1:9377 on one of its hosts)\n"
+    )
+    assert (3, "", expected) == status(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(("--kubeconfig", "/nowhere"), "kubeconfig /nowhere: no such file", id="no such file"),
+        pytest.param(("--context", "other"), "other", id="no such context"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_a_kubeconfig_that_cannot_be_used(capsys, arguments, expected):
+    code, out, err = status(capsys, *arguments)
+    assert (3, "", True, 1) == (code, out, expected in err, len(err.splitlines()))
+
+
+def test_an_api_server_that_does_not_listen(capsys, tmp_path):
+    file = kubeconfig.write(tmp_path / "k", server="http://127.0.0.1:1", user=kubeconfig.token_user("secret"))
+    code, _, err = status(capsys, "--kubeconfig", str(file))
+    assert (3, True) == (code, "the API server does not answer: cannot list pods" in err), err
+
+
+def test_an_api_server_whose_certificate_is_not_known(capsys, tmp_path):
+    with serving(lambda *_: (200, b"{}"), tls=make_authority(tmp_path).server_context()) as url:
+        file = kubeconfig.write(tmp_path / "k", server=url, user=kubeconfig.token_user("secret"))
+        code, _, err = status(capsys, "--kubeconfig", str(file))
+    assert (3, True, 1) == (code, "TLS with" in err, len(err.splitlines())), err
+
+
+# By URL
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "expected"),
+    [
+        pytest.param(
+            "http://127.0.0.1:1", 3, "nothing answers at http://127.0.0.1:1: is readygate-people", id="nobody"
+        ),
+        pytest.param("127.0.0.1:9377", 2, "is no URL", id="no scheme"),
+        pytest.param("http://", 2, "is no URL", id="no host"),
+        pytest.param("http://127.0.0.1:x", 2, "is no URL", id="no port"),
+    ],
+)
+def test_an_address_that_does_not_answer(capsys, url, code, expected):
+    found, out, err = status(capsys, "--server", url)
+    assert (code, "", True, 1) == (found, out, expected in err, len(err.splitlines())), err
+
+
+def test_several_urls_are_asked_and_none_through_the_kubeconfig(capsys, cluster):
+    extenders = [Extender("a", nodes=NODES), Extender("b", nodes=NODES)]
+    with (
+        serving(lambda path, headers: extenders[0].get(path.removeprefix("/api/v1/").partition("?")[0], headers)) as a,
+        serving(lambda path, headers: extenders[1].get(path.removeprefix("/api/v1/").partition("?")[0], headers)) as b,
+    ):
+        code, out, _ = status(capsys, "--server", a, "--server", b)
+    assert (0, True, []) == (code, "2 of 2 extenders agree" in out, cluster.extenders)
+
+
+def test_in_the_extenders_own_pod_what_serves_people_there_is_asked(monkeypatch, tmp_path):
+    (tmp_path / "token").write_text("t")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setattr(reach, "SERVICE_ACCOUNT_ROOT", tmp_path)
+    arguments = argparse.Namespace(server=[], kubeconfig=None, context=None, readygate_namespace=NAMESPACE)
+    with serving(lambda *_: (200, b"{}")) as url:
+        monkeypatch.setattr(reach, "PEOPLE_PORT", int(url.rpartition(":")[2]))
+        assert isinstance(reach.extenders(arguments), reach.Servers)
