@@ -27,6 +27,9 @@ from extender.policy.snapshot import Board
 from extender.settings import Settings
 from extender.source import Sync
 from extender.status import CacheStatus, Status
+from extender.why.attempts import Attempts
+from extender.why.journal import Journal
+from extender.why.recorder import Recorder
 from kube import contract
 from kube.auth import Connection
 from kube.client import Client
@@ -55,6 +58,8 @@ class Services:
         self.exemptions = exempt.rules_of(gate)
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
+        self.attempts = Attempts(monotonic)
+        self.recorder = Recorder(self.attempts, self.board, Journal(), monotonic=monotonic)
         self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
             self.kicker = Kicker(
@@ -158,10 +163,11 @@ class Services:
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason.
 
-        Nor is the feed: a restart would cost kube-scheduler the caches, for people's sake. They are told by their own
-        process.
+        Nor are the feed and what remembers: a restart would cost kube-scheduler the caches, for people's sake. They
+        are told by their own process.
         """
-        return lifecycle.unhealthy([one for one in self._threads() if one is not self.feed], self.monotonic())
+        for_people = (self.feed, self.recorder)
+        return lifecycle.unhealthy([one for one in self._threads() if one not in for_people], self.monotonic())
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
         """Take these caches; a verdict is refused when one of the required is stale."""
@@ -180,7 +186,7 @@ class Services:
         """All that have one, in the order of their start."""
         lease_reader = None if self.watches is None else self.watches.lease_reader
         optional = [one for one in (lease_reader, self.kicker, self.feed) if one is not None]
-        return [*self.caches.values(), *optional, self.decider]
+        return [*self.caches.values(), self.recorder, *optional, self.decider]
 
     def _kick(self, nodes: Sequence[str]) -> None:
         if self.kicker is not None:

@@ -6,6 +6,7 @@ from typing import Protocol
 from extender.counts import Counts
 from extender.policy.exempt import Rules
 from extender.policy.snapshot import Board
+from extender.why.attempts import Attempts
 
 
 class Sync(Enum):
@@ -17,7 +18,10 @@ class Sync(Enum):
 
 
 class Source(Protocol):
-    """board: what is decided. exemptions: pods that are refused no node. counts: of the thread that answers."""
+    """board: what is decided. exemptions: pods that are refused no node. counts: of the thread that answers.
+
+    attempts: where that thread appends what it was asked, None if nobody remembers it.
+    """
 
     @property
     def board(self) -> Board: ...
@@ -25,6 +29,8 @@ class Source(Protocol):
     def exemptions(self) -> Rules: ...
     @property
     def counts(self) -> Counts: ...
+    @property
+    def attempts(self) -> Attempts | None: ...
     def sync(self) -> Sync:
         """Called for every request."""
         ...

@@ -54,6 +54,7 @@ class Mirror:
         self.gate = gate
         self.exemptions = exemptions
         self.counts = Counts()
+        self.attempts = None  # what is asked here is no attempt of kube-scheduler's
         self.board = Board(lambda _: None)  # a refusal here makes no kick: the other process gives those
         self.monotonic = monotonic
         self._random = random

@@ -46,6 +46,7 @@ class UnanswerableError(RequestError):
 class PodMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     labels: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
 
@@ -55,11 +56,16 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     priority: int | None = None
 
 
+class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    nominated_node_name: str = ""
+
+
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    """The pod to be placed, as far as exemptions look at it."""
+    """The pod to be placed, as far as exemptions look at it and it is remembered."""
 
     metadata: PodMeta | None = None
     spec: PodSpec | None = None
+    status: PodStatus | None = None
 
 
 class FilterArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):

@@ -20,6 +20,7 @@ class Shown:
     gate = "health"
     connected = True
     exemptions = Rules("readygate-system", None)
+    attempts = None
 
     def __init__(self):
         self.board = Board(lambda _: None)

@@ -1,0 +1,84 @@
+"""What the verbs say of each call, for the recorder: one step in the request path, whatever was asked.
+
+The thread that answers appends, the recorder's takes. No lock: appending to a deque and taking from it are one step
+each, and each number has one writer. Names are not copied: nobody writes into an answer after it was given.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from extender.policy.snapshot import Snapshot
+
+WAITING_MAX = 4096  # attempts that the recorder has not taken
+WAITING_NAMES_MAX = 262_144  # in them: 15 MB of texts
+NAMESPACE_LIMIT, NAME_LIMIT, UID_LIMIT = 63, 253, 64  # characters; the API takes no longer ones
+
+
+class Attempt(msgspec.Struct, frozen=True, gc=False):
+    """One filter call for a pod. monotonic: when it was answered.
+
+    asked: how many names. survivors: how many of them passed. refused: the others, with reasons. names: all asked, if a
+    gate in shadow is to be looked at. mask: of the gates that speak for the pod. snapshot: what the answer was made of.
+    unanswered: why it was not, "" if it was. exempt: why nothing was refused, "" if the pod is not exempt.
+    nominated: the one name asked is that of the pod's nominated node.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    monotonic: float
+    asked: int = 0
+    survivors: int = 0
+    refused: Mapping[str, str] = msgspec.field(default_factory=dict)
+    names: Sequence[str] = ()
+    mask: int = 1
+    snapshot: Snapshot | None = None
+    unanswered: str = ""
+    exempt: str = ""
+    nominated: bool = False
+
+
+class Attempts:
+    """Bounded. What finds no room is dropped and counted: then what is remembered of some pod is not its last attempt.
+
+    keep_names: set by the recorder while a gate in shadow closes a node. dropped: for want of room. unfit: of pods that
+    no API server would have.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.monotonic = monotonic
+        self.keep_names = False
+        self.dropped = 0
+        self.unfit = 0
+        self._waiting: deque[Attempt] = deque()
+        self._names_added = 0  # written by the thread that answers
+        self._names_taken = 0  # written by the recorder
+
+    def add(self, attempt: Attempt) -> None:
+        """Called by the one thread that answers."""
+        if (
+            not attempt.name
+            or len(attempt.name) > NAME_LIMIT
+            or not 0 < len(attempt.namespace) <= NAMESPACE_LIMIT
+            or len(attempt.uid) > UID_LIMIT
+        ):
+            self.unfit += 1
+            return
+        names = len(attempt.refused) + len(attempt.names)
+        if len(self._waiting) >= WAITING_MAX or self._names_added - self._names_taken + names > WAITING_NAMES_MAX:
+            self.dropped += 1
+            return
+        self._names_added += names
+        self._waiting.append(attempt)
+
+    def take(self) -> Attempt | None:
+        """The oldest; None if there is none. Called by the recorder."""
+        try:
+            attempt = self._waiting.popleft()
+        except IndexError:
+            return None
+        self._names_taken += len(attempt.refused) + len(attempt.names)
+        return attempt

@@ -1,0 +1,74 @@
+"""What is remembered, for any thread to read, and as steps for who follows it over the feed."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from extender.why.entries import Entry, PodRecord
+from extender.why.memory import Memory
+
+STEPS_MAX = 20_000
+STEP_NAMES_MAX = 1_000_000  # in their records: 5 MB
+
+
+class Journal:
+    """One thread writes, any may read. The lock is over memory only, for a piece of work at a time.
+
+    memory: for the thread that writes; others read within reading(). serial: of the newest step. steps_max: how many
+    are kept for who follows; who is further behind is told all anew.
+    """
+
+    def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
+        self.memory = Memory()
+        self._lock = threading.Lock()
+        self._steps_max = steps_max
+        self._steps: deque[Entry] = deque()  # the last one has the number `serial`
+        self._names = 0
+        self.serial = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Memory]:
+        """Nothing changes within; to be left soon, and nothing of it to be changed."""
+        with self._lock:
+            yield self.memory
+
+    def write(self, entry: Entry) -> None:
+        """Raises ValueError for an entry that does not follow."""
+        with self._lock:
+            self.memory.apply(entry)
+            self._keep(entry)
+
+    def renew(self, entries: Iterable[Entry]) -> None:
+        """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
+        with self._lock:
+            for entry in entries:
+                self.memory.apply(entry)
+            self._steps.clear()
+            self._names = 0
+            self.serial += 1
+
+    def since(self, serial: int, most: int) -> list[Entry] | None:
+        """The steps after this one, the first few; None if they are not all kept any more."""
+        with self._lock:
+            missing = self.serial - serial
+            if not 0 <= missing <= len(self._steps):
+                return None
+            return list(islice(self._steps, len(self._steps) - missing, len(self._steps) - missing + most))
+
+    def dump(self) -> tuple[int, list[Entry]]:
+        """The newest serial, and the entries that make all that is remembered until there."""
+        with self._lock:
+            return self.serial, self.memory.dump()
+
+    def _keep(self, entry: Entry) -> None:
+        self.serial += 1
+        self._steps.append(entry)
+        self._names += _names(entry)
+        while len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
+            self._names -= _names(self._steps.popleft())
+
+
+def _names(entry: Entry) -> int:
+    return entry.names if isinstance(entry, PodRecord) else 0

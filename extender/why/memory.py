@@ -1,0 +1,97 @@
+"""Pure: all that is remembered. It is made of entries only, so two that were told the same hold the same."""
+
+from array import array
+from collections import deque
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from extender.why.entries import (
+    Anew,
+    Cause,
+    Dropped,
+    Entry,
+    Event,
+    Forgotten,
+    Named,
+    PodRecord,
+    Tally,
+)
+from extender.why.numbers import Numbers
+from extender.why.pods import Pods
+
+EVENTS_MAX = 20_000
+PIECE = 500  # entries, or names, of one step
+
+
+class Memory:
+    """since: monotonic, from when on; None before the first Anew. causes: by code. tallies: by gate."""
+
+    def __init__(self) -> None:
+        self._forget(None)
+
+    def _forget(self, since: float | None) -> None:
+        self.since = since
+        self.numbers = Numbers()
+        self.causes: list[Cause] = []
+        self.pods = Pods()
+        self.events: deque[Event] = deque(maxlen=EVENTS_MAX)
+        self.tallies: dict[str, Tally] = {}
+        self.dropped = 0
+
+    def apply(self, entry: Entry) -> None:
+        """An entry that was applied already does no harm. Raises ValueError for one that does not follow."""
+        match entry:
+            case PodRecord():
+                self.pods.put(entry)
+            case Event():
+                if not self.events or entry.serial > self.events[-1].serial:
+                    self.events.append(entry)
+            case Named(first=first, names=names):
+                if first > len(self.numbers):
+                    raise ValueError("names are missing")
+                self.numbers.add(names)
+            case Cause(code=code):
+                if code > len(self.causes):
+                    raise ValueError("causes are missing")
+                self.causes[code : code + 1] = [entry]
+            case Tally(gate=gate):
+                self.tallies[gate] = entry
+            case Forgotten(keys=keys):
+                for key in keys:
+                    self.pods.drop(key)
+            case Dropped(attempts=attempts):
+                self.dropped = attempts
+            case Anew(since=since):
+                self._forget(since)
+
+    def renumbered(self) -> list[Entry]:
+        """As dump(), with numbers only for the names that are still remembered of some pod."""
+        after = Memory()
+        for entry in self._dumped():
+            match entry:
+                case PodRecord(nodes=nodes) if nodes:
+                    names = [self.numbers.names[number] for number in array("I", nodes)]
+                    after.numbers.add(names)
+                    numbers = array("I", map(after.numbers.by_name.__getitem__, names))
+                    after.apply(replace(entry, nodes=numbers.tobytes()))
+                case Named():
+                    pass
+                case _:
+                    after.apply(entry)
+        return after.dump()
+
+    def dump(self) -> list[Entry]:
+        """The entries that make another Memory the same."""
+        return [*self._dumped()]
+
+    def _dumped(self) -> Iterator[Entry]:
+        yield Anew(self.since or 0.0)
+        names = self.numbers.names
+        for first in range(0, len(names), PIECE):
+            yield Named(first, names[first : first + PIECE])
+        yield from self.causes
+        yield from self.tallies.values()
+        yield Dropped(self.dropped)
+        yield from self.events
+        yield from self.pods

@@ -1,0 +1,79 @@
+"""Pure: the remembered pods, bounded by their number and by the names of nodes in all of them together.
+
+Pods that were refused nothing go first, then those that kube-scheduler has not asked about for the longest time: one
+that still waits is asked about every five minutes at least, and whenever something changes.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from extender.why.entries import PodRecord
+
+PODS_MAX = 100_000
+NAMES_MAX = 4_000_000  # of five bytes each
+FORGET_AFTER_S = 3600.0  # after the last question: the pod was placed, or is gone, or no node but closed ones fits it
+
+
+class Pods:
+    def __init__(self, *, pods_max: int = PODS_MAX, names_max: int = NAMES_MAX) -> None:
+        self._pods_max = pods_max
+        self._names_max = names_max
+        # Each with the one asked about longest ago at the front.
+        self._accepted: OrderedDict[str, PodRecord] = OrderedDict()
+        self._refused: OrderedDict[str, PodRecord] = OrderedDict()
+        self.names = 0
+
+    def __len__(self) -> int:
+        return len(self._accepted) + len(self._refused)
+
+    def __iter__(self) -> Iterator[PodRecord]:
+        yield from self._accepted.values()
+        yield from self._refused.values()
+
+    def get(self, key: str) -> PodRecord | None:
+        return self._refused.get(key) or self._accepted.get(key)
+
+    def put(self, record: PodRecord) -> None:
+        self.drop(record.key)
+        of = self._refused if record.names or record.unknown_count or record.unanswered else self._accepted
+        of[record.key] = record
+        self.names += record.names
+
+    def drop(self, key: str) -> None:
+        record = self._refused.pop(key, None) or self._accepted.pop(key, None)
+        if record is not None:
+            self.names -= record.names
+
+    def too_many(self) -> list[str]:
+        """Keys of those that must go, so that the rest is within the bounds."""
+        over, names_over = len(self) - self._pods_max, self.names - self._names_max
+        found = []
+        for pods in (self._accepted, self._refused):
+            for key, record in pods.items():
+                if over <= 0 and (names_over <= 0 or pods is self._accepted):
+                    break
+                found.append(key)
+                over -= 1
+                names_over -= record.names
+        return found
+
+    def aged(self, monotonic: float) -> list[str]:
+        """Keys of those that nobody has asked about for FORGET_AFTER_S."""
+        found = []
+        for pods in (self._accepted, self._refused):
+            for key, record in pods.items():
+                if monotonic - record.last <= FORGET_AFTER_S:
+                    break
+                found.append(key)
+        return found
+
+    def refused_on(self, number: int) -> Iterator[PodRecord]:
+        """Those refused the node of this number in their last answered attempt, the latest first."""
+        for record in reversed(self._refused.values()):
+            if record.refused and number in array("I", record.nodes)[: record.refused]:
+                yield record
+
+
+def numbers_of(nodes: bytes) -> "array[int]":
+    return array("I", nodes)
