@@ -25,6 +25,8 @@ VIEWS_MAX = 32  # masks whose gates are kept joined; with more than that each re
 SCORE_OPEN, SCORE_AVOIDED = 10, 0  # kube-scheduler's MaxExtenderPriority and the least
 _NOTHING_CLOSED: Mapping[str, str] = {}
 
+Note = tuple[str, Mapping[str, str], Collection[str]]  # a gate, what it refused, which of that no snapshot holds
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
@@ -38,6 +40,7 @@ class Snapshot:
     refusing: int = field(init=False)
     avoiding: int = field(init=False)
     _views: dict[int, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    _names: dict[int, list[str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         states = list(enumerate(self.gates.values()))
@@ -85,7 +88,12 @@ class Snapshot:
 
     def names_of(self, mask: int) -> list[str]:
         """The gates of a mask."""
-        return [state.name for state in self._of(mask)]
+        found = self._names.get(mask)
+        if found is None:
+            found = [state.name for state in self._of(mask)]
+            if len(self._names) < VIEWS_MAX:
+                self._names[mask] = found
+        return found
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -142,7 +150,10 @@ class Board:
         snapshot = self._snapshot
         answer = sort_out(names, snapshot, mask)
         if answer.refused and "" not in answer.refused:
-            notes = list(_noted_at(answer, snapshot, mask))
+            gates = snapshot.names_of(mask & snapshot.refusing)
+            notes: list[Note] = [(gates[0], answer.refused, answer.unknown)]
+            if len(gates) > 1:
+                notes = list(_noted_at(answer, snapshot, gates))
             for gate, refused, unknown in notes:
                 self._refusals[gate].note(refused, unknown)
             newest = self._snapshot
@@ -150,7 +161,7 @@ class Board:
                 self._look_again(notes, newest)
         return answer
 
-    def _look_again(self, notes: Iterable[tuple[str, Mapping[str, str], Collection[str]]], newest: Snapshot) -> None:
+    def _look_again(self, notes: Iterable[Note], newest: Snapshot) -> None:
         released: list[str] = []
         for gate, refused, _ in notes:
             released += self._refusals[gate].take_of(refused, newest.nodes, newest.closed_at(gate))
@@ -208,12 +219,9 @@ class Board:
 NOTHING = Snapshot()
 
 
-def _noted_at(
-    answer: Answer, snapshot: Snapshot, mask: int
-) -> Iterator[tuple[str, Mapping[str, str], Collection[str]]]:
+def _noted_at(answer: Answer, snapshot: Snapshot, gates: Sequence[str]) -> Iterator[Note]:
     """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
-    first. Before that gate opens it, no pod of this mask can use it."""
-    gates = snapshot.names_of(mask & snapshot.refusing)
+    first. Before that gate opens it, no pod of these gates can use it."""
     refused, unknown = answer.refused, answer.unknown
     for gate in gates[:-1]:
         closed = snapshot.gates[gate].closed

@@ -5,7 +5,7 @@ import select
 import socket
 
 from extender.serve import limits
-from extender.serve.connection import Connection, Stage
+from extender.serve.connection import Connection
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
 
@@ -33,11 +33,6 @@ class Client(Connection):
     def may_ask(self) -> bool:
         """Whether it may ask a verb."""
         return self.stream is None or self.stream.may_ask
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether the next request is waited for, and nothing else."""
-        return self.stage is Stage.IDLE and not self.gone and not self.waits and self.events == select.EPOLLIN
 
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""

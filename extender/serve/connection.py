@@ -149,7 +149,7 @@ class Connection:
             stage = Stage.ANSWERING
         elif self.last:
             stage = Stage.CLOSING
-        elif self.requests or self.asked:
+        elif self.requests or (reader.refusal is not None and not self.refused):  # asked
             stage = Stage.ASKED
         elif reader.within:
             stage = Stage.BODY if reader.in_body else Stage.HEAD

@@ -283,8 +283,9 @@ class Loop:
         if not client.send_some(monotonic):
             self._close(client)
             return
-        if client.at_rest and not self._held.sum_bytes:  # as after each answer to kube-scheduler
-            return
+        at_rest = client.stage is Stage.IDLE and not client.gone and not client.waits
+        if at_rest and client.events == select.EPOLLIN and not self._held.sum_bytes:
+            return  # as after each answer to kube-scheduler
         out = client.out
         if client.finished:
             self._finish(client)

@@ -41,7 +41,8 @@ class Routes:
 
     def answer(self, request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
         """The answer, and whether it is a verdict. may_ask: whether the client may ask a verb."""
-        if self._hosts is not None and request.host and not is_ours(request.host, self._hosts):
+        hosts, host = self._hosts, request.host
+        if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
             return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False
         path = request.target if request.target == FILTER else path_of(request.target)
         if path == FILTER and not may_ask:

@@ -9,6 +9,8 @@ import (
 	"math/rand"
 	"net/http"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"sort"
 	"strings"
 	"time"
@@ -126,6 +128,7 @@ func load(arguments []string) error {
 		return errors.New("no -target")
 	}
 	deadline := time.Now().Add(*limit)
+	debug.SetGCPercent(-1) // between the turns: what is measured are the targets' pauses, not ours
 
 	bodies, asked := requestBodies(*names, *nodes)
 	first := ""
@@ -150,6 +153,7 @@ func load(arguments []string) error {
 	}
 	for sent := 0; sent < *requests; sent += *turn {
 		for _, t := range targets {
+			runtime.GC()
 			for i := range min(*turn, *requests-sent) {
 				took, err := t.post(bodies[i%len(bodies)])
 				if err != nil {
