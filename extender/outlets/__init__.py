@@ -4,6 +4,11 @@
     kick       one Node write after a release, so that kube-scheduler looks again
     election   which replica writes what one is to write, by a Lease (pure)
     leader     the thread that holds that Lease, or waits for it
+    condition  the thread that writes the Nodes' condition
+    standing   what it is to say of a node (pure)
+    marks      what it says, as the Nodes were seen
+    turns      to which node it is written next (pure)
+    ration     how often something may be done (pure)
     wire       JSON of what is read and written (pure)
 
 Guaranteed: an outlet that is stuck or refused holds up neither a verdict nor an answer; what failed is tried again with

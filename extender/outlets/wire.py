@@ -1,11 +1,14 @@
-"""Pure: JSON of what the outlets read and write: the Lease of the leader."""
+"""Pure: JSON of what the outlets read and write: the Lease of the leader, the condition of a Node."""
 
 from typing import Any
 
 import msgspec
 
 from extender.outlets.election import NOBODY, Record
+from extender.outlets.marks import Mark, mark_of
+from extender.outlets.standing import Standing
 from kube import contract
+from kube.objects import BareMeta
 
 LeaseObject = dict[str, Any]
 """A whole Lease as the API server sent it: what others wrote into it goes back as it came."""
@@ -23,6 +26,25 @@ class _Lease(msgspec.Struct):
     spec: _LeaseSpec | None = None
 
 
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    last_heartbeat_time: str | None = None
+
+
+class _NodeStatus(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Node(msgspec.Struct):
+    metadata: BareMeta
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
+_node = msgspec.json.Decoder(_Node)
 _lease = msgspec.json.Decoder(_Lease)
 _object = msgspec.json.Decoder(LeaseObject)
 
@@ -60,3 +82,24 @@ def write_lease(record: Record, latest: LeaseObject | None) -> bytes:
         "leaseTransitions": record.transitions,
     }
     return msgspec.json.encode({**base, "spec": {**(base.get("spec") or {}), **spec}})
+
+
+def write_condition(uid: str, standing: Standing | None, *, changed: str, seen: str) -> bytes:
+    """The strategic merge patch of our one condition of the Node with this uid; None takes it away."""
+    condition: dict[str, str] = {"type": contract.CONDITION_NODE_HEALTHY}
+    if standing is None:
+        condition["$patch"] = "delete"
+    else:
+        condition |= {
+            "status": standing.status,
+            "reason": standing.reason,
+            "message": standing.message,
+            "lastTransitionTime": changed,
+            "lastHeartbeatTime": seen,
+        }
+    return msgspec.json.encode({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})
+
+
+def read_mark(raw: bytes) -> Mark:
+    """Our condition on the Node that came as the answer. Raises msgspec.DecodeError if it is none."""
+    return mark_of(_node.decode(raw))

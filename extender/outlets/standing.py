@@ -1,0 +1,118 @@
+"""Pure: what the Node condition readygate.dev/NodeHealthy of a node is to say, by the snapshot.
+
+    False     a gate that refuses closes it
+    Unknown   the same, because nothing is known of it: lost, or without a word on its health
+    True      none does; the reason says whether one would, were it armed or not held open
+    (none)    no gate speaks for it
+
+It says no times and no counts: each change of a text is a write.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from component.text import one_line
+from extender.policy import reasons
+from extender.policy.decision import Decision, GateState, HeldBy
+from kube.contract import STATUS_FALSE, STATUS_TRUE, STATUS_UNKNOWN
+
+MESSAGE_LIMIT = 400  # characters
+EVIDENCE_LIMIT = 160  # of one gate
+HEALTHY = "Healthy"
+HELD_OPEN = "HeldOpen"
+WOULD_BE_CLOSED = "WouldBeClosed"  # a gate in shadow
+NOT_PREFERRED = "NotPreferred"
+WARNED = "Warned"
+WORDS: Mapping[str, str] = {
+    reasons.CLOSED_NODE_LOST: "NodeLost",
+    reasons.CLOSED_NO_HEALTH_POD: "NoHealthPod",
+    reasons.CLOSED_UNHEALTHY: "Unhealthy",
+    reasons.CLOSED_NOT_READY: "HealthPodNotReady",
+    reasons.CLOSED_UNKNOWN: "HealthUnknown",
+    reasons.CLOSED_HELD: "HeldClosed",
+}
+NOTHING_KNOWN = frozenset({reasons.CLOSED_NODE_LOST, reasons.CLOSED_UNKNOWN})
+
+
+class Standing(NamedTuple):
+    """status: of the condition. reason: a word in camel case. message: one line for people."""
+
+    status: str
+    reason: str
+    message: str
+
+
+class _Word(NamedTuple):
+    gate: str
+    decision: Decision
+
+
+def standing_of(gates: Mapping[str, GateState], node: str) -> Standing | None:
+    """None if no gate speaks for the node."""
+    closed: list[_Word] = []
+    held: list[_Word] = []
+    others: dict[str, list[_Word]] = {WOULD_BE_CLOSED: [], NOT_PREFERRED: [], WARNED: []}
+    open_at = []
+    for state in gates.values():
+        decision = state.decisions.get(node)
+        if decision is None or decision.held_by is HeldBy.NOT_GATED:
+            continue
+        open_at.append(state.name)
+        word = _Word(state.name, decision)
+        if decision.reason != reasons.OPEN:
+            (closed if state.refuses else others[_otherwise(state)]).append(word)
+        elif state.refuses and decision.verdict != reasons.OPEN and decision.held_by is not HeldBy.GRACE:
+            held.append(word)
+    if not open_at:
+        return None
+    if closed:
+        return _closed(closed)
+    if held:
+        return Standing(STATUS_TRUE, HELD_OPEN, _line("held open", held))
+    for reason, words in others.items():
+        if words:
+            return Standing(STATUS_TRUE, reason, _line(_SAID[reason], words))
+    return Standing(STATUS_TRUE, HEALTHY, one_line(f"open at {_gates(open_at)}", MESSAGE_LIMIT))
+
+
+_SAID = {
+    WOULD_BE_CLOSED: "would be closed, were the gate armed",
+    NOT_PREFERRED: "not preferred",
+    WARNED: "open, but",
+}
+
+
+def _otherwise(state: GateState) -> str:
+    if not state.armed:
+        return WOULD_BE_CLOSED
+    return NOT_PREFERRED if state.severity == "preferNot" else WARNED
+
+
+def _closed(words: list[_Word]) -> Standing:
+    known = [word for word in words if word.decision.reason not in NOTHING_KNOWN]
+    first = (known or words)[0].decision.reason
+    return Standing(STATUS_FALSE if known else STATUS_UNKNOWN, WORDS.get(first, "Closed"), _line("closed", words))
+
+
+def _line(said: str, words: list[_Word]) -> str:
+    each = "; ".join(f"gate {word.gate}: {said_of(word.decision)}" for word in words)
+    return one_line(f"{said}: {each}", MESSAGE_LIMIT)
+
+
+def said_of(decision: Decision) -> str:
+    """What is wrong with the node, what shows it, and who holds it; for people, in one line."""
+    reason = decision.reason or decision.verdict
+    parts = [reason.removeprefix("node(s) ")]
+    if decision.evidence:
+        parts.append(one_line(decision.evidence, EVIDENCE_LIMIT))
+    said = ": ".join(part for part in parts if part)
+    if decision.held_by is HeldBy.NONE:
+        return said
+    # The note of an order says who gave it. That of a brake may count and change with each node.
+    ordered = decision.held_by in (HeldBy.HOLD, HeldBy.PAUSE, HeldBy.EXEMPT) and decision.note
+    note = f": {one_line(decision.note, EVIDENCE_LIMIT)}" if ordered else ""
+    return f"{said} ({decision.held_by.value}{note})"
+
+
+def _gates(names: list[str]) -> str:
+    return f"gate{'s' if len(names) > 1 else ''} {', '.join(names)}"
