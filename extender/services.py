@@ -22,7 +22,7 @@ from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
 from extender.policy import exempt
 from extender.policy.decide import Gate
-from extender.policy.decision import Decision, GateState
+from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.settings import Settings
 from extender.source import Sync
@@ -51,7 +51,6 @@ class Services:
         """client: None leaves out everything that speaks with the API server (tests fill the index and caches)."""
         gate = settings.gate
         self.settings = settings
-        self.gate = gate.name
         self.monotonic = monotonic
         self.stopping = False
         self.counts = Counts()
@@ -131,9 +130,9 @@ class Services:
                 return Sync.STALE
         return Sync.OK
 
-    def decisions(self) -> Mapping[str, Decision]:
-        """The newest, by node."""
-        return self.board.snapshot.gates.get(self.gate, GateState(self.gate)).decisions
+    @property
+    def orders(self) -> Orders:
+        return self.around.surroundings.orders
 
     connected = True
 

@@ -10,8 +10,9 @@ from itertools import chain
 from typing import Protocol
 
 from extender.feed import wire
-from extender.policy.decision import Decision, GateState
-from extender.policy.snapshot import Board
+from extender.policy.orders import Orders
+from extender.policy.snapshot import NOTHING as NO_SNAPSHOT
+from extender.policy.snapshot import Board, Snapshot
 from extender.status import Status
 
 STATUS_EVERY_S = 1.0
@@ -21,12 +22,12 @@ NOTHING: Iterator[wire.Frame | None] = iter(())
 
 
 class Published(Protocol):
-    """What is told: gate is the name of the one whose decisions are."""
-
-    gate: str
+    """What is told."""
 
     @property
     def board(self) -> Board: ...
+    @property
+    def orders(self) -> Orders: ...
     def status(self) -> Status: ...
     def beats(self) -> Mapping[str, float]: ...
 
@@ -38,11 +39,16 @@ class Follower:
         self.connection = connection
         self.left_at = monotonic
         self._published = published
-        self._told: Mapping[str, Decision] = {}  # of these decisions all has been told
-        self._telling: Mapping[str, Decision] = {}
+        self._told: Snapshot = NO_SNAPSHOT  # of this all has been told
+        self._telling: Snapshot = NO_SNAPSHOT
         self._complete = False  # whether a first snapshot was told
-        hello = wire.Hello(wire.PROTOCOL, os.getpid())
-        self._frames: Iterator[wire.Frame | None] = iter([hello, wire.Said(published.status())])
+        self._orders = published.orders
+        first: list[wire.Frame | None] = [
+            wire.Hello(wire.PROTOCOL, os.getpid()),
+            wire.Said(published.status()),
+            wire.Ordered.of(self._orders),
+        ]
+        self._frames: Iterator[wire.Frame | None] = iter(first)
         self._out = memoryview(b"")
         self._look_at = monotonic
         self._status_at = monotonic + STATUS_EVERY_S
@@ -83,12 +89,14 @@ class Follower:
         if monotonic < self._look_at:
             return NOTHING
         self._look_at = monotonic + LOOK_EVERY_S
-        decisions = self._published.board.snapshot.gates.get(
-            self._published.gate, GateState(self._published.gate)
-        ).decisions
-        if self._published.board.filled and (decisions is not self._told or not self._complete):
-            self._telling = decisions
-            frames = wire.changes(self._told, decisions)
+        orders = self._published.orders
+        if orders is not self._orders:
+            self._orders = orders
+            return iter([wire.Ordered.of(orders)])
+        snapshot = self._published.board.snapshot
+        if self._published.board.filled and (snapshot is not self._told or not self._complete):
+            self._telling = snapshot
+            frames = wire.changes(self._told, snapshot)
             # Whoever follows learns at once that there are verdicts, not within a second.
             return frames if self._complete else chain(frames, [wire.Said(self._published.status())])
         if self._complete and monotonic >= self._beats_at:

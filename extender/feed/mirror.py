@@ -8,9 +8,8 @@ import contextlib
 import logging
 import random as random_module
 import socket
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from component.backoff import Backoff
@@ -21,6 +20,8 @@ from extender.feed.place import address_of, peer, trusted
 from extender.feed.wire import FeedError
 from extender.policy.decision import Decision, GateState
 from extender.policy.exempt import Rules
+from extender.policy.orders import Orders
+from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
 from extender.source import Sync
 from extender.status import Status
@@ -36,7 +37,8 @@ AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
 class Mirror:
     """A View and a Service with one thread, which calls turn().
 
-    gate: name of the gate that is followed. stale_limit_s: as of the other process. counts: of what is answered here.
+    stale_limit_s: as of the other process. counts: of what is answered here. orders: as the other process has read
+    them.
     """
 
     name = "mirror"
@@ -45,13 +47,11 @@ class Mirror:
         self,
         path: Path,
         *,
-        gate: str,
         exemptions: Rules,
         stale_limit_s: float,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self.gate = gate
         self.exemptions = exemptions
         self.counts = Counts()
         self.attempts = None  # what is asked here is no attempt of kube-scheduler's
@@ -62,7 +62,11 @@ class Mirror:
         self._stale_limit_s = stale_limit_s
         self._connection: socket.socket | None = None
         self._reader = wire.Reader()
-        self._next: dict[str, Decision] = {}  # the decisions that Complete makes the next snapshot of
+        self.orders = Orders()
+        self._next: dict[
+            str, dict[str, Decision]
+        ] = {}  # by gate, the decisions that Complete makes the next snapshot of
+        self._changed: set[str] = set()  # gates for which these differ from the newest snapshot
         self._status: Status | None = None
         self._beats: dict[str, float] = {}
         self._fault: str | None = "not connected yet"  # None while connected
@@ -138,6 +142,7 @@ class Mirror:
             connection.close()
             raise
         self._reader, self._next = wire.Reader(), {}
+        self._changed = set(self.board.snapshot.gates)
         return connection
 
     def _take(self, frame: wire.Frame) -> None:
@@ -149,27 +154,38 @@ class Mirror:
             case wire.Said(status=status):
                 self._status = status
                 self._fault, self._again = None, self._again.reset()
-            case wire.Changes(rows=rows, gone=gone):
-                for row in rows:
-                    reason = sys.intern(row.reason)
-                    self._next[row.node] = Decision(reason, row.pod, row.evidence, row.since_monotonic)
+            case wire.Ordered():
+                self.orders = frame.orders()
+            case wire.Changes(gate=gate, rows=rows, gone=gone):
+                decisions = self._next.setdefault(gate, {})
+                decisions.update((row.node, row.decision()) for row in rows)
                 for name in gone:
-                    self._next.pop(name, None)
-            case wire.Complete():
-                self._swap()
+                    decisions.pop(name, None)
+                self._changed.add(gate)
+            case wire.Complete(gates=gates):
+                self._swap(gates)
             case wire.Beats(beats=beats):
                 self._beats = {**self._beats, **beats}
 
-    def _swap(self) -> None:
+    def _swap(self, gates: Sequence[wire.Gate]) -> None:
         """All of _next is the new snapshot; _next stays for the changes to come."""
-        before = self.board.snapshot.gates.get(self.gate, GateState(self.gate)).decisions
-        decisions: dict[str, Decision | None] = {
-            name: decision for name, decision in self._next.items() if before.get(name) is not decision
-        }
-        gone = [name for name in before if name not in self._next]
-        decisions.update(dict.fromkeys(gone))
-        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
-        self._beats = {name: beat for name, beat in self._beats.items() if name in self._next}
+        before = self.board.snapshot
+        states = {gate.name: self._state(gate, before.gates.get(gate.name)) for gate in gates}
+        nodes = before.nodes
+        if self._changed:
+            there = frozenset(name for state in states.values() for name in state.decisions)
+            nodes = nodes if there == nodes else there
+            self._beats = {name: beat for name, beat in self._beats.items() if name in nodes}
+        self._changed = set()
+        self.board.swap(before.after(states, nodes))
+
+    def _state(self, gate: wire.Gate, before: GateState | None) -> GateState:
+        if before is not None and gate.name not in self._changed:
+            decisions, closed = before.decisions, before.closed
+        else:
+            decisions = dict(self._next.get(gate.name, {}))
+            closed = {name: decision.reason for name, decision in decisions.items() if decision.reason != OPEN}
+        return GateState(gate.name, decisions, closed, gate.armed, gate.severity, gate.cap, gate.storms)
 
     def _failed(self, error: OSError | FeedError) -> None:
         self._disconnect()

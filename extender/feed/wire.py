@@ -1,20 +1,25 @@
 """Pure: the frames of the feed. Four bytes of length, big-endian, then MessagePack; only the publisher sends.
 
-    Hello, Said, then the snapshot as Changes against an empty one, Complete
-    from then on: Changes and Complete when decisions have changed, Said each second, Beats now and then
+    Hello, Said, Ordered, then the snapshot as Changes against an empty one, Complete
+    from then on: Changes and Complete when decisions have changed, Ordered when orders have, Said each second, Beats
+    now and then
 
 Times are seconds of the monotonic clock, which all processes of a machine share.
 """
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 import msgspec
 
-from extender.policy.decision import Decision
+from extender.policy.decision import CapState, Decision, GateState, HeldBy, Severity, Storm
+from extender.policy.orders import Order, Orders
+from extender.policy.overlay import Overlay
+from extender.policy.snapshot import Snapshot
 from extender.status import Status
 
-PROTOCOL = 1  # both ends are of one release, but for the moments of an update
+PROTOCOL = 2  # both ends are of one release, but for the moments of an update
 PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter call waits for it
 FRAME_LIMIT_BYTES = 16 * 2**20
 _LENGTH_BYTES = 4
@@ -32,24 +37,82 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", array_like=True):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A node and its Decision."""
+    """A node and its Decision, but for what only the one who decides needs."""
 
     node: str
     reason: str
     pod: str
     evidence: str
     since_monotonic: float
+    verdict: str
+    held_by: HeldBy
+    until: float | None
+    note: str
+
+    @classmethod
+    def of(cls, node: str, decision: Decision) -> "Row":
+        return cls(
+            node,
+            decision.reason,
+            decision.pod,
+            decision.evidence,
+            decision.since_monotonic,
+            decision.verdict,
+            decision.held_by,
+            decision.until,
+            decision.note,
+        )
+
+    def decision(self) -> Decision:
+        """Reasons are few, and one object each."""
+        return Decision(
+            sys.intern(self.reason),
+            self.pod,
+            self.evidence,
+            self.since_monotonic,
+            verdict=sys.intern(self.verdict),
+            held_by=self.held_by,
+            until=self.until,
+            note=self.note,
+        )
+
+
+class Gate(msgspec.Struct, frozen=True, array_like=True):
+    """A GateState but for its decisions."""
+
+    name: str
+    armed: bool
+    severity: Severity
+    cap: CapState
+    storms: tuple[Storm, ...]
 
 
 class Changes(msgspec.Struct, frozen=True, tag="changes", array_like=True):
-    """Part of what has changed; counts only when Complete follows. gone: nodes that are no more."""
+    """Part of what has changed at one gate; counts only when Complete follows. gone: nodes that are no more."""
 
+    gate: str
     rows: list[Row]
     gone: list[str]
 
 
 class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
-    """All changes since the last one make the next snapshot."""
+    """All changes since the last one make the next snapshot. gates: all there are, in their order."""
+
+    gates: list[Gate]
+
+
+class Ordered(msgspec.Struct, frozen=True, tag="ordered", array_like=True):
+    """What operators have ordered."""
+
+    entries: tuple[Order, ...]
+    faults: tuple[str, ...]
+
+    @classmethod
+    def of(cls, orders: Orders) -> "Ordered":
+        return cls(orders.entries, orders.faults)
+
+    def orders(self) -> Orders:
+        return Orders(self.entries, self.faults)
 
 
 class Said(msgspec.Struct, frozen=True, tag="said", array_like=True):
@@ -62,7 +125,7 @@ class Beats(msgspec.Struct, frozen=True, tag="beats", array_like=True):
     beats: dict[str, float]
 
 
-Frame = Hello | Changes | Complete | Said | Beats
+Frame = Hello | Changes | Complete | Ordered | Said | Beats
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 
@@ -72,24 +135,37 @@ def write(frame: Frame) -> bytes:
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
-def changes(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterator[Frame | None]:
+def changes(before: Snapshot, after: Snapshot) -> Iterator[Frame | None]:
     """From one snapshot's decisions to another's; ends with Complete. None is a rest: a piece in which nothing changed.
 
-    Neither may be written to while this runs. What has not changed is the same object in both.
+    What has not changed is the same object in both.
     """
-    items = iter(after.items())
-    while piece := list(islice(items, PIECE_NODES)):
-        rows = [
-            Row(name, decision.reason, decision.pod, decision.evidence, decision.since_monotonic)
-            for name, decision in piece
-            if before.get(name) is not decision
-        ]
-        yield Changes(rows, []) if rows else None
-    names = iter(before)
-    while kept := list(islice(names, PIECE_NODES)):
-        gone = [name for name in kept if name not in after]
-        yield Changes([], gone) if gone else None
-    yield Complete()
+    for name, state in after.gates.items():
+        known = before.gates.get(name, GateState(name)).decisions
+        if known is not state.decisions:
+            yield from _changes_of(name, known, state.decisions)
+    yield Complete(
+        [Gate(state.name, state.armed, state.severity, state.cap, state.storms) for state in after.gates.values()]
+    )
+
+
+def _changes_of(gate: str, before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterator[Changes | None]:
+    names = iter(_differing(before, after))
+    while piece := list(islice(names, PIECE_NODES)):
+        rows, gone = [], []
+        for name in piece:
+            decision, known = after.get(name), before.get(name)
+            if decision is None:
+                gone.append(name)
+            elif decision is not known:
+                rows.append(Row.of(name, decision))
+        yield Changes(gate, rows, gone) if rows or gone else None
+
+
+def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
+    if isinstance(after, Overlay):
+        return after.differing(before)
+    return {**dict.fromkeys(before), **dict.fromkeys(after)}
 
 
 def beats(of: Mapping[str, float]) -> Iterator[Frame]:

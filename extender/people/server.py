@@ -74,7 +74,6 @@ class Server(Application):  # type: ignore[misc]
         people, gate = settings.people, settings.gate
         mirror = Mirror(
             Path(settings.feed.socket),
-            gate=gate.name,
             exemptions=rules_of(gate),
             stale_limit_s=gate.stale_limit_seconds,
         )

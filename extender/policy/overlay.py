@@ -1,6 +1,6 @@
 """Pure: a large mapping of names that changes a little at a time, without a copy of it each time."""
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -30,6 +30,12 @@ class Overlay(Mapping[str, V], Generic[V]):
             return Overlay(self._base, changes)
         joined = {**self._base, **changes}
         return Overlay({name: value for name, value in joined.items() if value is not None})
+
+    def differing(self, before: Mapping[str, V]) -> Iterable[str]:
+        """Names that alone may have another value, or none, than before: few where both share a base."""
+        if isinstance(before, Overlay) and before._base is self._base:  # noqa: SLF001 - one of its own kind
+            return {**before._changes, **self._changes}  # noqa: SLF001
+        return {**dict.fromkeys(before), **dict.fromkeys(self)}
 
     def __getitem__(self, name: str) -> V:
         value = self._changes[name] if name in self._changes else self._base[name]

@@ -113,7 +113,7 @@ class Worker(base.Worker):  # type: ignore[misc]
             self._loop.open(self.sockets)
         if synced:
             self._synced = True
-            log.info("synced", extra={"nodes": len(self._services.decisions())})
+            log.info("synced", extra={"nodes": len(self._services.board.snapshot.nodes)})
             self.link.tell_synced()
 
     def _leave(self, *, idle_s: float, limit_s: float) -> None:

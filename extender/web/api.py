@@ -5,8 +5,9 @@ import threading
 import msgspec
 from flask import Blueprint, Response, current_app
 
-from extender.policy.decision import GateState
+from extender.policy.decision import Decision
 from extender.policy.reasons import OPEN
+from extender.policy.snapshot import Snapshot
 from extender.web.report import NodeVerdict, NodeVerdicts
 from extender.web.view import View
 from kube.media_types import JSON
@@ -18,7 +19,7 @@ def node_verdicts(view: View) -> NodeVerdicts:
     monotonic = view.monotonic()
     beats = view.beats()
     nodes = []
-    for name, decision in sorted(view.board.snapshot.gates.get(view.gate, GateState(view.gate)).decisions.items()):
+    for name, decision in sorted(merged(view.board.snapshot).items()):
         beat = beats.get(name)
         nodes.append(
             NodeVerdict(
@@ -32,6 +33,18 @@ def node_verdicts(view: View) -> NodeVerdicts:
             )
         )
     return NodeVerdicts(not_answering=view.why_not(), nodes=nodes)
+
+
+def merged(snapshot: Snapshot) -> dict[str, Decision]:
+    """By node: what the first gate says that refuses it, or where none does, the first gate."""
+    found: dict[str, Decision] = {}
+    states = list(reversed(list(snapshot.gates.values())))
+    for state in states:
+        found.update(state.decisions)
+    for state in states:
+        if state.refuses:
+            found.update((name, state.decisions[name]) for name in state.closed)
+    return found
 
 
 class NodesPage:

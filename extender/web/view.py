@@ -5,15 +5,16 @@ from typing import Protocol
 
 from flask import current_app
 
+from extender.policy.orders import Orders
 from extender.source import Source
 from extender.status import Status
 
 
 class View(Source, Protocol):
-    """A Source, and what is said of it. gate: name of the gate whose decisions are shown."""
+    """A Source, and what is said of it. orders: what operators have ordered."""
 
-    gate: str
-
+    @property
+    def orders(self) -> Orders: ...
     @property
     def connected(self) -> bool:
         """Whether what is shown follows the process that answers kube-scheduler at this moment."""

@@ -62,7 +62,7 @@ def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
     services.index.replace_nodes([node("n1")])
     services.index.replace_pods(PODS, [seen(type(pod("n1")), before)])
     services.decider.turn()
-    decision = services.decisions()["n1"]
+    decision = services.board.snapshot.gates["health"].decisions["n1"]
     assert expected == decision.reason
     if expected:
         assert "cni: no configuration" in decision.evidence

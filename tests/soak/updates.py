@@ -97,7 +97,7 @@ def _follow(arm: arms.Arm) -> Mirror:
     assert arm.config is not None
     loaded = settings.load(arm.config)
     socket, gate = Path(loaded.feed.socket or ""), loaded.gate
-    mirror = Mirror(socket, gate=gate.name, exemptions=rules_of(gate), stale_limit_s=gate.stale_limit_seconds)
+    mirror = Mirror(socket, exemptions=rules_of(gate), stale_limit_s=gate.stale_limit_seconds)
     mirror.start()
     while not (mirror.board.filled and mirror.connected):
         arm.child.check()

@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +11,10 @@ from extender.counts import RequestResult
 from extender.feed import wire
 from extender.feed.mirror import Mirror
 from extender.feed.publisher import FOLLOWERS_MAX, Publisher
-from extender.policy.decision import Decision, GateState
+from extender.policy.decision import CapState, Decision, GateState, Storm
 from extender.policy.exempt import Rules
-from extender.policy.snapshot import Board
+from extender.policy.orders import Orders, parse_orders
+from extender.policy.snapshot import Board, Snapshot
 from extender.services import Services
 from extender.settings import parse
 from extender.source import Sync
@@ -26,15 +28,14 @@ RULES = Rules("readygate-system", None)
 class Published:
     """What an extender says of itself."""
 
-    gate = "health"
-
     def __init__(self):
         self.board = Board(lambda _: None)
+        self.orders = Orders()
         self.said = status(at_monotonic=time.monotonic(), caches={}, required=[])
         self.beating = {}
 
-    def decide(self, decisions):
-        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
+    def decide(self, decisions, gate="health"):
+        self.board.swap(self.board.snapshot.with_decisions(gate, decisions))
 
     def status(self):
         return self.said
@@ -64,7 +65,7 @@ def publisher(published, path):
 
 @pytest.fixture
 def mirror(path):
-    running = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0)
+    running = Mirror(path, exemptions=RULES, stale_limit_s=120.0)
     running.start()
     yield running
     running.stop()
@@ -90,6 +91,61 @@ def test_the_mirror_shows_what_is_published(published, mirror):
     wait_until(lambda: set(decisions(mirror)) == {"n1", "n3"}, "the change")
     assert mirror.board.snapshot.reasons == {"n1": "closed", "n3": ""}
     assert (mirror.sync(), mirror.why_not(), mirror.connected) == (Sync.OK, "", True)
+
+
+def state(name, *, armed=True, storms=(), **reasons):
+    """A gate whose nodes have these reasons."""
+    decisions = {node: Decision(reason) for node, reason in reasons.items()}
+    closed = {node: reason for node, reason in reasons.items() if reason}
+    return GateState(name, decisions, closed, armed, "gate", CapState(2, len(closed), 1), storms)
+
+
+@pytest.mark.usefixtures("publisher")
+def test_all_gates_are_mirrored_and_answer_alike(published, mirror):
+    storm = Storm("closed", "R", 3, "dns: no answer", 1.0, 9.0)
+    states = [
+        state("health", n1="closed", n2="", n3=""),
+        state("cni", n1="", n2="closed", n3=""),
+        state("shadow", n1="", n2="", n3="closed", armed=False, storms=(storm,)),
+    ]
+    published.board.swap(Snapshot({one.name: one for one in states}, frozenset({"n1", "n2", "n3"})))
+    wait_until(lambda: mirror.board.filled, "the snapshot")
+    assert states == list(mirror.board.snapshot.gates.values())
+    for mask in range(8):
+        answers = [board.look_up(["n1", "n2", "n3", "n4"], mask) for board in (published.board, mirror.board)]
+        assert answers[0][:3] == answers[1][:3]
+
+
+@pytest.mark.usefixtures("publisher")
+def test_a_gate_that_is_armed_is_so_in_the_mirror_though_no_decision_has_changed(published, mirror):
+    shadow = state("health", armed=False, n1="closed")
+    published.board.swap(Snapshot({"health": shadow}, frozenset({"n1"})))
+    wait_until(lambda: mirror.board.filled, "the snapshot")
+    assert ["n1"] == mirror.board.look_up(["n1"]).survivors
+    published.board.swap(Snapshot({"health": replace(shadow, armed=True)}, frozenset({"n1"})))
+    wait_until(lambda: mirror.board.look_up(["n1"]).survivors == [], "the change")
+
+
+@pytest.mark.usefixtures("publisher")
+def test_orders_are_told_at_first_and_when_they_change(published, mirror):
+    published.orders = parse_orders({"a": '{"order": "pause"}', "b": "rubbish"})
+    wait_until(lambda: mirror.orders == published.orders, "the orders")
+    assert ("a", 1) == (mirror.orders.entries[0].id, len(mirror.orders.faults))
+    published.orders = Orders()
+    wait_until(lambda: mirror.orders == Orders(), "their end")
+
+
+def test_a_gate_that_the_next_process_does_not_have_is_forgotten(published, publisher, mirror, path):
+    states = {name: state(name, n1="closed") for name in ("health", "cni")}
+    published.board.swap(Snapshot(states, frozenset({"n1"})))
+    wait_until(lambda: mirror.board.filled, "the snapshot")
+    publisher.stop()
+    again = Published()
+    again.board.swap(Snapshot({"cni": states["cni"]}, frozenset({"n1"})))
+    successor = Publisher(path, again)
+    successor.start()
+    wait_until(lambda: list(mirror.board.snapshot.gates) == ["cni"], "the next snapshot")
+    successor.stop()
 
 
 @pytest.mark.usefixtures("publisher")
@@ -152,7 +208,7 @@ def test_it_follows_the_next_one_and_forgets_nodes_that_are_gone(published, publ
     ],
 )
 def test_whether_verdicts_are_given(path, said, later_s, expected):
-    mirror = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0, monotonic=lambda: 7.0 + later_s)
+    mirror = Mirror(path, exemptions=RULES, stale_limit_s=120.0, monotonic=lambda: 7.0 + later_s)
     mirror.board.swap(mirror.board.snapshot)
     mirror._take(wire.Said(status(**said)))
     assert mirror.sync() == expected
@@ -195,7 +251,7 @@ def test_another_user_is_refused(path, monkeypatch):
 @pytest.mark.usefixtures("publisher")
 def test_a_publisher_that_another_user_has_put_there_is_not_believed(path, monkeypatch):
     monkeypatch.setattr("extender.feed.mirror.trusted", lambda _: False)
-    mirror = Mirror(path, gate="health", exemptions=RULES, stale_limit_s=120.0)
+    mirror = Mirror(path, exemptions=RULES, stale_limit_s=120.0)
     mirror.turn()
     assert "another user" in mirror.why_not()
 

@@ -1,15 +1,21 @@
 """Frames of the feed: what goes in comes out, however it is cut, and what is no feed is refused in one line."""
 
 import math
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from extender.counts import Counts, RequestResult
 from extender.feed import wire
-from extender.policy.decision import Decision
+from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
+from extender.policy.orders import parse_orders
+from extender.policy.overlay import Overlay
+from extender.policy.snapshot import Snapshot
 from extender.status import CacheStatus, Status
 
 OPEN, CLOSED = Decision(""), Decision("closed", "ns/pod", "evidence", 5.5, 9.0)
+HELD = Decision("", "ns/pod", "e", 5.5, verdict="closed", held_by=HeldBy.CAP, until=9.5, note="30% are closed")
 
 
 def status(**changes):
@@ -33,8 +39,14 @@ def status(**changes):
 FRAMES = [
     wire.Hello(wire.PROTOCOL, 42),
     wire.Said(status()),
-    wire.Changes([wire.Row("n1", "", "", "", 1.0), wire.Row("n2", "closed", "ns/p", "e", 2.0)], ["n3"]),
-    wire.Complete(),
+    wire.Ordered.of(parse_orders({"a": '{"order": "hold", "scope": {"node": "n1"}}', "b": "rubbish"})),
+    wire.Changes("health", [wire.Row.of("n1", OPEN), wire.Row.of("n2", CLOSED), wire.Row.of("n4", HELD)], ["n3"]),
+    wire.Complete(
+        [
+            wire.Gate("health", True, "gate", CapState(3, 1, 2), (Storm("closed", "R", 7, "dns", 1.0),)),
+            wire.Gate("cni", False, "preferNot", CapState(), ()),
+        ]
+    ),
     wire.Beats({"n1": 3.25}),
 ]
 
@@ -84,15 +96,50 @@ def applied(before, frames):
         pytest.param({"a": OPEN}, {"b": OPEN}, ["b"], id="one for another"),
     ],
 )
-def test_changes(before, after, told):
-    frames = list(wire.changes(before, after))
+@pytest.mark.parametrize("overlaid", [False, True])
+def test_changes(before, after, told, overlaid):
+    frames = list(wire.changes(snapshot(before), snapshot(after, over=before if overlaid else None)))
     assert (set(after), told) == applied(before, frames)
-    assert frames[-1] == wire.Complete()
+    assert frames[-1] == wire.Complete([wire.Gate("health", True, "gate", CapState(), ())])
+
+
+def snapshot(decisions, over=None):
+    """over: what these are changes of, with the same base."""
+    if over is not None:
+        changes = decisions | dict.fromkeys(over.keys() - decisions.keys())
+        decisions = Overlay(over).with_changes(changes)
+    return Snapshot({"health": GateState("health", decisions)})
 
 
 def test_changes_and_beats_come_in_pieces_with_rests_where_nothing_has_changed():
     before = {f"n{number}": OPEN for number in range(1200)}
-    after = before | {"n700": CLOSED}
-    rows = [None if frame is None else len(frame.rows) for frame in list(wire.changes(before, after))[:-1]]
-    assert rows == [None, 1, None, None, None, None]
+    frames = wire.changes(snapshot(before), snapshot(before | {"n700": CLOSED}))
+    rows = [None if frame is None else len(frame.rows) for frame in list(frames)[:-1]]
+    assert rows == [None, 1, None]
     assert [500, 500, 200] == [len(frame.beats) for frame in wire.beats(dict.fromkeys(before, 1.0))]
+
+
+def test_of_thousands_of_nodes_those_are_looked_at_that_may_have_changed():
+    before = Overlay({f"n{number}": OPEN for number in range(5000)})
+    frames = wire.changes(snapshot(before), snapshot(before.with_changes({"n700": CLOSED})))
+    assert [[wire.Row.of("n700", CLOSED)]] == [frame.rows for frame in list(frames)[:-1]]
+
+
+def test_a_gate_without_changes_is_told_in_its_head_only():
+    before = GateState("health", {"n1": CLOSED}, {"n1": "closed"}, armed=False)
+    after = replace(before, armed=True, cap=CapState(1, 1, 0))
+    frames = list(wire.changes(Snapshot({"health": before}), Snapshot({"health": after})))
+    assert [wire.Complete([wire.Gate("health", True, "gate", CapState(1, 1, 0), ())])] == frames
+
+
+def test_each_gate_is_told_by_its_name_and_all_in_their_order():
+    states = {name: GateState(name, {"n1": CLOSED}) for name in ("b", "a")}
+    *frames, complete = wire.changes(Snapshot(), Snapshot(states))
+    assert [("b", "n1"), ("a", "n1")] == [(frame.gate, frame.rows[0].node) for frame in frames]
+    assert ["b", "a"] == [gate.name for gate in complete.gates]
+
+
+@pytest.mark.parametrize("decision", [OPEN, CLOSED, HELD])
+def test_a_row_is_the_decision_but_for_when_it_is_made_again(decision):
+    told = wire.Row.of("n1", decision).decision()
+    assert msgspec.structs.replace(decision, changes_at=None) == told

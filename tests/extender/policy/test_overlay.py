@@ -15,6 +15,8 @@ def test_it_is_the_dictionary_after_the_same_changes(seed: int) -> None:
         before = dict(overlay)
         after = overlay.with_changes(changes)
         assert before == dict(overlay)
+        differing = {name for name in before.keys() | changes.keys() if before.get(name) != after.get(name)}
+        assert differing <= set(after.differing(overlay))
         overlay = after
         plain = {name: value for name, value in {**plain, **changes}.items() if value is not None}
         assert plain == dict(overlay.items()) == {name: overlay[name] for name in overlay}
@@ -25,3 +27,10 @@ def test_it_is_the_dictionary_after_the_same_changes(seed: int) -> None:
 def test_no_change_gives_the_same_object() -> None:
     overlay = Overlay({"n1": 1})
     assert overlay is overlay.with_changes({})
+
+
+def test_what_differs_is_among_few_names_while_both_share_a_base() -> None:
+    before = Overlay({f"n{i}": i for i in range(5000)}).with_changes({"n1": 0, "n2": None})
+    assert {"n1", "n2", "n3"} == set(before.with_changes({"n1": 5, "n3": None}).differing(before))
+    assert {"n1", "n2"} == set(before.differing(before))
+    assert {"a", "b"} == set(Overlay({"a": 1}).differing({"b": 1}))

@@ -237,7 +237,7 @@ def test_stop_may_be_called_without_start_and_twice():
 
 def test_the_thread_that_decides_is_woken_by_what_is_seen(running):
     running.services.index.upsert_pod(PODS, pod("u1"))
-    wait_until(lambda: running.services.decisions()["u1"].reason == OPEN, "the decision")
+    wait_until(lambda: running.services.board.snapshot.reasons["u1"] == OPEN, "the decision")
     assert running.client.get("/livez").status_code == 200
 
 
@@ -256,7 +256,7 @@ def test_while_decisions_fail_the_last_ones_hold_and_the_failure_is_logged_once(
         assert running.filter(["u1", "h1"]).NodeNames == ["h1"]
         assert running.client.get("/livez").status_code == 200
         assert [record.message for record in caplog.records].count("turn failed") == 1
-    wait_until(lambda: running.services.decisions()["u1"].reason == OPEN, "the decision that failed")
+    wait_until(lambda: running.services.board.snapshot.reasons["u1"] == OPEN, "the decision that failed")
 
 
 def test_livez_tells_of_a_decider_that_has_ended(running):

@@ -6,6 +6,7 @@ from extender.counts import Counts
 from extender.feed import wire
 from extender.policy.decision import Decision
 from extender.policy.exempt import Rules
+from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.source import Sync
 from extender.web import api
@@ -17,7 +18,7 @@ from tests.kit.clock import Clock
 class Shown:
     """A View that a test sets."""
 
-    gate = "health"
+    orders = Orders()
     connected = True
     exemptions = Rules("readygate-system", None)
     attempts = None
@@ -32,7 +33,7 @@ class Shown:
         self.decide({"n1": Decision("", since_monotonic=4.0), "n2": Decision("closed", "ns/p", "e", 9.5)})
 
     def decide(self, decisions):
-        self.board.swap(self.board.snapshot.with_decisions(self.gate, decisions))
+        self.board.swap(self.board.snapshot.with_decisions("health", decisions))
 
     def sync(self):
         return Sync.OK
