@@ -2,7 +2,7 @@
 
     __main__    the command: settings -> server
     process     gunicorn: one process, its worker, the application
-    verbs       POST /filter: read, look up, write; no API call, no log, no lock that waits
+    verbs       POST /filter, /preempt, /prioritize, /bind; no API call, no log, no lock that waits
     people      the process of the people, its command; gunicorn as it comes
     web         /livez /readyz /metrics, /api/v1/nodes; Flask
     services    what is behind the verbs, put together; start(), stop()

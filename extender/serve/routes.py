@@ -11,17 +11,13 @@ from extender.serve.hosts import Hosts, is_ours
 from extender.serve.http import Answer, Refusal, Request
 from extender.serve.limits import DISCARD_MAX_BYTES
 from extender.source import Source
-from extender.verbs import wire
+from extender.verbs import table
 from extender.verbs.dispatch import answer_filter
 
 FILTER = b"/filter"
+_OTHERS = {b"/" + verb.encode(): verb for verb in table.VERBS if verb != table.FILTER}
+_VERBS = frozenset({FILTER, *_OTHERS})
 _GET = frozenset({b"GET", b"HEAD"})
-# What kube-scheduler is to show to a user must come as 200 with `Error`: it does not read the body of anything else.
-_UNREAD = {
-    HTTPStatus.REQUEST_TIMEOUT: RequestResult.TIMEOUT,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: RequestResult.TOO_LARGE,
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: RequestResult.ENCODED,
-}
 
 
 class Health(Protocol):
@@ -45,20 +41,23 @@ class Routes:
         if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
             return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False
         path = request.target if request.target == FILTER else path_of(request.target)
-        if path == FILTER and not may_ask:
-            return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
-        if path == FILTER and request.method == b"POST":
-            return self._filter(request.body)
+        if path in _VERBS:
+            if not may_ask:
+                return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
+            if request.method != b"POST":
+                return _not_allowed(b"POST"), False
+            return self._filter(request.body) if path == FILTER else self._verb(_OTHERS[path], request.body)
         return self._other(request.method, path), False
 
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that was not read to its end."""
-        if path_of(refusal.target) != FILTER:
+        path = path_of(refusal.target)
+        if path not in _VERBS:
             return _short(refusal.status, refusal.text)
-        self._source.counts.count(_UNREAD.get(refusal.status, RequestResult.MALFORMED))
-        if refusal.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE and refusal.rest_bytes <= DISCARD_MAX_BYTES:
-            return Answer(HTTPStatus.OK, wire.write_error(wire.TOO_LARGE))
-        return Answer(refusal.status, wire.write_error(f"readygate: {refusal.text}"))
+        verb = _OTHERS.get(path, table.FILTER)
+        reply = table.answer_unread(verb, refusal.status, refusal.text, skipped=refusal.rest_bytes <= DISCARD_MAX_BYTES)
+        table.count(self._source.counts, verb, reply.result)
+        return Answer(reply.status, reply.body)
 
     def _filter(self, body: bytes | bytearray) -> tuple[Answer, bool]:
         began = perf_counter()
@@ -66,12 +65,14 @@ class Routes:
         counts, result = self._source.counts, reply.result
         counts.answered_in(perf_counter() - began)
         counts.count(result)
-        status = HTTPStatus.BAD_REQUEST if result is RequestResult.MALFORMED else HTTPStatus.OK
-        return Answer(status, reply.body), result is RequestResult.ANSWERED or result is RequestResult.EXEMPT
+        return Answer(reply.status, reply.body), result is RequestResult.ANSWERED or result is RequestResult.EXEMPT
+
+    def _verb(self, verb: str, body: bytes | bytearray) -> tuple[Answer, bool]:
+        reply = table.VERBS[verb](self._source, body)
+        self._source.counts.count_other(verb, reply.result)
+        return Answer(reply.status, reply.body), reply.result in _VERDICTS
 
     def _other(self, method: bytes, path: bytes) -> Answer:
-        if path == FILTER:
-            return _not_allowed(b"POST")
         found = {b"/livez": self._health.live, b"/readyz": self._health.ready}.get(path)
         if found is None:
             return _short(HTTPStatus.NOT_FOUND, "Not Found")
@@ -79,6 +80,9 @@ class Routes:
             return _not_allowed(b"GET, HEAD")
         good, body = found()
         return Answer(HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE, body)
+
+
+_VERDICTS = frozenset({RequestResult.ANSWERED, RequestResult.EXEMPT})
 
 
 def path_of(target: bytes) -> bytes:

@@ -1,29 +1,20 @@
 """The verb `filter`: decode, look up, encode. No API call, no lock that waits, no log line."""
 
 from collections.abc import Sequence
-
-import msgspec
+from http import HTTPStatus
 
 from extender.counts import RequestResult
 from extender.policy.exempt import Exemption, exemption_of
 from extender.policy.snapshot import Answer, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.reply import NOT_ANSWERED, Reply
 from extender.why.attempts import Attempt, Attempts
 
-NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
 _NOBODY = wire.Pod()
 _NO_META = wire.PodMeta()
 _NO_SPEC = wire.PodSpec()
 _NOT_GIVEN = Answer([], {})
-
-
-class Reply(msgspec.Struct, frozen=True, gc=False):
-    """body: JSON. result: what is counted, and decides the status. exemption: why nothing was refused, if so."""
-
-    result: RequestResult
-    body: bytes
-    exemption: Exemption = Exemption.NONE
 
 
 def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
@@ -31,7 +22,7 @@ def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
     try:
         args = wire.read_filter_args(request)
     except wire.MalformedError as e:
-        return Reply(RequestResult.MALFORMED, wire.write_error(f"readygate: {e}"))
+        return Reply(RequestResult.MALFORMED, wire.write_error(f"readygate: {e}"), status=HTTPStatus.BAD_REQUEST)
     except wire.UnanswerableError as e:
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(str(e)))
     names = args.node_names or []

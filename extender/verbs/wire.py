@@ -8,6 +8,7 @@ a pod to be read, kept and sent back, where their names are 0.2. What a request 
 doubled key the last one counts, NaN, Infinity, a byte order mark and trailing bytes are refused as malformed.
 """
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
@@ -98,13 +99,13 @@ def read_filter_args(body: bytes | bytearray) -> FilterArgs:
     names or too many).
     """
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
-        raise MalformedError("more JSON values than any ExtenderArgs has")
+        raise MalformedError("more JSON values than any request has")
     try:
         args = _args.decode(body)
     except _UNDECODABLE as e:
         raise _malformed(e) from e
     if args.pod is None or args.node_names is None:
-        args = _any_case(body)
+        args = decode_any_case(_args, body, _KEYS)
         if args.pod is None:
             raise UnanswerableError(NO_POD)
         if args.node_names is None:
@@ -114,13 +115,22 @@ def read_filter_args(body: bytes | bytearray) -> FilterArgs:
     return args
 
 
-def _any_case(body: bytes | bytearray) -> FilterArgs:
-    """The same request with its top keys in any case: rare, so it is decoded a second time."""
-    fields = {_KEYS[key.lower()]: raw for key, raw in _decode(_any_object, body).items() if key.lower() in _KEYS}
-    return _decode(_args, _encode(fields))
+def decode_whole(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray) -> T:
+    """A body, unless it has more values than may be kept in memory. Raises MalformedError."""
+    if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
+        raise MalformedError("more JSON values than any request has")
+    return decode(decoder, body)
 
 
-def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray | msgspec.Raw) -> T:
+def decode_any_case(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray, keys: Mapping[str, str]) -> T:
+    """The same request with its top keys in any case: rare, so it is decoded a second time. keys: right ones by those
+    in lower case."""
+    fields = {keys[key.lower()]: raw for key, raw in decode(_any_object, body).items() if key.lower() in keys}
+    return decode(decoder, _encode(fields))
+
+
+def decode(decoder: "msgspec.json.Decoder[T]", body: bytes | bytearray | msgspec.Raw) -> T:
+    """Raises MalformedError."""
     try:
         return decoder.decode(body)
     except _UNDECODABLE as e:
@@ -132,7 +142,7 @@ _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 def _malformed(error: Exception) -> MalformedError:
     cause = plain(str(error)) if isinstance(error, msgspec.DecodeError) else type(error).__name__
-    return MalformedError(f"not an ExtenderArgs object: {cause}")
+    return MalformedError(f"not what kube-scheduler sends: {cause}")
 
 
 def write_names(survivors: list[str], refused: dict[str, str]) -> bytes:

@@ -3,7 +3,7 @@
     app      the application: routes, error handlers, whose Host headers are answered
     health   /livez: our threads run. /readyz: verdicts can be given. /metrics
     api      /api/v1/nodes: every verdict and what it was made of
-    filter   POST /filter as the scheduler's own port answers it, for curl and for tests
+    verbs    filter, preempt, prioritize and bind as the scheduler's own port answers them, for curl and for tests
     metrics  what Prometheus is told
     pace     how much of a processor all of it may take; pure
     view     what all of these are made of

@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
-from extender.web import api, filter, health  # noqa: A004 - the verb
+from extender.web import api, health, verbs
 from extender.web.metrics import Metrics
 from extender.web.pace import Pace
 from extender.web.report import NO_BROWSER_HEADER
@@ -36,7 +36,7 @@ def create_app(view: View, *, is_ours: Callable[[str], bool] = lambda _: True, p
     app.extensions["readygate-nodes"] = api.NodesPage(view)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
-    for blueprint in (health.bp, api.bp, filter.bp):
+    for blueprint in (health.bp, api.bp, verbs.bp):
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins

@@ -27,13 +27,17 @@ class Metrics:
 
 def _verbs(counts: Counts) -> Iterable[Metric]:
     requests = CounterMetricFamily("readygate_requests", "Requests by verb and result.", labels=["verb", "result"])
-    for result, number in counts.results.items():
-        requests.add_metric(["filter", result], number)
+    _add_results(requests, counts)
     refused = CounterMetricFamily(
         "readygate_refused_nodes", "Nodes filtered out, counted once per request and node.", labels=["reason"]
     )
     for reason, number in counts.refused.copy().items():
         refused.add_metric([reason], number)
+    removed = CounterMetricFamily(
+        "readygate_preemption_removed_nodes", "Nodes taken out of a preemption's candidates.", labels=["reason"]
+    )
+    for reason, number in counts.removed.copy().items():
+        removed.add_metric([reason], number)
     seconds = HistogramMetricFamily(
         "readygate_request_duration_seconds",
         "Time from the complete body to the complete answer.",
@@ -42,7 +46,13 @@ def _verbs(counts: Counts) -> Iterable[Metric]:
     limits = [*(str(limit_s) for limit_s in BUCKETS_S), "+Inf"]
     buckets = list(zip(limits, map(float, accumulate(counts.durations)), strict=True))
     seconds.add_metric(["filter"], buckets, counts.duration_s)
-    return [requests, refused, seconds]
+    return [requests, refused, removed, seconds]
+
+
+def _add_results(family: CounterMetricFamily, counts: Counts) -> None:
+    for verb, results in {"filter": counts.results, **counts.others}.items():
+        for result, number in results.items():
+            family.add_metric([verb, result], number)
 
 
 def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
@@ -92,8 +102,10 @@ class _Scrape(Collector):
             GaugeMetricFamily("readygate_nodes", "Nodes by verdict: open, or why closed.", labels=["verdict"]),
             {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}},
         )
-        shown = "Requests for a verb that people's own port answered, by result."
-        yield _by_label(CounterMetricFamily("readygate_people_requests", shown, labels=["result"]), view.counts.results)
+        shown = "Requests for a verb that people's own port answered, by verb and result."
+        asked = CounterMetricFamily("readygate_people_requests", shown, labels=["verb", "result"])
+        _add_results(asked, view.counts)
+        yield asked
         status = view.status()
         if status is None:
             return

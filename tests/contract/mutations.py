@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tests.extender.builders import node_json, owner
 
@@ -10,10 +10,21 @@ GOOD = b'{"Pod":{"metadata":{"name":"p","namespace":"d"}},"NodeNames":["h1"]}'
 TOKENS = (
     *(b"NaN", b"-Infinity", b"1e999", b"-0", b"9" * 400, b"null", b"true", b"{}", b"[]", b'""', b"\xef\xbb\xbf"),
     *(b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\x00", b"\n", b"\\", b'"', b"%s%n", b"//"),
-    *(b"[" * 3000, b'{"a":' * 3000, b'"Pod":', b'"nodenames":', b'"NODES":', b'"items":', b'"metadata":', b","),
+    *(b'"pods":[null],', b'"Pods":null,'),
+    *(
+        b"[" * 3000,
+        b'{"a":' * 3000,
+        b'"Pod":',
+        b'"nodenames":',
+        b'"NODES":',
+        b'"items":',
+        b'"metadata":',
+        b",",
+    ),
 )
 PATHS = (
     *(b"/filter", b"/livez", b"/readyz", b"/metrics", b"/api/v1/nodes", b"/", b"/favicon.ico", b"/bind", b"/preempt"),
+    *(b"/prioritize", b"//preempt/"),
     *(b"/filter/", b"//filter", b"/Filter", b"/filter?x=1", b"/%66ilter", b"/filter%00", b"/filter;a", b"*", b"filter"),
     *(b"http://127.0.0.1/filter", b"/../filter", b"/filter#x", b"/" + b"a" * 3000, b"/\xff", b"\\filter"),
 )
@@ -54,12 +65,25 @@ def _seeds() -> list[bytes]:
     return [json.dumps(value, separators=(",", ":")).encode() for value in (names, nodes, nodes | names)]
 
 
+def _preemptions() -> list[bytes]:
+    pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {"priority": 7}}
+    meta = {"h1": {"Pods": [{"UID": "a"}], "NumPDBViolations": 0}, "u1": {"Pods": [], "NumPDBViolations": 1}}
+    victim = {"metadata": {"uid": "a", "name": "x", "labels": None}}
+    whole = {name: {"Pods": [victim], "NumPDBViolations": 0} for name in ("h1", "x1")}
+    values = (
+        {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": meta},
+        {"Pod": pod, "NodeNameToVictims": whole, "NodeNameToMetaVictims": None},
+    )
+    return [json.dumps(value, separators=(",", ":")).encode() for value in values]
+
+
 SEEDS = _seeds()
+PREEMPTIONS = _preemptions()
 
 
-def body(chance: random.Random) -> bytes:
-    """A body of POST /filter with one to four faults."""
-    made = bytearray(chance.choice(SEEDS))
+def body(chance: random.Random, seeds: Sequence[bytes] = SEEDS) -> bytes:
+    """A body of POST /filter, or another of these, with one to four faults."""
+    made = bytearray(chance.choice(seeds))
     for _ in range(chance.choice((1, 1, 2, 4))):
         at, end = sorted((chance.randrange(len(made) + 1), chance.randrange(len(made) + 1)))
         match chance.randrange(6):

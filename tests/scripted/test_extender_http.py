@@ -16,8 +16,9 @@ GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
-def test_x31_only_post(extender, method):
-    status, headers, _ = extender.request(method, "/filter")
+@pytest.mark.parametrize("verb", ["filter", "preempt", "prioritize", "bind"])
+def test_x31_only_post(extender, method, verb):
+    status, headers, _ = extender.request(method, f"/{verb}")
     assert (status, headers["Allow"]) == (405, "POST")
 
 
@@ -44,7 +45,7 @@ def test_x33_slashes_do_not_redirect(extender, path):
     assert (status, checked(body).NodeNames) == (200, ["h1"])
 
 
-@pytest.mark.parametrize("path", ["/", "/filters", "/filter/x", "/prioritize", "/%2e%2e/filter"])
+@pytest.mark.parametrize("path", ["/", "/filters", "/filter/x", "/preempts", "/%2e%2e/filter"])
 def test_paths_that_are_not_ours_are_not_found(extender, path):
     assert extender.post(GOOD, path=path)[0] == 404
 

@@ -87,12 +87,24 @@ def test_counts_of_the_verb_are_those_of_the_other_process(both):
 
     def answered():
         lines = people.get("/metrics")[1].splitlines()
-        return next(float(line.split()[-1]) for line in lines if 'requests_total{result="answered",verb' in line)
+        counted = 'readygate_requests_total{result="answered",verb="filter"}'
+        return next(float(line.split()[-1]) for line in lines if line.startswith(counted))
 
     before = answered()
     extender.filter(["h1"])
     wait_until(lambda: answered() > before, "the count")
     assert "readygate_feed_connected 1.0" in people.get("/metrics")[1]
+
+
+@pytest.mark.parametrize("of", ["requests", "people_requests"])
+def test_verbs_are_counted_apart_and_each_port_for_itself(both, of):
+    extender, people, _ = both
+    asked = people if of == "people_requests" else extender
+    for path in ("/preempt", "/prioritize", "/bind"):
+        asked.post(b"{", path=path)
+    results = {"preempt": "malformed", "prioritize": "malformed", "bind": "unanswerable"}
+    wanted = {f'readygate_{of}_total{{result="{result}",verb="{verb}"}} 1.0' for verb, result in results.items()}
+    people.wait(lambda: wanted <= set(people.get("/metrics")[1].splitlines()))
 
 
 def test_a_client_that_sends_half_a_request_is_let_go(both):

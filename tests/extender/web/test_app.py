@@ -113,7 +113,7 @@ def test_metrics_before_anything_was_heard_and_after(client, shown):
     text = client.get("/metrics").text
     assert 'readygate_requests_total{result="answered",verb="filter"} 1.0' in text
     assert 'readygate_cache_age_seconds{cache="pods"} 4.5' in text
-    assert 'readygate_people_requests_total{result="answered"} 0.0' in text
+    assert 'readygate_people_requests_total{result="answered",verb="filter"} 0.0' in text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_metrics_before_anything_was_heard_and_after(client, shown):
         pytest.param("GET", "/api/v1/nodes", "evil.example", 421, None, id="the name of somebody else, to read"),
         pytest.param("GET", "/filter", "localhost", 405, "POST", id="a verb that is read"),
         pytest.param("DELETE", "/livez", "localhost", 405, "GET, HEAD", id="a probe that is deleted"),
-        pytest.param("GET", "/bind", "localhost", 404, None, id="no such path"),
+        pytest.param("GET", "/binds", "localhost", 404, None, id="no such path"),
         pytest.param("GET", "/livez//", "localhost", 200, None, id="another spelling"),
     ],
 )

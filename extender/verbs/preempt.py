@@ -1,0 +1,153 @@
+"""The verb `preempt`: candidates in, those on closed nodes taken out, the victims of the others as they came.
+
+kube-scheduler asks `filter` about no node that its own filters refuse, so without this verb a full node that we have
+closed is a candidate: its pods are evicted for one that is then refused there.
+
+The answer holds NodeNameToMetaVictims in either form of request, and has no place for a failure. So one is told by the
+status, which is right in both modes: with `ignorable` kube-scheduler goes on as if there were no extender, as it does
+after a failed filter call; without, it preempts nothing in this attempt and writes why into the pod. Neither could be
+had with 200: an empty map would stop all preemption in mode protect, a full one would evict from closed nodes in mode
+enforce.
+
+kube-scheduler 1.36 ends with a panic when an entry or a victim is null (pkg/scheduler/extender.go convertToVictims), so
+there is no null in any answer.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from extender.counts import RequestResult
+from extender.source import Source, Sync
+from extender.verbs import wire
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
+
+NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class PreemptArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
+    pod: wire.Pod | None = None
+    node_name_to_victims: dict[str, msgspec.Raw] | None = None
+    node_name_to_meta_victims: dict[str, msgspec.Raw] | None = None
+
+
+class MetaPod(msgspec.Struct, frozen=True, gc=False):
+    uid: str = msgspec.field(default="", name="UID")
+
+
+class MetaVictims(msgspec.Struct, frozen=True, gc=False):
+    pods: list[MetaPod] | None = msgspec.field(default=None, name="Pods")
+    violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _ExactPod(MetaPod, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    pods: list[_ExactPod] | None = msgspec.field(default=None, name="Pods")
+    violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
+
+
+class _VictimMeta(msgspec.Struct, frozen=True, gc=False):
+    uid: str
+
+
+class _Victim(msgspec.Struct, frozen=True, gc=False):
+    metadata: _VictimMeta
+
+
+class _Victims(msgspec.Struct, frozen=True, gc=False):
+    pods: list[_Victim] | None = msgspec.field(default=None, name="Pods")
+    violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
+
+
+_args = msgspec.json.Decoder(PreemptArgs)
+_meta_victims = msgspec.json.Decoder(MetaVictims)
+_anything = msgspec.json.Decoder()
+_exact_victims = msgspec.json.Decoder(_ExactVictims)
+_victims = msgspec.json.Decoder(_Victims)
+_KEYS = {
+    "pod": "Pod",
+    "nodenametovictims": "NodeNameToVictims",
+    "nodenametometavictims": "NodeNameToMetaVictims",
+}
+_Entry = msgspec.Raw | MetaVictims
+
+
+def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
+    """The answer to one ExtenderPreemptionArgs. Never raises for what a request may hold."""
+    try:
+        args = read_preempt_args(request)
+        candidates = _candidates(args)
+    except wire.MalformedError as e:
+        return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
+    except wire.UnanswerableError as e:
+        return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, str(e))
+    exempt = exemption_of(source, args.pod)
+    if exempt:
+        return Reply(RequestResult.EXEMPT, _write(candidates), exempt)
+    sync = source.sync()
+    if sync is not Sync.OK:
+        return failed(NOT_ANSWERED[sync], HTTPStatus.SERVICE_UNAVAILABLE, sync.value)
+    closed = source.board.look_up(list(candidates)).refused
+    if closed:
+        source.counts.remove(closed.values())
+        candidates = {name: entry for name, entry in candidates.items() if name not in closed}
+    return Reply(RequestResult.ANSWERED, _write(candidates))
+
+
+def read_preempt_args(body: bytes | bytearray) -> PreemptArgs:
+    """Raises MalformedError or UnanswerableError (no Pod, no candidates in either form, too many)."""
+    args = wire.decode_whole(_args, body)
+    if args.pod is None or _map_of(args) is None:
+        args = wire.decode_any_case(_args, body, _KEYS)
+    found = _map_of(args)
+    if args.pod is None:
+        raise wire.UnanswerableError(wire.NO_POD)
+    if found is None:
+        raise wire.UnanswerableError(NEITHER)
+    if len(found) > wire.NAMES_MAX:
+        raise wire.UnanswerableError(wire.TOO_MANY)
+    if "" in found:
+        raise wire.UnanswerableError(wire.NAMELESS_NODE)
+    return args
+
+
+def _map_of(args: PreemptArgs) -> Mapping[str, msgspec.Raw] | None:
+    return args.node_name_to_victims if args.node_name_to_meta_victims is None else args.node_name_to_meta_victims
+
+
+def _candidates(args: PreemptArgs) -> Mapping[str, _Entry]:
+    """Each node with its entry as it is to be given back. Raises MalformedError."""
+    if args.node_name_to_meta_victims is not None:
+        return {name: _as_it_came(raw) for name, raw in args.node_name_to_meta_victims.items()}
+    return {name: _reduced(raw) for name, raw in (args.node_name_to_victims or {}).items()}
+
+
+def _as_it_came(raw: msgspec.Raw) -> _Entry:
+    """The same bytes, with keys that a later kube-scheduler may send, but for null, which is given back nowhere."""
+    nulls = b"null" in bytes(raw)
+    try:
+        exact = _exact_victims.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        wire.decode(_meta_victims, raw)  # what we know is of its type
+        wire.decode(_anything, raw)  # and all else JSON, down to its last character
+        if nulls:
+            raise wire.MalformedError("null within a candidate") from None
+        return raw
+    return MetaVictims([MetaPod(pod.uid) for pod in exact.pods or ()], exact.violations) if nulls else raw
+
+
+def _reduced(raw: msgspec.Raw) -> MetaVictims:
+    """Whole pods to their UIDs."""
+    victims = wire.decode(_victims, raw)
+    return MetaVictims([MetaPod(pod.metadata.uid) for pod in victims.pods or ()], victims.violations)
+
+
+def _write(candidates: Mapping[str, _Entry]) -> bytes:
+    return msgspec.json.encode({"NodeNameToMetaVictims": candidates})

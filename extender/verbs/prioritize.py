@@ -1,0 +1,48 @@
+"""The verb `prioritize`: a lower score for nodes that a gate of severity `preferNot` has closed.
+
+The answer is a bare array, one entry a name, integers from 0 to 10, which kube-scheduler multiplies by the extender's
+weight and by ten. It drops the whole call for anything else and goes on without, so nothing here is a failure that a
+user is told: without a word on the nodes the array is empty.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+
+from extender.counts import RequestResult
+from extender.policy.snapshot import SCORE_OPEN, each_once
+from extender.source import Source, Sync
+from extender.verbs import wire
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
+
+NO_SCORES = b"[]"
+
+
+class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
+    host: str
+    score: int
+
+
+def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
+    """The answer to one ExtenderArgs. Never raises for what a request may hold."""
+    try:
+        args = wire.read_filter_args(request)
+    except wire.MalformedError as e:
+        return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
+    except wire.UnanswerableError as e:
+        return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, str(e))
+    names = each_once(args.node_names or [])
+    if "" in names:
+        return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, wire.NAMELESS_NODE)
+    exempt = exemption_of(source, args.pod)
+    if exempt:
+        return Reply(RequestResult.EXEMPT, _write(dict.fromkeys(names, SCORE_OPEN)), exempt)
+    sync = source.sync()
+    if sync is not Sync.OK:
+        return Reply(NOT_ANSWERED[sync], NO_SCORES)
+    return Reply(RequestResult.ANSWERED, _write(source.board.score(names)))
+
+
+def _write(scores: Mapping[str, int]) -> bytes:
+    return msgspec.json.encode([HostPriority(name, score) for name, score in scores.items()])

@@ -1,0 +1,47 @@
+"""What a verb gives back, and what all verbs ask of the pod."""
+
+from http import HTTPStatus
+
+import msgspec
+
+from extender.counts import RequestResult
+from extender.policy import exempt
+from extender.policy.exempt import Exemption
+from extender.source import Source, Sync
+from extender.verbs import wire
+
+NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
+_NOBODY = wire.PodMeta()
+_NO_SPEC = wire.PodSpec()
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """body: JSON. result: what is counted. exemption: why nothing was refused, if so.
+
+    status: kube-scheduler reads the body of 200 only. `filter` and `bind` tell of failures in a 200 with `Error`; an
+    answer of `preempt` and `prioritize` has no place for one, so there it is the status that tells.
+    """
+
+    result: RequestResult
+    body: bytes
+    exemption: Exemption = Exemption.NONE
+    status: HTTPStatus = HTTPStatus.OK
+
+
+def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:
+    """A failure told by the status; the text is for whoever reads it all the same."""
+    return Reply(result, msgspec.json.encode({"Error": wire.plain(text)}), status=status)
+
+
+def exemption_of(source: Source, pod: wire.Pod | None) -> Exemption:
+    """Why the pod is refused no node, if so. Needs no cache."""
+    meta = _NOBODY if pod is None or pod.metadata is None else pod.metadata
+    spec = _NO_SPEC if pod is None or pod.spec is None else pod.spec
+    return exempt.exemption_of(
+        source.exemptions,
+        namespace=meta.namespace,
+        labels=meta.labels,
+        owners=meta.owner_references,
+        priority_class=spec.priority_class_name,
+        priority=spec.priority,
+    )
