@@ -58,7 +58,13 @@ class Services:
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)
-        self.recorder = Recorder(self.attempts, self.board, Journal(), monotonic=monotonic)
+        self.recorder = Recorder(
+            self.attempts,
+            self.board,
+            Journal(),
+            orders=lambda: self.around.surroundings.orders,
+            monotonic=monotonic,
+        )
         self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
             self.kicker = Kicker(

@@ -5,6 +5,8 @@
     journal    what is remembered, for other threads to read, and as steps for who follows
     memory     all that is remembered, made of entries only; pure
     entries    what happens, as it is remembered and goes over the feed; pure
+    events     two snapshots, one after the other, to what has happened; pure
+    tallies    what each gate has refused, or would have; pure
     remember   one attempt to entries: who keeps the pod off which node; pure
     pods       the refusals of pods, bounded by pods and by names; pure
     numbers    names of nodes as numbers; pure

@@ -96,7 +96,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, tag="event", array_like=True)
 class Tally(msgspec.Struct, frozen=True, tag="tally", array_like=True):
     """What one gate has refused, or in shadow would have, since `since`: takes the place of the last one.
 
-    names, calls, pods: as in report.Impact. recent: calls by the ten-second interval of the monotonic clock.
+    names, calls, pods, and hits: as in report.Impact. recent: calls by the ten-second interval of the monotonic clock.
     """
 
     gate: str
@@ -113,9 +113,31 @@ class Tally(msgspec.Struct, frozen=True, tag="tally", array_like=True):
 
 
 class Dropped(msgspec.Struct, frozen=True, gc=False, tag="dropped", array_like=True):
-    """attempts, since the start, that could not be remembered."""
+    """Since the start: attempts that could not be remembered, and decisions that are missing in the events."""
 
     attempts: int
+    decisions: int = 0
 
 
-Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped
+class OrderGiven(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """As policy.orders.Order; kind is its word."""
+
+    id: str
+    kind: str
+    gate: str
+    pool: str
+    node: str
+    author: str
+    reason: str
+    created: float
+    expires: float
+
+
+class Ordered(msgspec.Struct, frozen=True, tag="ordered", array_like=True):
+    """All orders in force, and what is wrong with the others: takes the place of the last ones."""
+
+    orders: tuple[OrderGiven, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped | Ordered

@@ -14,6 +14,7 @@ from extender.why.entries import (
     Event,
     Forgotten,
     Named,
+    Ordered,
     PodRecord,
     Tally,
 )
@@ -37,7 +38,13 @@ class Memory:
         self.pods = Pods()
         self.events: deque[Event] = deque(maxlen=EVENTS_MAX)
         self.tallies: dict[str, Tally] = {}
-        self.dropped = 0
+        self.dropped = Dropped(0)
+        self.ordered = Ordered()
+
+    @property
+    def serial(self) -> int:
+        """Of the newest event, 0 if there was none."""
+        return self.events[-1].serial if self.events else 0
 
     def apply(self, entry: Entry) -> None:
         """An entry that was applied already does no harm. Raises ValueError for one that does not follow."""
@@ -45,7 +52,7 @@ class Memory:
             case PodRecord():
                 self.pods.put(entry)
             case Event():
-                if not self.events or entry.serial > self.events[-1].serial:
+                if entry.serial > self.serial:
                     self.events.append(entry)
             case Named(first=first, names=names):
                 if first > len(self.numbers):
@@ -60,8 +67,10 @@ class Memory:
             case Forgotten(keys=keys):
                 for key in keys:
                     self.pods.drop(key)
-            case Dropped(attempts=attempts):
-                self.dropped = attempts
+            case Dropped():
+                self.dropped = entry
+            case Ordered():
+                self.ordered = entry
             case Anew(since=since):
                 self._forget(since)
 
@@ -92,6 +101,7 @@ class Memory:
             yield Named(first, names[first : first + PIECE])
         yield from self.causes
         yield from self.tallies.values()
-        yield Dropped(self.dropped)
+        yield self.dropped
+        yield self.ordered
         yield from self.events
         yield from self.pods

@@ -45,25 +45,25 @@ class Pods:
         if record is not None:
             self.names -= record.names
 
-    def too_many(self) -> list[str]:
-        """Keys of those that must go, so that the rest is within the bounds."""
+    def too_many(self, most: int) -> list[str]:
+        """Keys of those that must go, so that the rest is within the bounds; the first few."""
         over, names_over = len(self) - self._pods_max, self.names - self._names_max
-        found = []
+        found: list[str] = []
         for pods in (self._accepted, self._refused):
             for key, record in pods.items():
-                if over <= 0 and (names_over <= 0 or pods is self._accepted):
+                if len(found) >= most or (over <= 0 and (names_over <= 0 or pods is self._accepted)):
                     break
                 found.append(key)
                 over -= 1
                 names_over -= record.names
         return found
 
-    def aged(self, monotonic: float) -> list[str]:
-        """Keys of those that nobody has asked about for FORGET_AFTER_S."""
-        found = []
+    def aged(self, monotonic: float, most: int) -> list[str]:
+        """Keys of those that nobody has asked about for FORGET_AFTER_S, the first few."""
+        found: list[str] = []
         for pods in (self._accepted, self._refused):
             for key, record in pods.items():
-                if monotonic - record.last <= FORGET_AFTER_S:
+                if len(found) >= most or monotonic - record.last <= FORGET_AFTER_S:
                     break
                 found.append(key)
         return found

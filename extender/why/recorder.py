@@ -1,40 +1,84 @@
-"""The thread that remembers: takes what the verbs have appended, many at once, and forgets what is old."""
+"""The thread that remembers: takes what verbs and decider have appended, many at once, and forgets what is old."""
 
 import math
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from component.loop import Loop
+from extender.policy.orders import Orders
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempts
-from extender.why.entries import Anew, Dropped, Forgotten
+from extender.why.entries import Anew, Dropped, Event, Forgotten, Ordered, OrderGiven
+from extender.why.events import events_between, events_of_orders
 from extender.why.journal import Journal
 from extender.why.remember import Rememberer
+from extender.why.tallies import Tallies
 
 LOOK_EVERY_S = 0.25
-AT_ONCE = 64  # attempts of one turn, then the interpreter is given to whoever waits for it
+AT_ONCE = 64  # attempts, and events, of one turn, then the interpreter is given to whoever waits for it
+FORGET_AT_ONCE = 500  # pods
 YIELD_S = 0.001
 AGES_EVERY_S = 10.0
 STUCK_AFTER_S = 30.0
 NUMBERS_SPARE = 10_000  # names of nodes that are no more, before all get new numbers
+DECISIONS_MAX = 1024  # that wait; the decider makes fifty a second at most
+
+
+class Step(NamedTuple):
+    """From one snapshot to the next; changed: by gate, the nodes whose decision is another one."""
+
+    before: Snapshot
+    after: Snapshot
+    changed: Mapping[str, Collection[str]]
+    monotonic: float
 
 
 class Recorder:
-    """A Service with one thread, which calls turn(). journal: what is remembered."""
+    """A Service with one thread, which calls turn(). journal: what is remembered.
+
+    orders: those that are known, wall: for which are in force.
+    """
 
     name = "recorder"
 
     def __init__(
-        self, attempts: Attempts, board: Board, journal: Journal, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        attempts: Attempts,
+        board: Board,
+        journal: Journal,
+        *,
+        orders: Callable[[], Orders] = Orders,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self.journal = journal
         self._attempts = attempts
         self._board = board
+        self._orders = orders
         self._monotonic = monotonic
+        self._wall = wall
+        self._steps: deque[Step] = deque()
+        self._steps_dropped = 0
+        self._events: Iterator[Event] = iter(())  # of what was taken of the steps
         self._rememberer = Rememberer(journal.memory, journal.write)
+        self._tallies = Tallies()
         self._ages_at = -math.inf
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+
+    def on_decided(
+        self, before: Snapshot, after: Snapshot, changed: Mapping[str, Collection[str]], monotonic: float
+    ) -> None:
+        """Called by the thread that decides, with every snapshot: one step, that waits for nobody."""
+        if len(self._steps) >= DECISIONS_MAX:
+            self._steps_dropped += 1
+        else:
+            self._steps.append(Step(before, after, changed, monotonic))
 
     def turn(self) -> float:
         """Remembers some of what waits; seconds until the next turn."""
@@ -42,23 +86,62 @@ class Recorder:
         monotonic = self._monotonic()
         if memory.since is None:
             write(Anew(monotonic))
-        self._attempts.keep_names = closes_in_shadow(self._board.snapshot)
-        taken = 0
-        while taken < AT_ONCE and (attempt := self._attempts.take()) is not None:
-            self._rememberer.remember(attempt)
-            taken += 1
-        if self._attempts.dropped != memory.dropped:
-            write(Dropped(self._attempts.dropped))
-        if gone := memory.pods.too_many():
-            write(Forgotten(gone))
+        self._look_at_orders(monotonic)
+        more = self._look_at_decisions(monotonic)
+        more |= self._look_at_attempts()
+        for tally in self._tallies.take():
+            write(tally)
+        dropped = Dropped(self._attempts.dropped, self._steps_dropped)
+        if dropped != memory.dropped:
+            write(dropped)
         if monotonic >= self._ages_at:
             self._ages_at = monotonic + AGES_EVERY_S
             self._look_at_ages(monotonic)
-        return YIELD_S if taken == AT_ONCE else LOOK_EVERY_S
+        return YIELD_S if more else LOOK_EVERY_S
+
+    def _look_at_attempts(self) -> bool:
+        """Whether more may wait than one turn takes."""
+        memory = self.journal.memory
+        self._attempts.keep_names = closes_in_shadow(self._board.snapshot)
+        taken = 0
+        while taken < AT_ONCE and (attempt := self._attempts.take()) is not None:
+            taken += 1
+            record = self._rememberer.remember(attempt)
+            if record is not None and not attempt.unanswered:
+                self._tallies.attempt(record, memory.causes)
+        if gone := memory.pods.too_many(FORGET_AT_ONCE):
+            self.journal.write(Forgotten(gone))
+        return taken == AT_ONCE
+
+    def _look_at_decisions(self, monotonic: float) -> bool:
+        """Whether there is more than one turn takes."""
+        happened = list(islice(self._events, AT_ONCE))
+        while len(happened) < AT_ONCE and self._steps:
+            step = self._steps.popleft()
+            self._tallies.look(step.after, monotonic=step.monotonic)
+            self._events = events_between(step.before, step.after, step.changed, at=step.monotonic)
+            happened += islice(self._events, AT_ONCE - len(happened))
+        if len(happened) < AT_ONCE:
+            self._tallies.look(self._board.snapshot, monotonic=monotonic)
+        self._happened(happened)
+        return len(happened) == AT_ONCE
+
+    def _look_at_orders(self, monotonic: float) -> None:
+        before, after = self.journal.memory.ordered, ordered(self._orders(), self._wall())
+        if after != before:
+            self._happened(events_of_orders(before, after, at=monotonic))
+            self.journal.write(after)
+
+    def _happened(self, events: Iterable[Event]) -> None:
+        for event in events:
+            newest = self.journal.memory.serial
+            self.journal.write(replace(event, serial=newest + 1))
+            self._tallies.event(event)
 
     def _look_at_ages(self, monotonic: float) -> None:
         memory = self.journal.memory
-        if gone := memory.pods.aged(monotonic):
+        if gone := memory.pods.aged(monotonic, FORGET_AT_ONCE):
+            self._ages_at = monotonic  # there may be more
             self.journal.write(Forgotten(gone))
         if len(memory.numbers) > 2 * len(self._board.snapshot.nodes) + NUMBERS_SPARE:
             self.journal.renew(memory.renumbered())
@@ -67,3 +150,22 @@ class Recorder:
 def closes_in_shadow(snapshot: Snapshot) -> bool:
     """Whether a gate in shadow would refuse a node at present."""
     return any(not state.armed and state.severity == "gate" and state.closed for state in snapshot.gates.values())
+
+
+def ordered(orders: Orders, wall: float) -> Ordered:
+    """Those in force."""
+    given = (
+        OrderGiven(
+            one.id,
+            one.kind.value,
+            one.gate,
+            one.pool,
+            one.node,
+            one.author,
+            one.reason,
+            one.created,
+            one.expires,
+        )
+        for one in orders.in_force(wall)
+    )
+    return Ordered(tuple(given), orders.faults)

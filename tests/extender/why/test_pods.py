@@ -38,24 +38,29 @@ def pods_of(*records, **bounds):
 )
 def test_who_must_go(records, bounds, expected):
     pods = pods_of(*(record(name, nodes=nodes) for name, nodes in records), **bounds)
-    assert pods.too_many() == [f"ns/{name}" for name in expected]
-    for key in pods.too_many():
+    assert pods.too_many(9) == [f"ns/{name}" for name in expected]
+    for key in pods.too_many(9):
         pods.drop(key)
-    assert pods.too_many() == []
+    assert pods.too_many(9) == []
     assert pods.names == sum(one.names for one in pods)
 
 
 def test_a_pod_that_nobody_asks_about_any_more_is_forgotten():
     pods = pods_of(record("a", at=0.0, nodes=1), record("b", at=1.0), record("c", at=5.0, nodes=1))
-    assert pods.aged(FORGET_AFTER_S) == []
-    assert pods.aged(FORGET_AFTER_S + 0.5) == ["ns/a"]
-    assert pods.aged(FORGET_AFTER_S + 1.5) == ["ns/b", "ns/a"]
-    assert pods.aged(2 * FORGET_AFTER_S) == ["ns/b", "ns/a", "ns/c"]
+    assert pods.aged(FORGET_AFTER_S, 9) == []
+    assert pods.aged(FORGET_AFTER_S + 0.5, 9) == ["ns/a"]
+    assert pods.aged(FORGET_AFTER_S + 1.5, 9) == ["ns/b", "ns/a"]
+    assert pods.aged(2 * FORGET_AFTER_S, 9) == ["ns/b", "ns/a", "ns/c"]
+
+
+def test_no_more_than_a_few_are_forgotten_at_once():
+    pods = pods_of(*(record(f"p{number}", nodes=1) for number in range(9)), pods_max=1)
+    assert (2, 3) == (len(pods.too_many(2)), len(pods.aged(2 * FORGET_AFTER_S, 3)))
 
 
 def test_a_pod_that_was_never_answered_stays_as_long_as_one_that_was_refused():
     pods = pods_of(record("a", unanswered=1), record("b"), pods_max=1)
-    assert pods.too_many() == ["ns/b"]
+    assert pods.too_many(9) == ["ns/b"]
 
 
 def test_which_pods_were_refused_a_node():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from extender.policy.decision import GateState
+from extender.policy.orders import Kind, Order, Orders
 from extender.verbs.dispatch import answer_filter
 from extender.why import attempts as attempts_module
 from extender.why import recorder as module
@@ -159,7 +160,7 @@ def test_attempts_that_were_dropped_are_told(monkeypatch):
     for number in range(5):
         recording.asks(["n1"], pod=f"p{number}")
     recording.recorder.turn()
-    assert (2, 3) == (len(recording.memory.pods), recording.memory.dropped)
+    assert (2, 3) == (len(recording.memory.pods), recording.memory.dropped.attempts)
 
 
 def test_a_pod_that_is_gone_ages_out():
@@ -190,3 +191,61 @@ def test_a_snapshot_without_gates_refuses_nothing():
     recording.asks(["n1"])
     recording.recorder.turn()
     assert recording.memory.pods.get("ns/p").unknown == ("n1",)
+
+
+def test_what_was_decided_is_history():
+    recording = Recording(gate("base", ["n1", "n2"]))
+    before = recording.board.snapshot
+    for closed in (["n1"], [], ["n2"]):
+        after = snapshot_of(gate("base", ["n1", "n2"], closed))
+        recording.recorder.on_decided(before, after, {"base": ["n1", "n2"]}, recording.clock())
+        before = after
+        recording.clock.time += 1
+    recording.recorder.turn()
+    assert [(1, 100.0, "closed", "n1"), (2, 101.0, "opened", "n1"), (3, 102.0, "closed", "n2")] == [
+        (event.serial, event.at, event.kind, event.node) for event in recording.memory.events
+    ]
+
+
+def test_thousands_that_close_at_once_are_told_in_turns_that_give_way():
+    nodes = [f"n{number}" for number in range(200)]
+    recording = Recording(gate("base", nodes))
+    after = snapshot_of(gate("base", nodes, nodes))
+    recording.recorder.on_decided(recording.board.snapshot, after, {"base": nodes}, recording.clock())
+    pauses = []
+    while not pauses or pauses[-1] == module.YIELD_S:
+        pauses.append(recording.recorder.turn())
+    assert (4, 200) == (len(pauses), len(recording.memory.events))
+    assert {event.node for event in recording.memory.events} == set(nodes)
+
+
+def test_decisions_that_come_faster_than_they_are_told_are_counted(monkeypatch):
+    monkeypatch.setattr(module, "DECISIONS_MAX", 2)
+    recording = Recording(gate("base", ["n1"]))
+    for _ in range(5):
+        recording.recorder.on_decided(recording.board.snapshot, recording.board.snapshot, {}, 1.0)
+    recording.recorder.turn()
+    assert recording.memory.dropped.decisions == 3
+
+
+def test_orders_are_remembered_while_they_are_in_force():
+    recording = Recording(gate("base", ["n1"]))
+    wall = Clock(1000.0)
+    order = Order("rma", Kind.HOLD, node="n1", author="ana", reason="RMA", expires=2000.0)
+    recording.recorder = Recorder(
+        recording.attempts,
+        recording.board,
+        recording.recorder.journal,
+        orders=lambda: Orders((order,), ("b: rubbish",)),
+        monotonic=recording.clock,
+        wall=wall,
+    )
+    recording.recorder.turn()
+    ordered = recording.memory.ordered
+    assert (["rma"], ("b: rubbish",)) == ([one.id for one in ordered.orders], ordered.faults)
+    wall.time = 2000.0
+    recording.recorder.turn()
+    assert recording.memory.ordered.orders == ()
+    assert ["hold rma by ana: RMA", "ignored: b: rubbish", "hold rma has ended by ana: RMA"] == [
+        event.note for event in recording.memory.events
+    ]
