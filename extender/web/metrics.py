@@ -1,8 +1,9 @@
 """What Prometheus is told, made when it asks.
 
-No label holds a node, a pod or any text of a request: the number of series is fixed by the code.
+No label holds a node, a pod or any text of a request: the number of series is fixed by the code and the gates.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
@@ -12,7 +13,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from extender.counts import BUCKETS_S, Counts
+from extender.policy.decision import HeldBy
+from extender.policy.orders import Kind, Orders
 from extender.policy.reasons import OPEN, REASONS
+from extender.policy.snapshot import Snapshot
 from extender.status import Status
 from extender.web.view import View
 
@@ -77,6 +81,34 @@ def _caches(status: Status, monotonic: float) -> Iterable[Metric]:
     return [synced, age, lag, events]
 
 
+def _gates(snapshot: Snapshot) -> Iterable[Metric]:
+    nodes = GaugeMetricFamily(
+        "readygate_gate_nodes",
+        "Nodes by gate, by what is decided (of a gate in shadow: would be), and by who decided other than the verdict.",
+        labels=["gate", "decision", "held_by"],
+    )
+    armed = GaugeMetricFamily("readygate_gate_armed", "1 if the gate refuses, 0 in shadow.", labels=["gate"])
+    limit = GaugeMetricFamily("readygate_gate_cap_nodes", "How many nodes the gate may close.", labels=["gate"])
+    storms = GaugeMetricFamily("readygate_gate_storms", "Storms that hold nodes open now.", labels=["gate"])
+    for gate, state in snapshot.gates.items():
+        tally = Counter((decision.reason == OPEN, decision.held_by) for decision in state.decisions.values())
+        for is_open, held_by in {(True, HeldBy.NONE): 0, (False, HeldBy.NONE): 0} | tally:
+            nodes.add_metric([gate, "open" if is_open else "closed", held_by], tally[is_open, held_by])
+        armed.add_metric([gate], float(state.armed))
+        if state.cap.limit is not None:
+            limit.add_metric([gate], state.cap.limit)
+        storms.add_metric([gate], len(state.storms))
+    return [nodes, armed, limit, storms]
+
+
+def _orders(orders: Orders) -> Iterable[Metric]:
+    numbers = Counter(order.kind for order in orders.in_force(time.time()))
+    in_force = GaugeMetricFamily("readygate_orders", "Orders of operators that are in force.", labels=["order"])
+    yield _by_label(in_force, {kind: numbers[kind] for kind in Kind})
+    faults = "Entries of the orders' ConfigMap that are ignored as they cannot be used."
+    yield GaugeMetricFamily("readygate_order_faults", faults, value=len(orders.faults))
+
+
 def _by_label(family: GaugeMetricFamily | CounterMetricFamily, numbers: Mapping[str, float]) -> Metric:
     for word, number in numbers.items():
         family.add_metric([word], number)
@@ -102,6 +134,8 @@ class _Scrape(Collector):
             GaugeMetricFamily("readygate_nodes", "Nodes by verdict: open, or why closed.", labels=["verdict"]),
             {"open": tally.get(OPEN, 0), **{reason: tally.get(reason, 0) for reason in REASONS}},
         )
+        yield from _gates(view.board.snapshot)
+        yield from _orders(view.orders)
         shown = "Requests for a verb that people's own port answered, by verb and result."
         asked = CounterMetricFamily("readygate_people_requests", shown, labels=["verb", "result"])
         _add_results(asked, view.counts)

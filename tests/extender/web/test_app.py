@@ -4,10 +4,11 @@ import pytest
 
 from extender.counts import Counts
 from extender.feed import wire
-from extender.policy.decision import Decision
+from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.exempt import Rules
-from extender.policy.orders import Orders
-from extender.policy.snapshot import Board
+from extender.policy.orders import Orders, parse_orders
+from extender.policy.reasons import CLOSED_NOT_READY
+from extender.policy.snapshot import Board, Snapshot
 from extender.source import Sync
 from extender.web import api
 from extender.web.app import create_app
@@ -136,3 +137,32 @@ def test_who_asks_for_what(client, method, path, host, expected, allow):
 def test_the_feeds_own_status_is_what_is_shown(shown):
     (frame,) = wire.Reader().feed(wire.write(wire.Said(shown.said)))
     assert frame.status == shown.said
+
+
+def test_metrics_of_gates_and_orders(client, shown):
+    held = Decision("", verdict=CLOSED_NOT_READY, held_by=HeldBy.CAP)
+    decisions = {"n1": Decision(""), "n2": held, "n3": Decision(CLOSED_NOT_READY), "n4": Decision(CLOSED_NOT_READY)}
+    closed = {"n3": CLOSED_NOT_READY, "n4": CLOSED_NOT_READY}
+    states = [
+        GateState("health", decisions, closed, cap=CapState(2, 2, 1), storms=(Storm(CLOSED_NOT_READY, "R", 1),)),
+        GateState("cni", {}, armed=False),
+    ]
+    shown.board.swap(Snapshot({state.name: state for state in states}, frozenset(decisions)))
+    expired = '{"order": "hold", "expires": "2026-01-01T00:00:00Z"}'
+    shown.orders = parse_orders({"a": '{"order": "pause"}', "b": "rubbish", "c": expired})
+    lines = client.get("/metrics").text.splitlines()
+    for expected in (
+        'readygate_gate_nodes{decision="open",gate="health",held_by=""} 1.0',
+        'readygate_gate_nodes{decision="open",gate="health",held_by="cap"} 1.0',
+        'readygate_gate_nodes{decision="closed",gate="health",held_by=""} 2.0',
+        'readygate_gate_nodes{decision="closed",gate="cni",held_by=""} 0.0',
+        'readygate_gate_armed{gate="health"} 1.0',
+        'readygate_gate_armed{gate="cni"} 0.0',
+        'readygate_gate_cap_nodes{gate="health"} 2.0',
+        'readygate_gate_storms{gate="health"} 1.0',
+        'readygate_orders{order="pause"} 1.0',
+        'readygate_orders{order="hold"} 0.0',
+        "readygate_order_faults 1.0",
+    ):
+        assert expected in lines
+    assert not [line for line in lines if line.startswith('readygate_gate_cap_nodes{gate="cni"')]
