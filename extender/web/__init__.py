@@ -10,7 +10,7 @@
     report   the shapes of /api/v1; pure; read by `cli` too
 
 Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a
-second at most; all answers together take a tenth of a processor in the long run.
+second at most; all answers together take 3 % of a processor in the long run.
 
 Imported by `people`; `report` by `cli`.
 """

@@ -37,14 +37,14 @@ class Calls:
 class Helper:
     """One command of the Go program that prints a JSON object at its end. The `with` block ends it, come what may."""
 
-    def __init__(self, binary: Path, *words: str, limit_s: float, niceness: int = 0) -> None:
-        """limit_s: when it ends by itself. niceness: of one who would ask from another machine."""
+    def __init__(self, binary: Path, *words: str, limit_s: float, elsewhere: bool = False) -> None:
+        """limit_s: when it ends by itself. elsewhere: who would ask from another machine takes what others leave."""
         self._name = words[0]
         self._limit_s = limit_s
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the block; a pipe would fill up
         argv = [str(binary), *words, "-for", f"{limit_s:.3f}s"]
-        if niceness:
-            argv = ["nice", f"-n{niceness}", *argv]
+        if elsewhere:
+            argv = ["chrt", "--idle", "0", *argv]
         self._popen = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=self._output, stderr=subprocess.PIPE)
 
     def wait(self) -> dict[str, Any]:

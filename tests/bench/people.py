@@ -31,7 +31,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
                 for number in range(2 if quick else 5):
                     progress(f"people: round {number + 1}")
                     alone.append(_call(binary, arm, seconds))
-                    with Helper(binary, "fetch", *words, limit_s=60, niceness=19) as readers:
+                    with Helper(binary, "fetch", *words, limit_s=60, elsewhere=True) as readers:
                         beside.append(_call(binary, arm, seconds))
                         fetched += readers.end()["fetched"]
     return figures(alone, beside, pages_s=fetched / (seconds * len(beside)))

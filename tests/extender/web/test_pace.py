@@ -11,14 +11,14 @@ from tests.extender.web.test_app import Shown
     ("asked", "expected"),
     [
         pytest.param([(0.0, 0.1)] * 5, [0.0] * 5, id="what was saved may be taken at once"),
-        pytest.param([(0.0, 0.5), (0.0, 0.1)], [0.0, 1.0], id="beyond it a tenth of a processor"),
+        pytest.param([(0.0, 0.5), (0.0, 0.1)], [0.0, 1.0], id="beyond it the share of a processor"),
         pytest.param([(0.0, 0.55), (0.5, 0.05)], [0.5, 0.5], id="who has waited may take as much again"),
         pytest.param([(0.0, 5.0)], [1.0], id="nobody waits longer than a second"),
-        pytest.param([(0.0, 0.55), (100.0, 0.5), (100.0, 0.05)], [0.5, 0.0, 0.5], id="a long rest saves half a second"),
+        pytest.param([(0.0, 0.55), (100.0, 0.5), (100.0, 0.05)], [0.5, 0.0, 0.5], id="a long rest saves no more"),
     ],
 )
 def test_pace(asked, expected):
-    pace = Pace()
+    pace = Pace(share=0.1, saved_s=0.5)
     assert pytest.approx(expected) == [pace.took(processor_s, monotonic) for monotonic, processor_s in asked]
 
 
