@@ -56,6 +56,16 @@ def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
     return sent["DaemonSet", NS, name]["spec"]["template"]["spec"]
 
 
+PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+DAEMON_SETS = {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list", "watch"]}
+ORDERS = {
+    "apiGroups": [""],
+    "resources": ["configmaps"],
+    "resourceNames": ["readygate-orders"],
+    "verbs": ["list", "watch"],
+}
+
+
 def test_rights_are_exactly_these(played):
     objects = played["plain"]
     rules = {key: o["rules"] for key, o in objects.items() if key[0] in ("Role", "ClusterRole")}
@@ -64,11 +74,56 @@ def test_rights_are_exactly_these(played):
         ("ClusterRole", "", EXTENDER): [
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
         ],
-        ("Role", NS, EXTENDER): [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}],
+        ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS],
         ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list", "watch"]}
         ],
     }
+
+
+def rights_of(*gates: dict[str, Any], **configuration: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """By kind and namespace: the rules of the extender with these gates; the Lease's Role is always there."""
+    given = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}
+    sent = objects(
+        "readygate_extender", given | {"readygate_extender_configuration": {"gates": [*gates]} | configuration}
+    )
+    roles = {key[:2]: one["rules"] for key, one in sent.items() if key[0] in ("Role", "ClusterRole")}
+    bindings = {
+        key[0].removesuffix("Binding") + key[1] for key in sent if key[0] in ("RoleBinding", "ClusterRoleBinding")
+    }
+    assert {kind + namespace for kind, namespace in roles} == bindings
+    del roles["Role", contract.NAMESPACE_NODE_LEASE]
+    return roles
+
+
+def test_each_namespace_with_health_pods_has_a_role_that_lets_them_be_read():
+    rights = rights_of(
+        {"name": "health"},
+        {"name": "cni", "healthPods": {"namespace": "kube-system", "labelSelector": "", "daemonSet": "cilium"}},
+        {"name": "disk", "healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
+        {"name": "kernel", "healthPods": None, "conditions": {"allOf": [{"of": "node", "type": "Deadlock"}]}},
+    )
+    del rights["ClusterRole", ""]
+    assert {
+        ("Role", NS): [PODS, DAEMON_SETS, ORDERS],
+        ("Role", "kube-system"): [PODS, DAEMON_SETS],
+        ("Role", "storage"): [PODS],
+    } == rights
+
+
+def test_without_health_pods_of_ours_no_pod_of_ours_is_read():
+    rights = rights_of(
+        {"healthPods": {"namespace": "storage", "labelSelector": "app=probe"}}, orders={"configMap": None}
+    )
+    assert ("Role", NS) not in rights
+
+
+@pytest.mark.parametrize(("drivers", "expected"), [(None, 1), (["ebs.csi.aws.com"], 3)])
+def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
+    rules = rights_of({"for": {"csiDrivers": drivers}} if drivers else {})["ClusterRole", ""]
+    assert [["nodes"], ["persistentvolumeclaims", "persistentvolumes"], ["storageclasses"]][:expected] == [
+        rule["resources"] for rule in rules
+    ]
 
 
 def test_every_binding_gives_a_role_to_the_account_of_the_same_name(played):
