@@ -137,6 +137,11 @@ class Services:
         return Sync.OK
 
     @property
+    def journal(self) -> Journal:
+        """What is remembered."""
+        return self.recorder.journal
+
+    @property
     def orders(self) -> Orders:
         return self.around.surroundings.orders
 

@@ -1,4 +1,5 @@
-"""The snapshot, from the process that answers kube-scheduler to one that shows it to people, over a unix socket.
+"""The snapshot and what is remembered, told by the process that answers kube-scheduler to one that shows it to people,
+over a unix socket.
 
     mirror      the people's end: follows, keeps the newest board and status, connects again
     publisher   the verbs' end: one thread for all who follow

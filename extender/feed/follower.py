@@ -14,10 +14,12 @@ from extender.policy.orders import Orders
 from extender.policy.snapshot import NOTHING as NO_SNAPSHOT
 from extender.policy.snapshot import Board, Snapshot
 from extender.status import Status
+from extender.why.journal import Journal
 
 STATUS_EVERY_S = 1.0
 BEATS_EVERY_S = 5.0  # kubelets renew every ten
 LOOK_EVERY_S = 0.2  # at the decisions: what changes meanwhile goes together
+STEPS_AT_ONCE = 5000  # of what is remembered, in some frames
 NOTHING: Iterator[wire.Frame | None] = iter(())
 
 
@@ -28,6 +30,8 @@ class Published(Protocol):
     def board(self) -> Board: ...
     @property
     def orders(self) -> Orders: ...
+    @property
+    def journal(self) -> Journal: ...
     def status(self) -> Status: ...
     def beats(self) -> Mapping[str, float]: ...
 
@@ -49,6 +53,9 @@ class Follower:
             wire.Ordered.of(self._orders),
         ]
         self._frames: Iterator[wire.Frame | None] = iter(first)
+        self._serial = -1  # of the journal's step until which all was told, or is being told by what follows
+        self._remembered_at = monotonic
+        self._remembered: Iterator[wire.Frame] = iter(())
         self._out = memoryview(b"")
         self._look_at = monotonic
         self._status_at = monotonic + STATUS_EVERY_S
@@ -87,7 +94,7 @@ class Follower:
             self._status_at = monotonic + STATUS_EVERY_S
             return iter([wire.Said(self._published.status())])
         if monotonic < self._look_at:
-            return NOTHING
+            return self._next_remembered(monotonic)
         self._look_at = monotonic + LOOK_EVERY_S
         orders = self._published.orders
         if orders is not self._orders:
@@ -102,4 +109,18 @@ class Follower:
         if self._complete and monotonic >= self._beats_at:
             self._beats_at = monotonic + BEATS_EVERY_S
             return wire.beats(self._published.beats())
-        return NOTHING
+        return self._next_remembered(monotonic)
+
+    def _next_remembered(self, monotonic: float) -> Iterator[wire.Frame | None]:
+        """One frame of what is remembered: it may be megabytes, and decisions come first."""
+        frame = next(self._remembered, None)
+        if frame is None and self._complete and monotonic >= self._remembered_at:
+            self._remembered_at = monotonic + LOOK_EVERY_S
+            steps = self._published.journal.since(self._serial, STEPS_AT_ONCE)
+            if steps is None:
+                self._serial, steps = self._published.journal.dump()
+            else:
+                self._serial += len(steps)
+            self._remembered = wire.remembered(steps)
+            frame = next(self._remembered, None)
+        return NOTHING if frame is None else iter([frame])

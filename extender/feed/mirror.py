@@ -25,6 +25,8 @@ from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
 from extender.source import Sync
 from extender.status import Status
+from extender.why.entries import Entry
+from extender.why.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Mirror:
         self._connection: socket.socket | None = None
         self._reader = wire.Reader()
         self.orders = Orders()
+        self.journal = Journal(steps_max=0)
         self._next: dict[
             str, dict[str, Decision]
         ] = {}  # by gate, the decisions that Complete makes the next snapshot of
@@ -166,6 +169,16 @@ class Mirror:
                 self._swap(gates)
             case wire.Beats(beats=beats):
                 self._beats = {**self._beats, **beats}
+            case wire.Remembered(entries=entries):
+                self._remember(entries)
+
+    def _remember(self, entries: Sequence[Entry]) -> None:
+        """Until the first Anew of a connection comes, what the last one has told stays."""
+        try:
+            for entry in entries:
+                self.journal.write(entry)
+        except ValueError as e:
+            raise FeedError(f"it does not follow what was told before: {e}") from e
 
     def _swap(self, gates: Sequence[wire.Gate]) -> None:
         """All of _next is the new snapshot; _next stays for the changes to come."""

@@ -2,7 +2,7 @@
 
     Hello, Said, Ordered, then the snapshot as Changes against an empty one, Complete
     from then on: Changes and Complete when decisions have changed, Ordered when orders have, Said each second, Beats
-    now and then
+    now and then; Remembered: all that is, in pieces that begin with Anew, then what comes to it
 
 Times are seconds of the monotonic clock, which all processes of a machine share.
 """
@@ -18,9 +18,12 @@ from extender.policy.orders import Order, Orders
 from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
 from extender.status import Status
+from extender.why.entries import Entry, PodRecord
 
-PROTOCOL = 2  # both ends are of one release, but for the moments of an update
+PROTOCOL = 3  # both ends are of one release, but for the moments of an update
 PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter call waits for it
+PIECE_ENTRIES = 200  # of what is remembered, and
+PIECE_NAMES = 20_000  # names of nodes in them, five bytes each; one pod may have 65,536
 FRAME_LIMIT_BYTES = 16 * 2**20
 _LENGTH_BYTES = 4
 
@@ -125,7 +128,13 @@ class Beats(msgspec.Struct, frozen=True, tag="beats", array_like=True):
     beats: dict[str, float]
 
 
-Frame = Hello | Changes | Complete | Ordered | Said | Beats
+class Remembered(msgspec.Struct, frozen=True, tag="remembered", array_like=True):
+    """Part of what is remembered, to be applied in order."""
+
+    entries: list[Entry]
+
+
+Frame = Hello | Changes | Complete | Ordered | Said | Beats | Remembered
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 
@@ -173,6 +182,20 @@ def beats(of: Mapping[str, float]) -> Iterator[Frame]:
     items = iter(of.items())
     while piece := dict(islice(items, PIECE_NODES)):
         yield Beats(piece)
+
+
+def remembered(entries: Iterable[Entry]) -> Iterator[Frame]:
+    """In pieces, as changes()."""
+    piece: list[Entry] = []
+    names = 0
+    for entry in entries:
+        piece.append(entry)
+        names += entry.names if isinstance(entry, PodRecord) else 0
+        if len(piece) >= PIECE_ENTRIES or names >= PIECE_NAMES:
+            yield Remembered(piece)
+            piece, names = [], 0
+    if piece:
+        yield Remembered(piece)
 
 
 class Reader:

@@ -10,7 +10,7 @@ CAUSES_MAX = 255  # one byte each
 
 
 class Anew(msgspec.Struct, frozen=True, tag="anew", array_like=True):
-    """Forget all. since: from when on all is remembered that follows."""
+    """Forget all; the first entry. since: from when on all is remembered that follows."""
 
     since: float
 
@@ -119,25 +119,4 @@ class Dropped(msgspec.Struct, frozen=True, gc=False, tag="dropped", array_like=T
     decisions: int = 0
 
 
-class OrderGiven(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """As policy.orders.Order; kind is its word."""
-
-    id: str
-    kind: str
-    gate: str
-    pool: str
-    node: str
-    author: str
-    reason: str
-    created: float
-    expires: float
-
-
-class Ordered(msgspec.Struct, frozen=True, tag="ordered", array_like=True):
-    """All orders in force, and what is wrong with the others: takes the place of the last ones."""
-
-    orders: tuple[OrderGiven, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
-Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped | Ordered
+Entry = Anew | Named | Cause | PodRecord | Forgotten | Event | Tally | Dropped

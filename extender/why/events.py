@@ -1,32 +1,30 @@
 """Pure: what two snapshots, one after the other, say has happened."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from component.text import one_line
 from extender.policy.decision import Decision, GateState, HeldBy, Storm
+from extender.policy.orders import Order, Orders
+from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Snapshot
-from extender.why.entries import Event, Ordered, OrderGiven
+from extender.why.entries import Event
 
 TEXT_LIMIT = 256  # characters
 NOBODY = (HeldBy.NONE, HeldBy.NOT_GATED)
 _NO_GATE = GateState("")
 
-Told = tuple[str, str, Decision | None, str]  # kind, node, the decision it is about, note
 
-
-def events_between(
-    before: Snapshot, after: Snapshot, changed: Mapping[str, Collection[str]], *, at: float
-) -> Iterator[Event]:
-    """changed: by gate, the nodes whose decision is another one. Serials are all 0. Nothing for a first snapshot but
-    the nodes that are closed in it, and nothing for nodes that are no more."""
+def events_between(before: Snapshot, after: Snapshot, *, at: float) -> Iterator[Event]:
+    """Serials are all 0. Of a first snapshot only what is not open as it should be; nothing of nodes that are no
+    more."""
     for name, state in after.gates.items():
         was = before.gates.get(name, _NO_GATE)
         if was is state:
             continue
         if was.name and was.armed is not state.armed:
             yield Event(0, at, "order", name, note="armed" if state.armed else "in shadow")
-        for node in changed.get(name, ()):
+        for node in _differing(was.decisions, state.decisions):
             decision = state.decisions.get(node)
             if decision is not None:
                 yield from _of_node(name, node, was.decisions.get(node), decision, at)
@@ -35,6 +33,12 @@ def events_between(
             note = f"{state.cap.held} held open: {state.cap.closed}{limit} may be closed and are"
             yield Event(0, at, "cap", name, held_by=HeldBy.CAP.value, note=note)
         yield from _storms(name, was.storms, state.storms, at)
+
+
+def _differing(before: Mapping[str, Decision], after: Mapping[str, Decision]) -> Iterable[str]:
+    if isinstance(after, Overlay):
+        return after.differing(before)
+    return [name for name, decision in after.items() if before.get(name) is not decision]
 
 
 def _of_node(gate: str, node: str, before: Decision | None, after: Decision, at: float) -> Iterator[Event]:
@@ -72,24 +76,24 @@ def _storms(gate: str, before: tuple[Storm, ...], after: tuple[Storm, ...], at: 
             yield Event(0, at, "stormEnded", gate, "", storm.reason, note="calm again")
 
 
-def events_of_orders(before: Ordered, after: Ordered, *, at: float) -> Iterator[Event]:
+def events_of_orders(before: Orders, after: Orders, *, at: float) -> Iterator[Event]:
     """Orders that were given, changed, taken back or have ended; entries that turned out to be wrong."""
-    was, given = ({order.id: order for order in ordered.orders} for ordered in (before, after))
+    was, given = ({order.id: order for order in orders.entries} for orders in (before, after))
     for name, order in given.items():
         if was.get(name) != order:
-            yield _of_order(order, f"{order.kind} {name}{_by(order)}", at)
+            yield _of_order(order, f"{order.kind.value} {name}{_by(order)}", at)
     for name, order in was.items():
         if name not in given:
-            yield _of_order(order, f"{order.kind} {name} has ended{_by(order)}", at)
+            yield _of_order(order, f"{order.kind.value} {name} has ended{_by(order)}", at)
     for fault in after.faults:
         if fault not in before.faults:
             yield Event(0, at, "order", note=one_line(f"ignored: {fault}", TEXT_LIMIT))
 
 
-def _by(order: OrderGiven) -> str:
+def _by(order: Order) -> str:
     pool = f" of pool {order.pool}" if order.pool else ""
     return f"{pool} by {order.author}: {order.reason}" if order.author else f"{pool}: {order.reason}"
 
 
-def _of_order(order: OrderGiven, note: str, at: float) -> Event:
+def _of_order(order: Order, note: str, at: float) -> Event:
     return Event(0, at, "order", order.gate, order.node, note=one_line(note, TEXT_LIMIT))

@@ -14,7 +14,6 @@ from extender.why.entries import (
     Event,
     Forgotten,
     Named,
-    Ordered,
     PodRecord,
     Tally,
 )
@@ -39,7 +38,6 @@ class Memory:
         self.events: deque[Event] = deque(maxlen=EVENTS_MAX)
         self.tallies: dict[str, Tally] = {}
         self.dropped = Dropped(0)
-        self.ordered = Ordered()
 
     @property
     def serial(self) -> int:
@@ -69,8 +67,6 @@ class Memory:
                     self.pods.drop(key)
             case Dropped():
                 self.dropped = entry
-            case Ordered():
-                self.ordered = entry
             case Anew(since=since):
                 self._forget(since)
 
@@ -91,17 +87,18 @@ class Memory:
         return after.dump()
 
     def dump(self) -> list[Entry]:
-        """The entries that make another Memory the same."""
+        """The entries that make another Memory the same; none before the first Anew."""
         return [*self._dumped()]
 
     def _dumped(self) -> Iterator[Entry]:
-        yield Anew(self.since or 0.0)
+        if self.since is None:
+            return
+        yield Anew(self.since)
         names = self.numbers.names
         for first in range(0, len(names), PIECE):
             yield Named(first, names[first : first + PIECE])
         yield from self.causes
         yield from self.tallies.values()
         yield self.dropped
-        yield self.ordered
         yield from self.events
         yield from self.pods

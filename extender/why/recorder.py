@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from component.loop import Loop
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempts
-from extender.why.entries import Anew, Dropped, Event, Forgotten, Ordered, OrderGiven
+from extender.why.entries import Anew, Dropped, Event, Forgotten
 from extender.why.events import events_between, events_of_orders
 from extender.why.journal import Journal
 from extender.why.remember import Rememberer
@@ -30,11 +30,10 @@ DECISIONS_MAX = 1024  # that wait; the decider makes fifty a second at most
 
 
 class Step(NamedTuple):
-    """From one snapshot to the next; changed: by gate, the nodes whose decision is another one."""
+    """From one snapshot to the next."""
 
     before: Snapshot
     after: Snapshot
-    changed: Mapping[str, Collection[str]]
     monotonic: float
 
 
@@ -60,6 +59,7 @@ class Recorder:
         self._attempts = attempts
         self._board = board
         self._orders = orders
+        self._in_force = Orders()
         self._monotonic = monotonic
         self._wall = wall
         self._steps: deque[Step] = deque()
@@ -71,14 +71,12 @@ class Recorder:
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
-    def on_decided(
-        self, before: Snapshot, after: Snapshot, changed: Mapping[str, Collection[str]], monotonic: float
-    ) -> None:
+    def on_decided(self, before: Snapshot, after: Snapshot, monotonic: float) -> None:
         """Called by the thread that decides, with every snapshot: one step, that waits for nobody."""
         if len(self._steps) >= DECISIONS_MAX:
             self._steps_dropped += 1
         else:
-            self._steps.append(Step(before, after, changed, monotonic))
+            self._steps.append(Step(before, after, monotonic))
 
     def turn(self) -> float:
         """Remembers some of what waits; seconds until the next turn."""
@@ -119,7 +117,7 @@ class Recorder:
         while len(happened) < AT_ONCE and self._steps:
             step = self._steps.popleft()
             self._tallies.look(step.after, monotonic=step.monotonic)
-            self._events = events_between(step.before, step.after, step.changed, at=step.monotonic)
+            self._events = events_between(step.before, step.after, at=step.monotonic)
             happened += islice(self._events, AT_ONCE - len(happened))
         if len(happened) < AT_ONCE:
             self._tallies.look(self._board.snapshot, monotonic=monotonic)
@@ -127,10 +125,11 @@ class Recorder:
         return len(happened) == AT_ONCE
 
     def _look_at_orders(self, monotonic: float) -> None:
-        before, after = self.journal.memory.ordered, ordered(self._orders(), self._wall())
-        if after != before:
-            self._happened(events_of_orders(before, after, at=monotonic))
-            self.journal.write(after)
+        orders = self._orders()
+        in_force = Orders(orders.in_force(self._wall()), orders.faults)
+        if in_force != self._in_force:
+            self._happened(events_of_orders(self._in_force, in_force, at=monotonic))
+            self._in_force = in_force
 
     def _happened(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -150,22 +149,3 @@ class Recorder:
 def closes_in_shadow(snapshot: Snapshot) -> bool:
     """Whether a gate in shadow would refuse a node at present."""
     return any(not state.armed and state.severity == "gate" and state.closed for state in snapshot.gates.values())
-
-
-def ordered(orders: Orders, wall: float) -> Ordered:
-    """Those in force."""
-    given = (
-        OrderGiven(
-            one.id,
-            one.kind.value,
-            one.gate,
-            one.pool,
-            one.node,
-            one.author,
-            one.reason,
-            one.created,
-            one.expires,
-        )
-        for one in orders.in_force(wall)
-    )
-    return Ordered(tuple(given), orders.faults)

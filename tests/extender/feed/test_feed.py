@@ -1,5 +1,6 @@
 """Both ends of the feed over a real socket: what one publishes is what the other shows."""
 
+import itertools
 import socket
 import threading
 import time
@@ -18,7 +19,10 @@ from extender.policy.snapshot import Board, Snapshot
 from extender.services import Services
 from extender.settings import parse
 from extender.source import Sync
+from extender.why.entries import Anew, Named
+from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
+from tests.extender.why.attempting import Scheduler, gate
 from tests.kit.waiting import wait_until
 
 OPEN, CLOSED = Decision("", since_monotonic=1.0), Decision("closed", "ns/pod", "evidence", 2.0)
@@ -33,6 +37,7 @@ class Published:
         self.orders = Orders()
         self.said = status(at_monotonic=time.monotonic(), caches={}, required=[])
         self.beating = {}
+        self.journal = Journal()
 
     def decide(self, decisions, gate="health"):
         self.board.swap(self.board.snapshot.with_decisions(gate, decisions))
@@ -304,3 +309,85 @@ def test_with_nobody_connected_nothing_is_done(published, publisher, monkeypatch
         published.decide({"n1": CLOSED if number % 2 else OPEN})
     time.sleep(0.2)
     assert turns == []
+
+
+# What is remembered
+
+
+def remembered(mirror):
+    with mirror.journal.reading() as memory:
+        return memory.dump()
+
+
+def same(mirror, published):
+    wait_until(lambda: remembered(mirror) == published.journal.memory.dump() != [], "what is remembered")
+
+
+@pytest.fixture
+def asked(published):
+    """kube-scheduler asks a published extender about a thousand pods."""
+    scheduler = Scheduler(gate("health", ["n1", "n2"], ["n2"]))
+    scheduler.journal.write(Anew(1.0))
+    for number in range(1000):
+        scheduler.asks(["n1", "n2"], pod=f"p{number}")
+    published.journal = scheduler.journal
+    published.decide({"n1": OPEN, "n2": CLOSED})
+    return scheduler
+
+
+@pytest.mark.usefixtures("publisher")
+def test_what_is_remembered_comes_whole_and_then_what_comes_to_it(published, mirror, asked):
+    same(mirror, published)
+    asked.asks(["n2", "unknown"], pod="another")
+    same(mirror, published)
+    with mirror.journal.reading() as memory:
+        assert (1001, ("unknown",)) == (len(memory.pods), memory.pods.get("team/another").unknown)
+
+
+@pytest.mark.usefixtures("publisher")
+def test_one_who_is_too_far_behind_is_told_all_anew(published, mirror, asked):
+    asked.journal._steps_max = 10
+    same(mirror, published)
+    for number in range(50):
+        asked.asks(["n2"], pod=f"many-{number}")
+    asked.journal.renew(asked.memory.renumbered())
+    asked.asks(["n1"], pod="later")
+    same(mirror, published)
+
+
+def test_one_who_comes_again_has_all_again_and_one_who_began_anew_has_forgotten(
+    published, publisher, mirror, asked, path
+):
+    same(mirror, published)
+    assert len(asked.memory.pods) == 1000
+    again = Mirror(path, exemptions=RULES, stale_limit_s=120.0)
+    again.start()
+    same(again, published)
+    publisher.stop()
+    wait_until(lambda: not mirror.connected, "the end")
+    assert len(remembered(mirror)) > 1000
+    successor = Published()
+    successor.journal.write(Anew(9.0))
+    successor.decide({"n1": OPEN})
+    following = Publisher(path, successor)
+    following.start()
+    for one in (mirror, again):
+        same(one, successor)
+    again.stop()
+    following.stop()
+
+
+@pytest.mark.usefixtures("publisher")
+def test_decisions_come_although_what_is_remembered_never_ends(published, mirror, asked):
+    asked.journal.dump = lambda: (-5, itertools.repeat(Anew(1.0)))
+    follows(mirror, published)
+    published.decide({"n3": OPEN})
+    follows(mirror, published)
+    wait_until(lambda: mirror.status() is not None)
+    assert mirror.connected
+
+
+def test_entries_that_do_not_follow_end_the_connection_in_one_line(path):
+    mirror = Mirror(path, exemptions=RULES, stale_limit_s=120.0)
+    with pytest.raises(wire.FeedError, match="does not follow"):
+        mirror._take(wire.Remembered([Anew(1.0), Named(7, ["n"])]))

@@ -13,6 +13,7 @@ from extender.policy.orders import parse_orders
 from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
 from extender.status import CacheStatus, Status
+from extender.why.entries import Anew, Cause, Dropped, Event, Forgotten, Named, PodRecord, Tally
 
 OPEN, CLOSED = Decision(""), Decision("closed", "ns/pod", "evidence", 5.5, 9.0)
 HELD = Decision("", "ns/pod", "e", 5.5, verdict="closed", held_by=HeldBy.CAP, until=9.5, note="30% are closed")
@@ -48,6 +49,10 @@ FRAMES = [
         ]
     ),
     wire.Beats({"n1": 3.25}),
+    wire.Remembered([Anew(1.0), Named(0, ["n1"]), Cause(0, "base", "r", False), PodRecord("ns", "p", "u", 1.0, 2.0)]),
+    wire.Remembered(
+        [Event(1, 1.0, "closed"), Tally("base", True, 1.0, recent={7: 2}), Dropped(3), Forgotten(["ns/p"])]
+    ),
 ]
 
 
@@ -143,3 +148,14 @@ def test_each_gate_is_told_by_its_name_and_all_in_their_order():
 def test_a_row_is_the_decision_but_for_when_it_is_made_again(decision):
     told = wire.Row.of("n1", decision).decision()
     assert msgspec.structs.replace(decision, changes_at=None) == told
+
+
+def test_what_is_remembered_comes_in_pieces_that_are_bounded_by_pods_and_by_names():
+    small = [PodRecord("ns", f"p{number}", "u", 1.0, 2.0) for number in range(450)]
+    large = [
+        PodRecord("ns", f"q{number}", "u", 1.0, 2.0, codes=b"\0" * 65_536, nodes=b"\0" * 262_144) for number in range(3)
+    ]
+    frames = list(wire.remembered([*small, *large]))
+    assert [200, 200, 51, 1, 1] == [len(frame.entries) for frame in frames]
+    assert [entry for frame in frames for entry in frame.entries] == [*small, *large]
+    assert max(len(wire.write(frame)) for frame in frames) < wire.FRAME_LIMIT_BYTES / 10

@@ -3,8 +3,8 @@
 import pytest
 
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
+from extender.policy.orders import Kind, Order, Orders
 from extender.policy.snapshot import NOTHING, Snapshot
-from extender.why.entries import Ordered, OrderGiven
 from extender.why.events import TEXT_LIMIT, events_between, events_of_orders
 
 OPEN = Decision("")
@@ -21,8 +21,8 @@ def snapshot(decision, **more):
     return Snapshot({"base": GateState("base", decisions, **more)}, frozenset(decisions))
 
 
-def told(before, after, changed=("n1",)):
-    events = events_between(before, after, {"base": changed}, at=5.0)
+def told(before, after):
+    events = events_between(before, after, at=5.0)
     return [(one.kind, one.node, one.reason, one.evidence, one.held_by, one.note) for one in events]
 
 
@@ -98,7 +98,7 @@ def test_of_a_first_snapshot_only_what_is_closed_is_told():
     ],
 )
 def test_of_a_gate(before, after, expected):
-    assert expected == [(row[0], row[5]) for row in told(snapshot(OPEN, **before), snapshot(OPEN, **after), ())]
+    assert expected == [(row[0], row[5]) for row in told(snapshot(OPEN, **before), snapshot(OPEN, **after))]
 
 
 def test_what_a_node_says_of_itself_is_one_line_and_cut():
@@ -108,28 +108,28 @@ def test_what_a_node_says_of_itself_is_one_line_and_cut():
 
 
 def order(name="rma", **changes):
-    fields = {"kind": "hold", "gate": "", "pool": "", "node": "n1", "author": "ana", "reason": "RMA 4711"}
-    return OrderGiven(name, **fields | changes, created=1.0, expires=9.0)
+    fields = {"kind": Kind.HOLD, "gate": "", "pool": "", "node": "n1", "author": "ana", "reason": "RMA 4711"}
+    return Order(name, **fields | changes, created=1.0, expires=9.0)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param(Ordered(), Ordered((order(),)), ["hold rma by ana: RMA 4711"], id="it is given"),
-        pytest.param(Ordered((order(),)), Ordered(), ["hold rma has ended by ana: RMA 4711"], id="it has ended"),
+        pytest.param(Orders(), Orders((order(),)), ["hold rma by ana: RMA 4711"], id="it is given"),
+        pytest.param(Orders((order(),)), Orders(), ["hold rma has ended by ana: RMA 4711"], id="it has ended"),
         pytest.param(
-            Ordered((order(),)),
-            Ordered((order(kind="exempt", pool="web", node=""),)),
+            Orders((order(),)),
+            Orders((order(kind=Kind.EXEMPT, pool="web", node=""),)),
             ["exempt rma of pool web by ana: RMA 4711"],
             id="it is another one",
         ),
         pytest.param(
-            Ordered(faults=("a: is rubbish",)),
-            Ordered(faults=("a: is rubbish", "b: no order")),
+            Orders(faults=("a: is rubbish",)),
+            Orders(faults=("a: is rubbish", "b: no order")),
             ["ignored: b: no order"],
             id="an entry is wrong",
         ),
-        pytest.param(Ordered((order(),)), Ordered((order(),)), [], id="nothing has changed"),
+        pytest.param(Orders((order(),)), Orders((order(),)), [], id="nothing has changed"),
     ],
 )
 def test_of_orders(before, after, expected):

@@ -198,7 +198,7 @@ def test_what_was_decided_is_history():
     before = recording.board.snapshot
     for closed in (["n1"], [], ["n2"]):
         after = snapshot_of(gate("base", ["n1", "n2"], closed))
-        recording.recorder.on_decided(before, after, {"base": ["n1", "n2"]}, recording.clock())
+        recording.recorder.on_decided(before, after, recording.clock())
         before = after
         recording.clock.time += 1
     recording.recorder.turn()
@@ -211,7 +211,7 @@ def test_thousands_that_close_at_once_are_told_in_turns_that_give_way():
     nodes = [f"n{number}" for number in range(200)]
     recording = Recording(gate("base", nodes))
     after = snapshot_of(gate("base", nodes, nodes))
-    recording.recorder.on_decided(recording.board.snapshot, after, {"base": nodes}, recording.clock())
+    recording.recorder.on_decided(recording.board.snapshot, after, recording.clock())
     pauses = []
     while not pauses or pauses[-1] == module.YIELD_S:
         pauses.append(recording.recorder.turn())
@@ -223,12 +223,12 @@ def test_decisions_that_come_faster_than_they_are_told_are_counted(monkeypatch):
     monkeypatch.setattr(module, "DECISIONS_MAX", 2)
     recording = Recording(gate("base", ["n1"]))
     for _ in range(5):
-        recording.recorder.on_decided(recording.board.snapshot, recording.board.snapshot, {}, 1.0)
+        recording.recorder.on_decided(recording.board.snapshot, recording.board.snapshot, 1.0)
     recording.recorder.turn()
     assert recording.memory.dropped.decisions == 3
 
 
-def test_orders_are_remembered_while_they_are_in_force():
+def test_orders_are_history_from_when_they_are_known_until_they_end():
     recording = Recording(gate("base", ["n1"]))
     wall = Clock(1000.0)
     order = Order("rma", Kind.HOLD, node="n1", author="ana", reason="RMA", expires=2000.0)
@@ -241,11 +241,8 @@ def test_orders_are_remembered_while_they_are_in_force():
         wall=wall,
     )
     recording.recorder.turn()
-    ordered = recording.memory.ordered
-    assert (["rma"], ("b: rubbish",)) == ([one.id for one in ordered.orders], ordered.faults)
     wall.time = 2000.0
     recording.recorder.turn()
-    assert recording.memory.ordered.orders == ()
     assert ["hold rma by ana: RMA", "ignored: b: rubbish", "hold rma has ended by ana: RMA"] == [
         event.note for event in recording.memory.events
     ]
