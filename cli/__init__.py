@@ -2,6 +2,7 @@
 
     __main__   arguments -> one sub-command -> exit code
     status     which nodes are open, which are not, why, and what would open them
+    why        is it us who keep a pod off nodes, or a node from its pods, and what would end that
     lint       is this configuration file of the extender right?
     pages      what the commands show: data in, lines out, for a width; pure
     asking     the questions that commands ask: of all extenders, page after page, and of the API server

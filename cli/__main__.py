@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cli import lint, status
 from cli.errors import CommandError
+from cli.why import command as why
 from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
 
 EXIT_CODES = """exit codes:
@@ -29,8 +30,9 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (status, lint):
+    for module in (status, why, lint):
         module.register(commands)
     return top
 

@@ -23,6 +23,7 @@ class Asking:
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Raises CommandError."""
         self._arguments = arguments
+        self.program: str = arguments.program
         with screen.progress("reading the kubeconfig"):
             self._extenders = reach.extenders(arguments)
         self._api: Client | None = None
@@ -42,6 +43,11 @@ class Asking:
         """What every extender says. Raises CommandError."""
         with screen.progress("asking the extenders"):
             return hear(self._extenders.ask(path, query), kind)
+
+    def one(self, path: str, kind: type[T], replica: str) -> T | None:
+        """What the one of that name says, None if nothing of use."""
+        with screen.progress(f"asking {replica}"):
+            return hear(self._extenders.ask(path, only=replica), kind).answers.get(replica)
 
     def nodes(self) -> Heard[NodeVerdicts]:
         """Of all nodes, however many pages that takes. Raises CommandError."""

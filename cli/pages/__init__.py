@@ -1,6 +1,8 @@
 """What the commands show: data in, lines out, for a width. Pure, all of it.
 
     status   the cluster in a screenful: gates, and the nodes that are not simply open
+    pod      why a pod is Pending, as far as it is ours
+    node     what holds for one node, why, and what it does to pods
 
 Text of the cluster gets in by `layout.span` and `layout.line` only, which make it printable.
 

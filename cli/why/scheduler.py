@@ -1,0 +1,64 @@
+"""What kube-scheduler says of a pod in its condition PodScheduled, read with care. Pure.
+
+    0/12 nodes are available: 2 node(s) reported unhealthy, 7 Insufficient nvidia.com/gpu. preemption: 0/12 nodes ...
+
+A node may be counted for several reasons, so their sum may exceed the nodes; a plugin that has looked at the pod alone
+says so without a number, and one that tried to make room does behind the reasons.
+"""
+
+import re
+from typing import NamedTuple
+
+from component.text import one_line
+from extender.policy.reasons import REASONS
+
+_LIMIT = 65_536  # characters; whoever may write a pod's status may write anything
+_BEGIN = re.compile(r"0/(\d{1,9}) nodes are available:? ?")
+_BETWEEN = re.compile(r", (?=\d{1,9} \S)")
+_COUNTED = re.compile(r"(\d{1,9}) (\S.*)", re.DOTALL)
+
+
+class Reason(NamedTuple):
+    nodes: int
+    text: str
+
+    @property
+    def is_ours(self) -> bool:
+        return self.text in REASONS
+
+
+class Said(NamedTuple):
+    """total: nodes of the cluster. reasons: counted. whole: what stands instead where nothing is counted."""
+
+    total: int
+    reasons: tuple[Reason, ...]
+    whole: str
+
+    @property
+    def ours(self) -> int:
+        return sum(reason.nodes for reason in self.reasons if reason.is_ours)
+
+    @property
+    def others(self) -> tuple[Reason, ...]:
+        return tuple(reason for reason in self.reasons if not reason.is_ours)
+
+
+def read(message: str) -> Said | None:
+    """None for what is no such message."""
+    text = message[:_LIMIT]
+    begin = _BEGIN.match(text)
+    if begin is None:
+        return None
+    body = text[begin.end() :].partition(" preemption: ")[0].strip()
+    *firsts, last = _BETWEEN.split(body)
+    # What plugins have tried afterwards follows the last reason and its dot.
+    counted = [_COUNTED.fullmatch(part) for part in (*firsts, last.partition(". ")[0].removesuffix("."))]
+    found = [Reason(int(one[1]), one[2]) for one in counted if one]
+    if len(found) < len(counted):
+        return Said(int(begin[1]), (), one_line(body.removesuffix(".")))
+    return Said(int(begin[1]), tuple(found), "")
+
+
+def short(reason: str) -> str:
+    """As it is said beside a number of nodes."""
+    return one_line(reason).removeprefix("node(s) ")

@@ -1,0 +1,102 @@
+"""What is read of a Pod: as much as tells whether it waits, and what its scheduler says of that. Pure."""
+
+import msgspec
+
+from agent.status.conditions import CONDITION_POD_SCHEDULED
+from kube.objects import UNREADABLE
+from kube.times import parse_time
+
+DEFAULT_SCHEDULER = "default-scheduler"
+SCHEDULER = "kube-scheduler"
+FINISHED = ("Succeeded", "Failed")
+
+
+class _Told(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of the Pod."""
+
+
+class _Written(_Told, frozen=True, rename="camel"):
+    manager: str = ""
+    subresource: str = ""
+    time: str | None = None
+
+
+class _Meta(_Told, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    managed_fields: list[_Written] | None = None
+
+
+class _Named(_Told, frozen=True, rename="camel"):
+    name: str = ""
+
+
+class _Spec(_Told, frozen=True, rename="camel"):
+    node_name: str = ""
+    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduling_gates: list[_Named] | None = None
+
+
+class _Condition(_Told, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class _Status(_Told, frozen=True, rename="camel"):
+    phase: str = ""
+    conditions: list[_Condition] | None = None
+
+
+class PodSeen(_Told, frozen=True, rename="camel"):
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def scheduled(self) -> _Condition | None:
+        return next((one for one in self.status.conditions or () if one.type == CONDITION_POD_SCHEDULED), None)
+
+    @property
+    def message(self) -> str:
+        """Why the scheduler could not place it, "" if it has not tried or has placed it."""
+        found = self.scheduled
+        return found.message if found is not None and found.status == "False" else ""
+
+    @property
+    def message_at(self) -> float | None:
+        """When the scheduler last wrote that: it does so when the text changes. Seconds since the epoch."""
+        written = [
+            parse_time(one.time)
+            for one in self.metadata.managed_fields or ()
+            if one.manager == SCHEDULER and one.subresource == "status"
+        ]
+        found = self.scheduled
+        turned = parse_time(found.last_transition_time) if found is not None else None
+        return max((time for time in (*written, turned) if time is not None), default=None)
+
+    @property
+    def bound_at(self) -> float | None:
+        found = self.scheduled
+        return parse_time(found.last_transition_time) if found is not None and found.status == "True" else None
+
+    @property
+    def gates(self) -> list[str]:
+        """Its own scheduling gates, which are nothing of ours."""
+        return [one.name for one in self.spec.scheduling_gates or ()]
+
+
+def read_pod(body: bytes) -> PodSeen | None:
+    """None for what is no Pod."""
+    try:
+        pod = msgspec.json.decode(body, type=PodSeen)
+        parse_time(pod.metadata.creation_timestamp)
+        _ = pod.message_at
+    except UNREADABLE:
+        return None
+    return pod if pod.metadata.name else None

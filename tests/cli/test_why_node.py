@@ -1,0 +1,108 @@
+"""`readygate why node`: its first sentence, and the page."""
+
+import pytest
+
+from cli.layout import text_of
+from cli.pages import node as drawn
+from extender.policy.reasons import CLOSED_UNHEALTHY
+from extender.web.report import Change, DecisionTold, GatesTold, GateTold, NodeTold, NodeVerdict, RefusedPod
+
+BAD = DecisionTold(
+    "gpu",
+    reason=CLOSED_UNHEALTHY,
+    open=False,
+    verdict=CLOSED_UNHEALTHY,
+    since_seconds=271.0,
+    pod="readygate-system/agent-x",
+    evidence='CheckFailed: gpu-count: "7 of 8 devices"',
+)
+GOOD = DecisionTold("base", since_seconds=90_000.0, pod="readygate-system/agent-x")
+SHADOW = DecisionTold("dns", armed=False, open=False, reason="r", verdict="r", evidence="timed out", since_seconds=5.0)
+CAPPED = DecisionTold("base", verdict=CLOSED_UNHEALTHY, held_by="cap", evidence="x", since_seconds=5.0)
+GATES = GatesTold(
+    not_answering="", gates=(GateTold(gate="gpu", for_="pods that request nvidia.com/gpu"), GateTold(gate="base"))
+)
+
+
+def told(*gates, why="", **others):
+    closed = [one for one in gates if one.armed and not one.open]
+    node = NodeVerdict("gpu-03", not closed, closed[0].reason if closed else "", 1.0, "", "", 1.5, gates)
+    return NodeTold(not_answering=why, node=node, **others)
+
+
+def shown(one, gates=GATES, **answers):
+    return drawn.Shown("gpu-03", one, gates, answers or {"e-1": one})
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(told(GOOD), "gpu-03 is open.", id="open"),
+        pytest.param(
+            told(BAD, GOOD), "gpu-03 is closed for pods that request nvidia.com/gpu, since 4m31s.", id="closed"
+        ),
+        pytest.param(told(SHADOW), "gpu-03 is open.", id="a gate in shadow closes nothing"),
+        pytest.param(
+            told(CAPPED), "gpu-03 is open, although not healthy: held open by cap.", id="held open by the cap"
+        ),
+        pytest.param(
+            told(BAD, why="no word for 130 s"),
+            "We are blind: no word for 130 s. What was known of gpu-03 last:",
+            id="blind",
+        ),
+    ],
+)
+def test_the_first_sentence_is_the_answer(one, expected):
+    assert expected + "\n" == text_of(drawn.first(shown(one), 120))
+
+
+FULL = told(
+    BAD,
+    GOOD,
+    SHADOW,
+    transitions=(
+        Change(271.0, kind="closed", gate="gpu", reason=CLOSED_UNHEALTHY, evidence="7 of 8 devices"),
+        Change(9000.0, kind="opened", gate="gpu"),
+    ),
+    refused_pods=(RefusedPod("team-a", "train-7", "gpu", 9, 8.0), RefusedPod("team-a", "train-9", "gpu", 2, 61.0)),
+)
+AT_60 = """\
+gpu-03 is closed for pods that request nvidia.com/gpu, since
+4m31s.
+
+GATE          STATE        FOR
+gpu           closed       4m31s
+  gpu-count: "7 of 8 devices"
+  opens when check gpu-count passes
+  health pod readygate-system/agent-x
+base          open         1d1h
+  health pod readygate-system/agent-x
+dns (shadow)  would close  5s
+  timed out
+  opens when its health is known again, and good
+
+Its kubelet was heard 1s ago.
+
+  AGO  WHAT    GATE  BECAUSE
+4m31s  closed  gpu   7 of 8 devices
+2h30m  opened  gpu   -
+
+Kept off it: 2 pods
+POD             GATE  TIMES  LAST
+team-a/train-7  gpu       9    8s
+team-a/train-9  gpu       2  1m1s
+"""
+
+
+def test_the_page():
+    assert AT_60 == text_of(drawn.page(shown(FULL), 60))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 160])
+def test_no_line_is_wider_than_the_terminal(width):
+    assert [line for line in text_of(drawn.page(shown(FULL), width)).splitlines() if len(line) > width] == []
+
+
+def test_extenders_that_do_not_agree():
+    text = text_of(drawn.page(shown(FULL, **{"e-1": FULL, "e-2": told(GOOD)}), 120))
+    assert f"! The extenders do not agree: e-1 says {CLOSED_UNHEALTHY}, e-2 says open\n" in text
