@@ -140,6 +140,7 @@ def content(given: dict[str, Any]) -> dict[str, Any]:
 EXTENDER = {
     "urlPrefix": "http://127.0.0.1:9376",
     "filterVerb": "filter",
+    "preemptVerb": "preempt",
     "nodeCacheCapable": True,
     "httpTimeout": "1s",
 }
@@ -159,6 +160,23 @@ def test_the_schedulers_configuration(mode, ignorable):
         "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
         "extenders": [{**EXTENDER, "ignorable": ignorable}],
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"weight": 5}, {"prioritizeVerb": "prioritize", "weight": 5}, id="scores, with a weight"),
+        pytest.param({"weight": "5"}, {"prioritizeVerb": "prioritize", "weight": 5}, id="a weight of the command line"),
+        pytest.param(
+            {"managed_resources": ["nvidia.com/gpu", "example.com/fpga"]},
+            {"managedResources": [{"name": "nvidia.com/gpu"}, {"name": "example.com/fpga"}]},
+            id="only pods that ask for these",
+        ),
+    ],
+)
+def test_what_is_registered_only_where_a_variable_says_so(given, expected):
+    named = {f"readygate_scheduler_config_{name}": value for name, value in given.items()}
+    assert {**EXTENDER, "ignorable": True, **expected} == content(named)["extenders"][0]
 
 
 def test_over_tls_the_scheduler_shows_a_certificate_and_checks_the_extenders():

@@ -12,11 +12,19 @@ def extender(
     node_cache_capable: bool = True,
     timeout: str = "1s",
     tls: Mapping[str, str] | None = None,
+    preempt: bool = True,
+    weight: int = 0,
+    managed_resources: Sequence[str] = (),
 ) -> dict[str, object]:
-    """One entry of `extenders`. mode: `protect` (a dead extender never stops scheduling) or `enforce`. tls: files."""
+    """One entry of `extenders`, as the playbooks write it. mode: `protect` (a dead extender never stops scheduling) or
+    `enforce`. tls: files. weight: of its scores, 0 = it is not asked for any. managed_resources: only pods that ask for
+    one of them are sent, none = all pods."""
     return {
         "urlPrefix": url,
         "filterVerb": "filter",
+        **({"preemptVerb": "preempt"} if preempt else {}),
+        **({"prioritizeVerb": "prioritize", "weight": weight} if weight else {}),
+        **({"managedResources": [{"name": name} for name in managed_resources]} if managed_resources else {}),
         "nodeCacheCapable": node_cache_capable,
         "httpTimeout": timeout,
         "ignorable": {"protect": True, "enforce": False}[mode],
