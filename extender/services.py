@@ -54,7 +54,7 @@ class Services:
         self.monotonic = monotonic
         self.stopping = False
         self.counts = Counts()
-        self.exemptions = exempt.rules_of(gate)
+        self.exemptions = exempt.rules_of(settings)
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)
@@ -77,7 +77,7 @@ class Services:
         self.around = Around(daemon_sets={}, config_map=None, on_change=self._wake)
         self.index = Index(
             speakers=speakers_of(settings),
-            heartbeat_limit_s=gate.heartbeat.limit_s,
+            heartbeat_limit_s=settings.heartbeat.limit_s,
             on_change=self._wake,
             on_read_due=self._read_leases,
             lease_watch=lambda: None if self.watches is None else self.watches.leases,
@@ -129,7 +129,7 @@ class Services:
         """Called for every request."""
         if not self.board.filled:
             return Sync.NOT_SYNCED
-        limit_s = self.settings.gate.stale_limit_seconds
+        limit_s = self.settings.stale_limit_seconds
         monotonic = self.monotonic()
         for name in self._required:
             if self.caches[name].age_s(monotonic) > limit_s:
@@ -187,7 +187,7 @@ class Services:
     def _watch(self, client: Client) -> None:
         self.watches = Watches(client, monotonic=self.monotonic)
         self.watches.nodes(self.index)
-        if self.settings.gate.heartbeat.limit_s < math.inf:
+        if self.settings.heartbeat.limit_s < math.inf:
             self.watches.heartbeats(self.index)
         self.watches.around(self.around)
         self.watch_with(self.watches.caches, self.watches.required)
@@ -218,7 +218,8 @@ def speakers_of(settings: Settings) -> list[Speakers]:
     found = []
     for gate in settings.gates:
         pods = gate.health_pods
-        found.append(Speakers(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set))
+        if pods is not None:
+            found.append(Speakers(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set))
     return found
 
 

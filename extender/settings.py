@@ -14,19 +14,21 @@ from msgspec import Meta, field
 from component import settings
 from component.settings import Section
 from component.text import one_line
-from kube import contract
+from extender.gate_settings import Caps, Gate, LabelKey, Off, Orders, Storm, check_off
+from extender.keys import DnsLabel, Seconds, Text
+from extender.outlet_settings import Outlets
 
-DnsLabel = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z", description="a DNS label")]
-DnsName = Annotated[str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", description="a DNS name")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
-Seconds = Annotated[float, Meta(ge=0, le=86400, description="seconds, 0 to 86400")]
 SocketPath = Annotated[
     str, Meta(pattern=r"^(/[!-.0-~]+)+\Z", description="an absolute path of printable characters without blanks")
 ]
-Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
+LabelNamespace = Annotated[
+    str, Meta(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|\*)\Z", description='a DNS label, or "*" for all')
+]
 
 LABEL_EXEMPT = "readygate.dev/exempt"
 HOST_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
+GATES_MAX = 1  # until more than one is decided on
 HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
 
 
@@ -83,23 +85,17 @@ class Kubernetes(Section, frozen=True):
     server: Text | None = None
 
 
-class HealthPods(Section, frozen=True):
-    """Which pods speak for their nodes. daemon_set: null = any owner, the label selector alone decides."""
-
-    namespace: DnsLabel = contract.NAMESPACE
-    label_selector: str = f"{contract.LABEL_NAME}={contract.NAME_AGENT}"
-    daemon_set: DnsName | None = contract.NAME_AGENT
-
-
 class Exempt(Section, frozen=True):
-    """Pods that are never refused a node, beside our own and those of system-critical priority.
+    """Pods that are never refused a node, beside our own, those of kube-system and those of system-critical priority.
 
-    label: key of the label by which a pod opts out (any value but "false"), null = there is none.
+    label: key of the label by which a pod opts out (any value but "false"), null = there is none. label_namespaces:
+    where it counts; who may make a pod may label it, so nowhere unless said.
     """
 
     daemon_set_pods: bool = True
-    namespaces: tuple[DnsLabel, ...] = ("kube-system",)
-    label: Text | None = LABEL_EXEMPT
+    namespaces: tuple[DnsLabel, ...] = ()
+    label: LabelKey | None = LABEL_EXEMPT
+    label_namespaces: tuple[LabelNamespace, ...] = ()
 
 
 class Heartbeat(Section, frozen=True):
@@ -120,22 +116,6 @@ class Heartbeat(Section, frozen=True):
     def limit_s(self) -> float:
         """Infinite if Leases are not looked at."""
         return self.limit_seconds or math.inf
-
-
-class Gate(Section, frozen=True):
-    """name: what people call it.
-
-    missing_grace_seconds: how long a node keeps its last verdict when its health pod is gone (a roll-out).
-
-    stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more.
-    """
-
-    name: DnsLabel = "health"
-    health_pods: HealthPods = HealthPods()
-    exempt: Exempt = Exempt()
-    heartbeat: Heartbeat = Heartbeat()
-    missing_grace_seconds: Seconds = 30
-    stale_limit_seconds: Annotated[float, Meta(ge=75, le=86400, description="seconds, 75 to 86400")] = 120
 
 
 class Kick(Section, frozen=True):
@@ -170,19 +150,37 @@ class Log(Section, frozen=True):
 
 
 class Settings(Section, frozen=True):
-    """gates: a list, for there will be several; one is supported at present."""
+    """gates: in the order in which a node's reason is chosen. cap, storm: false = off.
+
+    stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more.
+    """
 
     listen: Listen = Listen()
     kubernetes: Kubernetes = Kubernetes()
     gates: tuple[Gate, ...] = (Gate(),)
+    exempt: Exempt = Exempt()
+    heartbeat: Heartbeat = Heartbeat()
+    stale_limit_seconds: Annotated[float, Meta(ge=75, le=86400, description="seconds, 75 to 86400")] = 120
+    cap: Caps | Off = Caps()
+    storm: Storm | Off = Storm()
+    orders: Orders = Orders()
     kick: Kick = Kick()
+    outlets: Outlets = Outlets()
     feed: Feed = Feed()
     people: People = People()
     log: Log = Log()
 
     def __post_init__(self) -> None:
-        if len(self.gates) != 1:
-            raise ValueError(f"gates: has {len(self.gates)} entries, allowed: one at present")
+        if not self.gates:
+            raise ValueError("gates: is an empty list, allowed: at least one gate")
+        names = [gate.name for gate in self.gates]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                allowed = f"a name of its own, gates[{names.index(name)}] has it"
+                raise ValueError(f'gates[{place}].name: is the text "{name}", allowed: {allowed}')
+        if len(names) > GATES_MAX:
+            raise ValueError(f"gates: has {len(names)} entries, allowed: {GATES_MAX} at present")
+        check_off(self.cap, self.storm)
 
     @property
     def gate(self) -> Gate:

@@ -71,11 +71,11 @@ class Server(Application):  # type: ignore[misc]
         settings = self._settings
         if settings.feed.socket is None:
             raise ValueError("feed.socket is empty")
-        people, gate = settings.people, settings.gate
+        people = settings.people
         mirror = Mirror(
             Path(settings.feed.socket),
-            exemptions=rules_of(gate),
-            stale_limit_s=gate.stale_limit_seconds,
+            exemptions=rules_of(settings),
+            stale_limit_s=settings.stale_limit_seconds,
         )
         hosts = allowed_hosts(people.address, people.port, people.hosts)
         return create_app(mirror, is_ours=lambda host: is_ours(host.encode("latin-1"), hosts), pace=Pace())

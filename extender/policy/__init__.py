@@ -9,6 +9,9 @@
     damping    how long a node that keeps failing must be healthy before it opens again
     storm      many nodes that turn bad at once for one cause are held open
     caps       how many nodes may be closed, and which ones
+    conditions whether a gate's conditions, the pod's or those others write on Nodes, are as they shall be
+    pods       for which pods a gate speaks
+    gates      the gates of the configuration, as policy sees them
     verdict    the evidence of one node -> open, or closed with one constant reason
     decide     the verdicts of a gate's nodes -> what holds, and since when
     refusals   which nodes were refused to some pod, and the order that loses no kick

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from extender.settings import Gate
+from extender.settings import Settings
 from kube import contract
 from kube.objects import OwnerReference, daemon_set_of
 
+ALWAYS = frozenset({"kube-system"})  # whatever is configured: what the control plane itself needs to come back
+EVERYWHERE = "*"
 SYSTEM_CRITICAL_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000  # kubernetes pkg/apis/scheduling: twice the highest a user may define
 
@@ -30,22 +32,26 @@ class Exemption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """health_daemon_set: None if any DaemonSet of health_namespace may own the health pods. label: "" = no opt-out."""
+    """health: namespace and name of each DaemonSet of health pods, None for any of the namespace. label: "" = no
+    opt-out. label_namespaces: where it counts, None = everywhere.
+    """
 
-    health_namespace: str
-    health_daemon_set: str | None
+    health: frozenset[tuple[str, str | None]] = frozenset()
     daemon_set_pods: bool = True
     namespaces: frozenset[str] = frozenset()
     label: str = ""
+    label_namespaces: frozenset[str] | None = frozenset()
 
 
-def rules_of(gate: Gate) -> Rules:
+def rules_of(settings: Settings) -> Rules:
+    exempt = settings.exempt
+    pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
     return Rules(
-        health_namespace=gate.health_pods.namespace,
-        health_daemon_set=gate.health_pods.daemon_set,
-        daemon_set_pods=gate.exempt.daemon_set_pods,
-        namespaces=frozenset(gate.exempt.namespaces),
-        label=gate.exempt.label or "",
+        health=frozenset((one.namespace, one.daemon_set) for one in pods),
+        daemon_set_pods=exempt.daemon_set_pods,
+        namespaces=frozenset(exempt.namespaces) | ALWAYS,
+        label=exempt.label or "",
+        label_namespaces=None if EVERYWHERE in exempt.label_namespaces else frozenset(exempt.label_namespaces),
     )
 
 
@@ -60,7 +66,7 @@ def exemption_of(
 ) -> Exemption:
     """The first rule that holds for the pod, in the order of Exemption."""
     daemon_set = daemon_set_of(owners)
-    if daemon_set and namespace == rules.health_namespace and rules.health_daemon_set in (None, daemon_set):
+    if daemon_set and ((namespace, daemon_set) in rules.health or (namespace, None) in rules.health):
         return Exemption.HEALTH_POD
     if daemon_set and rules.daemon_set_pods:
         return Exemption.DAEMON_SET
@@ -71,5 +77,7 @@ def exemption_of(
     if priority_class in SYSTEM_CRITICAL_CLASSES or (priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY):
         return Exemption.SYSTEM_CRITICAL
     if rules.label and labels and labels.get(rules.label, "false") != "false":
-        return Exemption.LABEL
+        where = rules.label_namespaces
+        if where is None or namespace in where:
+            return Exemption.LABEL
     return Exemption.NONE

@@ -1,11 +1,79 @@
-"""Pure: where the pods of a DaemonSet can run, as its pod template says it of nodes."""
+"""Pure: where the pods of a DaemonSet can run, as its pod template says it of nodes.
 
-from collections.abc import Mapping
+Mirrors NodeShouldRunDaemonPod (kubernetes pkg/controller/daemon) as far as nodeName, nodeSelector and required node
+affinity go; operating system and architecture are labels like others. Taints are left out on purpose: they come and go,
+and anybody's controller sets them while a node starts, which is when a gate is needed most. A node that only a taint
+keeps a health pod off stays gated, so it is closed to whoever tolerates that taint.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from kube.selector import Operator, Requirement, SelectorError, requirement
+
+FIELD_NAME = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Of a node affinity. fields: key, whether it shall be equal, the value. unreadable: matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[tuple[str, bool, str], ...] = ()
+    unreadable: bool = False
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        if self.unreadable or not (self.expressions or self.fields):
+            return False
+        return all(one.matches(labels) for one in self.expressions) and all(
+            ((name if key == FIELD_NAME else "") == value) is equal for key, equal, value in self.fields
+        )
+
+    def __str__(self) -> str:
+        fields = [f"{key}{'=' if equal else '!='}{value}" for key, equal, value in self.fields]
+        return ",".join([*map(str, self.expressions), *fields])
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """node_selector: labels that a node must have."""
+    """node_selector: labels that a node must have. terms: one of them must match; None = no affinity. node_name: the
+    one node it can run on, "" = any."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    terms: tuple[Term, ...] | None = None
+    node_name: str = ""
+
+    def admits(self, name: str, labels: Mapping[str, str]) -> bool:
+        return not self.why_not(name, labels)
+
+    def why_not(self, name: str, labels: Mapping[str, str]) -> str:
+        """Why no pod of it can run on this node, for people; "" if one can."""
+        if self.node_name and self.node_name != name:
+            return f"the DaemonSet runs on {self.node_name} only"
+        for key, value in self.node_selector.items():
+            if labels.get(key) != value:
+                has = f"{key}={labels[key]}" if key in labels else f"no {key}"
+                return f"the DaemonSet's nodeSelector wants {key}={value}, the node has {has}"
+        if self.terms is None or any(term.matches(name, labels) for term in self.terms):
+            return ""
+        wants = " or ".join(str(term) for term in self.terms if not term.unreadable)
+        return f"the DaemonSet's node affinity wants {wants}" if wants else "the DaemonSet's node affinity fits no node"
+
+
+def term_of(
+    expressions: Sequence[tuple[str, str, Sequence[str]]], fields: Sequence[tuple[str, str, Sequence[str]]]
+) -> Term:
+    """Of matchExpressions and matchFields: key, operator, values. As upstream, one that cannot be read fits no node."""
+    try:
+        return Term(
+            tuple(requirement(key, operator, values) for key, operator, values in expressions),
+            tuple(_field(key, operator, values) for key, operator, values in fields),
+        )
+    except SelectorError:
+        return Term(unreadable=True)
+
+
+def _field(key: str, operator: str, values: Sequence[str]) -> tuple[str, bool, str]:
+    if operator not in (Operator.IN, Operator.NOT_IN) or len(values) != 1:
+        raise SelectorError(f"{operator} with {len(values)} values")
+    return key, operator == Operator.IN, values[0]

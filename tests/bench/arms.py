@@ -135,7 +135,7 @@ def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate"
         "people": {"address": "127.0.0.1", "port": people_port},
         "feed": {"socket": str(WORK / "feed" / f"{name}.sock")},
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
-        "gates": [{"heartbeat": {"limitSeconds": lease_limit_s}}],
+        "heartbeat": {"limitSeconds": lease_limit_s},
         "kick": {"enabled": kick},
     }
     words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]

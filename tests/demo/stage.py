@@ -84,9 +84,7 @@ class Stage:
 
     def start_scheduling(self) -> None:
         """The extender, kube-scheduler with a configuration that names it, and what shows people the decisions."""
-        self.extender = Extender(
-            self.plane, gate={"heartbeat": {"limitSeconds": LEASE_LIMIT_S}}, kick={"repeatAfterSeconds": 2}
-        )
+        self.extender = Extender(self.plane, heartbeat={"limitSeconds": LEASE_LIMIT_S}, kick={"repeatAfterSeconds": 2})
         config = self.plane.scheduler_config([scheduler_config.extender(self.extender.url, mode="enforce")])
         self.people = People(self.plane, self.extender)
         starts = [self.extender.start, self.people.start, lambda: self.plane.start_scheduler(config)]

@@ -4,15 +4,27 @@ from pathlib import Path
 import pytest
 
 from component.settings import SettingsError
-from extender.settings import Settings, Tls, load, parse
+from extender.gate_settings import (
+    Caps,
+    Condition,
+    Conditions,
+    Damping,
+    For,
+    Gate,
+    HealthPods,
+    Orders,
+    PriorityRange,
+    Storm,
+)
+from extender.outlet_settings import Events, NodeCondition, Outlets
+from extender.settings import Exempt, Settings, Tls, load, parse
 
 
 def test_an_empty_file_gives_the_defaults():
     assert Settings() == parse("")
 
 
-def test_every_key_by_its_name():
-    settings = parse("""
+EVERY_KEY = """
 listen:
   address: "::1"
   port: 0
@@ -22,30 +34,88 @@ kubernetes: {kubeconfig: /k, server: "http://127.0.0.1:1"}
 gates:
 - name: gpu
   healthPods: {namespace: gates, labelSelector: "app=probe,tier in (x)", daemonSet: null}
-  exempt: {daemonSetPods: false, namespaces: [], label: null}
-  heartbeat: {limitSeconds: 0}
   missingGraceSeconds: 1.5
-  staleLimitSeconds: 90
+  replaceGraceSeconds: 2.5
+  enforcement: shadow
+  severity: preferNot
+  nodes: pool in (gpu)
+  for:
+    podSelector: app=train
+    namespaces: [ml]
+    resources: [nvidia.com/gpu]
+    csiDrivers: [ebs.csi.aws.com]
+    priority: {from: -5, to: 1000}
+    schedulerNames: [default-scheduler]
+  conditions:
+    allOf: [{of: pod, type: example.com/Tested, status: "False", missing: open, unknown: open}]
+    anyOf: [{of: node, type: KernelDeadlock, staleAfterSeconds: 600, stale: open}]
+  damping: {minHealthySeconds: 5, ceilingSeconds: 60, windowSeconds: 600}
+  cap: 25%
+exempt: {daemonSetPods: false, namespaces: [storage], label: null, labelNamespaces: [a, "*"]}
+heartbeat: {limitSeconds: 0}
+staleLimitSeconds: 90
+cap: {cluster: null, gate: 5, zone: 50%, pool: 1, leaveInPool: 0, poolLabel: pool, zoneLabel: zone, newNodeSeconds: 60}
+storm: {percent: 10, atLeast: 5, withinSeconds: 30, calmSeconds: 90}
+orders: {configMap: null}
+outlets: {nodeCondition: {enabled: false}, events: {perSecond: 1}}
 kick: {enabled: false, repeatAfterSeconds: 0}
 feed: {socket: /run/readygate/feed/socket}
 people: {address: "::", port: 80, hosts: [pages.example.com]}
 log: {level: debug}
-""")
+"""
+
+
+def test_every_key_by_its_name():
+    settings = parse(EVERY_KEY)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
     assert settings.listen.hosts == ("extender.example.com", "2001:db8::1")
     assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
     assert (settings.feed.socket, settings.people.port) == ("/run/readygate/feed/socket", 80)
     assert (settings.people.address, settings.people.hosts) == ("::", ("pages.example.com",))
-    assert (settings.gate.name, settings.gate.heartbeat.limit_s) == ("gpu", math.inf)
-    assert (settings.gate.health_pods.daemon_set, settings.gate.exempt.label) == (None, None)
-    assert (settings.gate.exempt.namespaces, settings.gate.missing_grace_seconds) == ((), 1.5)
+    assert (settings.heartbeat.limit_s, settings.stale_limit_seconds) == (math.inf, 90)
+    assert settings.exempt == Exempt(False, ("storage",), None, ("a", "*"))
+    assert settings.cap == Caps(None, 5, "50%", 1, 0, "pool", "zone", 60)
+    assert settings.storm == Storm(10, 5, 30, 90)
+    assert settings.orders == Orders(None)
+    assert settings.outlets == Outlets(NodeCondition(enabled=False), Events(per_second=1))
+    assert settings.gate == Gate(
+        name="gpu",
+        enforcement="shadow",
+        severity="preferNot",
+        health_pods=HealthPods("gates", "app=probe,tier in (x)", None),
+        pods_for=For(
+            pod_selector="app=train",
+            namespaces=("ml",),
+            resources=("nvidia.com/gpu",),
+            csi_drivers=("ebs.csi.aws.com",),
+            priority=PriorityRange(-5, 1000),
+            scheduler_names=("default-scheduler",),
+        ),
+        nodes="pool in (gpu)",
+        conditions=Conditions(
+            (Condition("pod", "example.com/Tested", "False", "open", "open"),),
+            (Condition("node", "KernelDeadlock", stale_after_seconds=600, stale="open"),),
+        ),
+        missing_grace_seconds=1.5,
+        replace_grace_seconds=2.5,
+        damping=Damping(5, 60, 600),
+        cap="25%",
+    )
+
+
+def test_what_can_be_switched_off_by_a_word():
+    settings = parse("{cap: off, storm: off, gates: [{damping: off, cap: off}]}")
+    assert (settings.cap, settings.storm, settings.gate.damping, settings.gate.cap) == (False, False, False, False)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("lisen: {}", "lisen: unknown key, allowed: listen, kubernetes, gates, kick, feed, people, log"),
-        ("gates: [{exempt: {label: x, labels: y}}]", "gates[0].exempt.labels: unknown key, allowed: daemonSetPods,"),
+        (
+            "lisen: {}",
+            "lisen: unknown key, allowed: listen, kubernetes, gates, exempt, heartbeat,",
+        ),
+        ("exempt: {label: x, labels: y}", "exempt.labels: unknown key, allowed: daemonSetPods,"),
         ("listen: {port: abc}", 'listen.port: is the text "abc", allowed: a port, 0 to 65535'),
         ("listen: {port: 70000}", "listen.port: is 70000, allowed: a port, 0 to 65535"),
         ("listen: {hosts: [a, 'b:1']}", 'listen.hosts[1]: is the text "b:1", allowed: a DNS name or an IP address,'),
@@ -64,24 +134,27 @@ log: {level: debug}
         ("kick: {enabled: 'yes'}", 'kick.enabled: is the text "yes", allowed: true or false'),
         ("kubernetes: {kubeconfig: 5}", "kubernetes.kubeconfig: is 5, allowed: text that is not empty or null"),
         (
-            "gates: [{exempt: {namespaces: kube-system}}]",
-            'gates[0].exempt.namespaces: is the text "kube-system", allowed: a list, each a DNS label',
+            "exempt: {namespaces: kube-system}",
+            'exempt.namespaces: is the text "kube-system", allowed: a list, each a DNS label',
         ),
         (
-            "gates: [{exempt: {namespaces: [A_B]}}]",
-            'gates[0].exempt.namespaces[0]: is the text "A_B", allowed: a DNS label',
+            "exempt: {namespaces: [A_B]}",
+            'exempt.namespaces[0]: is the text "A_B", allowed: a DNS label',
         ),
         (
-            "gates: [{heartbeat: {limitSeconds: 3}}]",
-            "gates[0].heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more",
+            "heartbeat: {limitSeconds: 3}",
+            "heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more",
         ),
-        ("gates: [{staleLimitSeconds: 60}]", "gates[0].staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
+        ("staleLimitSeconds: 60", "staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
         ("gates: [{missingGraceSeconds: -1}]", "gates[0].missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
         ("gates: [{}]\ngates: [{}]", "line 2, column 1: the key gates is given twice, allowed: once"),
-        ("gate: {}", "gate: unknown key, allowed: listen, kubernetes, gates, kick, feed, people, log"),
-        ("gates: {}", "gates: is an empty mapping, allowed: a list, each a mapping with the keys name, healthPods,"),
-        ("gates: []", "gates: has 0 entries, allowed: one at present"),
-        ("gates: [{name: a}, {name: b}]", "gates: has 2 entries, allowed: one at present"),
+        (
+            "gate: {}",
+            "gate: unknown key, allowed: listen, kubernetes, gates, exempt, heartbeat,",
+        ),
+        ("gates: {}", "gates: is an empty mapping, allowed: a list, each a mapping with the keys name, enforcement,"),
+        ("gates: []", "gates: is an empty list, allowed: at least one gate"),
+        ("gates: [{name: a}, {name: b}]", "gates: has 2 entries, allowed: 1 at present"),
         ("gates: [{name: A_B}]", 'gates[0].name: is the text "A_B", allowed: a DNS label'),
         ("gates: [", "line 1, column 9: expected the node content"),
         ("\x00", "not YAML"),

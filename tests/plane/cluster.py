@@ -69,9 +69,9 @@ class Cluster:
             address = urllib.parse.urlsplit(self.plane.server)
             proxy = self._exit.enter_context(DelayingProxy(address.hostname, address.port, delay_s=watch_delay_s))
             server = proxy.url
-        gate = {"heartbeat": {"limitSeconds": 0}, **dict(options.pop("gate", None) or {})}
+        options.setdefault("heartbeat", {"limitSeconds": 0})
         name = f"extender-{next(_numbers)}"
-        extender = Extender(self.plane, name=name, server=server, gate=gate, **options)
+        extender = Extender(self.plane, name=name, server=server, **options)
         extender.start()
         self._exit.callback(extender.stop)
         return extender

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(240)
 INTERVAL_S = 10.0
 SUSPENDED_S = 20.0
 LIMIT_S = 25.0
-GATE = {"heartbeat": {"limitSeconds": 24}}
+HEARTBEAT = {"limitSeconds": 24}
 
 
 class Kubelets:
@@ -101,7 +101,7 @@ def test_a_dead_kubelet_closes_its_node_and_a_start_knows_it(
 ) -> None:
     nodes = list(kubelets.living)
     dead, alive = nodes
-    extender = cluster.start_extender(gate=GATE)
+    extender = cluster.start_extender(heartbeat=HEARTBEAT)
     suspend(extender)
     began = time.monotonic()
     while time.monotonic() - began < 5.0:
@@ -119,5 +119,5 @@ def test_a_dead_kubelet_closes_its_node_and_a_start_knows_it(
     say(f"a dead kubelet of two closed its node {took_s:.1f} s after its last renewal")
 
     time.sleep(max(0.0, kubelets.renewed[dead] + 2 * LIMIT_S - time.monotonic()))
-    assert {dead: CLOSED_NODE_LOST} == refused(cluster.start_extender(gate=GATE), nodes)
+    assert {dead: CLOSED_NODE_LOST} == refused(cluster.start_extender(heartbeat=HEARTBEAT), nodes)
     assert [alive] == kubelets.living

@@ -95,7 +95,7 @@ def late_extender(cluster: Cluster) -> Iterator[Callable[[], tuple[Extender, Del
             address = urllib.parse.urlsplit(cluster.plane.server)
             proxy = started.enter_context(DelayingProxy(address.hostname, address.port, delay_s=0.01))
             name = f"late-extender-{proxy.port}"
-            extender = Extender(cluster.plane, name=name, server=proxy.url, gate={"heartbeat": {"limitSeconds": 0}})
+            extender = Extender(cluster.plane, name=name, server=proxy.url, heartbeat={"limitSeconds": 0})
             extender.start()
             started.callback(extender.stop)
             return extender, proxy

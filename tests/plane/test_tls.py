@@ -27,7 +27,7 @@ class TlsExtender(Extender):
     healthy_node = ""
 
     def __init__(self, plane, name: str, folder: Path, trusted: Authority):
-        super().__init__(plane, name=name, gate={"heartbeat": {"limitSeconds": 0}})
+        super().__init__(plane, name=name, heartbeat={"limitSeconds": 0})
         files = {"certificate": "server.crt", "key": "server.key", "clientCA": "clients.crt"}
         tls = {key: str(folder / name) for key, name in files.items()} | {"clientNames": [USER]}
         self.settings["listen"]["tls"] = tls

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from extender.services import build
-from extender.settings import Feed, Gate, Settings
+from extender.settings import Settings
 from extender.source import Sync
 from extender.verbs.dispatch import answer_filter
 from kube import contract
@@ -51,7 +51,7 @@ def lag_s(program):
 
 def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, tmp_path):
     renew(api)
-    config = {"gates": [{"heartbeat": {"limitSeconds": 40}}]}
+    config = {"heartbeat": {"limitSeconds": 40}}
     with (
         ExtenderProcess(api, tmp_path, config=config) as extender,
         PeopleProcess(extender.settings, tmp_path) as people,
@@ -79,10 +79,10 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
 @pytest.fixture
 def behind_a_path(api):
     """(services, the path to their API server), synced. Their limits are short."""
-    gate = msgspec.structs.replace(Gate(), stale_limit_seconds=STALE_LIMIT_S)
+    settings = msgspec.structs.replace(Settings(), stale_limit_seconds=STALE_LIMIT_S)
     with Path(int(api.url.rpartition(":")[2])) as path:
         connection = dataclasses.replace(api.connection(), server=path.url)
-        services = build(Settings(gates=(gate,), feed=Feed(socket=None)), connection)
+        services = build(settings, connection)
         for reflector in services.caches.values():
             reflector._silence_limit_s = SILENCE_LIMIT_S
         services.start()

@@ -32,7 +32,7 @@ def workers_of(process):
 
 
 def test_a_life_that_begins_without_an_api_server(tmp_path):
-    config = {"gates": [{"exempt": {"daemonSetPods": False}}], "kick": {"repeatAfterSeconds": 0.3}}
+    config = {"exempt": {"daemonSetPods": False}, "kick": {"repeatAfterSeconds": 0.3}}
     with FakeApiServer() as api:
         for name in ("h1", "u1", "u2"):
             api.put(node_json(name))
@@ -144,7 +144,7 @@ def test_a_life_that_is_reloaded_hurt_and_interrupted(tmp_path):
     with FakeApiServer() as api:
         api.put(node_json("u1"))
         api.put(pod_json("u1", Ready="False"))
-        with ExtenderProcess(api, tmp_path, config={"gates": [{"exempt": {"daemonSetPods": False}}]}) as process:
+        with ExtenderProcess(api, tmp_path, config={"exempt": {"daemonSetPods": False}}) as process:
             process.wait_ready()
             keeps_its_configuration_when_the_new_one_is_bad(process)
             takes_a_good_one_over(process)
@@ -169,7 +169,7 @@ def keeps_its_configuration_when_the_new_one_is_bad(process):
 
 def takes_a_good_one_over(process):
     del process.settings["nonsense"]
-    reload(process, gates=[{"exempt": {"daemonSetPods": True}}])
+    reload(process, exempt={"daemonSetPods": True})
     process.wait(lambda: process.filter(["u1"], pod=DAEMON_POD).NodeNames == ["u1"])
 
 

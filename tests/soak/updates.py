@@ -96,8 +96,8 @@ def _follow(arm: arms.Arm) -> Mirror:
     """What readygate-people follows, without its pages: it says what the caches have counted."""
     assert arm.config is not None
     loaded = settings.load(arm.config)
-    socket, gate = Path(loaded.feed.socket or ""), loaded.gate
-    mirror = Mirror(socket, exemptions=rules_of(gate), stale_limit_s=gate.stale_limit_seconds)
+    socket = Path(loaded.feed.socket or "")
+    mirror = Mirror(socket, exemptions=rules_of(loaded), stale_limit_s=loaded.stale_limit_seconds)
     mirror.start()
     while not (mirror.board.filled and mirror.connected):
         arm.child.check()

@@ -26,7 +26,7 @@ from tests.extender.why.attempting import Scheduler, gate
 from tests.kit.waiting import wait_until
 
 OPEN, CLOSED = Decision("", since_monotonic=1.0), Decision("closed", "ns/pod", "evidence", 2.0)
-RULES = Rules("readygate-system", None)
+RULES = Rules(frozenset({("readygate-system", None)}))
 
 
 class Published:

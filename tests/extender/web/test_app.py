@@ -21,7 +21,7 @@ class Shown:
 
     orders = Orders()
     connected = True
-    exemptions = Rules("readygate-system", None)
+    exemptions = Rules(frozenset({("readygate-system", None)}))
     attempts = None
 
     def __init__(self):

@@ -22,7 +22,9 @@ class Extender(Program):
         gate: Mapping[str, object] | None = None,
         kick: Mapping[str, object] | None = None,
         log_level: str = "info",
+        **sections: object,
     ):
+        """sections: others of the configuration file, by their keys."""
         settings = {
             "listen": {"address": "127.0.0.1", "port": free_port()},
             "kubernetes": {"kubeconfig": str(plane.kubeconfig_for_extender(server=server))},
@@ -31,6 +33,7 @@ class Extender(Program):
             "feed": {"socket": str(plane.folder / f"{name}-feed" / "socket")},
             "people": {"address": "127.0.0.1", "port": free_port()},
             "log": {"level": log_level},
+            **sections,
         }
         super().__init__("extender", settings, plane.folder, name=name, launch=plane.run.process)
 

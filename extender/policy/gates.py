@@ -1,0 +1,104 @@
+"""Pure: the gates of the configuration, as policy sees them."""
+
+from dataclasses import dataclass
+
+from extender import gate_settings
+from extender.policy.caps import Caps, Limit
+from extender.policy.conditions import ConditionRules, rules_of
+from extender.policy.damping import Damping
+from extender.policy.decision import Severity
+from extender.policy.evidence import ObservedNode
+from extender.policy.placement import Placement
+from extender.policy.pods import EVERY_POD, PodClass, class_of
+from extender.policy.storm import StormRule
+from extender.settings import Settings
+from kube.selector import Selector, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """armed: by the configuration, orders come after it. nodes: None = it speaks of all.
+
+    conditions: None = the pod's Ready, and readygate.dev/NodeHealthy where it is there. cap: what holds for it, its own
+    or that of all gates; None = none.
+    """
+
+    name: str
+    armed: bool = True
+    severity: Severity = "gate"
+    pods_for: PodClass = EVERY_POD
+    nodes: Selector | None = None
+    conditions: ConditionRules | None = None
+    missing_grace_s: float = 30.0
+    replace_grace_s: float = 60.0
+    damping: Damping | None = None
+    cap: Limit | None = None
+
+    @property
+    def needs_pod(self) -> bool:
+        """Whether health pods speak for the nodes; otherwise their own conditions do alone."""
+        return self.conditions is None or self.conditions.needs_pod
+
+
+def gates_of(settings: Settings) -> tuple[Gate, ...]:
+    """In the order of the file."""
+    common = limit_of(settings.cap.gate) if isinstance(settings.cap, gate_settings.Caps) else None
+    return tuple(_gate(gate, common) for gate in settings.gates)
+
+
+def caps_of(settings: Settings) -> Caps:
+    """Of all gates together."""
+    cap = settings.cap
+    if not isinstance(cap, gate_settings.Caps):
+        return Caps()
+    return Caps(
+        cluster=limit_of(cap.cluster),
+        zone=limit_of(cap.zone),
+        pool=limit_of(cap.pool),
+        leave_in_pool=cap.leave_in_pool,
+        pool_label=cap.pool_label,
+        zone_label=cap.zone_label,
+        new_node_s=cap.new_node_seconds,
+    )
+
+
+def storm_of(settings: Settings) -> StormRule | None:
+    storm = settings.storm
+    if not isinstance(storm, gate_settings.Storm):
+        return None
+    return StormRule(storm.percent, storm.at_least, storm.within_seconds, storm.calm_seconds)
+
+
+def limit_of(value: str | int | None) -> Limit | None:
+    """A value of a cap, as the file has it."""
+    if value is None:
+        return None
+    return Limit(percent=int(value[:-1])) if isinstance(value, str) else Limit(absolute=value)
+
+
+def not_gated(gate: Gate, placement: Placement | None, node: ObservedNode) -> str:
+    """Why the gate does not speak of the node, for people; "" if it does. placement: None = not known."""
+    if gate.nodes is not None and not gate.nodes.matches(node.labels):
+        return f"the gate's `nodes` selects others: {gate.nodes}"
+    if placement is None or not gate.needs_pod:
+        return ""
+    return placement.why_not(node.name, node.labels)
+
+
+def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
+    damping = gate.damping
+    own = None if gate.cap is False else limit_of(gate.cap)
+    return Gate(
+        name=gate.name,
+        armed=gate.enforcement == "armed",
+        severity=gate.severity,
+        pods_for=class_of(gate.pods_for),
+        nodes=None if gate.nodes is None else parse(gate.nodes),
+        conditions=None if gate.conditions is None else rules_of(gate.conditions),
+        missing_grace_s=gate.missing_grace_seconds,
+        replace_grace_s=gate.replace_grace_seconds,
+        damping=Damping(damping.min_healthy_seconds, damping.ceiling_seconds, damping.window_seconds)
+        if isinstance(damping, gate_settings.Damping)
+        else None,
+        cap=common if gate.cap is None else own,
+    )

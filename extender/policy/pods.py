@@ -1,0 +1,172 @@
+"""Pure: for which pods a gate speaks.
+
+A gate that speaks for every pod costs a request nothing: its bit is a constant, and of the pod's spec no more is
+decoded than exemptions need.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from extender import gate_settings
+from kube.selector import Selector, parse
+
+# Provisioners of volume plugins that Kubernetes had in its own tree, and the drivers that serve them since
+# (staging csi-translation-lib/pkg/plugins).
+MIGRATED = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+
+
+class Volumes(Protocol):
+    """Which CSI driver serves a claim: "" = none does, None = not known."""
+
+    def driver_of_claim(self, namespace: str, name: str) -> str | None: ...
+    def driver_of_class(self, name: str) -> str | None: ...
+
+
+class NoVolumes:
+    """Nothing is known of any."""
+
+    def driver_of_claim(self, namespace: str, name: str) -> str | None:  # noqa: ARG002
+        return None
+
+    def driver_of_class(self, name: str) -> str | None:  # noqa: ARG002
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolume:
+    """driver: of an inline CSI volume. claim: name of the claim. storage_class: of an ephemeral one's template; "" is
+    what is not given."""
+
+    driver: str = ""
+    claim: str = ""
+    storage_class: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """What gates look at of a pod. resources: names that a container, an init container or the pod itself requests or
+    limits, whatever the amount; so counts `managedResources`, too."""
+
+    namespace: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
+    scheduler_name: str = ""
+    resources: frozenset[str] = frozenset()
+    volumes: Sequence[PodVolume] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodClass:
+    """All that is not None must hold. Of resources, drivers, namespaces and schedulers one is enough."""
+
+    selector: Selector | None = None
+    namespaces: frozenset[str] | None = None
+    resources: frozenset[str] | None = None
+    drivers: frozenset[str] | None = None
+    priority_from: int | None = None
+    priority_to: int | None = None
+    schedulers: frozenset[str] | None = None
+
+    @property
+    def everybody(self) -> bool:
+        return self == EVERY_POD
+
+    @property
+    def needs_spec(self) -> bool:
+        """Whether containers and volumes are looked at."""
+        return self.resources is not None or self.drivers is not None
+
+    def matches(self, pod: PodSeen, volumes: Volumes) -> bool:
+        return (
+            (self.namespaces is None or pod.namespace in self.namespaces)
+            and (self.schedulers is None or pod.scheduler_name in self.schedulers)
+            and (self.priority_from is None or pod.priority >= self.priority_from)
+            and (self.priority_to is None or pod.priority <= self.priority_to)
+            and (self.selector is None or self.selector.matches(pod.labels))
+            and (self.resources is None or not self.resources.isdisjoint(pod.resources))
+            and (self.drivers is None or any(self._served(one, pod.namespace, volumes) for one in pod.volumes))
+        )
+
+    def _served(self, volume: PodVolume, namespace: str, volumes: Volumes) -> bool:
+        """A claim of which nothing is known counts: what we have not heard of yet is no reason to let the pod pass."""
+        if volume.driver:
+            driver: str | None = volume.driver
+        elif volume.claim:
+            driver = volumes.driver_of_claim(namespace, volume.claim)
+            if driver is None and volume.storage_class:
+                driver = volumes.driver_of_class(volume.storage_class)
+        else:
+            return False
+        drivers = self.drivers or frozenset()
+        return driver is None or MIGRATED.get(driver, driver) in drivers
+
+    def __str__(self) -> str:
+        """For people."""
+        if self.everybody:
+            return "every pod"
+        parts = [
+            "" if self.selector is None else f"labels {self.selector}",
+            _listed("namespace", self.namespaces),
+            _listed("resource", self.resources),
+            _listed("CSI driver", self.drivers),
+            "" if self.priority_from is None else f"priority from {self.priority_from}",
+            "" if self.priority_to is None else f"priority up to {self.priority_to}",
+            _listed("scheduler", self.schedulers),
+        ]
+        return "pods with " + ", ".join(part for part in parts if part)
+
+
+EVERY_POD = PodClass()
+
+
+class Classes:
+    """The classes of all gates. all: their bits together, what every pod gets if `everybody`.
+
+    needs_spec: whether a pod's containers and volumes are to be decoded.
+    """
+
+    def __init__(self, classes: Sequence[PodClass], volumes: Volumes | None = None) -> None:
+        self._volumes = volumes or NoVolumes()
+        self._always = sum(1 << place for place, one in enumerate(classes) if one.everybody)
+        self._asked = [(1 << place, one) for place, one in enumerate(classes) if not one.everybody]
+        self.everybody = not self._asked
+        self.all = (1 << len(classes)) - 1
+        self.needs_spec = any(one.needs_spec for one in classes)
+
+    def mask_of(self, pod: PodSeen) -> int:
+        """Bit i is set if gate i speaks for the pod."""
+        mask = self._always
+        for bit, one in self._asked:
+            if one.matches(pod, self._volumes):
+                mask |= bit
+        return mask
+
+
+def class_of(pods: gate_settings.For) -> PodClass:
+    priority = pods.priority
+    return PodClass(
+        selector=None if pods.pod_selector is None else parse(pods.pod_selector),
+        namespaces=_set(pods.namespaces),
+        resources=_set(pods.resources),
+        drivers=_set(pods.csi_drivers),
+        priority_from=None if priority is None else priority.from_,
+        priority_to=None if priority is None else priority.to,
+        schedulers=_set(pods.scheduler_names),
+    )
+
+
+def _set(names: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
+
+
+def _listed(what: str, names: frozenset[str] | None) -> str:
+    return "" if names is None else f"{what} {' or '.join(sorted(names))}"
