@@ -72,19 +72,28 @@ class WatchStream:
 
     def _gather(self, lines: list[bytes], look_s: float) -> bool:
         """Waits for something, and takes what is there then. Whether the stream has ended."""
+        blocks: list[bytes] = []
+        try:
+            ended = self._read(blocks, look_s)
+        finally:  # what came before the connection broke counts; TLS gives an event a block, so they are split at once
+            came = b"".join(blocks)
+            if came:
+                lines += self._lines.feed(came if self._chunks is None else self._chunks.feed(came))
+        return ended or (self._chunks is not None and self._chunks.ended)
+
+    def _read(self, blocks: list[bytes], look_s: float) -> bool:
+        reader, read = self._reader, self._answer.fp.read1
         taken_bytes, self._more = 0, False
         while taken_bytes < BATCH_BYTES:
             if self._answer.isclosed() or self._read_bytes >= self._length_bytes:
                 return True
-            self._reader.patience_s, self._reader.dry = 0.0 if taken_bytes else look_s, False
-            block = self._answer.fp.read1(65536)
+            reader.patience_s, reader.dry = 0.0 if blocks else look_s, False
+            block = read(65536)
             if not block:
-                return not self._reader.dry
+                return not reader.dry
+            blocks.append(block)
             taken_bytes += len(block)
             self._read_bytes += len(block)
-            lines += self._lines.feed(block if self._chunks is None else self._chunks.feed(block))
-            if self._chunks is not None and self._chunks.ended:
-                return True
         self._more = True
         return False
 

@@ -100,6 +100,7 @@ class TimedReader(io.RawIOBase):
         self.deadline = deadline
         self.patience_s = math.inf
         self.dry = False
+        self._timeout_s = math.inf
 
     def readable(self) -> bool:
         return True
@@ -108,7 +109,10 @@ class TimedReader(io.RawIOBase):
         left_s = self.deadline - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")
-        self._sock.settimeout(min(left_s, self.patience_s))
+        timeout_s = min(left_s, self.patience_s)
+        if timeout_s or self._timeout_s:  # all that is there is read in many pieces, none of which is waited for
+            self._sock.settimeout(timeout_s)
+            self._timeout_s = timeout_s
         try:
             return self._sock.recv_into(buffer)
         except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):

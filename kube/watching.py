@@ -175,6 +175,8 @@ def after_end(*, empty_in_a_row: int, bookmarks: int) -> Next:
 def is_older(version: str, last: str) -> bool:
     """Whether `version` lies before `last` (KEP-5504: decimal numbers of any length; what is no such number is opaque
     and never older)."""
+    if version > last and len(version) >= len(last):
+        return False  # whatever they are; so it is with nearly all
     if not (_comparable(version) and _comparable(last)):
         return False
     return (len(version), version) < (len(last), last)
