@@ -13,9 +13,11 @@ from typing import Protocol
 
 from component.loop import Loop
 from extender.cluster.index import Batch
-from extender.policy.decide import Decided, Gate, Ledger, decide
+from extender.policy.decide import Rules, decide
+from extender.policy.evidence import Surroundings
+from extender.policy.ledger import Decided, Ledger
 from extender.policy.reasons import OPEN
-from extender.policy.snapshot import Board
+from extender.policy.snapshot import Board, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -25,33 +27,46 @@ STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a secon
 FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
 
 
+OnDecided = Callable[[Snapshot, Decided, float], None]
+
+
 class Evidence(Protocol):
     """The part of cluster.index.Index that is used here."""
 
-    def take(self, also: Iterable[str] = ()) -> Batch | None: ...
+    def take(self, also: Iterable[str] = (), *, everything: bool = False) -> Batch | None: ...
     def give_back(self, names: Iterable[str]) -> None: ...
 
 
 class Decider:
-    """A Service with one thread, which calls turn(). on_release(nodes): refused nodes have opened; must not block."""
+    """A Service with one thread, which calls turn(). on_release(nodes): refused nodes have opened; must not block.
+
+    surroundings(): the newest; whoever changes them calls wake(). on_decided(before, decided, monotonic): called after
+    each swap, also the first; must not block.
+    """
 
     name = "decider"
 
     def __init__(
         self,
         evidence: Evidence,
-        gate: Gate,
+        rules: Rules,
         board: Board,
         *,
         on_release: Callable[[Sequence[str]], None],
+        surroundings: Callable[[], Surroundings] = Surroundings,
+        on_decided: OnDecided | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._evidence = evidence
-        self._gate = gate
+        self._rules = rules
         self._board = board
         self._on_release = on_release
+        self._surroundings = surroundings
+        self._on_decided = on_decided
         self._monotonic = monotonic
+        self._wall = wall
         self._sleep = sleep
         self._ledger = Ledger()
         self._decided_at = -math.inf
@@ -73,44 +88,47 @@ class Decider:
         self._decided_at = monotonic = self._monotonic()
         names: Collection[str] = self._ledger.due(monotonic)
         try:
-            batch = self._evidence.take(names)
+            surroundings, wall = self._surroundings(), self._wall()
+            batch = self._evidence.take(names, everything=self._ledger.anew(surroundings, wall))
             if batch is None:
                 return AWAITED_PAUSE_S
             names = batch.evidence
-            decided = decide(self._gate, self._ledger, batch.evidence, monotonic=monotonic)
-            self._publish(decided)
-            self._ledger.keep(decided, names)
+            decided = decide(self._rules, self._ledger, batch.evidence, surroundings, monotonic=monotonic, wall=wall)
+            self._publish(decided, monotonic)
+            self._ledger.keep(decided)
         except Exception:
             if self._failing_since is None:
                 self._failing_since = monotonic
             self._evidence.give_back(names)
             raise
         self._failing_since = None
-        return max(0.0, min(batch.due_at, self._ledger.due_at()) - self._monotonic())
+        due_at = min(batch.due_at, self._ledger.due_at(monotonic, wall))
+        return max(0.0, due_at - self._monotonic())
 
     def deciding(self, monotonic: float) -> bool:
         """False while decisions have failed for longer than the limit: what is published is older than it looks."""
         failing_since = self._failing_since
         return failing_since is None or monotonic - failing_since <= FAILING_LIMIT_S
 
-    def _publish(self, decided: Decided) -> None:
+    def _publish(self, decided: Decided, monotonic: float) -> None:
         first = not self._board.filled
-        if not decided.decisions and not first:
+        before, after = self._board.snapshot, decided.snapshot
+        if after is before and not first:
             return
-        snapshot = self._board.snapshot.with_decisions(self._gate.name, decided.decisions)
-        released = self._board.swap(snapshot)
+        released = self._board.swap(after)
         if released:
             self._on_release(released)
+        if self._on_decided is not None:
+            self._on_decided(before, decided, monotonic)
         if not first:
             self._log(decided)
 
     def _log(self, decided: Decided) -> None:
-        for node in decided.turned:
-            decision = decided.decisions[node]
-            if decision is None:
-                continue
-            if decision.reason == OPEN:
-                log.info("node opened", extra={"node": node, "pod": decision.pod})
+        for gate, node, _, after in decided.turned:
+            facts = {"gate": gate, "node": node, "pod": after.pod}
+            if after.held_by:
+                facts |= {"held_by": after.held_by.value, "note": after.note}
+            if after.reason != OPEN:
+                log.info("node closed", extra={**facts, "reason": after.reason, "evidence": after.evidence})
             else:
-                facts = {"reason": decision.reason, "pod": decision.pod, "evidence": decision.evidence}
-                log.info("node closed", extra={"node": node, **facts})
+                log.info("node opened", extra=facts)

@@ -21,7 +21,8 @@ from extender.decider import Decider
 from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
 from extender.policy import exempt
-from extender.policy.decide import Gate
+from extender.policy.decide import Rules
+from extender.policy.gates import Gate
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.settings import Settings
@@ -86,9 +87,10 @@ class Services:
         )
         self.decider = Decider(
             self.index,
-            Gate(gate.name, gate.missing_grace_seconds),
+            Rules((Gate(gate.name, missing_grace_s=gate.missing_grace_seconds),)),
             self.board,
             on_release=self._kick,
+            surroundings=lambda: self.around.surroundings,
             monotonic=monotonic,
         )
         self._required: tuple[str, ...] = ()

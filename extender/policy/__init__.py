@@ -11,12 +11,15 @@
     caps       how many nodes may be closed, and which ones
     conditions whether a gate's conditions, the pod's or those others write on Nodes, are as they shall be
     pods       for which pods a gate speaks
-    gates      the gates of the configuration, as policy sees them
     verdict    the evidence of one node -> open, or closed with one constant reason
-    decide     the verdicts of a gate's nodes -> what holds, and since when
+    gates      the gates of the configuration, as policy sees them
+    exempt     which pods are never refused a node
     refusals   which nodes were refused to some pod, and the order that loses no kick
     snapshot   all decisions at a moment, looked up by requests
-    exempt     which pods are never refused a node
+    rows       one node at one gate: verdict, order, damping
+    ledger     what is remembered from one decision to the next
+    brakes     all bad nodes together: storms, then caps
+    decide     evidence of all that changed -> the next snapshot
 
 Guaranteed: no clock, no lock, no object of the API; time is an argument; at most six reasons, none of which ever holds
 a name, a digit or a time. Each imports only those above it (import-linter, "the extender's policy").

@@ -10,21 +10,30 @@ The table, first match wins:
     no usable health pod for less than the grace        the last verdict
     no usable health pod                                closed, no health pod
     gate condition False                                closed, unhealthy
+    the successor of a good one, within the grace       the last verdict
     gate condition neither True nor False               closed, unknown
     Ready False without a reason, ContainersReady True  closed, node lost
     Ready Unknown                                       closed, unknown
     else                                                closed, not ready
 
 A process that starts has no memory of a node. What its health pods still show is as good: one that was good when it was
-told to end makes the last verdict open, and the grace begin at that time. After it is gone nothing tells.
+told to end makes the last verdict open, and the graces begin at that time. After it is gone nothing tells.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from extender.policy import reasons
+from extender.policy.conditions import ConditionRules, judge
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
+from kube.times import parse_time
+
+TURNED_LATER_S = 5.0  # both times have whole seconds, and are not of the same moment
+NODE_CLOSES = {contract.STATUS_FALSE: reasons.CLOSED_UNHEALTHY, contract.STATUS_UNKNOWN: reasons.CLOSED_NODE_LOST}
 
 # A kubelet that finds a pod bound to it which it does not run says so within seconds. So a pod that is still Ready so
 # long after its node's Node object was made anew was Ready all the time: somebody deleted the object, the kubelet
@@ -33,27 +42,36 @@ from kube import contract
 OLD_POD_LIMIT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a node's next verdict needs of the past. Belongs to one Node object: a new uid starts anew."""
+class Memory(msgspec.Struct, frozen=True, gc=False):
+    """What a node's next verdict needs of the past. Belongs to one Node object: a new uid starts anew.
+
+    good_uid: of the health pod that was good last, "" when another bad one has spoken since. gone: when that one was
+    told to end, RFC 3339, "" if nothing tells; missing_since: the same by the monotonic clock, None while it is there.
+    """
 
     node_uid: str = ""
     ever_good: bool = False
     last: str = reasons.CLOSED_NO_HEALTH_POD
     missing_since: float | None = None
+    good_uid: str = ""
+    gone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for people.
 
     changes_at: monotonic seconds when the verdict must be made again although nothing happened; None if never.
+    bare: the reason without any grace. cause: the word of what turned, the same for all that fail alike. since: when
+    the node became bad, as the objects tell it, RFC 3339 in UTC; "" if they do not.
     """
 
     reason: str
     pod: str = ""
     evidence: str = ""
     changes_at: float | None = None
+    bare: str = reasons.OPEN
+    cause: str = ""
+    since: str = ""
 
 
 def belongs(pod: HealthPod, node: ObservedNode, monotonic: float) -> bool:
@@ -88,62 +106,174 @@ def good_when_deleted(pod: HealthPod) -> bool:
 
 
 def verdict_of(
-    evidence: NodeEvidence, gate: str, memory: Memory, *, monotonic: float, missing_grace_s: float
+    evidence: NodeEvidence,
+    gate: str,
+    memory: Memory,
+    *,
+    monotonic: float,
+    missing_grace_s: float,
+    replace_grace_s: float = 0.0,
+    conditions: ConditionRules | None = None,
+    wall: float = 0.0,
 ) -> tuple[Verdict, Memory]:
-    """The verdict on one node by the table above, and what to remember for the next one."""
-    node = evidence.node
-    pods = evidence.pods.get(gate, ())
+    """The verdict on one node by the table above, and what to remember for the next one.
+
+    conditions: None = Ready and the gate condition, as in the table; otherwise these decide whether a pod is good.
+    wall: seconds since the epoch, for conditions that grow stale.
+    """
+    node, pods = evidence.node, evidence.pods.get(gate, ())
     if memory.node_uid != node.uid:
         memory = Memory(node_uid=node.uid)
     present = [pod for pod in pods if alive(pod, node)]
     candidates = [pod for pod in present if belongs(pod, node, monotonic)]
-    if not (candidates or memory.ever_good):
-        memory = _recalled([pod for pod in pods if belongs(pod, node, monotonic)], memory, monotonic)
-    by_pods, memory = _by_pods(candidates, memory, monotonic, missing_grace_s)
+    if not memory.ever_good:
+        memory = _recalled(pods, node, memory, monotonic)
+    rule = _Rule(conditions, missing_grace_s, replace_grace_s, monotonic, wall)
+    if conditions is None or conditions.needs_pod:
+        verdict, memory = _by_pods(candidates, pods, node, memory, rule)
+    else:
+        verdict = _judged(None, node, rule, conditions)
+        memory = Memory(node.uid, memory.ever_good or verdict.reason == reasons.OPEN, verdict.reason)
     if len(candidates) < len(present):
         old_until = node.born_at + OLD_POD_LIMIT_S
-        by_pods = replace(by_pods, changes_at=min(old_until, by_pods.changes_at or old_until))
+        verdict = replace(verdict, changes_at=min(old_until, verdict.changes_at or old_until))
+    if verdict.reason == reasons.OPEN != verdict.bare and conditions is not None:
+        on_node = _judged(None, node, rule, ConditionRules(tuple(one for one in conditions.all_of if one.of_node)))
+        if on_node.reason != reasons.OPEN:  # what others say of the node needs no pod, so no grace
+            return on_node, memory
     if evidence.heartbeat_lost:
-        return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="kubelet Lease not renewed"), memory
-    if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_FALSE:
-        return replace(by_pods, reason=reasons.CLOSED_UNHEALTHY, evidence="the node's own Ready is False"), memory
-    if by_pods.reason == reasons.OPEN and node.ready == contract.STATUS_UNKNOWN:
-        return replace(by_pods, reason=reasons.CLOSED_NODE_LOST, evidence="the node's own Ready is Unknown"), memory
-    return by_pods, memory
+        since = node.ready_since if node.ready == contract.STATUS_UNKNOWN else ""
+        return _by_node(verdict, reasons.CLOSED_NODE_LOST, "kubelet Lease not renewed", "Lease", since), memory
+    if verdict.reason == reasons.OPEN and node.ready in NODE_CLOSES:
+        said = f"the node's own Ready is {node.ready}"
+        return _by_node(verdict, NODE_CLOSES[node.ready], said, "Node Ready", node.ready_since), memory
+    return verdict, memory
 
 
-def _recalled(pods: Sequence[HealthPod], memory: Memory, monotonic: float) -> Memory:
-    deleted_at = max((pod.deleted_at for pod in pods if good_when_deleted(pod)), default=None)
-    if deleted_at is None:
+def never_good(memory: Memory, pods: Sequence[HealthPod]) -> bool:
+    """Whether nothing tells that the node was ever in use. A kubelet writes Ready False when it starts a pod; one that
+    turned False later was True."""
+    return not memory.ever_good and not any(pod.ready == contract.STATUS_FALSE and _turned_later(pod) for pod in pods)
+
+
+def _turned_later(pod: HealthPod) -> bool:
+    try:
+        started_s, turned_s = parse_time(pod.started or None), parse_time(pod.ready_since or None)
+    except msgspec.ValidationError:
+        return False
+    return started_s is not None and turned_s is not None and turned_s - started_s >= TURNED_LATER_S
+
+
+class _Rule(NamedTuple):
+    conditions: ConditionRules | None
+    missing_grace_s: float
+    replace_grace_s: float
+    monotonic: float
+    wall: float
+
+
+def _judged(pod: HealthPod | None, node: ObservedNode, rule: _Rule, conditions: ConditionRules) -> Verdict:
+    """By the conditions of the gate. pod: None = none speaks for the node."""
+    found = judge(conditions, pod, node, rule.wall)
+    changes_at = None if found.changes_wall is None else rule.monotonic + max(0.0, found.changes_wall - rule.wall)
+    name = "" if pod is None else pod.name
+    return Verdict(found.reason, name, found.evidence, changes_at, found.reason, found.cause, found.since)
+
+
+def _of_pod(pod: HealthPod, node: ObservedNode, rule: _Rule) -> Verdict:
+    if rule.conditions is not None:
+        return _judged(pod, node, rule, rule.conditions)
+    if good(pod):
+        return Verdict(reasons.OPEN, pod.name)
+    reason = _why_not_good(pod)
+    return Verdict(reason, pod.name, pod.message, bare=reason, cause=pod.cause, since=_since(pod))
+
+
+def _by_node(by_pods: Verdict, reason: str, evidence: str, cause: str, since: str) -> Verdict:
+    return replace(by_pods, reason=reason, bare=reason, evidence=evidence, cause=cause, since=since)
+
+
+def _recalled(pods: Sequence[HealthPod], node: ObservedNode, memory: Memory, monotonic: float) -> Memory:
+    """What a pod that terminates still shows of the past."""
+    ended = [pod for pod in pods if good_when_deleted(pod) and belongs(pod, node, monotonic)]
+    if not ended:
         return memory
-    return Memory(memory.node_uid, ever_good=True, last=reasons.OPEN, missing_since=min(deleted_at, monotonic))
-
-
-def _by_pods(
-    candidates: Sequence[HealthPod], memory: Memory, monotonic: float, missing_grace_s: float
-) -> tuple[Verdict, Memory]:
-    if not candidates:
-        return _without_pod(memory, monotonic, missing_grace_s)
-    for pod in candidates:
-        if good(pod):
-            return Verdict(reasons.OPEN, pod.name), Memory(memory.node_uid, ever_good=True, last=reasons.OPEN)
-    newest = max(candidates, key=lambda pod: (pod.created, pod.name))
-    reason = _why_not_good(newest)
-    return (
-        Verdict(reason, newest.name, newest.message),
-        Memory(memory.node_uid, ever_good=memory.ever_good, last=reason),
+    last = max(ended, key=lambda pod: (pod.deleted_at, pod.uid))
+    return Memory(
+        memory.node_uid,
+        ever_good=True,
+        last=reasons.OPEN,
+        missing_since=min(last.deleted_at, monotonic),
+        good_uid=last.uid,
+        gone=last.deleted,
     )
 
 
-def _without_pod(memory: Memory, monotonic: float, missing_grace_s: float) -> tuple[Verdict, Memory]:
+def _by_pods(
+    candidates: Sequence[HealthPod], pods: Sequence[HealthPod], node: ObservedNode, memory: Memory, rule: _Rule
+) -> tuple[Verdict, Memory]:
+    verdicts = {}
+    for pod in candidates:
+        verdict = verdicts[pod.uid] = _of_pod(pod, node, rule)
+        if verdict.reason == reasons.OPEN:
+            if memory.good_uid != pod.uid or memory.missing_since is not None:
+                memory = Memory(node.uid, ever_good=True, last=reasons.OPEN, good_uid=pod.uid)
+            return verdict, memory
+    if memory.good_uid and not any(pod.uid == memory.good_uid for pod in candidates):
+        memory = _missing(pods, memory, rule.monotonic)
+    if not candidates:
+        return _without_pod(node, memory, rule)
+    newest = max(candidates, key=lambda pod: (pod.created, pod.name))
+    return _bad(newest, verdicts[newest.uid], memory, rule)
+
+
+def _missing(pods: Sequence[HealthPod], memory: Memory, monotonic: float) -> Memory:
+    """The pod that was good last is told to end, or gone; since when."""
+    ended = next((pod for pod in pods if pod.uid == memory.good_uid and pod.deleted), None)
+    if memory.missing_since is None:
+        since = monotonic if ended is None else min(monotonic, ended.deleted_at)
+        memory = replace(memory, missing_since=since)
+    return memory if ended is None else replace(memory, gone=ended.deleted)
+
+
+def _without_pod(node: ObservedNode, memory: Memory, rule: _Rule) -> tuple[Verdict, Memory]:
     if not memory.ever_good:
-        return Verdict(reasons.CLOSED_NO_HEALTH_POD), memory
-    since = monotonic if memory.missing_since is None else memory.missing_since
-    memory = replace(memory, missing_since=since)
-    if monotonic - since < missing_grace_s:
-        last = Verdict(memory.last, evidence="health pod missing, last verdict", changes_at=since + missing_grace_s)
-        return last, memory
-    return Verdict(reasons.CLOSED_NO_HEALTH_POD, evidence="health pod missing"), memory
+        return _no_pod(since=node.created), memory
+    if memory.missing_since is None:
+        memory = replace(memory, missing_since=rule.monotonic)
+    until = (memory.missing_since or 0.0) + rule.missing_grace_s
+    if rule.monotonic < until:
+        return _kept(memory, until, _no_pod(), "health pod missing, last verdict"), memory
+    return _no_pod("health pod missing", memory.gone), replace(memory, good_uid="")
+
+
+def _bad(pod: HealthPod, verdict: Verdict, memory: Memory, rule: _Rule) -> tuple[Verdict, Memory]:
+    """By a pod that is not good. One that stands in for the good one gets the grace to become so."""
+    if memory.good_uid and memory.missing_since is not None and pod.node_healthy != contract.STATUS_FALSE:
+        until = memory.missing_since + rule.replace_grace_s
+        if rule.monotonic < until:
+            return _kept(memory, until, verdict, "health pod replaced, last verdict"), memory
+    return verdict, Memory(memory.node_uid, ever_good=memory.ever_good, last=verdict.reason)
+
+
+def _kept(memory: Memory, until: float, bare: Verdict, evidence: str) -> Verdict:
+    """The last verdict, for a while. What it was bad for is not remembered: it has not become worse since."""
+    return replace(bare, reason=memory.last, evidence=evidence, changes_at=until)
+
+
+def _no_pod(evidence: str = "", since: str = "") -> Verdict:
+    reason = reasons.CLOSED_NO_HEALTH_POD
+    return Verdict(reason, evidence=evidence, bare=reason, since=since)
+
+
+def _since(pod: HealthPod) -> str:
+    """When the first of its conditions turned that are not True."""
+    times = []
+    if pod.node_healthy not in ("", contract.STATUS_TRUE):
+        times.append(pod.node_healthy_since)
+    if pod.ready != contract.STATUS_TRUE:
+        times.append(pod.ready_since or pod.created)
+    return min(filter(None, times), default="")
 
 
 def _why_not_good(pod: HealthPod) -> str:

@@ -5,7 +5,8 @@ from datetime import datetime
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.decider import Decider
-from extender.policy.decide import Gate
+from extender.policy.decide import Rules
+from extender.policy.gates import Gate
 from extender.policy.snapshot import INHERITED_KICKS, Board
 from tests.extender.builders import CREATED
 from tests.kit.clock import Clock
@@ -60,7 +61,7 @@ class World:
         self.board = Board(self.kicked.extend)
         self.decider = Decider(
             self.index,
-            Gate("health", missing_grace_s=30.0),
+            Rules((Gate("health", missing_grace_s=30.0),)),
             self.board,
             on_release=self.kicked.extend,
             monotonic=self.clock,

@@ -12,7 +12,8 @@ import msgspec
 from extender.cluster import observed
 from extender.cluster.lease_reader import LeaseReader
 from extender.decider import Decider
-from extender.policy.decide import Gate
+from extender.policy.decide import Rules
+from extender.policy.gates import Gate
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
 from kube.errors import Unreachable
@@ -109,7 +110,7 @@ class Cluster:
         self.board = Board(lambda _: None)
         self.decider = Decider(
             self.index,
-            Gate("health", missing_grace_s=30.0),
+            Rules((Gate("health", missing_grace_s=30.0),)),
             self.board,
             on_release=lambda _: None,
             monotonic=self.clock,

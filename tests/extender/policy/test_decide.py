@@ -1,16 +1,19 @@
 """From evidence and a ledger to decisions, with the time as an argument."""
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
-from extender.policy.decide import Gate, Ledger, decide
-from extender.policy.decision import Decision
-from extender.policy.evidence import HealthPod, NodeEvidence
+from extender.policy.decide import Rules, decide
+from extender.policy.decision import Decision, HeldBy
+from extender.policy.evidence import HealthPod, NodeEvidence, Surroundings
+from extender.policy.gates import Gate
+from extender.policy.ledger import Decided, Ledger
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
 
-GATE = Gate("health", missing_grace_s=30.0)
+RULES = Rules((Gate("health", missing_grace_s=30.0),))
 
 
 def on_node(pod: HealthPod) -> NodeEvidence:
@@ -21,12 +24,25 @@ GOOD, BAD = on_node(health_pod()), on_node(health_pod(ready="False"))
 BAD_AND_SAYS_WHY = on_node(health_pod(ready="False", message="disk"))
 MISSING = NodeEvidence(observed_node())
 POD = "readygate-system/agent"
+WALL = 1_767_225_500.0  # at 100 s of the monotonic clock the nodes are made
+SAID = "health pod missing, last verdict"
+KEPT = Decision(OPEN, "", SAID, 100.0, 140.0, CLOSED_NO_HEALTH_POD, HeldBy.GRACE, until=140.0, note=SAID)
+
+
+def decided(ledger: Ledger, seen: Mapping[str, NodeEvidence | None], monotonic: float) -> Decided:
+    return decide(RULES, ledger, seen, Surroundings(), monotonic=monotonic, wall=WALL + monotonic)
+
+
+def decisions(outcome: Decided) -> dict[str, Decision | None]:
+    """Those that are other than before."""
+    state = outcome.snapshot.gates["health"]
+    return {name: state.decisions.get(name) for name in outcome.changed["health"]}
 
 
 def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
     ledger = Ledger()
     for one in seen:
-        ledger.keep(decide(GATE, ledger, {"n1": one}, monotonic=monotonic), ["n1"])
+        ledger.keep(decided(ledger, {"n1": one}, monotonic))
     return ledger
 
 
@@ -58,7 +74,7 @@ def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
         pytest.param(
             [GOOD],
             MISSING,
-            Decision(OPEN, "", "health pod missing, last verdict", 100.0, changes_at=140.0),
+            KEPT,
             False,
             id="the last verdict, until the grace ends",
         ),
@@ -68,8 +84,11 @@ def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
 def test_what_is_decided(
     before: list[NodeEvidence], now: NodeEvidence | None, expected: Decision | None, turned: bool
 ) -> None:
-    outcome = decide(GATE, ledger_after(*before), {"n1": now}, monotonic=110.0)
-    assert ({"n1": expected}, ("n1",) if turned else ()) == (outcome.decisions, outcome.turned)
+    outcome = decided(ledger_after(*before), {"n1": now}, 110.0)
+    assert ({"n1": expected}, ("n1",) if turned else ()) == (
+        decisions(outcome),
+        tuple(turn.node for turn in outcome.turned),
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,30 +96,34 @@ def test_what_is_decided(
     [pytest.param([GOOD], GOOD, id="the same evidence"), pytest.param([], None, id="a node nobody knew is no more")],
 )
 def test_where_nothing_differs_nothing_is_decided(before: list[NodeEvidence], now: NodeEvidence | None) -> None:
-    outcome = decide(GATE, ledger_after(*before), {"n1": now}, monotonic=110.0)
-    assert ({}, ()) == (outcome.decisions, outcome.turned)
+    outcome = decided(ledger_after(*before), {"n1": now}, 110.0)
+    assert ({}, ()) == (decisions(outcome), tuple(turn.node for turn in outcome.turned))
 
 
 def test_deciding_leaves_the_ledger_as_it_is() -> None:
     ledger = ledger_after(GOOD)
-    decisions, memories = dict(ledger.decisions), dict(ledger.memories)
-    decide(GATE, ledger, {"n1": BAD, "n2": GOOD}, monotonic=110.0)
-    assert (decisions, memories) == (ledger.decisions, ledger.memories)
+    before = (ledger.snapshot, dict(ledger.gates["health"].rows), ledger.gates["health"], dict(ledger.groups))
+    decided(ledger, {"n1": BAD, "n2": GOOD}, 110.0)
+    assert before == (ledger.snapshot, dict(ledger.gates["health"].rows), ledger.gates["health"], dict(ledger.groups))
 
 
 def test_of_a_node_that_is_no_more_nothing_is_remembered() -> None:
     ledger = ledger_after(GOOD, MISSING)
-    ledger.keep(decide(GATE, ledger, {"n1": None}, monotonic=110.0), ["n1"])
-    assert ({}, {}, []) == (ledger.decisions, ledger.memories, ledger.due(1000.0))
-    outcome = decide(GATE, ledger, {"n1": MISSING}, monotonic=120.0)
-    assert {
-        "n1": Decision(CLOSED_NO_HEALTH_POD, since_monotonic=120.0, verdict=CLOSED_NO_HEALTH_POD)
-    } == outcome.decisions
+    ledger.keep(decided(ledger, {"n1": None}, 110.0))
+    health = ledger.gates["health"]
+    assert ({}, {}, frozenset(), []) == (health.rows, health.competing, ledger.snapshot.nodes, ledger.due(1000.0))
+    outcome = decided(ledger, {"n1": MISSING}, 120.0)
+    closed = Decision(CLOSED_NO_HEALTH_POD, since_monotonic=120.0, verdict=CLOSED_NO_HEALTH_POD)
+    assert {"n1": closed} == decisions(outcome)
+
+
+def due_at(ledger: Ledger) -> float:
+    return ledger.due_at(100.0, WALL + 100.0)
 
 
 def test_a_node_is_due_when_its_decision_changes_by_itself() -> None:
     ledger = ledger_after(GOOD, MISSING)
-    assert (130.0, [], ["n1"], math.inf) == (ledger.due_at(), ledger.due(129.9), ledger.due(130.0), ledger.due_at())
+    assert (130.0, [], ["n1"], math.inf) == (due_at(ledger), ledger.due(129.9), ledger.due(130.0), due_at(ledger))
 
 
 def test_a_pod_that_is_back_in_time_is_not_waited_for() -> None:
@@ -110,5 +133,5 @@ def test_a_pod_that_is_back_in_time_is_not_waited_for() -> None:
 def test_what_was_due_and_stays_undecided_is_due_again() -> None:
     ledger = ledger_after(GOOD, MISSING)
     ledger.due(130.0)
-    ledger.keep(decide(GATE, ledger, {"n1": MISSING}, monotonic=129.0), ["n1"])
+    ledger.keep(decided(ledger, {"n1": MISSING}, 129.0))
     assert ["n1"] == ledger.due(130.0)

@@ -1,0 +1,80 @@
+"""Pure: which of the nodes that gates want closed are held open, because there are too many of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps
+from extender.policy.decision import HeldBy
+from extender.policy.ledger import Held
+from extender.policy.reasons import OPEN
+from extender.policy.rows import Row
+from extender.policy.storm import StormRule, Turned, Weather, weather
+
+
+class Competing(NamedTuple):
+    """A gate and those of its nodes that are bad and count. total: how many nodes count. held: by its storms."""
+
+    gate: str
+    limit: Limit | None
+    total: int
+    rows: Mapping[str, Row]
+    held: Mapping[str, Held]
+
+
+def turned(rows: Mapping[str, Row]) -> dict[str, Turned]:
+    """As storms look at them. A node that only waits until it is trusted again is not bad."""
+    return {
+        name: Turned((row.verdict.reason, row.verdict.cause), row.turned_at, row.verdict.evidence)
+        for name, row in rows.items()
+        if row.verdict.reason != OPEN
+    }
+
+
+def storms_of(
+    rule: StormRule | None,
+    total: int,
+    rows: Mapping[str, Row],
+    before: Sequence[Weather],
+    *,
+    monotonic: float,
+    first: bool,
+) -> tuple[Weather, ...]:
+    if rule is None or not (rows or before):
+        return ()
+    return weather(rule, total, turned(rows), before, monotonic=monotonic, first=first)
+
+
+def held_by_storms(rule: StormRule | None, storms: Iterable[Weather]) -> dict[str, Held]:
+    held: dict[str, Held] = {}
+    for storm in storms:
+        reason, cause = storm.cause
+        words = f"many nodes turned at once: {cause or reason}"
+        until = None if rule is None else storm.until(rule)
+        held.update(dict.fromkeys(storm.nodes, Held(HeldBy.STORM, words, until)))
+    return held
+
+
+def held_by_caps(
+    caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Sequence[Competing]
+) -> dict[str, dict[str, Held]]:
+    """By gate. The gates share the caps of cluster, zones and pools: a node that several close is one node. It is as
+    old as the oldest of its closures. places: the nodes that count."""
+    held: dict[str, dict[str, Held]] = {}
+    oldest: dict[str, str] = {}
+    closing: dict[str, list[str]] = {}
+    for gate, limit, total, rows, stormed in gates:
+        wanted = _oldest_first({name: row.since for name, row in rows.items() if name not in stormed})
+        over = beyond(limit, total, wanted)
+        held[gate] = dict.fromkeys(over, Held(HeldBy.CAP, f"cap of gate {gate}: {limit}"))
+        closing[gate] = [name for name in wanted[: len(wanted) - len(over)] if name in places]
+        for name in closing[gate]:
+            oldest[name] = min(rows[name].since, oldest.get(name, rows[name].since))
+    over_all = beyond_caps(caps, sizes, ((name, places[name]) for name in _oldest_first(oldest)))
+    if over_all:
+        for gate, names in closing.items():
+            held[gate].update((name, Held(HeldBy.CAP, over_all[name])) for name in names if name in over_all)
+    return held
+
+
+def _oldest_first(since: Mapping[str, str]) -> list[str]:
+    return sorted(since, key=lambda name: (since[name], name))

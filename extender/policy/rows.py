@@ -1,0 +1,228 @@
+"""Pure: one node at one gate: what its evidence says, what an operator ordered, and how it has behaved so far.
+
+What follows from all nodes of a gate together is not known here; see `brakes`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from extender.policy.caps import Caps, Place
+from extender.policy.decision import HeldBy
+from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode, Surroundings
+from extender.policy.gates import Gate, not_gated
+from extender.policy.orders import Kind, Order
+from extender.policy.reasons import CLOSED_HELD, OPEN
+from extender.policy.verdict import Memory, Verdict, never_good, verdict_of
+from kube.times import format_time, parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is the same for all nodes of a turn. braked: whether a cap or a storm may hold nodes of the gate open."""
+
+    caps: Caps
+    surroundings: Surroundings
+    braked: bool
+    monotonic: float
+    wall: float
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """node, pods, lost: the evidence it was made of. gated: whether the gate is about this node at all.
+
+    wants: the reason it would be closed with if nothing braked, OPEN if none. counted: whether it is on both sides of
+    the caps' fractions. closures: when the verdict closed it, monotonic, as damping remembers it. healthy_since: when
+    the verdict opened it. turned_at: when the verdict closed it, monotonic, -inf if nothing tells. since: the same as
+    the objects tell it, or the wall clock when it was seen; RFC 3339.
+    """
+
+    node: ObservedNode
+    pods: tuple[HealthPod, ...]
+    lost: bool
+    memory: Memory
+    verdict: Verdict
+    place: Place
+    gated: bool = True
+    counted: bool = True
+    wants: str = OPEN
+    held_by: HeldBy = HeldBy.NONE
+    note: str = ""
+    until: float | None = None
+    closures: tuple[float, ...] = ()
+    healthy_since: float = -math.inf
+    turned_at: float = -math.inf
+    since: str = ""
+    changes_at: float | None = None
+
+    @property
+    def competes(self) -> bool:
+        """Whether it is one of those of which caps let only so many be closed."""
+        return self.counted and self.wants != OPEN
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether it is closed beside all caps: on hold, out of service, or new and never in use."""
+        return not self.counted and self.wants != OPEN
+
+    def made_of(self, seen: NodeEvidence, gate: str) -> bool:
+        return (
+            (self.node is seen.node or self.node == seen.node)
+            and self.lost == seen.heartbeat_lost
+            and self.pods == seen.pods.get(gate, ())
+        )
+
+
+_NO_MEMORY = Memory()
+_NO_VERDICT = Verdict(OPEN)
+
+
+def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, around: Around) -> Row:
+    """was_closed: whether it was closed until now, whatever for."""
+    node, pods = seen.node, seen.pods.get(gate.name, ())
+    place = before.place if before is not None and before.node is node else _place(node.labels, around.caps)
+    outside = not_gated(gate, around.surroundings.placements.get(gate.name), node)
+    if outside:
+        return Row(
+            *(node, pods, seen.heartbeat_lost, _NO_MEMORY, _NO_VERDICT, place),
+            gated=False,
+            counted=False,
+            held_by=HeldBy.NOT_GATED,
+            note=outside,
+        )
+    if before is not None and (not before.gated or before.memory.node_uid != node.uid):
+        before = None
+    verdict, memory = verdict_of(
+        seen,
+        gate.name,
+        _NO_MEMORY if before is None else before.memory,
+        monotonic=around.monotonic,
+        missing_grace_s=gate.missing_grace_s,
+        replace_grace_s=gate.replace_grace_s,
+        conditions=gate.conditions,
+        wall=around.wall,
+    )
+    past = _past(gate, verdict, before, around)
+    order = around.surroundings.orders.for_node(gate.name, node.name, place.pool, around.wall)
+    if order is None:
+        stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
+    else:
+        stand = _ordered(order, gate, verdict, past, before, was_closed, around)
+    used_from = -math.inf
+    if verdict.reason != OPEN and around.braked and never_good(memory, pods):
+        used_from = node.born_at + around.caps.new_node_s
+    new = around.monotonic < used_from
+    return Row(
+        node=node,
+        pods=pods,
+        lost=seen.heartbeat_lost,
+        memory=memory,
+        verdict=verdict,
+        place=place,
+        counted=node.in_service and not new and stand.held_by is not HeldBy.HOLD,
+        wants=stand.wants,
+        held_by=stand.held_by,
+        note=stand.note,
+        until=stand.until,
+        closures=past.closures,
+        healthy_since=past.healthy_since,
+        turned_at=past.turned_at,
+        since=past.since,
+        changes_at=_soonest(verdict.changes_at, stand.until, used_from if new else None),
+    )
+
+
+class _Past(NamedTuple):
+    """As in Row."""
+
+    closures: tuple[float, ...] = ()
+    healthy_since: float = -math.inf
+    turned_at: float = -math.inf
+    since: str = ""
+
+
+class _Stand(NamedTuple):
+    """As in Row."""
+
+    wants: str
+    held_by: HeldBy = HeldBy.NONE
+    note: str = ""
+    until: float | None = None
+
+
+_HEALTHY, _ALWAYS_HEALTHY = _Stand(OPEN), _Past()
+
+
+def _past(gate: Gate, verdict: Verdict, before: Row | None, around: Around) -> _Past:
+    """How the node has behaved until now, this verdict included."""
+    if before is None:
+        if verdict.reason == OPEN:
+            return _ALWAYS_HEALTHY
+        turned_at = around.monotonic - max(0.0, around.wall - _seconds(verdict.since, math.inf))
+        return _Past(turned_at=turned_at, since=verdict.since or format_time(around.wall))
+    was_healthy = before.verdict.reason == OPEN
+    if verdict.reason == OPEN:
+        since = before.healthy_since if was_healthy else around.monotonic
+        return _Past(before.closures, since, before.turned_at, before.since)
+    if not was_healthy:
+        return _Past(before.closures, before.healthy_since, before.turned_at, verdict.since or before.since)
+    closures = () if gate.damping is None else gate.damping.closed(before.closures, around.monotonic)
+    return _Past(closures, before.healthy_since, around.monotonic, verdict.since or format_time(around.wall))
+
+
+def _damped(
+    gate: Gate, verdict: Verdict, past: _Past, before: Row | None, was_closed: bool, monotonic: float
+) -> _Stand:
+    """Without an order: as the verdict says, but that a node that keeps failing stays closed for a while."""
+    if verdict.reason != OPEN:
+        return _graced(_Stand(verdict.reason), verdict)
+    if was_closed and gate.damping is not None and before is not None and before.wants not in (OPEN, CLOSED_HELD):
+        until = past.healthy_since + gate.damping.healthy_s(past.closures, past.healthy_since)
+        if monotonic < until:
+            return _Stand(before.wants, HeldBy.DAMPING, "has failed again and again", until)
+    return _HEALTHY if verdict.bare == OPEN else _graced(_HEALTHY, verdict)
+
+
+def _graced(stand: _Stand, verdict: Verdict) -> _Stand:
+    if verdict.bare == verdict.reason:
+        return stand
+    return stand._replace(held_by=HeldBy.GRACE, note=verdict.evidence, until=verdict.changes_at)
+
+
+def _ordered(
+    order: Order, gate: Gate, verdict: Verdict, past: _Past, before: Row | None, was_closed: bool, around: Around
+) -> _Stand:
+    """order: what an operator has ordered of this node at this gate."""
+    until = around.monotonic + max(0.0, order.expires - around.wall) if order.expires < math.inf else None
+    said = f"{order.kind} of {order.scope}" + (f" by {order.author}" if order.author else "")
+    note = f"{said}: {order.reason}" if order.reason else said
+    if order.kind is Kind.HOLD:
+        return _Stand(CLOSED_HELD, HeldBy.HOLD, note, until)
+    stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
+    if stand.wants == OPEN:
+        return stand
+    if order.kind is Kind.EXEMPT:
+        return _Stand(OPEN, HeldBy.EXEMPT, note, until)
+    closed_before = _seconds(past.since, math.inf) <= order.created
+    if order.kind is Kind.PAUSE and not was_closed and not closed_before:
+        return _Stand(OPEN, HeldBy.PAUSE, note, until)
+    return stand
+
+
+def _place(labels: Mapping[str, str], caps: Caps) -> Place:
+    return Place(labels.get(caps.pool_label, ""), labels.get(caps.zone_label, ""))
+
+
+def _soonest(*times: float | None) -> float | None:
+    return min((at for at in times if at is not None), default=None)
+
+
+def _seconds(text: str, otherwise: float) -> float:
+    try:
+        seconds = parse_time(text or None)
+    except (msgspec.ValidationError, OverflowError):
+        return otherwise
+    return otherwise if seconds is None else seconds
