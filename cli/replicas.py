@@ -71,6 +71,11 @@ def freshest(answers: Mapping[str, T]) -> tuple[str, T] | None:
     return min(answers.items(), key=behind, default=None)
 
 
+def longest(answers: Mapping[str, T]) -> tuple[str, T] | None:
+    """Whose memory reaches back the furthest."""
+    return max(answers.items(), key=lambda item: item[1].since_start_seconds or 0.0, default=None)
+
+
 @dataclass(frozen=True)
 class Difference:
     """A node of which the replicas do not say the same: what each says, by the replica's name."""

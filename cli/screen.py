@@ -16,6 +16,7 @@ from types import FrameType
 
 import msgspec
 
+from cli.errors import CommandError
 from cli.layout import Page, line, painted, text_of
 from component.command import EXIT_INTERRUPTED
 
@@ -107,7 +108,8 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
     """Shows what `look` gives until it says that this was the last, SIGTERM (0) or Ctrl-C (130).
 
     On a terminal the page is drawn anew; elsewhere its first line is written each time that the answer has changed,
-    with `-o json` the document in one line.
+    with `-o json` the document in one line. A look that fails is told, and tried again, but for the first: that raises
+    CommandError.
     """
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -115,12 +117,24 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
 
     before = signal.signal(signal.SIGTERM, stop)
     shown: object = _Stopped
+    failed = ""
     try:
         while True:
-            view = look()
+            try:
+                view = look()
+            except CommandError as e:
+                if shown is _Stopped:
+                    raise
+                if str(e) != failed:
+                    print(f"readygate: {e}", file=sys.stderr)
+                failed = str(e)
+                time.sleep(every_s)
+                continue
+            failed = ""
             if output == "table" and sys.stdout.isatty():
                 sys.stdout.write(_CLEAR)
                 show(_topmost(view.page(width())))
+                shown = view.key
             elif view.key != shown:
                 document = msgspec.json.encode(view.document).decode()
                 sys.stdout.write(f"{document if output == 'json' else time.strftime('%H:%M:%S ') + view.headline}\n")

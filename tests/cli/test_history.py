@@ -1,0 +1,160 @@
+"""`readygate history` and `readygate impact`: pages, filters, exit codes."""
+
+import json
+
+import pytest
+
+from cli.__main__ import main
+from tests.cli.served import Extender, status_of
+
+EVENTS = [
+    {
+        "agoSeconds": 52,
+        "wall": "2026-11-22T06:00:00Z",
+        "kind": "closed",
+        "gate": "base",
+        "node": "gpu-11",
+        "evidence": "a",
+    },
+    {
+        "agoSeconds": 61,
+        "wall": "2026-11-22T05:59:51Z",
+        "kind": "storm",
+        "gate": "dns",
+        "note": "41 nodes\u202e at \x1bonce",
+    },
+    {"agoSeconds": 70, "wall": "2026-11-22T05:59:42Z", "kind": "held", "gate": "dns", "node": "w-1", "heldBy": "cap"},
+    {"agoSeconds": 9000, "wall": "2026-11-22T03:30:52Z", "kind": "opened", "gate": "base", "node": "w-1"},
+    {"agoSeconds": 9001, "wall": "2026-11-22T03:30:51Z", "kind": "a later word", "gate": "base", "node": "w-1"},
+]
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    written = capsys.readouterr()
+    return code, written.out, written.err
+
+
+PAGE = """\
+5 changes in 1d1h, as far as we remember.
+12 older ones are forgotten.
+
+  AGO  WHAT          NODE    GATE  BECAUSE
+  52s  closed        gpu-11  base  a
+ 1m1s  storm begins  -       dns   41 nodes at once
+1m10s  held by cap   w-1     dns   -
+2h30m  opened        w-1     base  -
+2h30m  a later word  w-1     base  -
+"""
+
+
+@pytest.fixture
+def remembered(cluster):
+    """Two extenders; the second remembers longer."""
+    cluster.extenders = [
+        Extender("e-1", history={"events": [], "sinceStartSeconds": 5.0}, impact={"gates": []}),
+        Extender("e-2", history={"events": EVENTS, "forgotten": 12}),
+    ]
+    return cluster.extenders
+
+
+@pytest.mark.usefixtures("remembered")
+def test_the_history_is_that_of_who_remembers_longest(capsys):
+    assert (0, PAGE, "") == run(capsys, "history")
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "lines"),
+    [
+        pytest.param(("--node", "w-1"), "3 changes of node w-1 in 1d1h, as far as we remember.", 3, id="of a node"),
+        pytest.param(("--gate", "dns"), "2 changes of gate dns in 1d1h, as far as we remember.", 2, id="of a gate"),
+        pytest.param(("--limit", "1"), "1 change in 1d1h, as far as we remember.", 1, id="the newest"),
+    ],
+)
+@pytest.mark.usefixtures("remembered")
+def test_a_part_of_the_history(capsys, options, first, lines):
+    out = run(capsys, "history", *options)[1].splitlines()
+    assert (first, lines) == (out[0], len(out) - 4)
+
+
+@pytest.mark.usefixtures("remembered")
+def test_the_history_as_json(capsys):
+    document = json.loads(run(capsys, "history", "-o", "json")[1])
+    assert ("e-2", 12, 5) == (document["replica"], document["forgotten"], len(document["events"]))
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "-1"])
+@pytest.mark.usefixtures("remembered")
+def test_a_limit_that_is_none(capsys, limit):
+    code, out, err = run(capsys, "history", "--limit", limit)
+    assert (2, "", f"readygate history: --limit is {limit}, allowed: 1 to 1000\n") == (code, out, err)
+
+
+@pytest.mark.parametrize("command", ["history", "impact"])
+def test_nobody_answers(capsys, cluster, command):
+    cluster.extenders = [Extender("e-1", **{command: status_of(503, "ServiceUnavailable", "refused")})]
+    code, out, err = run(capsys, command)
+    assert (3, "", 1) == (code, out, len(err.splitlines()))
+
+
+# Impact
+
+DNS = {
+    "gate": "dns",
+    "armed": False,
+    "sinceSeconds": 183_600.0,
+    "wouldClose": 5,
+    "wouldCloseMost": 11,
+    "wouldRefuse": 300,
+    "wouldRefuseCalls": 112,
+    "pods": 37,
+    "capHits": 1,
+}
+QUIET = {"gate": "ceph", "armed": False, "sinceSeconds": 60.0}
+ARMED = {
+    "gate": "base",
+    "sinceSeconds": 60.0,
+    "wouldCloseMost": 3,
+    "wouldRefuseCalls": 4,
+    "pods": 2,
+    "podsAtLeast": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("gates", "code", "expected"),
+    [
+        pytest.param([], 0, "No extender tells of any gate.", id="no gates"),
+        pytest.param([ARMED], 0, "Every gate is armed: nothing is in shadow.", id="armed"),
+        pytest.param(
+            [QUIET], 0, "Armed, gate ceph would have closed nothing since 1m.", id="it would have done nothing"
+        ),
+        pytest.param(
+            [DNS],
+            1,
+            "Armed, gate dns would close 5 nodes now, 11 at most at once since 2d3h, and would have refused nodes in "
+            "112 calls for 37 pods.",
+            id="it would have closed nodes",
+        ),
+    ],
+)
+def test_what_a_gate_in_shadow_would_have_done(capsys, cluster, monkeypatch, gates, code, expected):
+    monkeypatch.setenv("COLUMNS", "160")
+    cluster.extenders = [Extender("e-1", impact={"gates": gates})]
+    found, out, err = run(capsys, "impact")
+    assert (code, expected, "") == (found, out.splitlines()[0], err)
+
+
+def test_the_page_of_the_impact(capsys, cluster):
+    cluster.extenders = [Extender("e-1", impact={"gates": [ARMED]}), Extender("e-2", impact={"gates": [QUIET, ARMED]})]
+    cluster.extenders[1].answers["impact"]["gates"] = [QUIET, {**ARMED, "wouldRefuseCalls": 5}]
+    expected = """\
+Armed, gate ceph would have closed nothing since 1m.
+
+GATE  IN FORCE  SINCE  CLOSED NOW  MOST  REFUSED CALLS  PODS  CAP  STORMS
+ceph  shadow       1m           0     0              0     0    0       0
+base  armed        1m           0     3              5    2+    0       0
+
+which nodes: readygate status; what happened when: readygate history
+"""
+    assert (0, expected, "") == run(capsys, "impact")
