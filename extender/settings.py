@@ -135,9 +135,13 @@ class Feed(Section, frozen=True):
 
 
 class People(Section, frozen=True):
-    """Where people, probes and Prometheus find the pages: a process of its own, readygate-people."""
+    """Where people, probes and Prometheus find the pages: a process of its own, readygate-people.
+
+    more_addresses: beside the first; `$(NAME)` is a variable of the environment. hosts: what else a client may call it.
+    """
 
     address: Text = "127.0.0.1"
+    more_addresses: tuple[Text, ...] = ()
     port: Port = 9377
     hosts: tuple[Text, ...] = ()
 

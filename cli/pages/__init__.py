@@ -3,6 +3,8 @@
     status   the cluster in a screenful: gates, and the nodes that are not simply open
     pod      why a pod is Pending, as far as it is ours
     node     what holds for one node, why, and what it does to pods
+    history  what has happened, the newest first
+    impact   what gates in shadow would have done
 
 Text of the cluster gets in by `layout.span` and `layout.line` only, which make it printable.
 

@@ -5,6 +5,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,11 +14,12 @@ from flask import Flask
 from gunicorn.app.base import Application
 from gunicorn.workers.gthread import ThreadWorker
 
+from component.text import REFERENCE, expand
 from extender.feed.mirror import Mirror
-from extender.foreground import GunicornLog, Master, listen, run
+from extender.foreground import GunicornLog, Master, StartError, listen, run
 from extender.policy.exempt import rules_of
 from extender.serve.hosts import allowed_hosts, is_ours
-from extender.settings import Settings
+from extender.settings import People, Settings
 from extender.web.app import create_app
 from extender.web.pace import Pace
 
@@ -57,9 +59,9 @@ def end_within(limit_s: float) -> None:
 
 
 class Server(Application):  # type: ignore[misc]
-    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
         self._settings = settings
-        self._bind = f"fd://{listener.detach()}"
+        self._bind = [f"fd://{listener.detach()}" for listener in listeners]
         super().__init__()
 
     def load_config(self) -> None:
@@ -77,7 +79,7 @@ class Server(Application):  # type: ignore[misc]
             exemptions=rules_of(settings),
             stale_limit_s=settings.stale_limit_seconds,
         )
-        hosts = allowed_hosts(people.address, people.port, people.hosts)
+        hosts = allowed_hosts(people.address, people.port, (*people.hosts, *addresses(people)[1:]))
         return create_app(mirror, is_ours=lambda host: is_ours(host.encode("latin-1"), hosts), pace=Pace())
 
 
@@ -93,9 +95,23 @@ def stop_mirror(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
         application.extensions["readygate"].stop()
 
 
+def addresses(people: People, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Where to listen, each once. Raises StartError for a variable that is not set."""
+    found = [people.address]
+    for written in people.more_addresses:
+        address = expand(written, environ)
+        missing = REFERENCE.search(address)
+        if missing is not None or not address:
+            text = f"people.moreAddresses: {written} has no value in the environment; set it, or write an address"
+            raise StartError(text, usage=True)
+        found.append(address)
+    return list(dict.fromkeys(found))
+
+
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
-    listener = listen(settings.people.address, settings.people.port, section="people")
-    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-        listener.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL)
-    return run(Master(Server(settings, listener)))
+    listeners = [listen(address, settings.people.port, section="people") for address in addresses(settings.people)]
+    for listener in listeners:
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            listener.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL)
+    return run(Master(Server(settings, listeners)))

@@ -198,6 +198,7 @@ def test_people_are_served_by_a_container_of_their_own_without_a_token(played):
     probes = [people[probe]["httpGet"] for probe in ("startupProbe", "livenessProbe")]
     assert [("127.0.0.1", 9377, "/livez")] * 2 == [(probe["host"], probe["port"], probe["path"]) for probe in probes]
     assert "readinessProbe" not in people
+    assert [{"name": "HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}] == people["env"]
 
 
 def test_both_containers_meet_at_the_socket(played):
@@ -241,7 +242,7 @@ def test_the_extenders_configuration_is_one_it_accepts(played):
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
     assert extender_settings.Gate() == configuration.gate
     assert extender_settings.Listen() == configuration.listen
-    assert extender_settings.People() == configuration.people
+    assert extender_settings.People(more_addresses=("$(HOST_IP)",)) == configuration.people
 
 
 def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):

@@ -6,10 +6,10 @@ from tests.scripted.extender_process import Asked
 
 
 class PeopleProcess(Asked):
-    """config: the extender's. A context manager; does not wait until it follows."""
+    """config: the extender's; people: that section of it. A context manager; does not wait until it follows."""
 
-    def __init__(self, config, folder: Path):
-        super().__init__("extender.people", config | {"people": {"port": 0}}, folder, name="people")
+    def __init__(self, config, folder: Path, *, people=None):
+        super().__init__("extender.people", config | {"people": people or {"port": 0}}, folder, name="people")
 
     def __enter__(self):
         self.start()

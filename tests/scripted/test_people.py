@@ -9,10 +9,12 @@ import time
 
 import pytest
 
+from extender.web.report import NO_BROWSER_HEADER
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import children
+from tests.kit.ports import free_port
 from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
@@ -76,6 +78,9 @@ def test_the_verb_is_answered_as_kube_scheduler_is_answered(both):
         pytest.param({}, 200, id="the address"),
         pytest.param({"Host": "localhost"}, 200, id="localhost"),
         pytest.param({"Host": "evil.example"}, 421, id="a name of somebody else"),
+        pytest.param(
+            {"Host": "api.example:6443", NO_BROWSER_HEADER: "readygate"}, 200, id="the API server's name, by no browser"
+        ),
     ],
 )
 def test_whose_requests_are_answered(both, headers, expected):
@@ -206,3 +211,17 @@ def test_without_an_extender_it_serves_and_says_so(tmp_path):
         assert (people.get("/livez")[0], people.get("/readyz")[0]) == (200, 503)
         assert b"not synced" in post(people, question("h1"))[1]
         assert people.stop(signal.SIGINT)[0] == 130
+
+
+def test_it_serves_at_several_addresses(tmp_path, monkeypatch):
+    """As in the pod: on loopback for probes, on the host's address for the API server's pod proxy."""
+    monkeypatch.setenv("HOST_IP", "127.0.0.2")
+    port = free_port("127.0.0.2")
+    serves = {"port": port, "moreAddresses": ["$(HOST_IP)", "127.0.0.1"]}
+    with PeopleProcess({"feed": {"socket": str(tmp_path / "feed" / "socket")}}, tmp_path, people=serves) as people:
+        for address in ("127.0.0.1", "127.0.0.2"):
+            connection = http.client.HTTPConnection(address, port, timeout=10)
+            connection.request("GET", "/livez")
+            assert connection.getresponse().status == 200
+            connection.close()
+        assert people.stop()[0] == 0

@@ -64,3 +64,10 @@ def test_a_port_that_is_taken(tmp_path, capsys):
         code, _, err = start(tmp_path, capsys, FEED | {"people": {"port": port}})
     assert (code, len(err.splitlines())) == (1, 1)
     assert f"cannot listen on 127.0.0.1 port {port}: Address already in use; change people.address" in err
+
+
+def test_an_address_that_is_in_no_environment(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("HOST_IP", raising=False)
+    code, _, err = start(tmp_path, capsys, FEED | {"people": {"port": 0, "moreAddresses": ["$(HOST_IP)"]}})
+    expected = "people.moreAddresses: $(HOST_IP) has no value in the environment; set it, or write an address"
+    assert (2, f"readygate-people: {expected}\n") == (code, err)
