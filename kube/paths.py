@@ -66,8 +66,16 @@ def daemon_sets(namespace: str) -> str:
     return _group("apps/v1", namespace, "daemonsets")
 
 
+def daemon_set(namespace: str, name: str) -> str:
+    return f"{daemon_sets(namespace)}/{_segment(name)}"
+
+
 def config_maps(namespace: str) -> str:
     return _core(namespace, "configmaps")
+
+
+def config_map(namespace: str, name: str) -> str:
+    return f"{config_maps(namespace)}/{_segment(name)}"
 
 
 def persistent_volume_claims() -> str:
@@ -81,3 +89,7 @@ def persistent_volumes() -> str:
 
 def storage_classes() -> str:
     return _group("storage.k8s.io/v1", None, "storageclasses")
+
+
+def subject_access_reviews() -> str:
+    return _group("authorization.k8s.io/v1", None, "subjectaccessreviews")

@@ -53,6 +53,7 @@ class Cluster:
         self.extenders = []
         self.objects = {}
         self.url = ""
+        self.any_selector = False  # whether pods are listed by other labels too, and are these
 
     def answer(self, target, headers):
         path = urlsplit(target).path
@@ -61,7 +62,8 @@ class Cluster:
             return found if isinstance(found, tuple) else (200, encoded(found))
         pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
         if path == pods:
-            assert parse_qs(urlsplit(target).query)["labelSelector"] == ["app.kubernetes.io/name=readygate-extender"]
+            labels = parse_qs(urlsplit(target).query)["labelSelector"]
+            assert self.any_selector or labels == ["app.kubernetes.io/name=readygate-extender"]
             return 200, encoded({"kind": "PodList", "items": [extender.pod() for extender in self.extenders]})
         for extender in self.extenders:
             prefix = f"{pods}/{extender.name}%3A9377/proxy/api/v1/"
@@ -89,6 +91,10 @@ def serving(answer, tls=None) -> Iterator[str]:
             self.send_header("Location", "http://127.0.0.1:1/")
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
 
         def log_message(self, *_):
             """Quiet."""

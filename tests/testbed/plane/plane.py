@@ -70,6 +70,7 @@ class Plane:
         self._node_monitor_grace_s = node_monitor_grace_s
         self._without_controllers = without_controllers
         self._scheduler = scheduler
+        self.scheduler_url = ""  # of the one that runs, where it serves /configz and /metrics
         self._progress = progress
         self._processes: dict[str, Child] = {}
         self._tokens: dict[str, str] = {}
@@ -182,9 +183,12 @@ class Plane:
                 f"--tls-cert-file={certificate}",
                 f"--tls-private-key-file={key}",
                 "--authentication-skip-lookup=true",
+                # Nobody can show who they are to it, so what tests read is for all.
+                "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics,/configz",
             ],
         )
-        process.wait_ready(lambda: _answers(f"https://127.0.0.1:{port}/readyz"), timeout_s=READY_WITHIN_S)
+        self.scheduler_url = f"https://127.0.0.1:{port}"
+        process.wait_ready(lambda: _answers(f"{self.scheduler_url}/readyz"), timeout_s=READY_WITHIN_S)
 
     def stop_scheduler(self) -> None:
         process = self._processes.pop(SCHEDULER, None)

@@ -1,0 +1,364 @@
+"""Reads what findings are made of, through the API server and from the extenders. Changes nothing.
+
+What may not be read becomes a line in `unread`, so that somebody with few rights learns as much as they may.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
+from cli.doctor.tunnel import UnreadError
+from cli.reach import api_problem
+from cli.replicas import Heard
+from component.command import product_version
+from component.settings import SettingsError
+from extender import settings as extender_settings
+from extender.settings import Settings
+from extender.web.report import GatesTold
+from kube import contract, paths
+from kube.client import Client
+from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.objects import UNREADABLE, ObjectMeta
+
+KUBE_SYSTEM = "kube-system"
+SCHEDULERS = "component=kube-scheduler"
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+CONFIGURATION = "extender.yaml"
+PAGE = "500"
+T = TypeVar("T")
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of what the API server says."""
+
+
+class _Version(_Answer, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+class _Container(_Answer, frozen=True, rename="camel"):
+    name: str = ""
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+    readiness_probe: dict[str, object] | None = None
+
+
+class _Condition(_Answer, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+
+
+class _PodSpec(_Answer, frozen=True, rename="camel"):
+    node_name: str = ""
+    containers: list[_Container] = []
+    readiness_gates: list[object] | None = None
+
+
+class _PodStatus(_Answer, frozen=True, rename="camel"):
+    phase: str = ""
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(_Answer, frozen=True, rename="camel"):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+
+class _ListMeta(_Answer, frozen=True, rename="camel"):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Pods(_Answer, frozen=True, rename="camel"):
+    items: list[_Pod] = []
+    metadata: _ListMeta = _ListMeta()
+
+
+class _Node(_Answer, frozen=True, rename="camel"):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _Nodes(_Answer, frozen=True, rename="camel"):
+    items: list[_Node] = []
+    metadata: _ListMeta = _ListMeta()
+
+
+class _ConfigMap(_Answer, frozen=True, rename="camel"):
+    data: dict[str, str] | None = None
+
+
+class _RollingUpdate(_Answer, frozen=True, rename="camel"):
+    max_unavailable: int | str | None = None
+
+
+class _Strategy(_Answer, frozen=True, rename="camel"):
+    type: str = "RollingUpdate"
+    rolling_update: _RollingUpdate | None = None
+
+
+class _Template(_Answer, frozen=True, rename="camel"):
+    spec: _PodSpec = _PodSpec()
+
+
+class _SetSpec(_Answer, frozen=True, rename="camel"):
+    template: _Template = _Template()
+    update_strategy: _Strategy = _Strategy()
+    min_ready_seconds: int = 0
+
+
+class _SetStatus(_Answer, frozen=True, rename="camel"):
+    desired_number_scheduled: int = 0
+    number_ready: int = 0
+
+
+class _DaemonSet(_Answer, frozen=True, rename="camel"):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _SetSpec = _SetSpec()
+    status: _SetStatus = _SetStatus()
+
+
+class _Review(_Answer, frozen=True, rename="camel"):
+    class Status(_Answer, frozen=True, rename="camel"):
+        allowed: bool = False
+
+    status: Status = Status()
+
+
+@dataclass
+class Reader:
+    """configz(name, pod): what a scheduler has loaded; raises UnreadError."""
+
+    api: Client
+    namespace: str
+    configz: Callable[[str], Loaded]
+    unread: list[str] = field(default_factory=list)
+
+    def facts(self, gates: "Heard[GatesTold]") -> Facts:
+        """gates: what the extenders say."""
+        version = self._get(paths.version(), _Version, "read the version")
+        nodes, control_plane = self._nodes()
+        settings, settings_unread = self._settings()
+        return Facts(
+            cli_release=product_version(),
+            api_version="" if version is None else version.git_version,
+            nodes=nodes,
+            control_plane=control_plane,
+            schedulers=self._schedulers(),
+            replicas=self._replicas(gates),
+            settings=settings,
+            settings_unread=settings_unread,
+            gates=() if settings is None else self._gates(settings, gates),
+            rights=() if settings is None else self._rights(settings),
+            faults=tuple(dict.fromkeys(fault for told in gates.answers.values() for fault in told.faults)),
+            unread=tuple(self.unread),
+        )
+
+    # ---- one question
+
+    def _get(self, path: str, kind: type[T], what: str, query: dict[str, str] | None = None) -> T | None:
+        """None, and a line in unread, if it cannot be had."""
+        try:
+            return msgspec.json.decode(self.api.get(path, query=query or {}), type=kind)
+        except NotFound:
+            return None
+        except (KubeError, CredentialsInvalid) as e:
+            self.unread.append(api_problem(e, what))
+        except UNREADABLE:
+            self.unread.append(f"cannot {what}: the API server's answer is none")
+        return None
+
+    # ---- the cluster
+
+    def _nodes(self) -> tuple[int, tuple[str, ...]]:
+        number, rest = 0, ""
+        found: list[str] = []
+        while True:
+            query = {"limit": PAGE, **({"continue": rest} if rest else {})}
+            page = self._get(paths.nodes(), _Nodes, "list nodes", query)
+            if page is None:
+                return number, tuple(found)
+            number += len(page.items)
+            found += [one.metadata.name for one in page.items if CONTROL_PLANE in (one.metadata.labels or {})]
+            rest = page.metadata.continue_
+            if not rest:
+                return number, tuple(found)
+
+    def _schedulers(self) -> tuple[Scheduler, ...]:
+        query = {"labelSelector": SCHEDULERS, "limit": PAGE}
+        pods = self._get(paths.pods(KUBE_SYSTEM), _Pods, f"list pods of {KUBE_SYSTEM}", query)
+        return tuple(self._scheduler(pod) for pod in (pods.items if pods is not None else ()))
+
+    def _scheduler(self, pod: _Pod) -> Scheduler:
+        container = next(iter(pod.spec.containers), _Container())
+        loaded, unread = None, ""
+        try:
+            loaded = self.configz(pod.metadata.name)
+        except UnreadError as e:
+            unread = str(e)
+        return Scheduler(
+            name=pod.metadata.name,
+            node=pod.spec.node_name,
+            version=version_of(container.image),
+            flags=flags_of([*(container.command or ()), *(container.args or ())]),
+            loaded=loaded,
+            unread=unread,
+        )
+
+    # ---- ours
+
+    def _replicas(self, gates: "Heard[GatesTold]") -> tuple[Replica, ...]:
+        query = {"labelSelector": f"{contract.LABEL_NAME}={contract.NAME_EXTENDER}", "limit": PAGE}
+        pods = self._get(paths.pods(self.namespace), _Pods, f"list pods of {self.namespace}", query)
+        return tuple(_replica(pod, gates) for pod in (pods.items if pods is not None else ()))
+
+    def _settings(self) -> tuple[Settings | None, str]:
+        before = len(self.unread)
+        path = paths.config_map(self.namespace, contract.NAME_EXTENDER)
+        found = self._get(path, _ConfigMap, f"read ConfigMap {self.namespace}/{contract.NAME_EXTENDER}")
+        text = (found.data or {}).get(CONFIGURATION) if found is not None else None
+        if text is None:
+            said = self.unread[before:]
+            return None, said[0] if said else f"no ConfigMap {contract.NAME_EXTENDER} with {CONFIGURATION}"
+        try:
+            return extender_settings.parse(text), ""
+        except SettingsError as e:
+            return None, str(e)
+
+    def _gates(self, settings: Settings, told: "Heard[GatesTold]") -> tuple[GateFacts, ...]:
+        by_name = {gate.gate: gate for answer in told.answers.values() for gate in answer.gates}
+        found = []
+        for gate in settings.gates:
+            pods = gate.health_pods
+            said = by_name.get(gate.name)
+            before = len(self.unread)
+            named = "" if pods is None or pods.daemon_set is None else pods.daemon_set
+            health_set = self._health_set(pods.namespace, named) if pods is not None and named else None
+            asked = len(self.unread) == before
+            found.append(
+                GateFacts(
+                    name=gate.name,
+                    named_set=f"{pods.namespace}/{named}" if pods is not None and named else "",
+                    health_set=health_set,
+                    asked=asked,
+                    pods=None if pods is None else self._some_pods(pods.namespace, pods.label_selector),
+                    nodes=0 if said is None else said.nodes,
+                    closed=0 if said is None else said.closed,
+                    armed=gate.enforcement == "armed" if said is None else said.armed,
+                )
+            )
+        return tuple(found)
+
+    def _some_pods(self, namespace: str, selector: str) -> int | None:
+        """Whether there are any; None if that cannot be told."""
+        query = {"labelSelector": selector, "limit": "1"}
+        found = self._get(paths.pods(namespace), _Pods, f"list pods of {namespace}", query)
+        return None if found is None else len(found.items)
+
+    def _health_set(self, namespace: str, name: str) -> HealthSet | None:
+        what = f"read DaemonSet {namespace}/{name}"
+        found = self._get(paths.daemon_set(namespace, name), _DaemonSet, what)
+        if found is None:
+            return None
+        spec, update = found.spec.template.spec, found.spec.update_strategy
+        at_once = 1 if update.rolling_update is None else update.rolling_update.max_unavailable
+        return HealthSet(
+            namespace=namespace,
+            name=name,
+            desired=found.status.desired_number_scheduled,
+            ready=found.status.number_ready,
+            probed=any(container.readiness_probe is not None for container in spec.containers),
+            gated=bool(spec.readiness_gates),
+            strategy=update.type,
+            max_unavailable=str(1 if at_once is None else at_once),
+            min_ready_s=found.spec.min_ready_seconds,
+        )
+
+    def _rights(self, settings: Settings) -> tuple[Right, ...]:
+        account = f"system:serviceaccount:{self.namespace}:{contract.NAME_EXTENDER}"
+        found = []
+        for verb, group, resource, namespace in needed(settings, self.namespace):
+            allowed = self._may(account, verb, group, resource, namespace)
+            if allowed is None:
+                return ()
+            found.append(Right(verb, resource, namespace, allowed))
+        return tuple(found)
+
+    def _may(self, account: str, verb: str, group: str, resource: str, namespace: str) -> bool | None:
+        """None if that cannot be asked."""
+        asked = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": account, "resourceAttributes": {key: value for key, value in asked.items() if value}},
+        }
+        try:
+            answer = self.api.create(paths.subject_access_reviews(), msgspec.json.encode(body))
+            return msgspec.json.decode(answer, type=_Review).status.allowed
+        except (KubeError, CredentialsInvalid) as e:
+            self.unread.append(api_problem(e, "ask what the extender's account may do"))
+        except UNREADABLE:
+            self.unread.append("cannot ask what the extender's account may do: the API server's answer is none")
+        return None
+
+
+def needed(settings: Settings, namespace: str) -> Sequence[tuple[str, str, str, str]]:
+    """Verb, group, resource, namespace ("" for the cluster) of what the extender does as it is configured."""
+    of_pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
+    pods = sorted({one.namespace for one in of_pods})
+    sets = sorted({one.namespace for one in of_pods if one.daemon_set})
+    reads = [("", "pods", one) for one in pods] + [("apps", "daemonsets", one) for one in sets]
+    reads.append(("", "nodes", ""))
+    if settings.orders.config_map is not None:
+        reads.append(("", "configmaps", namespace))
+    if settings.heartbeat.limit_seconds:
+        reads.append(("coordination.k8s.io", "leases", contract.NAMESPACE_NODE_LEASE))
+    if any(gate.pods_for.csi_drivers for gate in settings.gates):
+        reads += [("", "persistentvolumeclaims", ""), ("", "persistentvolumes", "")]
+        reads.append(("storage.k8s.io", "storageclasses", ""))
+    wanted = [(verb, *what) for what in reads for verb in ("list", "watch")]
+    if settings.kick.enabled:
+        wanted.append(("patch", "", "nodes", ""))
+    return wanted
+
+
+def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:
+    name = pod.metadata.name
+    told = gates.answers.get(name)
+    problem = next((text for text in gates.problems if name in text), "") if told is None else ""
+    owner = next((one.kind for one in pod.metadata.owner_references or () if one.controller), "")
+    conditions = {one.type: one.status for one in pod.status.conditions or ()}
+    return Replica(
+        name=name,
+        node=pod.spec.node_name,
+        owner=owner,
+        ready=conditions.get(contract.CONDITION_READY) == contract.STATUS_TRUE,
+        release="" if told is None else told.release,
+        not_answering="" if told is None else told.not_answering,
+        problem=problem,
+    )
+
+
+def flags_of(command: Sequence[str]) -> dict[str, str]:
+    """`--name=value` or `--name value`; a flag alone is "true"."""
+    found: dict[str, str] = {}
+    words = list(command)
+    for place, word in enumerate(words):
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word[2:].partition("=")
+        after = words[place + 1] if place + 1 < len(words) else "--"
+        found[name] = value if equals else "true" if after.startswith("--") else after
+    return found
+
+
+def version_of(image: str) -> str:
+    """Of its tag; "" for a digest alone."""
+    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    with suppress(ValueError):
+        return tag if int(tag.lstrip("v").partition(".")[0]) >= 0 else ""
+    return ""

@@ -1,0 +1,304 @@
+"""What is found of kube-schedulers: whether each asks us, and how. Pure.
+
+Mirrors kubernetes cmd/kube-scheduler/app/options (which flags a --config makes void) and pkg/scheduler (how many nodes
+an attempt looks at, what an extender switches off).
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from cli.doctor.facts import Extender, Facts, Loaded, Scheduler
+from cli.doctor.findings import Finding, error, note, unknown, warning
+
+TIMEOUT_DEFAULT_S = 5.0
+TIMEOUT_MOST_S = 1.0  # a hung extender costs so much for every pod
+TIMEOUT_LEAST_S = 0.2  # a page fault or a collection of garbage must not count as a failure
+SAMPLE_LEAST_NODES = 100
+SAMPLE_LEAST_PERCENT = 5
+VERBS = ("filter_verb", "preempt_verb", "prioritize_verb", "bind_verb")
+REGISTER = "run the playbook site.yml, which registers readygate and undoes it if the scheduler does not come back"
+# Flags that are void beside --config, and what tells what holds instead.
+VOID = {
+    "profiling": "profiling",
+    "contention-profiling": "contention_profiling",
+    "kube-api-qps": "qps",
+    "kube-api-burst": "burst",
+    "kube-api-content-type": "content_type",
+    "kubeconfig": "",
+}
+KEYS = {
+    "profiling": "enableProfiling",
+    "contention-profiling": "enableContentionProfiling",
+    "kube-api-qps": "clientConnection.qps",
+    "kube-api-burst": "clientConnection.burst",
+    "kube-api-content-type": "clientConnection.contentType",
+    "kubeconfig": "clientConnection.kubeconfig",
+}
+BATCHES_SINCE = (1, 35)  # opportunistic batching: beta and on
+
+
+def of_schedulers(facts: Facts) -> Iterator[Finding]:
+    """Everything about all of them."""
+    if not facts.schedulers:
+        yield unknown(
+            "no-scheduler-found",
+            "kube-scheduler",
+            "no pod with the label component=kube-scheduler in kube-system",
+            "if it runs outside the cluster, run doctor on its host with --scheduler https://127.0.0.1:10259",
+        )
+    for scheduler in facts.schedulers:
+        yield from _flags(scheduler)
+        if scheduler.loaded is None:
+            yield unknown(
+                "scheduler-unread",
+                scheduler.name,
+                f"its loaded configuration could not be read: {scheduler.unread}",
+                "run doctor on its host with --scheduler https://127.0.0.1:10259 and a client certificate",
+            )
+            continue
+        ours = [one for one in scheduler.loaded.extenders if is_ours(one, facts)]
+        yield from _registration(scheduler, ours)
+        for one in ours:
+            yield from _entry(scheduler, one, facts)
+        if ours:
+            yield from _batching(scheduler, facts)
+            yield from _sampling(scheduler, scheduler.loaded, facts)
+    yield from _profiles(facts)
+    yield from _differing(facts)
+
+
+def is_ours(entry: Extender, facts: Facts) -> bool:
+    """By its address: the port that the extender is configured with, or the one it has unless told otherwise."""
+    try:
+        port = urlsplit(entry.url_prefix).port
+    except ValueError:
+        return False
+    return port == (9376 if facts.settings is None else facts.settings.listen.port)
+
+
+def _registration(scheduler: Scheduler, ours: list[Extender]) -> Iterator[Finding]:
+    if not ours:
+        others = len(scheduler.loaded.extenders) if scheduler.loaded else 0
+        told = f"{others} other extenders, none of them readygate" if others else "no extenders at all"
+        yield error(
+            "not-registered", scheduler.name, f"its loaded configuration holds {told}: it never asks us", REGISTER
+        )
+    elif len(ours) > 1:
+        yield error(
+            "registered-twice",
+            scheduler.name,
+            f"{len(ours)} entries lead to us: {', '.join(one.url_prefix for one in ours)}",
+            "leave one of them in its configuration; each costs a call for every pod",
+        )
+
+
+def _entry(scheduler: Scheduler, one: Extender, facts: Facts) -> Iterator[Finding]:
+    about = f"{scheduler.name} -> {one.url_prefix}"
+    if one.filter_verb.strip("/") != "filter":
+        yield error("filter-verb", about, f'filterVerb is "{one.filter_verb}"', "set filterVerb: filter")
+    if not one.node_cache_capable:
+        yield error(
+            "nodes-mode",
+            about,
+            "nodeCacheCapable is false: whole Nodes are sent, and each call is answered with an Error",
+            "set nodeCacheCapable: true",
+        )
+    if one.bind_verb:
+        yield error(
+            "bind-verb", about, f'bindVerb is "{one.bind_verb}", and readygate binds nothing', "remove bindVerb"
+        )
+    if not one.preempt_verb:
+        yield warning(
+            "no-preempt-verb",
+            about,
+            "preemptVerb is not set: preemption may evict pods from a closed node in vain",
+            "set preemptVerb: preempt (the playbook does)",
+        )
+    yield from _timeout(about, one)
+    yield from _ignorable(about, one, facts)
+    prefers = facts.settings is not None and any(gate.severity == "preferNot" for gate in facts.settings.gates)
+    if prefers and not one.prioritize_verb:
+        yield warning(
+            "no-prioritize-verb",
+            about,
+            "a gate has the severity preferNot, and prioritizeVerb is not set: that gate does nothing",
+            "set prioritizeVerb: prioritize and a weight",
+        )
+    if one.prioritize_verb and not prefers and facts.settings is not None:
+        yield note(
+            "prioritize-verb-idle",
+            about,
+            "prioritizeVerb is set and no gate has the severity preferNot: a call for every pod that changes nothing",
+            "remove prioritizeVerb and weight",
+        )
+
+
+def _timeout(about: str, one: Extender) -> Iterator[Finding]:
+    timeout_s = TIMEOUT_DEFAULT_S if one.timeout_s is None else one.timeout_s
+    if timeout_s > TIMEOUT_MOST_S:
+        yield warning(
+            "timeout-long",
+            about,
+            f"httpTimeout is {timeout_s:g} s: an extender that hangs costs so much for every pod, one after the other",
+            "set httpTimeout: 1s",
+        )
+    elif timeout_s < TIMEOUT_LEAST_S:
+        yield warning(
+            "timeout-short",
+            about,
+            f"httpTimeout is {timeout_s:g} s: a moment's delay counts as a failure",
+            "set httpTimeout: 1s",
+        )
+
+
+def _ignorable(about: str, one: Extender, facts: Facts) -> Iterator[Finding]:
+    owners = {replica.owner for replica in facts.replicas if replica.owner}
+    if not one.ignorable and owners & {"DaemonSet", "ReplicaSet"}:
+        yield error(
+            "enforce-deadlock",
+            about,
+            f"ignorable is false and the extender's pods are made by a {' and a '.join(sorted(owners))}: "
+            "when it is gone, its own replacement waits for the scheduler that waits for it",
+            "set ignorable: true (mode protect), or run the extender as a static pod or a service of the host",
+        )
+
+
+def _flags(scheduler: Scheduler) -> Iterator[Finding]:
+    if "config" not in scheduler.flags:
+        return
+    for flag, field in VOID.items():
+        if flag not in scheduler.flags:
+            continue
+        given = scheduler.flags[flag]
+        holds = getattr(scheduler.loaded, field) if scheduler.loaded is not None and field else None
+        if holds is not None and _same(given, holds):
+            continue
+        told = f"; what holds is {_text(holds)}" if holds is not None else ""
+        yield warning(
+            "flag-void",
+            scheduler.name,
+            f"--{flag}={given} is ignored because --config is given{told}",
+            f"write {KEYS[flag]} into its configuration file",
+        )
+
+
+def _same(given: str, holds: object) -> bool:
+    if isinstance(holds, bool):
+        return given.lower() in (("", "true", "t", "1") if holds else ("false", "f", "0"))
+    if isinstance(holds, int | float):
+        try:
+            return float(given) == float(holds)
+        except ValueError:
+            return False
+    return given == holds
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _batching(scheduler: Scheduler, facts: Facts) -> Iterator[Finding]:
+    if (minor_of(scheduler.version or facts.api_version) or (0, 0)) >= BATCHES_SINCE:
+        yield note(
+            "batching-off",
+            scheduler.name,
+            "an extender switches off opportunistic batching (feature gate OpportunisticBatching) in every profile",
+            "nothing to do; it matters for large jobs of equal pods",
+        )
+
+
+def sample_nodes(nodes: int, percent: int | None) -> int:
+    """How many feasible nodes one attempt looks at (kubernetes pkg/scheduler/schedule_one.go
+    numFeasibleNodesToFind)."""
+    if nodes < SAMPLE_LEAST_NODES:
+        return nodes
+    share = percent or max(SAMPLE_LEAST_PERCENT, 50 - nodes // 125)
+    return max(SAMPLE_LEAST_NODES, nodes * share // 100)
+
+
+def _sampling(scheduler: Scheduler, loaded: Loaded, facts: Facts) -> Iterator[Finding]:
+    limit = closed_most(facts)
+    if limit is None:
+        return
+    shares = {profile.percentage_of_nodes_to_score for profile in loaded.profiles} or {None}
+    sample = min(
+        sample_nodes(facts.nodes, share if share is not None else loaded.percentage_of_nodes_to_score)
+        for share in shares
+    )
+    if sample <= limit < facts.nodes:
+        yield warning(
+            "sample-within-cap",
+            scheduler.name,
+            f"an attempt looks at {sample} feasible nodes of {facts.nodes}, and up to {limit} may be closed: "
+            "all that it looks at may be, while others are open",
+            "raise percentageOfNodesToScore, or lower the cap",
+        )
+
+
+def closed_most(facts: Facts) -> int | None:
+    """How many nodes the cap lets all gates close together; None where that is not known."""
+    if facts.settings is None or not facts.nodes:
+        return None
+    cap = facts.settings.cap
+    if isinstance(cap, bool) or cap.cluster is None:
+        return facts.nodes
+    return nodes_of(cap.cluster, facts.nodes)
+
+
+def nodes_of(limit: object, nodes: int) -> int:
+    """A number, or a percentage of the nodes, rounded down, one at least."""
+    text = str(limit)
+    return max(1, nodes * int(text[:-1]) // 100) if text.endswith("%") else int(text)
+
+
+def _profiles(facts: Facts) -> Iterator[Finding]:
+    known = {
+        profile.scheduler_name
+        for scheduler in facts.schedulers
+        if scheduler.loaded is not None
+        for profile in scheduler.loaded.profiles
+    }
+    if not known or facts.settings is None or any(one.loaded is None for one in facts.schedulers):
+        return
+    for gate in facts.settings.gates:
+        missing = sorted(set(gate.pods_for.scheduler_names or ()) - known)
+        if missing:
+            yield warning(
+                "profile-unknown",
+                f"gate {gate.name}",
+                f"it is for pods of schedulerName {', '.join(missing)}, and there are {', '.join(sorted(known))}",
+                "correct for.schedulerNames; extenders speak for every profile",
+            )
+
+
+def _differing(facts: Facts) -> Iterator[Finding]:
+    told = {
+        scheduler.name: sorted((one for one in scheduler.loaded.extenders if is_ours(one, facts)), key=str)
+        for scheduler in facts.schedulers
+        if scheduler.loaded is not None
+    }
+    if len({str([_but_host(one) for one in entries]) for entries in told.values() if entries}) > 1:
+        yield warning(
+            "schedulers-differ",
+            "kube-scheduler",
+            f"{', '.join(sorted(told))} ask readygate with different settings: who leads decides what holds",
+            REGISTER,
+        )
+
+
+def _but_host(entry: Extender) -> tuple[object, ...]:
+    return (
+        *(getattr(entry, verb) for verb in VERBS),
+        entry.timeout_s,
+        entry.ignorable,
+        entry.node_cache_capable,
+        entry.managed_resources,
+        entry.weight,
+    )
+
+
+def minor_of(version: str) -> tuple[int, int] | None:
+    """ "v1.36.3" -> (1, 36)."""
+    match = re.match(r"v?([0-9]+)\.([0-9]+)", version)
+    return (int(match[1]), int(match[2])) if match else None
