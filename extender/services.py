@@ -22,7 +22,7 @@ from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
 from extender.policy import exempt
 from extender.policy.decide import Rules
-from extender.policy.gates import Gate
+from extender.policy.gates import Gate, classes_of
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.settings import Settings
@@ -56,6 +56,7 @@ class Services:
         self.stopping = False
         self.counts = Counts()
         self.exemptions = exempt.rules_of(settings)
+        self.classes = classes_of(settings)
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from extender.counts import Counts
 from extender.policy.exempt import Rules
+from extender.policy.pods import Classes
 from extender.policy.snapshot import Board
 from extender.why.attempts import Attempts
 
@@ -18,7 +19,8 @@ class Sync(Enum):
 
 
 class Source(Protocol):
-    """board: what is decided. exemptions: pods that are refused no node. counts: of the thread that answers.
+    """board: what is decided. exemptions: pods that are refused no node. classes: for which pods each gate speaks, in
+    the order of the configuration. counts: of the thread that answers.
 
     attempts: where that thread appends what it was asked, None if nobody remembers it.
     """
@@ -27,6 +29,8 @@ class Source(Protocol):
     def board(self) -> Board: ...
     @property
     def exemptions(self) -> Rules: ...
+    @property
+    def classes(self) -> Classes: ...
     @property
     def counts(self) -> Counts: ...
     @property

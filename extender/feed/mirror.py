@@ -21,6 +21,7 @@ from extender.feed.wire import FeedError
 from extender.policy.decision import Decision, GateState
 from extender.policy.exempt import Rules
 from extender.policy.orders import Orders
+from extender.policy.pods import Classes
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
 from extender.source import Sync
@@ -50,11 +51,13 @@ class Mirror:
         path: Path,
         *,
         exemptions: Rules,
+        classes: Classes,
         stale_limit_s: float,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
         self.exemptions = exemptions
+        self.classes = classes
         self.counts = Counts()
         self.attempts = None  # what is asked here is no attempt of kube-scheduler's
         self.board = Board(lambda _: None)  # a refusal here makes no kick: the other process gives those

@@ -18,6 +18,7 @@ from component.text import REFERENCE, expand
 from extender.feed.mirror import Mirror
 from extender.foreground import GunicornLog, Master, StartError, listen, run
 from extender.policy.exempt import rules_of
+from extender.policy.gates import classes_of
 from extender.serve.hosts import allowed_hosts, is_ours
 from extender.settings import People, Settings
 from extender.web.app import create_app
@@ -77,6 +78,7 @@ class Server(Application):  # type: ignore[misc]
         mirror = Mirror(
             Path(settings.feed.socket),
             exemptions=rules_of(settings),
+            classes=classes_of(settings),
             stale_limit_s=settings.stale_limit_seconds,
         )
         hosts = allowed_hosts(people.address, people.port, (*people.hosts, *addresses(people)[1:]))

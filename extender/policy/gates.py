@@ -9,7 +9,7 @@ from extender.policy.damping import Damping
 from extender.policy.decision import Severity
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
-from extender.policy.pods import EVERY_POD, PodClass, class_of
+from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
 from extender.policy.storm import StormRule
 from extender.settings import Settings
 from kube.selector import Selector, parse
@@ -44,6 +44,11 @@ def gates_of(settings: Settings) -> tuple[Gate, ...]:
     """In the order of the file."""
     common = limit_of(settings.cap.gate) if isinstance(settings.cap, gate_settings.Caps) else None
     return tuple(_gate(gate, common) for gate in settings.gates)
+
+
+def classes_of(settings: Settings, volumes: Volumes | None = None) -> Classes:
+    """For which pods each gate speaks."""
+    return Classes([gate.pods_for for gate in gates_of(settings)], volumes)
 
 
 def caps_of(settings: Settings) -> Caps:

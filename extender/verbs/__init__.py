@@ -5,6 +5,7 @@
     preempt     candidates of a preemption: those on closed nodes are taken out
     prioritize  a lower score for nodes that a gate of severity `preferNot` has closed
     reply       what a verb gives back
+    pods        what of a request's pod is looked at, and which gates speak for it
     wire        ExtenderArgs and ExtenderFilterResult to and from bytes
 
 Guaranteed: every name of a filter call is in exactly one of survivors and refusals; no answer holds a node that was not

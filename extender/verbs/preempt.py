@@ -23,6 +23,7 @@ from msgspec import Meta
 from extender.counts import RequestResult
 from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.pods import Pod, WholePod, mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
@@ -30,9 +31,13 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class PreemptArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
-    pod: wire.Pod | None = None
+    pod: Pod | None = None
     node_name_to_victims: dict[str, msgspec.Raw] | None = None
     node_name_to_meta_victims: dict[str, msgspec.Raw] | None = None
+
+
+class _WholePreemptArgs(PreemptArgs, frozen=True, gc=False, rename="pascal"):
+    pod: WholePod | None = None
 
 
 class MetaPod(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +71,8 @@ class _Victims(msgspec.Struct, frozen=True, gc=False):
     violations: Int64 = msgspec.field(default=0, name="NumPDBViolations")
 
 
-_args = msgspec.json.Decoder(PreemptArgs)
+_args: msgspec.json.Decoder[PreemptArgs] = msgspec.json.Decoder(PreemptArgs)
+_whole_args: msgspec.json.Decoder[PreemptArgs] = msgspec.json.Decoder(_WholePreemptArgs)
 _meta_victims = msgspec.json.Decoder(MetaVictims)
 _anything = msgspec.json.Decoder()
 _exact_victims = msgspec.json.Decoder(_ExactVictims)
@@ -82,7 +88,7 @@ _Entry = msgspec.Raw | MetaVictims
 def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
     """The answer to one ExtenderPreemptionArgs. Never raises for what a request may hold."""
     try:
-        args = read_preempt_args(request)
+        args = read_preempt_args(request, whole=source.classes.needs_spec)
         candidates = _candidates(args)
     except wire.MalformedError as e:
         return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
@@ -94,18 +100,21 @@ def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
     sync = source.sync()
     if sync is not Sync.OK:
         return failed(NOT_ANSWERED[sync], HTTPStatus.SERVICE_UNAVAILABLE, sync.value)
-    closed = source.board.look_up(list(candidates)).refused
+    closed = source.board.look_up(list(candidates), mask_of(source.classes, args.pod)).refused
     if closed:
         source.counts.remove(closed.values())
         candidates = {name: entry for name, entry in candidates.items() if name not in closed}
     return Reply(RequestResult.ANSWERED, _write(candidates))
 
 
-def read_preempt_args(body: bytes | bytearray) -> PreemptArgs:
-    """Raises MalformedError or UnanswerableError (no Pod, no candidates in either form, too many)."""
-    args = wire.decode_whole(_args, body)
+def read_preempt_args(body: bytes | bytearray, *, whole: bool = False) -> PreemptArgs:
+    """whole: with the pod's containers and volumes. Raises MalformedError or UnanswerableError (no Pod, no candidates
+    in either form, too many).
+    """
+    decoder = _whole_args if whole else _args
+    args = wire.decode_whole(decoder, body)
     if args.pod is None or _map_of(args) is None:
-        args = wire.decode_any_case(_args, body, _KEYS)
+        args = wire.decode_any_case(decoder, body, _KEYS)
     found = _map_of(args)
     if args.pod is None:
         raise wire.UnanswerableError(wire.NO_POD)

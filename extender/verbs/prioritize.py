@@ -14,6 +14,7 @@ from extender.counts import RequestResult
 from extender.policy.snapshot import SCORE_OPEN, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.pods import mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
 
 NO_SCORES = b"[]"
@@ -27,7 +28,7 @@ class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
     """The answer to one ExtenderArgs. Never raises for what a request may hold."""
     try:
-        args = wire.read_filter_args(request)
+        args = wire.read_filter_args(request, whole=source.classes.needs_spec)
     except wire.MalformedError as e:
         return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
     except wire.UnanswerableError as e:
@@ -41,7 +42,7 @@ def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
     sync = source.sync()
     if sync is not Sync.OK:
         return Reply(NOT_ANSWERED[sync], NO_SCORES)
-    return Reply(RequestResult.ANSWERED, _write(source.board.score(names)))
+    return Reply(RequestResult.ANSWERED, _write(source.board.score(names, mask_of(source.classes, args.pod))))
 
 
 def _write(scores: Mapping[str, int]) -> bytes:

@@ -9,10 +9,9 @@ from extender.policy import exempt
 from extender.policy.exempt import Exemption
 from extender.source import Source, Sync
 from extender.verbs import wire
+from extender.verbs.pods import NO_META, NO_SPEC, Pod
 
 NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
-_NOBODY = wire.PodMeta()
-_NO_SPEC = wire.PodSpec()
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -33,10 +32,10 @@ def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:
     return Reply(result, msgspec.json.encode({"Error": wire.plain(text)}), status=status)
 
 
-def exemption_of(source: Source, pod: wire.Pod | None) -> Exemption:
+def exemption_of(source: Source, pod: Pod | None) -> Exemption:
     """Why the pod is refused no node, if so. Needs no cache."""
-    meta = _NOBODY if pod is None or pod.metadata is None else pod.metadata
-    spec = _NO_SPEC if pod is None or pod.spec is None else pod.spec
+    meta = NO_META if pod is None or pod.metadata is None else pod.metadata
+    spec = NO_SPEC if pod is None or pod.spec is None else pod.spec
     return exempt.exemption_of(
         source.exemptions,
         namespace=meta.namespace,

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from kube.objects import OwnerReference
+from extender.verbs.pods import Pod, WholePod
 
 # 5,000 names are 0.2 MiB beside a Pod of at most 1.5 MiB.
 BODY_LIMIT_BYTES = 8 * 2**20
@@ -44,34 +44,13 @@ class UnanswerableError(RequestError):
     """The body is well-formed and cannot be answered; the text goes to the user through `Error`."""
 
 
-class PodMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    labels: dict[str, str] | None = None
-    owner_references: list[OwnerReference] | None = None
-
-
-class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    priority_class_name: str = ""
-    priority: int | None = None
-
-
-class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    nominated_node_name: str = ""
-
-
-class Pod(msgspec.Struct, frozen=True, gc=False):
-    """The pod to be placed, as far as exemptions look at it and it is remembered."""
-
-    metadata: PodMeta | None = None
-    spec: PodSpec | None = None
-    status: PodStatus | None = None
-
-
 class FilterArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     pod: Pod | None = None
     node_names: list[str] | None = None
+
+
+class _WholeFilterArgs(FilterArgs, frozen=True, gc=False, rename="pascal"):
+    pod: WholePod | None = None
 
 
 class _FilterResult(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
@@ -84,7 +63,8 @@ class _FilterResult(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 T = TypeVar("T")
 
-_args = msgspec.json.Decoder(FilterArgs)
+_args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(FilterArgs)
+_whole_args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(_WholeFilterArgs)
 _any_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
@@ -94,18 +74,19 @@ _NO_FAILED_NODES: dict[str, str] = {}
 _KEYS = {"pod": "Pod", "nodenames": "NodeNames"}
 
 
-def read_filter_args(body: bytes | bytearray) -> FilterArgs:
-    """Raises MalformedError (not JSON, not an object, a wrong type, too many values) or UnanswerableError (no Pod, no
-    names or too many).
+def read_filter_args(body: bytes | bytearray, *, whole: bool = False) -> FilterArgs:
+    """whole: with the pod's containers and volumes. Raises MalformedError (not JSON, not an object, a wrong type, too
+    many values) or UnanswerableError (no Pod, no names or too many).
     """
+    decoder = _whole_args if whole else _args
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
         raise MalformedError("more JSON values than any request has")
     try:
-        args = _args.decode(body)
+        args = decoder.decode(body)
     except _UNDECODABLE as e:
         raise _malformed(e) from e
     if args.pod is None or args.node_names is None:
-        args = decode_any_case(_args, body, _KEYS)
+        args = decode_any_case(decoder, body, _KEYS)
         if args.pod is None:
             raise UnanswerableError(NO_POD)
         if args.node_names is None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from extender.policy.decision import GateState
+from extender.policy.pods import EVERY_POD, Classes
 from extender.policy.reasons import CLOSED_NOT_READY
 from extender.verbs.prioritize import answer_prioritize
 from extender.verbs.table import NOT_A_BINDER, VERBS
@@ -43,6 +44,7 @@ def prefers_not(world, **options):
     board = world.services.board
     closed = {"u1": CLOSED_NOT_READY}
     gate = GateState("soft", severity="preferNot", closed=closed, **options)
+    world.services.classes = Classes([EVERY_POD, EVERY_POD])
     board.swap(board.snapshot.after({**board.snapshot.gates, "soft": gate}, board.snapshot.nodes))
 
 

@@ -1,0 +1,126 @@
+"""The pod of a request: what exemptions, gates and whoever asks why look at. No more of it is decoded.
+
+Containers and volumes are decoded only where a gate speaks for pods by their resources or volumes.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from extender.policy.pods import Classes, PodSeen, PodVolume
+from kube.objects import OwnerReference
+
+
+class PodMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    priority_class_name: str = ""
+    priority: int | None = None
+    scheduler_name: str = ""
+
+
+class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    nominated_node_name: str = ""
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    metadata: PodMeta | None = None
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class _Resources(msgspec.Struct, frozen=True, gc=False):
+    requests: dict[str, msgspec.Raw] | None = None
+    limits: dict[str, msgspec.Raw] | None = None
+
+
+class _Container(msgspec.Struct, frozen=True, gc=False):
+    resources: _Resources | None = None
+
+
+class _Csi(msgspec.Struct, frozen=True, gc=False):
+    driver: str = ""
+
+
+class _Claim(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    claim_name: str = ""
+
+
+class _TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    storage_class_name: str | None = None
+
+
+class _Template(msgspec.Struct, frozen=True, gc=False):
+    spec: _TemplateSpec | None = None
+
+
+class _Ephemeral(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    volume_claim_template: _Template | None = None
+
+
+class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    name: str = ""
+    csi: _Csi | None = None
+    persistent_volume_claim: _Claim | None = None
+    ephemeral: _Ephemeral | None = None
+
+
+class WholeSpec(PodSpec, frozen=True, gc=False, rename="camel"):
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    resources: _Resources | None = None
+    volumes: list[_Volume] | None = None
+
+
+class WholePod(Pod, frozen=True, gc=False):
+    spec: WholeSpec | None = None
+
+
+NOBODY = Pod()
+NO_META = PodMeta()
+NO_SPEC = PodSpec()
+
+
+def mask_of(classes: Classes, pod: Pod | None) -> int:
+    """Of the gates that speak for the pod."""
+    return classes.all if classes.everybody else classes.mask_of(seen_of(pod or NOBODY))
+
+
+def seen_of(pod: Pod) -> PodSeen:
+    meta, spec = pod.metadata or NO_META, pod.spec or NO_SPEC
+    whole = spec if isinstance(spec, WholeSpec) else WholeSpec()
+    return PodSeen(
+        namespace=meta.namespace,
+        labels=meta.labels or {},
+        priority=spec.priority or 0,
+        scheduler_name=spec.scheduler_name,
+        resources=frozenset(_resources(whole)),
+        volumes=tuple(_volumes(whole, meta.name)),
+    )
+
+
+def _resources(spec: WholeSpec) -> Iterator[str]:
+    holders: Iterable[_Container] = (*(spec.containers or ()), *(spec.init_containers or ()))
+    for resources in (spec.resources, *(holder.resources for holder in holders)):
+        if resources is not None:
+            yield from resources.requests or ()
+            yield from resources.limits or ()
+
+
+def _volumes(spec: WholeSpec, pod: str) -> Iterator[PodVolume]:
+    for volume in spec.volumes or ():
+        if volume.csi is not None:
+            yield PodVolume(driver=volume.csi.driver)
+        elif volume.persistent_volume_claim is not None:
+            yield PodVolume(claim=volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            template = volume.ephemeral.volume_claim_template
+            asked = None if template is None or template.spec is None else template.spec.storage_class_name
+            # The claim that the controller of ephemeral volumes makes (kubernetes pkg/controller/volume/ephemeral).
+            yield PodVolume(claim=f"{pod}-{volume.name}", storage_class=asked or "")

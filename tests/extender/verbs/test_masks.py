@@ -1,0 +1,156 @@
+"""Which gates speak for the pod of a request: nodes that are closed for others only are open for it, at every verb."""
+
+import json
+
+import pytest
+
+from extender.policy.decision import GateState
+from extender.policy.pods import Classes, PodClass, PodSeen, PodVolume
+from extender.policy.reasons import CLOSED_NOT_READY, CLOSED_UNHEALTHY
+from extender.policy.snapshot import Snapshot
+from extender.verbs.pods import seen_of
+from extender.verbs.table import VERBS
+from extender.verbs.wire import read_filter_args
+from tests.contract.go_types import read_filter_result, read_preemption_result, read_priorities
+from tests.extender.verbs.test_dispatch import World
+
+GPU = "nvidia.com/gpu"
+NODES = ["n1", "n2", "n3"]
+
+
+@pytest.fixture
+def world():
+    """base is for every pod and closes n1; gpu is for pods that ask for one and closes n2; soft would avoid n3."""
+    world = World()
+    services = world.services
+    gates = {
+        "base": GateState("base", closed={"n1": CLOSED_NOT_READY}),
+        "gpu": GateState("gpu", closed={"n1": CLOSED_UNHEALTHY, "n2": CLOSED_UNHEALTHY}),
+        "soft": GateState("soft", severity="preferNot", closed={"n3": CLOSED_NOT_READY}),
+        "shadow": GateState("shadow", armed=False, closed=dict.fromkeys(NODES, CLOSED_NOT_READY)),
+    }
+    services.board.swap(Snapshot(gates, frozenset(NODES)))
+    asks = PodClass(resources=frozenset({GPU}))
+    services.classes = Classes([PodClass(), asks, asks, PodClass()])
+    return world
+
+
+def pod_with(**spec):
+    return {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": spec}
+
+
+PLAIN = pod_with(containers=[{"name": "c", "resources": {"requests": {"cpu": "1"}}}])
+WITH_GPU = pod_with(containers=[{"name": "c"}, {"name": "d", "resources": {"limits": {GPU: "1"}}}])
+
+
+def answer(world, verb, request):
+    return VERBS[verb](world.services, json.dumps(request).encode()).body
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PLAIN, {"n1": CLOSED_NOT_READY}, id="no GPU: the gate of all pods speaks"),
+        pytest.param(
+            WITH_GPU, {"n1": CLOSED_NOT_READY, "n2": CLOSED_UNHEALTHY}, id="a GPU: both, the first one's reason"
+        ),
+    ],
+)
+def test_filter(world, pod, expected):
+    result = read_filter_result(answer(world, "filter", {"Pod": pod, "NodeNames": NODES}))
+    assert expected == result.FailedAndUnresolvableNodes
+    assert [name for name in NODES if name not in expected] == result.NodeNames
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"), [pytest.param(PLAIN, ["n2", "n3"], id="no GPU"), pytest.param(WITH_GPU, ["n3"], id="a GPU")]
+)
+def test_preempt(world, pod, expected):
+    request = {"Pod": pod, "NodeNameToMetaVictims": {name: {"Pods": [{"UID": "a"}]} for name in NODES}}
+    assert expected == list(read_preemption_result(answer(world, "preempt", request)))
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PLAIN, {"n1": 10, "n2": 10, "n3": 10}, id="no GPU"),
+        pytest.param(WITH_GPU, {"n1": 10, "n2": 10, "n3": 0}, id="a GPU"),
+    ],
+)
+def test_prioritize(world, pod, expected):
+    assert expected == read_priorities(answer(world, "prioritize", {"Pod": pod, "NodeNames": NODES}))
+
+
+def test_the_attempt_is_remembered_with_the_gates_that_spoke(world):
+    answer(world, "filter", {"Pod": PLAIN, "NodeNames": NODES})
+    answer(world, "filter", {"Pod": WITH_GPU, "NodeNames": NODES})
+    taken = [world.services.attempts.take() for _ in range(2)]
+    assert [0b1001, 0b1111] == [attempt.mask for attempt in taken]
+
+
+@pytest.mark.parametrize("names", [[""], ["n3", ""]])
+def test_x28_an_empty_name_is_not_echoed_where_no_gate_refuses_the_pod_anything(world, names):
+    world.services.classes = Classes([PodClass(resources=frozenset({GPU}))] * 4)
+    result = read_filter_result(answer(world, "filter", {"Pod": PLAIN, "NodeNames": names}))
+    assert (None, True) == (result.NodeNames, bool(result.Error))
+
+
+WHOLE = pod_with(
+    schedulerName="other",
+    priority=7,
+    resources={"limits": {"pod.example/level": "1"}},
+    initContainers=[{"name": "i", "resources": {"requests": {"init.example/one": None}}}],
+    containers=[{"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": None}}, {"name": "d"}],
+    volumes=[
+        {"name": "a", "csi": {"driver": "inline.example"}},
+        {"name": "b", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "c", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}},
+        {"name": "d", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        {"name": "e", "emptyDir": {}},
+    ],
+)
+
+
+def read(pod, *, whole):
+    return seen_of(read_filter_args(json.dumps({"Pod": pod, "NodeNames": []}).encode(), whole=whole).pod)
+
+
+@pytest.mark.parametrize(
+    ("whole", "expected"),
+    [
+        pytest.param(
+            True,
+            PodSeen(
+                namespace="default",
+                priority=7,
+                scheduler_name="other",
+                resources=frozenset({"cpu", "pod.example/level", "init.example/one"}),
+                volumes=(
+                    PodVolume(driver="inline.example"),
+                    PodVolume(claim="data"),
+                    PodVolume(claim="p-c", storage_class="fast"),
+                    PodVolume(claim="p-d"),
+                ),
+            ),
+            id="where a gate asks for them: with resources and volumes",
+        ),
+        pytest.param(
+            False, PodSeen(namespace="default", priority=7, scheduler_name="other"), id="else: no more than is needed"
+        ),
+    ],
+)
+def test_what_gates_see_of_a_pod(whole, expected):
+    assert expected == read(WHOLE, whole=whole)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{}, {"containers": None, "volumes": None, "initContainers": None, "resources": None}, {"volumes": [{}]}],
+    ids=["nothing", "nulls", "a volume of no kind"],
+)
+def test_a_pod_without_any_of_it(spec):
+    assert PodSeen(namespace="default") == read(pod_with(**spec), whole=True)
+
+
+def test_a_pod_without_metadata_or_spec():
+    assert [PodSeen(), PodSeen()] == [read(pod, whole=True) for pod in ({}, {"metadata": None, "spec": None})]
