@@ -4,9 +4,11 @@ DaemonSets say where health pods can run, one ConfigMap what operators have orde
 claim. As in `observed`, a field of the wrong type makes the reflector skip the object.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
-from extender.policy.placement import Placement
+from extender.policy.placement import Placement, term_of
 from kube.objects import BareMeta
 
 
@@ -15,8 +17,33 @@ class ConfigMap(msgspec.Struct, frozen=True, gc=False):
     data: dict[str, str] | None = None
 
 
+class _Requirement(msgspec.Struct, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class _Term(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    match_expressions: list[_Requirement] | None = None
+    match_fields: list[_Requirement] | None = None
+
+
+class _Required(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_selector_terms: list[_Term] | None = None
+
+
+class _NodeAffinity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    required_during_scheduling_ignored_during_execution: _Required | None = None
+
+
+class _Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_affinity: _NodeAffinity | None = None
+
+
 class _TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_selector: dict[str, str] | None = None
+    node_name: str = ""
+    affinity: _Affinity | None = None
 
 
 class _Template(msgspec.Struct, frozen=True, gc=False):
@@ -73,4 +100,16 @@ class StorageClass(msgspec.Struct, frozen=True, gc=False):
 
 def placement(daemon_set: DaemonSet) -> Placement:
     spec = daemon_set.spec.template.spec
-    return Placement(spec.node_selector or {})
+    affinity = None if spec.affinity is None else spec.affinity.node_affinity
+    required = None if affinity is None else affinity.required_during_scheduling_ignored_during_execution
+    terms = None
+    if required is not None:
+        terms = tuple(
+            term_of(_triples(term.match_expressions), _triples(term.match_fields))
+            for term in required.node_selector_terms or ()
+        )
+    return Placement(spec.node_selector or {}, terms, spec.node_name)
+
+
+def _triples(requirements: Sequence[_Requirement] | None) -> list[tuple[str, str, Sequence[str]]]:
+    return [(one.key, one.operator, one.values or ()) for one in requirements or ()]
