@@ -2,7 +2,10 @@
 
     app      the application: routes, error handlers, whose Host headers are answered
     health   /livez: our threads run. /readyz: verdicts can be given. /metrics
-    api      /api/v1/nodes: every verdict and what it was made of
+    api      /api/v1: nodes, gates, pods, history, impact; docs/openapi.yaml
+    asked    what a request of it asks for, strictly; pure
+    decided  a snapshot as people are told of it; pure
+    remembered   what is remembered as people are told of it; pure
     verbs    filter, preempt, prioritize and bind as the scheduler's own port answers them, for curl and for tests
     metrics  what Prometheus is told
     pace     how much of a processor all of it may take; pure

@@ -1,74 +1,291 @@
-"""GET /api/v1/nodes: every verdict and what it was made of, for `readygate status` and other people's tools."""
+"""GET /api/v1/...: nodes, gates, pods and history, for `readygate` and other people's tools; docs/openapi.yaml.
 
+An answer has a weak ETag of what it is made of, but for the ages in it: with If-None-Match it is 304 for as long as
+nothing has happened, and whoever asked counts the ages on.
+"""
+
+import hashlib
+import os
 import threading
+import time
+from collections.abc import Callable, Mapping
+from itertools import islice
 
 import msgspec
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response, current_app, request
 
-from extender.policy.decision import Decision
-from extender.policy.reasons import OPEN
-from extender.policy.snapshot import Snapshot
-from extender.web.report import NodeVerdict, NodeVerdicts
+from component.command import product_version
+from extender.web import asked, decided, remembered
+from extender.web.asked import BadRequestError
+from extender.web.report import (
+    GatesTold,
+    HistoryTold,
+    ImpactTold,
+    NodeTold,
+    NodeVerdicts,
+    PodTold,
+    Problem,
+)
 from extender.web.view import View
+from extender.why.memory import Memory
 from kube.media_types import JSON
+from kube.times import format_time
 
 bp = Blueprint("api", __name__, url_prefix="/api/v1")
 
-
-def node_verdicts(view: View) -> NodeVerdicts:
-    monotonic = view.monotonic()
-    beats = view.beats()
-    nodes = []
-    for name, decision in sorted(merged(view.board.snapshot).items()):
-        beat = beats.get(name)
-        nodes.append(
-            NodeVerdict(
-                node=name,
-                open=decision.reason == OPEN,
-                reason=decision.reason,
-                since_seconds=round(monotonic - decision.since_monotonic, 3),
-                pod=decision.pod,
-                evidence=decision.evidence,
-                heartbeat_age_seconds=None if beat is None else round(max(0.0, monotonic - beat), 3),
-            )
-        )
-    return NodeVerdicts(not_answering=view.why_not(), nodes=nodes)
+EVENTS_OF_A_PAGE = 100
+NODES_OF_A_POD = 500
 
 
-def merged(snapshot: Snapshot) -> dict[str, Decision]:
-    """By node: what the first gate says that refuses it, or where none does, the first gate."""
-    found: dict[str, Decision] = {}
-    states = list(reversed(list(snapshot.gates.values())))
-    for state in states:
-        found.update(state.decisions)
-    for state in states:
-        if state.refuses:
-            found.update((name, state.decisions[name]) for name in state.closed)
-    return found
+class UnknownError(Exception):
+    """There is no such thing. Cause and remedy in one line; holds nothing of the request."""
 
 
-class NodesPage:
-    """The encoded answer, made when it is asked for and the snapshot, what is said of it or the second is another.
+class Api:
+    """What the routes are made of. speaks_for: by gate, in words, for which pods.
 
-    With thousands of nodes it takes as long to make as hundreds of requests do.
+    wall: as monotonic of the view, for times that people read.
     """
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(
+        self, view: View, *, speaks_for: Mapping[str, str] | None = None, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.view = view
+        self.wall = wall
+        self.speaks_for = speaks_for or {}
+        self._begun = os.urandom(8)  # tells the tags of this process from those of another
         self._lock = threading.Lock()  # over memory only: who comes meanwhile waits for the same answer
-        self._of: tuple[object, ...] = ()
-        self._body = b""
+        self._numbers: dict[str, tuple[object, int]] = {}
+        self._nodes: tuple[object, ...] = ()
+        self._nodes_body = b""
 
-    def body(self) -> bytes:
-        view = self._view
+    def head(self, memory: Memory) -> dict[str, object]:
+        """The fields of a Head."""
+        view = self.view
+        monotonic, status = view.monotonic(), view.status()
+        ages_s = {} if status is None else status.ages_s(monotonic)
+        last_word_s = max(
+            (ages_s[name] for name in (status.required if status else ()) if name in ages_s), default=None
+        )
+        return {
+            "not_answering": view.why_not(),
+            "release": product_version(),
+            "at": format_time(self.wall()),
+            "last_word_seconds": None if last_word_s is None or last_word_s > 1e9 else round(last_word_s, 3),
+            "since_start_seconds": None if memory.since is None else decided.ago(memory.since, monotonic),
+            "dropped_attempts": memory.dropped.attempts,
+        }
+
+    def number(self, what: str, of: object) -> int:
+        """Another one when it is another object than last time."""
+        with self._lock:
+            last, number = self._numbers.get(what, (None, 0))
+            if of is not last:
+                number += 1
+                self._numbers[what] = of, number
+            return number
+
+    def tag(self, *made_of: object) -> str:
+        """An ETag without its quotes."""
+        data = msgspec.msgpack.encode((self._begun, self.view.why_not(), made_of))
+        return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+    def all_nodes(self) -> bytes:
+        """Of thousands it takes as long to make as hundreds of requests do: once a second, unless something changed."""
+        view = self.view
         of = (view.board.snapshot, view.why_not(), int(view.monotonic()))
         with self._lock:
-            if self._of != of:
-                self._body, self._of = msgspec.json.encode(node_verdicts(view)), of
-            return self._body
+            if self._nodes != of:
+                self._nodes_body, self._nodes = msgspec.json.encode(self.nodes("", None)), of
+            return self._nodes_body
+
+    def nodes(self, after: str, limit: int | None) -> NodeVerdicts:
+        view = self.view
+        snapshot, beats, monotonic = view.board.snapshot, view.beats(), view.monotonic()
+        merged = decided.merged(snapshot)
+        names, more = decided.page(sorted(merged), after, limit)
+        nodes = [decided.node_told(snapshot, name, merged[name], beats, monotonic) for name in names]
+        with view.journal.reading() as memory:
+            return NodeVerdicts(**self.head(memory), nodes=nodes, continue_=more)  # type: ignore[arg-type]
+
+    def node(self, name: str) -> NodeTold:
+        """Raises UnknownError."""
+        view = self.view
+        snapshot, monotonic, wall = view.board.snapshot, view.monotonic(), self.wall()
+        decision = decided.merged_of(snapshot, name)
+        if decision is None:
+            raise UnknownError("no node of that name is known here; GET /api/v1/nodes lists all")
+        with view.journal.reading() as memory:
+            events = islice(remembered.events(memory, lambda one: one.node == name), remembered.TRANSITIONS_MAX)
+            return NodeTold(
+                **self.head(memory),  # type: ignore[arg-type]
+                node=decided.node_told(snapshot, name, decision, view.beats(), monotonic),
+                transitions=tuple(remembered.change_told(event, monotonic, wall) for event in events),
+                refused_pods=tuple(remembered.refused_pods(memory, name, monotonic)),
+            )
+
+    def gates(self) -> GatesTold:
+        view = self.view
+        snapshot, monotonic, wall = view.board.snapshot, view.monotonic(), self.wall()
+        with view.journal.reading() as memory:
+            last = remembered.last_changes(memory)
+            told = tuple(
+                decided.gate_told(
+                    state,
+                    memory.tallies.get(name),
+                    self.speaks_for.get(name, decided.EVERY_POD),
+                    remembered.change_told(last[name], monotonic, wall) if name in last else None,
+                    monotonic,
+                )
+                for name, state in snapshot.gates.items()
+            )
+            return GatesTold(
+                **self.head(memory),  # type: ignore[arg-type]
+                gates=told,
+                cap=decided.cluster_cap(snapshot),
+                orders=tuple(decided.orders_told(view.orders, wall)),
+                faults=view.orders.faults,
+            )
+
+    def pod(self, memory: Memory, namespace: str, name: str, after: str, limit: int) -> PodTold:
+        head = self.head(memory)
+        record = memory.pods.get(f"{namespace}/{name}")
+        if record is None:
+            return PodTold(**head, namespace=namespace, name=name)  # type: ignore[arg-type]
+        view = self.view
+        monotonic = view.monotonic()
+        last, more = remembered.attempt_told(memory, record, view.board.snapshot, monotonic, after=after, limit=limit)
+        return PodTold(
+            **head,  # type: ignore[arg-type]
+            namespace=namespace,
+            name=name,
+            uid=record.uid,
+            attempts=record.answered,
+            unanswered=record.unanswered,
+            unanswered_why=record.unanswered_why,
+            refused_times=record.refused_times,
+            first_seconds=decided.ago(record.first, monotonic),
+            last=last,
+            continue_=more,
+        )
+
+    def history(self, memory: Memory, query: Mapping[str, str], limit: int) -> HistoryTold:
+        monotonic, wall = self.view.monotonic(), self.wall()
+        wanted = {"node": asked.node(query), "gate": asked.gate(query), "kind": asked.kind(query)}
+        wanted = {field: text for field, text in wanted.items() if text}
+        found = remembered.events(
+            memory,
+            lambda event: all(getattr(event, field) == text for field, text in wanted.items()),
+            asked.after_number(query),
+        )
+        events = list(islice(found, limit))
+        more = events and next(found, None) is not None
+        return HistoryTold(
+            **self.head(memory),  # type: ignore[arg-type]
+            events=tuple(remembered.change_told(event, monotonic, wall) for event in events),
+            forgotten=memory.events[0].serial - 1 if memory.events else 0,
+            continue_=str(events[-1].serial) if more else "",
+        )
+
+
+def api() -> Api:
+    found: Api = current_app.extensions["readygate-api"]
+    return found
 
 
 @bp.get("/nodes", provide_automatic_options=False)
 def nodes_view() -> Response:
-    page: NodesPage = current_app.extensions["readygate-nodes"]
-    return Response(page.body(), content_type=JSON)
+    query = _query("limit", "continue")
+    limit, after = asked.limit(query, None), asked.after_name(query)
+    made = api()
+    tag = made.tag("nodes", query, made.number("snapshot", made.view.board.snapshot))
+    if limit is None and not after:
+        return _answer(tag, made.all_nodes)
+    return _answer(tag, lambda: msgspec.json.encode(made.nodes(after, limit)))
+
+
+@bp.get("/nodes/<name>", provide_automatic_options=False)
+def node_view(name: str) -> Response:
+    _query()
+    made = api()
+    asked.named(name, asked.NAME, "node")
+    tag = made.tag("node", name, made.number("snapshot", made.view.board.snapshot), made.view.journal.serial)
+    return _answer(tag, lambda: msgspec.json.encode(made.node(name)))
+
+
+@bp.get("/gates", provide_automatic_options=False)
+def gates_view() -> Response:
+    _query()
+    made = api()
+    view = made.view
+    numbers = made.number("snapshot", view.board.snapshot), made.number("orders", view.orders)
+    with view.journal.reading() as memory:
+        tag = made.tag("gates", numbers, memory.since, memory.serial, list(memory.tallies.values()))
+    return _answer(tag, lambda: msgspec.json.encode(made.gates()))
+
+
+@bp.get("/pods/<namespace>/<name>", provide_automatic_options=False)
+def pod_view(namespace: str, name: str) -> Response:
+    query = _query("limit", "continue")
+    limit, after = asked.limit(query, NODES_OF_A_POD) or NODES_OF_A_POD, asked.after_name(query)
+    asked.named(namespace, asked.LABEL, "namespace")
+    asked.named(name, asked.NAME, "pod")
+    made = api()
+    snapshot = made.number("snapshot", made.view.board.snapshot)
+    with made.view.journal.reading() as memory:
+        record = memory.pods.get(f"{namespace}/{name}")
+        tag = made.tag("pod", namespace, name, query, snapshot, memory.since, memory.dropped, record)
+        return _answer(tag, lambda: msgspec.json.encode(made.pod(memory, namespace, name, after, limit)))
+
+
+@bp.get("/history", provide_automatic_options=False)
+def history_view() -> Response:
+    query = _query("limit", "continue", "node", "gate", "kind")
+    limit = asked.limit(query, EVENTS_OF_A_PAGE) or EVENTS_OF_A_PAGE
+    made = api()
+    with made.view.journal.reading() as memory:
+        first = memory.events[0].serial if memory.events else 0
+        body = msgspec.json.encode(made.history(memory, query, limit))
+        return _answer(made.tag("history", query, memory.since, first, memory.serial, memory.dropped), lambda: body)
+
+
+@bp.get("/impact", provide_automatic_options=False)
+def impact_view() -> Response:
+    _query()
+    made = api()
+    view = made.view
+    snapshot = view.board.snapshot
+    with view.journal.reading() as memory:
+        tallies = list(memory.tallies.values())
+        tag = made.tag("impact", made.number("snapshot", snapshot), memory.since, tallies)
+        told = tuple(remembered.impact_told(memory, snapshot, view.monotonic()))
+        return _answer(tag, lambda: msgspec.json.encode(ImpactTold(**made.head(memory), gates=told)))  # type: ignore[arg-type]
+
+
+def _query(*allowed: str) -> dict[str, str]:
+    return asked.query(dict(request.args.lists()), allowed)
+
+
+def _answer(tag: str, make: Callable[[], bytes]) -> Response:
+    if request.if_none_match.contains_weak(tag):
+        response = Response(status=304)
+        del response.headers["Content-Type"]
+    else:
+        response = Response(make(), content_type=JSON)
+    response.set_etag(tag, weak=True)
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+def problem(status: int, error: str, cause: str) -> Response:
+    return Response(msgspec.json.encode(Problem(error, cause)), status, content_type=JSON)
+
+
+@bp.errorhandler(BadRequestError)
+def _bad_request(error: BadRequestError) -> Response:
+    return problem(400, "BadRequest", str(error))
+
+
+@bp.errorhandler(UnknownError)
+def _unknown(error: UnknownError) -> Response:
+    return problem(404, "NotFound", str(error))

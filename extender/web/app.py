@@ -3,11 +3,11 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
-from flask import Flask
+from flask import Flask, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
@@ -26,14 +26,21 @@ StartResponse = Callable[..., object]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-def create_app(view: View, *, is_ours: Callable[[str], bool] = lambda _: True, pace: Pace | None = None) -> Flask:
+def create_app(
+    view: View,
+    *,
+    is_ours: Callable[[str], bool] = lambda _: True,
+    pace: Pace | None = None,
+    speaks_for: Mapping[str, str] | None = None,
+) -> Flask:
     """The application around a View. is_ours: whether a Host header names us; others are refused with 421.
 
-    pace: what all requests together may take of a processor, None for no bound.
+    pace: what all requests together may take of a processor, None for no bound. speaks_for: by gate, in words, for
+    which pods; every pod if it is not there.
     """
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
-    app.extensions["readygate-nodes"] = api.NodesPage(view)
+    app.extensions["readygate-api"] = api.Api(view, speaks_for=speaks_for)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
     for blueprint in (health.bp, api.bp, verbs.bp):
@@ -99,12 +106,28 @@ def _one_spelling(application: Wsgi) -> Wsgi:
 
 def _refused(error: HTTPException) -> Response:
     """404, 405 with its Allow header, and the like, as short JSON."""
+    if request.path.startswith(api.bp.url_prefix or ""):
+        return _refused_in_api(error)
     response = error.get_response()
     response.content_type = JSON
     response.data = msgspec.json.encode({"Error": error.name})
     return Response(response.data, error.code, response.headers)
 
 
+def _refused_in_api(error: HTTPException) -> Response:
+    cause = {
+        404: "there is no such path; docs/openapi.yaml lists all",
+        405: "nothing here takes that method; use GET",
+    }.get(error.code or 500, error.name)
+    refused = api.problem(error.code or 500, error.name.replace(" ", ""), cause)
+    allow = error.get_response().headers.get("Allow")
+    if allow:
+        refused.headers["Allow"] = allow
+    return refused
+
+
 def _failed(error: Exception) -> Response:
     log.error("request failed", exc_info=error)
+    if request.path.startswith(api.bp.url_prefix or ""):
+        return api.problem(500, "InternalError", "a fault of readygate's own; its log says more")
     return Response(msgspec.json.encode({"Error": "internal error"}), 500, content_type=JSON)

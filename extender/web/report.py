@@ -143,7 +143,7 @@ class GateTold(_Told, frozen=True, rename="camel"):
     held_open: int = 0
     not_gated: int = 0
     refused10m: int = 0
-    would_refuse10m: int = 0
+    would_refuse10m: int = msgspec.field(default=0, name="wouldRefuse10m")
     last_change: Change | None = None
     cap: CapTold = CapTold()
     storms: tuple[StormTold, ...] = ()

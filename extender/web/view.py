@@ -8,10 +8,14 @@ from flask import current_app
 from extender.policy.orders import Orders
 from extender.source import Source
 from extender.status import Status
+from extender.why.journal import Journal
 
 
 class View(Source, Protocol):
-    """A Source, and what is said of it. orders: what operators have ordered."""
+    """A Source, and what is said of it. orders: what operators have ordered. journal: what is remembered."""
+
+    @property
+    def journal(self) -> Journal: ...
 
     @property
     def orders(self) -> Orders: ...

@@ -12,6 +12,7 @@ from extender.policy.snapshot import Board, Snapshot
 from extender.source import Sync
 from extender.web import api
 from extender.web.app import create_app
+from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
 from tests.kit.clock import Clock
 
@@ -25,6 +26,7 @@ class Shown:
     attempts = None
 
     def __init__(self):
+        self.journal = Journal()
         self.board = Board(lambda _: None)
         self.counts = Counts()
         self.monotonic = Clock(10.0)
@@ -72,8 +74,8 @@ def test_the_nodes(client):
 
 def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(client, shown, monkeypatch):
     made = []
-    of_view = api.node_verdicts
-    monkeypatch.setattr(api, "node_verdicts", lambda view: (made.append(1), of_view(view))[1])
+    nodes = api.Api.nodes
+    monkeypatch.setattr(api.Api, "nodes", lambda *arguments: (made.append(1), nodes(*arguments))[1])
     counts = []
     for change in (
         lambda: None,
