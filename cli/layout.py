@@ -5,7 +5,7 @@ printable line: no sequence that a terminal acts upon, no text that runs from ri
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from component.text import one_line
 
 CELL_LIMIT = 256  # characters of one piece of free text
 GAP = 2  # blanks between the columns of a table
+WORD_MOST = 40
 FLEXIBLE_LEAST = 24  # a column of free text that is narrower is no longer read, but deciphered
 
 
@@ -142,25 +143,32 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int)
     natural = [max(columns_of(row[place].text) for row in (head, *rows)) for place in range(len(columns))]
     flexible = [place for place, column in enumerate(columns) if column.flexible]
     fixed = sum(natural) - sum(natural[place] for place in flexible) + GAP * (len(columns) - 1)
-    widths = _shared(natural, flexible, width - fixed)
+    least = {place: _least(row[place] for row in (head, *rows)) for place in flexible}
+    widths = _shared(natural, least, width - fixed)
     if widths is None:
         return _stacked(columns, head, rows, width)
     return [row for cells in (head, *rows) for row in _beside(columns, cells, widths)]
 
 
-def _shared(natural: list[int], flexible: list[int], left: int) -> list[int] | None:
-    """The width of each column, the free text getting what is left; None where that is too little."""
-    if sum(natural[place] for place in flexible) <= left:
-        return natural
-    widths = list(natural)
-    short = sorted(flexible, key=lambda place: natural[place])
-    for done, place in enumerate(short):
-        share = left // (len(short) - done)
-        widths[place] = min(natural[place], share)
-        if widths[place] < min(FLEXIBLE_LEAST, natural[place]):
-            return None
-        left -= widths[place]
-    return widths if flexible else None
+def _shared(natural: list[int], least: Mapping[int, int], left: int) -> list[int] | None:
+    """The width of each column, those of free text getting what is left; None where that is too little."""
+    rest = left - sum(least.values())
+    if rest < 0:
+        return None
+    widths = [least.get(place, width) for place, width in enumerate(natural)]
+    wanting = sorted(least, key=lambda place: natural[place] - least[place])
+    for done, place in enumerate(wanting):
+        more = min(natural[place] - least[place], rest // (len(wanting) - done))
+        widths[place] += more
+        rest -= more
+    return widths
+
+
+def _least(cells: Iterable[Span]) -> int:
+    """How narrow a column of free text may be: no word is broken, unless it is a very long one."""
+    texts = [cell.text for cell in cells]
+    word = max((columns_of(word) for text in texts for word in text.split(" ")), default=0)
+    return min(max(map(columns_of, texts), default=0), max(FLEXIBLE_LEAST, min(word, WORD_MOST)))
 
 
 def _beside(columns: Sequence[Column], cells: Sequence[Span], widths: Sequence[int]) -> Page:

@@ -19,6 +19,7 @@ from extender.policy.decision import Decision
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
+from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
 from tests.hosts.deployment import readme
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,6 +80,8 @@ def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> N
         file, words = RUN_ELSEWHERE[command]
         assert words in (ROOT / file).read_text()
         return
+    if command in OF_THE_COMMAND:
+        return  # run there, and what it prints compared
     if command in readme.commands():
         name = DEPLOY[readme.commands().index(command)]
         assert getattr(readme, name) == command

@@ -29,7 +29,7 @@ MESSAGE = f"0/12 nodes are available: {BOTH}, {OTHERS}.{PREEMPTION}"
 NOT_OURS = f"0/12 nodes are available: 2 Insufficient cpu, {OTHERS}.{PREEMPTION}"
 
 
-def pod(message="", *, said_s=8.0, waited_s=252.0, node="", bound_s=None, phase="Pending", **spec):
+def encoded_pod(message="", *, said_s=8.0, waited_s=252.0, node="", bound_s=None, phase="Pending", **spec):
     """As the API server gives it. said_s: so long ago kube-scheduler wrote its message."""
     conditions = []
     if message:
@@ -47,7 +47,12 @@ def pod(message="", *, said_s=8.0, waited_s=252.0, node="", bound_s=None, phase=
     }
     metadata |= {"deletionTimestamp": format_time(WALL)} if spec.pop("deleted", False) else {}
     status = {"phase": phase, "conditions": conditions}
-    found = read_pod(msgspec.json.encode({"metadata": metadata, "spec": {"nodeName": node, **spec}, "status": status}))
+    return msgspec.json.encode({"metadata": metadata, "spec": {"nodeName": node, **spec}, "status": status})
+
+
+def pod(message="", **others):
+    """As it is read. others: as of encoded_pod()."""
+    found = read_pod(encoded_pod(message, **others))
     assert found is not None
     return found
 
