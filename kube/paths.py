@@ -93,3 +93,7 @@ def storage_classes() -> str:
 
 def subject_access_reviews() -> str:
     return _group("authorization.k8s.io/v1", None, "subjectaccessreviews")
+
+
+def events(namespace: str) -> str:
+    return _core(namespace, "events")

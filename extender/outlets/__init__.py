@@ -8,6 +8,9 @@
     standing   what it is to say of a node (pure)
     marks      what it says, as the Nodes were seen
     turns      to which node it is written next (pure)
+    events     the thread that writes Events on Nodes and Pods
+    occasions  what they say (pure)
+    backlog    which of them wait, and when they are written (pure)
     ration     how often something may be done (pure)
     wire       JSON of what is read and written (pure)
 

@@ -1,4 +1,4 @@
-"""Pure: JSON of what the outlets read and write: the Lease of the leader, the condition of a Node."""
+"""Pure: JSON of what the outlets read and write: the Lease of the leader, the condition of a Node, an Event."""
 
 from typing import Any
 
@@ -6,9 +6,13 @@ import msgspec
 
 from extender.outlets.election import NOBODY, Record
 from extender.outlets.marks import Mark, mark_of
+from extender.outlets.occasions import Occasion
 from extender.outlets.standing import Standing
 from kube import contract
 from kube.objects import BareMeta
+from kube.times import format_time
+
+NAME_LIMIT = 253  # characters of an object's name
 
 LeaseObject = dict[str, Any]
 """A whole Lease as the API server sent it: what others wrote into it goes back as it came."""
@@ -103,3 +107,33 @@ def write_condition(uid: str, standing: Standing | None, *, changed: str, seen: 
 def read_mark(raw: bytes) -> Mark:
     """Our condition on the Node that came as the answer. Raises msgspec.DecodeError if it is none."""
     return mark_of(_node.decode(raw))
+
+
+def event_name(about: str, unique: str) -> str:
+    """A name for an Event on the object of that name; unique: letters and digits that no other has."""
+    return f"{about[: NAME_LIMIT - 1 - len(unique)].rstrip('-.')}.{unique}"
+
+
+def write_event(occasion: Occasion, *, name: str, namespace: str, wall: float) -> bytes:
+    """A core/v1 Event: that is what kubectl describe shows, by the object's uid. wall: when it happened."""
+    about = occasion.about
+    at = format_time(wall)
+    involved = {"apiVersion": "v1", "kind": about.kind, "name": about.name, "uid": about.uid}
+    if about.namespace:
+        involved["namespace"] = about.namespace
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": involved,
+            "type": "Warning" if occasion.warning else "Normal",
+            "reason": occasion.reason,
+            "message": occasion.message,
+            "source": {"component": contract.NAME_EXTENDER},
+            "reportingComponent": contract.NAME_EXTENDER,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+    )
