@@ -20,8 +20,10 @@ from extender.counts import Counts
 from extender.decider import Decider
 from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
+from extender.outlets.writers import Writers
 from extender.policy import exempt
 from extender.policy.decide import Rules
+from extender.policy.decision import GateState
 from extender.policy.gates import Gate, classes_of
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
@@ -60,11 +62,15 @@ class Services:
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)
+        self.writers: Writers | None = None
+        if client is not None:
+            self.writers = Writers(settings.outlets, client, gates=self._gates, monotonic=monotonic)
         self.recorder = Recorder(
             self.attempts,
             self.board,
             Journal(),
             orders=lambda: self.around.surroundings.orders,
+            on_refused_everywhere=(lambda _: None) if self.writers is None else self.writers.refused_everywhere,
             monotonic=monotonic,
         )
         self.kicker: Kicker | None = None
@@ -167,6 +173,8 @@ class Services:
             required=list(self._required),
             counts=self.counts,
             kicks={} if self.kicker is None else dict(self.kicker.counters),
+            outlets={} if self.writers is None else self.writers.said(),
+            leads=None if self.writers is None else self.writers.leads,
         )
 
     def beats(self) -> Mapping[str, float]:
@@ -176,10 +184,10 @@ class Services:
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason.
 
-        Nor are the feed and what remembers: a restart would cost kube-scheduler the caches, for people's sake. They
-        are told by their own process.
+        Nor are the feed, what remembers and what is written for people: a restart would cost kube-scheduler the caches,
+        for their sake. They are told by their own process.
         """
-        for_people = (self.feed, self.recorder)
+        for_people = (self.feed, self.recorder, *self._written())
         return lifecycle.unhealthy([one for one in self._threads() if one not in for_people], self.monotonic())
 
     def watch_with(self, caches: dict[str, Cache], required: Sequence[str]) -> None:
@@ -189,7 +197,7 @@ class Services:
 
     def _watch(self, client: Client) -> None:
         self.watches = Watches(client, monotonic=self.monotonic)
-        self.watches.nodes(self.index)
+        self.watches.nodes(self.index, None if self.writers is None else self.writers.marks)
         if self.settings.heartbeat.limit_s < math.inf:
             self.watches.heartbeats(self.index)
         self.watches.around(self.around)
@@ -199,7 +207,14 @@ class Services:
         """All that have one, in the order of their start."""
         lease_reader = None if self.watches is None else self.watches.lease_reader
         optional = [one for one in (lease_reader, self.kicker, self.feed) if one is not None]
-        return [*self.caches.values(), self.recorder, *optional, self.decider]
+        return [*self.caches.values(), self.recorder, *self._written(), *optional, self.decider]
+
+    def _written(self) -> Sequence[Service]:
+        return () if self.writers is None else self.writers.services
+
+    def _gates(self) -> Mapping[str, GateState] | None:
+        """What is decided, for who writes it; None while no verdict is given."""
+        return self.board.snapshot.gates if self.sync() is Sync.OK else None
 
     def _kick(self, nodes: Sequence[str]) -> None:
         if self.kicker is not None:

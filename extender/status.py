@@ -19,11 +19,19 @@ class CacheStatus(msgspec.Struct, frozen=True, gc=False):
     lag_s: float | None = None
 
 
+class Outlet(msgspec.Struct, frozen=True, gc=False):
+    """results: writes by result. waiting: what is to be written as soon as may be."""
+
+    results: dict[str, int]
+    waiting: int = 0
+
+
 class Status(msgspec.Struct, frozen=True):
     """At one moment, at_monotonic. Seconds of the monotonic clock mean the same in every process of a machine.
 
     sync: name of a source.Sync. stopping: it answers no new calls. stuck: its threads that died or hang. caches: by
     name; required: those without whose word no verdict is given. counts: of the verbs. kicks: by result.
+    outlets: what else is written, by name; leads: whether this replica writes what one is to, None if there is no such.
     """
 
     at_monotonic: float
@@ -34,6 +42,8 @@ class Status(msgspec.Struct, frozen=True):
     required: list[str]
     counts: Counts
     kicks: dict[str, int]
+    outlets: dict[str, Outlet] = {}
+    leads: bool | None = None
 
     def ages_s(self, monotonic: float) -> dict[str, float]:
         """How old each cache is by now, if nothing has come since; infinite before its first word."""

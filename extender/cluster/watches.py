@@ -42,6 +42,14 @@ class Cache(Service, Protocol):
     def age_s(self, monotonic: float, /) -> float: ...
 
 
+class Nodes(Protocol):
+    """Who else is told of the Nodes."""
+
+    def replace(self, nodes: Sequence[observed.Node], /) -> None: ...
+    def upsert(self, node: observed.Node, /) -> None: ...
+    def remove(self, node: observed.Node, /) -> None: ...
+
+
 class _Store(NamedTuple):
     """Three methods as the store of one reflector."""
 
@@ -64,8 +72,9 @@ class Watches:
         self._peers = Peers()
         self._monotonic = monotonic
 
-    def nodes(self, index: Index) -> None:
-        """And their health pods."""
+    def nodes(self, index: Index, also: Nodes | None = None) -> None:
+        """And their health pods. also: is told of the Nodes before the index is, so that it knows all that is decided
+        on."""
         for name, pods in index.lists.items():
             store = _Store(
                 partial(index.replace_pods, pods), partial(index.upsert_pod, pods), partial(index.remove_pod, pods)
@@ -73,6 +82,10 @@ class Watches:
             lister = self._lister(paths.pods(pods.namespace), observed.Pod, label_selector=pods.label_selector)
             self._keep(name, lister, store)
         store = _Store(index.replace_nodes, index.upsert_node, index.remove_node)
+        if also is not None:
+            store = _Store(
+                _both(also.replace, store.replace), _both(also.upsert, store.upsert), _both(also.remove, store.remove)
+            )
         self._keep(NODES, self._lister(paths.nodes(), observed.Node), store)
         self.required = tuple(self.caches)
 
@@ -131,3 +144,11 @@ class Watches:
         reflector = Reflector(lister, store, name=name, peers=self._peers, rest_s=rest_s, stated=stated)
         self.caches[name] = reflector
         return reflector
+
+
+def _both(first: Callable[[Any], None], second: Callable[[Any], None]) -> Callable[[Any], None]:
+    def call(value: Any) -> None:  # noqa: ANN401 - of any kind
+        first(value)
+        second(value)
+
+    return call

@@ -11,6 +11,7 @@
     events     the thread that writes Events on Nodes and Pods
     occasions  what they say (pure)
     backlog    which of them wait, and when they are written (pure)
+    writers    condition and Events put together, as the settings have them
     ration     how often something may be done (pure)
     wire       JSON of what is read and written (pure)
 

@@ -109,6 +109,28 @@ def _orders(orders: Orders) -> Iterable[Metric]:
     yield GaugeMetricFamily("readygate_order_faults", faults, value=len(orders.faults))
 
 
+def _outlets(status: Status) -> Iterable[Metric]:
+    written = CounterMetricFamily(
+        "readygate_outlet_writes",
+        "Writes of the Lease, of the nodes' condition and of Events, by result.",
+        labels=["outlet", "result"],
+    )
+    waiting = GaugeMetricFamily(
+        "readygate_outlet_waiting", "What is to be written as soon as may be.", labels=["outlet"]
+    )
+    for name, outlet in status.outlets.items():
+        waiting.add_metric([name], outlet.waiting)
+        for result, number in outlet.results.items():
+            written.add_metric([name, result], number)
+    if status.leads is not None:
+        yield GaugeMetricFamily(
+            "readygate_leader",
+            "1 while this replica writes the nodes' condition and Events; of all replicas one does.",
+            value=float(status.leads),
+        )
+    yield from (written, waiting)
+
+
 def _by_label(family: GaugeMetricFamily | CounterMetricFamily, numbers: Mapping[str, float]) -> Metric:
     for word, number in numbers.items():
         family.add_metric([word], number)
@@ -145,5 +167,6 @@ class _Scrape(Collector):
             return
         yield from _verbs(status.counts)
         yield from _caches(status, view.monotonic())
+        yield from _outlets(status)
         kicks = CounterMetricFamily("readygate_kicks", "Node writes after a release, by result.", labels=["result"])
         yield _by_label(kicks, status.kicks)

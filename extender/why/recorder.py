@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from component.loop import Loop
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board, Snapshot
-from extender.why.attempts import Attempts
+from extender.why.attempts import Attempt, Attempts
 from extender.why.entries import Anew, Dropped, Event, Forgotten
 from extender.why.events import events_between, events_of_orders
 from extender.why.journal import Journal
@@ -40,7 +40,8 @@ class Step(NamedTuple):
 class Recorder:
     """A Service with one thread, which calls turn(). journal: what is remembered.
 
-    orders: those that are known, wall: for which are in force.
+    orders: those that are known, wall: for which are in force. on_refused_everywhere: called with each attempt that was
+    answered and left the pod no node; must not block.
     """
 
     name = "recorder"
@@ -52,6 +53,7 @@ class Recorder:
         journal: Journal,
         *,
         orders: Callable[[], Orders] = Orders,
+        on_refused_everywhere: Callable[[Attempt], None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -60,6 +62,7 @@ class Recorder:
         self._board = board
         self._orders = orders
         self._in_force = Orders()
+        self._on_refused_everywhere = on_refused_everywhere
         self._monotonic = monotonic
         self._wall = wall
         self._steps: deque[Step] = deque()
@@ -107,6 +110,8 @@ class Recorder:
             record = self._rememberer.remember(attempt)
             if record is not None and not attempt.unanswered:
                 self._tallies.attempt(record, memory.causes)
+                if refused_everywhere(attempt):
+                    self._on_refused_everywhere(attempt)
         if gone := memory.pods.too_many(FORGET_AT_ONCE):
             self.journal.write(Forgotten(gone))
         return taken == AT_ONCE
@@ -144,6 +149,11 @@ class Recorder:
             self.journal.write(Forgotten(gone))
         if len(memory.numbers) > 2 * len(self._board.snapshot.nodes) + NUMBERS_SPARE:
             self.journal.renew(memory.renumbered())
+
+
+def refused_everywhere(attempt: Attempt) -> bool:
+    """None of the nodes asked about is left. Of a nominated node kube-scheduler asks alone, and then of all."""
+    return bool(attempt.refused) and not attempt.survivors and not attempt.nominated
 
 
 def closes_in_shadow(snapshot: Snapshot) -> bool:

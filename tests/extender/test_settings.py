@@ -129,6 +129,15 @@ def test_what_can_be_switched_off_by_a_word():
         ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),
+        (
+            "outlets: {nodeCondition: {refreshSeconds: 5}}",
+            "outlets.nodeCondition.refreshSeconds: is 5, allowed: 0 (on change only) or 30 and more",
+        ),
+        (
+            "outlets: {events: {perSecond: 0}}",
+            "outlets.events.perSecond: is 0, allowed: writes a second, 0.1 to 500",
+        ),
+        ("outlets: {taint: {}}", "outlets.taint: unknown key, allowed: nodeCondition, events"),
         ("[]", "is an empty list, allowed: a mapping with the keys listen,"),
         ("log: {level: loud}", 'log.level: is the text "loud", allowed: debug, info, warning, error'),
         ("kick: {enabled: 'yes'}", 'kick.enabled: is the text "yes", allowed: true or false'),

@@ -64,6 +64,15 @@ ORDERS = {
     "resourceNames": ["readygate-orders"],
     "verbs": ["list", "watch"],
 }
+LEASES = "coordination.k8s.io"
+LEADER = [
+    {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["create"]},
+    {"apiGroups": [LEASES], "resources": ["leases"], "resourceNames": [EXTENDER], "verbs": ["get", "update"]},
+]
+NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
+NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
+EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+WRITES_NOTHING = {"nodeCondition": {"enabled": False}, "events": {"enabled": False}}
 
 
 def test_rights_are_exactly_these(played):
@@ -71,12 +80,10 @@ def test_rights_are_exactly_these(played):
     rules = {key: o["rules"] for key, o in objects.items() if key[0] in ("Role", "ClusterRole")}
     assert rules == {
         ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
-        ("ClusterRole", "", EXTENDER): [
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
-        ],
-        ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS],
+        ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS],
+        ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS, *LEADER],
         ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
-            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list", "watch"]}
+            {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}
         ],
     }
 
@@ -105,7 +112,7 @@ def test_each_namespace_with_health_pods_has_a_role_that_lets_them_be_read():
     )
     del rights["ClusterRole", ""]
     assert {
-        ("Role", NS): [PODS, DAEMON_SETS, ORDERS],
+        ("Role", NS): [PODS, DAEMON_SETS, ORDERS, *LEADER],
         ("Role", "kube-system"): [PODS, DAEMON_SETS],
         ("Role", "storage"): [PODS],
     } == rights
@@ -113,14 +120,32 @@ def test_each_namespace_with_health_pods_has_a_role_that_lets_them_be_read():
 
 def test_without_health_pods_of_ours_no_pod_of_ours_is_read():
     rights = rights_of(
-        {"healthPods": {"namespace": "storage", "labelSelector": "app=probe"}}, orders={"configMap": None}
+        {"healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
+        orders={"configMap": None},
+        outlets=WRITES_NOTHING,
     )
     assert ("Role", NS) not in rights
 
 
+@pytest.mark.parametrize(
+    ("outlets", "expected"),
+    [
+        pytest.param({"events": {"enabled": False}}, [NODES, NODE_STATUS], id="no events"),
+        pytest.param({"nodeCondition": {"enabled": False, "perSecond": 1}}, [NODES, EVENTS], id="no condition"),
+        pytest.param(WRITES_NOTHING, [NODES], id="neither, and no lease"),
+    ],
+)
+def test_what_is_not_written_may_not_be(outlets, expected):
+    rights = rights_of({"name": "health"}, outlets=outlets)
+    assert expected == rights["ClusterRole", ""]
+    assert ([] if outlets == WRITES_NOTHING else LEADER) == [
+        rule for rule in rights["Role", NS] if rule["apiGroups"] == [LEASES]
+    ]
+
+
 @pytest.mark.parametrize(("drivers", "expected"), [(None, 1), (["ebs.csi.aws.com"], 3)])
 def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
-    rules = rights_of({"for": {"csiDrivers": drivers}} if drivers else {})["ClusterRole", ""]
+    rules = rights_of({"for": {"csiDrivers": drivers}} if drivers else {}, outlets=WRITES_NOTHING)["ClusterRole", ""]
     assert [["nodes"], ["persistentvolumeclaims", "persistentvolumes"], ["storageclasses"]][:expected] == [
         rule["resources"] for rule in rules
     ]
@@ -228,6 +253,10 @@ def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(playe
     ]
     assert contract.CONDITION_NODE_HEALTHY in str(policy["variables"])
     assert ANNOTATION_KICK in str(objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick"]["spec"])
+    confined = objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-condition"]["spec"]
+    assert [f"c.type != '{contract.CONDITION_NODE_HEALTHY}'" in each["expression"] for each in confined["variables"]][
+        2:
+    ] == [True, True]
 
 
 def test_the_agents_configuration_is_one_it_accepts(played):

@@ -53,6 +53,24 @@ def test_what_a_filter_call_refused_is_remembered_of_its_pod(world):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
+        pytest.param({"names": ["u1"]}, ["train-7"], id="all that was asked about"),
+        pytest.param({"names": ["u1", "h1"]}, [], id="one node is left"),
+        pytest.param({"names": []}, [], id="asked about none"),
+        pytest.param({"names": ["u1"], "status": {"nominatedNodeName": "u1"}}, [], id="the nominated node alone"),
+        pytest.param({"names": ["u1"], "namespace": "kube-system"}, [], id="an exempt pod"),
+    ],
+)
+def test_a_pod_that_was_refused_everywhere_is_told_of(world, call, expected):
+    told = []
+    world.services.recorder._on_refused_everywhere = lambda attempt: told.append(attempt.name)
+    asks(world, call.pop("names"), **call)
+    world.services.recorder.turn()
+    assert expected == told
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
         pytest.param({"names": ["h1", "h2"]}, {"refused": 0, "passed": 2}, id="all nodes have passed"),
         pytest.param({"names": []}, {"asked": 0, "passed": 0}, id="it asks about none"),
         pytest.param(

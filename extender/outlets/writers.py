@@ -1,0 +1,80 @@
+"""What is written for people who look at the cluster, put together as the settings have it: condition and Events of the
+Nodes, by one of the replicas; Events of the Pods, by the one that answered.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+
+from component.lifecycle import Service
+from extender.outlet_settings import Outlets
+from extender.outlets.condition import Conditions
+from extender.outlets.events import Events, Refused
+from extender.outlets.leader import Leader
+from extender.outlets.marks import Marks
+from extender.policy.decision import GateState
+from extender.status import Outlet
+from kube.client import Client
+
+
+class Writers:
+    """services: their threads, none where all is switched off. marks: to be filled from the Nodes as they are seen.
+
+    gates(): of the newest snapshot, None while it is not to be gone by. Each has connections of its own, so that none
+    waits for another.
+    """
+
+    def __init__(
+        self,
+        settings: Outlets,
+        client: Client,
+        *,
+        gates: Callable[[], Mapping[str, GateState] | None],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.marks = Marks()
+        self.services: list[Service] = []
+        self._leader: Leader | None = None
+        self._conditions: Conditions | None = None
+        self._events: Events | None = None
+        wanted = settings.node_condition
+        if not (wanted.enabled or settings.events.enabled):
+            return
+        self._leader = Leader(client.branch(), client.branch(), monotonic=monotonic)
+        self.services.append(self._leader)
+        if settings.events.enabled:
+            per_second = settings.events.per_second
+            self._events = Events(client.branch(), leads=self._leader.leads, per_second=per_second, monotonic=monotonic)
+            self.services.append(self._events)
+        self._conditions = Conditions(
+            client.branch(),
+            self.marks,
+            gates=gates,
+            leads=self._leader.leads,
+            refresh_s=wanted.refresh_seconds or math.inf,
+            per_second=wanted.per_second,
+            write=wanted.enabled,
+            on_change=(lambda *_: None) if self._events is None else self._events.node_changed,
+            monotonic=monotonic,
+        )
+        self.services.append(self._conditions)
+
+    def refused_everywhere(self, attempt: Refused) -> None:
+        """A filter call was answered without a survivor. Never waits."""
+        if self._events is not None:
+            self._events.refused_everywhere(attempt)
+
+    @property
+    def leads(self) -> bool | None:
+        """Whether this replica writes what one is to write; None where nothing of that is to be written."""
+        return None if self._leader is None else self._leader.leads()
+
+    def said(self) -> dict[str, Outlet]:
+        """By name of the outlet."""
+        found = {}
+        if self._leader is not None:
+            found["lease"] = Outlet(dict(self._leader.counters))
+        for name, one in (("nodeCondition", self._conditions), ("events", self._events)):
+            if one is not None:
+                found[name] = Outlet(dict(one.counters), one.waiting)
+        return found
