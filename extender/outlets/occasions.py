@@ -53,19 +53,22 @@ class Blame(NamedTuple):
 
 
 def blames_of(snapshot: Snapshot, mask: int, refused: Mapping[str, str]) -> list[Blame]:
-    """Who refused them, the first gate of each node counting, in the order of the gates."""
+    """Who refused them, the first gate of each node counting: in the order of the gates, then what hits most nodes."""
     left = set(refused)
-    found: dict[tuple[str, str], list[str]] = {}
+    found = []
     for i, state in enumerate(snapshot.gates.values()):
         if not mask >> i & 1 or not state.refuses:
             continue
         hits = left & state.closed.keys()
         left -= hits
+        by_reason: dict[str, list[str]] = {}
         for node in hits:
-            found.setdefault((state.name, state.closed[node]), []).append(node)
+            by_reason.setdefault(state.closed[node], []).append(node)
+        ordered = sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0]))
+        found += [Blame(state.name, reason, names) for reason, names in ordered]
     if left:
-        found["", UNKNOWN_NODE] = list(left)
-    return [Blame(gate, reason, names) for (gate, reason), names in found.items()]
+        found.append(Blame("", UNKNOWN_NODE, left))
+    return found
 
 
 def cause_of(blames: Collection[Blame]) -> str:
