@@ -70,6 +70,7 @@ def test_a_terminal_that_knows_only_ascii(server):
     [
         pytest.param("listen: {port: 1}", 0, "extender.yaml: ok\n", id="a good file"),
         pytest.param("listen: {prot: 1}", 2, "extender.yaml: listen.prot: unknown key, allowed: ", id="a bad one"),
+        pytest.param("cap: {gate: 101%}", 2, 'extender.yaml: cap.gate: is the text "101%", allowed: ', id="a bad cap"),
     ],
 )
 def test_lint(tmp_path, capsys, text, code, expected):
