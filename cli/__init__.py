@@ -3,6 +3,7 @@
     __main__   arguments -> one sub-command -> exit code
     status     which nodes are open, which are not, why, and what would open them
     why        is it us who keep a pod off nodes, or a node from its pods, and what would end that
+    orders     hold, pause, exempt, arm, disarm, lift; and what was ordered
     history    what has closed and opened, the newest first
     impact     what gates in shadow would have done
     lint       is this configuration file of the extender right?

@@ -97,3 +97,8 @@ def subject_access_reviews() -> str:
 
 def events(namespace: str) -> str:
     return _core(namespace, "events")
+
+
+def self_subject_reviews() -> str:
+    """Who the API server takes us for."""
+    return _group("authentication.k8s.io/v1", None, "selfsubjectreviews")

@@ -1,0 +1,235 @@
+"""`readygate hold|pause|exempt|arm|disarm`, `readygate lift ID`, `readygate orders`."""
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from cli import screen
+from cli.arguments import Commands, add_output, add_servers, command
+from cli.errors import CommandError
+from cli.layout import EMPTY, Column, Page, line, span, table, wrapped
+from cli.orders import checks, entries
+from cli.orders.entries import CONFIG_MAP, DOES, Wanted
+from cli.orders.store import Store
+from cli.reach import api_client
+from component.command import EXIT_USAGE
+from component.settings import SettingsError
+from extender.policy.orders import Kind, Order, parse_order, parse_orders
+from kube.times import format_time
+
+POOL_LABEL = "readygate.dev/pool"
+SUMMARIES = {
+    Kind.HOLD: "keep nodes closed, whatever is seen of them",
+    Kind.EXEMPT: "keep nodes open, whatever is seen of them",
+    Kind.PAUSE: "let no more nodes close; those that are stay until they are well",
+    Kind.ARM: "let gates refuse nodes, whatever their configuration says",
+    Kind.DISARM: "let gates refuse nothing, and count what they would refuse",
+}
+WRITTEN = """\
+  0    the order is written; the extenders obey it within a second
+  1    it could not be written, or needs --yes
+"""
+LISTED = """\
+  0    all of them can be used
+  1    one cannot, and is ignored
+  3    nobody can know: they cannot be read
+"""
+
+
+class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An order in the document of `-o json`; it has the keys of the entry."""
+
+    id: str
+    order: str
+    scope: dict[str, str]
+    author: str = ""
+    reason: str = ""
+    expires: str = ""
+    in_force: bool | None = None
+
+
+class Written(msgspec.Struct, frozen=True, rename="camel"):
+    written: tuple[Told, ...] = ()
+    lifted: tuple[str, ...] = ()
+
+
+class Listed(msgspec.Struct, frozen=True, rename="camel"):
+    orders: tuple[Told, ...]
+    faults: tuple[str, ...]
+
+
+def register(commands: Commands) -> None:
+    for kind in (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE, Kind.ARM, Kind.DISARM):
+        _register_order(commands, kind)
+    lifted = command(commands, "lift", "take orders back", "  0    they are lifted\n  1    there is none of that id\n")
+    lifted.add_argument("ids", nargs="*", metavar="ID", help="as `readygate orders` shows it")
+    lifted.add_argument("--expired", action="store_true", help="all orders whose time is over")
+    _add_where(lifted)
+    add_output(lifted, watch=False)
+    lifted.set_defaults(run=lift)
+    listed = command(commands, "orders", "what operators have ordered", LISTED)
+    _add_where(listed)
+    add_output(listed, watch=False)
+    listed.set_defaults(run=show)
+
+
+def _register_order(commands: Commands, kind: Kind) -> None:
+    parser = command(commands, kind.value, SUMMARIES[kind], WRITTEN)
+    parser.add_argument("--gate", default="", metavar="GATE", help="only at this gate; default: at all of them")
+    if kind not in (Kind.ARM, Kind.DISARM):
+        nodes = parser.add_mutually_exclusive_group()
+        nodes.add_argument("--node", default="", metavar="NODE", help="only this node")
+        nodes.add_argument("--pool", default="", metavar="POOL", help="only the nodes of this pool")
+        parser.add_argument("--pool-label", default=POOL_LABEL, metavar="LABEL", help="default: %(default)s")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--for", dest="lasts", metavar="TIME", help="as 30m, 2h, 3d; default: until lifted")
+    ends.add_argument("--until", metavar="TIME", help="as 08:00, 2026-11-23T08:00 or 2026-11-23T08:00:00Z")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="what others are to read")
+    parser.add_argument("--author", default="", metavar="NAME", help="default: who the API server says you are")
+    parser.add_argument("-y", "--yes", action="store_true", help="many nodes, or a name that nobody knows: go on")
+    _add_where(parser)
+    add_output(parser, watch=False)
+    parser.set_defaults(run=lambda arguments: order(arguments, kind), node="", pool="", pool_label=POOL_LABEL)
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    add_servers(parser)
+    parser.add_argument("--config-map", default=CONFIG_MAP, metavar="NAME", help="default: %(default)s")
+
+
+def order(arguments: argparse.Namespace, kind: Kind) -> int:
+    """Puts one order in. Raises CommandError."""
+    wall = time.time()
+    expires = _expires(arguments, wall)
+    client = api_client(arguments)
+    store = Store(client, arguments.readygate_namespace, arguments.config_map)
+    scope = {"gate": arguments.gate, "pool": arguments.pool, "node": arguments.node}
+    wanted = Wanted(kind, **scope, reason=arguments.reason, expires=expires)
+    _readable("new", wanted, wall)
+    if not arguments.yes:
+        if wanted.gate:
+            checks.known_gate(arguments, wanted.gate)
+        if wanted.node:
+            checks.known_node(client, wanted.node)
+        elif kind is Kind.HOLD or wanted.pool:
+            _not_too_many(wanted, checks.nodes_covered(client, wanted, arguments.pool_label), arguments.pool_label)
+    wanted = replace(wanted, author=arguments.author or checks.author(client))
+
+    def put(there: dict[str, str]) -> Mapping[str, str]:
+        try:
+            return {entries.id_of(wanted, there): entries.value_of(wanted, wall)}
+        except ValueError as e:
+            raise CommandError(str(e)) from e
+
+    ((id_, value),) = store.change(put).items()
+    written = parse_order(id_, value)
+    if arguments.output == "json":
+        screen.show_json(Written(written=(_told(written),)))
+    else:
+        screen.show(_said(written, wall, arguments.program, screen.width()))
+    return 0
+
+
+def _expires(arguments: argparse.Namespace, wall: float) -> float | None:
+    try:
+        if arguments.lasts is not None:
+            return wall + entries.duration_s(arguments.lasts)
+        return None if arguments.until is None else entries.moment_s(arguments.until, wall)
+    except ValueError as e:
+        raise CommandError(str(e), code=EXIT_USAGE) from e
+
+
+def _readable(id_: str, wanted: Wanted, wall: float) -> None:
+    """Raises CommandError for what the extenders would not read, as a node's name with a blank."""
+    try:
+        parse_order(id_, entries.value_of(wanted, wall))
+    except SettingsError as e:
+        raise CommandError(str(e).partition(": ")[2], code=EXIT_USAGE) from e
+
+
+def _not_too_many(wanted: Wanted, nodes: int | None, pool_label: str) -> None:
+    """A hold closes all that it covers, and no cap is above it."""
+    if nodes == 0 and wanted.pool:
+        raise CommandError(f"no node has the label {pool_label}={wanted.pool}; see --pool-label, {checks.ANYWAY}")
+    if wanted.kind is not Kind.HOLD or nodes == 1:
+        return
+    many = "an unknown number of nodes (you may not list nodes)" if nodes is None else f"{nodes:,} nodes"
+    at = f" at gate {wanted.gate}" if wanted.gate else ""
+    raise CommandError(f"that would keep {many} closed{at}, above any cap; name one with --node, {checks.ANYWAY}")
+
+
+def lift(arguments: argparse.Namespace) -> int:
+    """Takes orders out. Raises CommandError."""
+    if not arguments.ids and not arguments.expired:
+        raise CommandError("name orders by their id (readygate orders shows them), or say --expired", code=EXIT_USAGE)
+    wall = time.time()
+    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
+
+    def take(there: dict[str, str]) -> Mapping[str, None]:
+        unknown = [id_ for id_ in arguments.ids if id_ not in there]
+        if unknown:
+            has = f"it has {entries.alike(there.keys())}" if there else "it has none"
+            raise CommandError(f"{store.where} has no order {entries.alike(unknown)}: {has}")
+        over = [id_ for id_, value in there.items() if arguments.expired and _is_over(id_, value, wall)]
+        return dict.fromkeys([*arguments.ids, *over])
+
+    lifted = tuple(store.change(take))
+    if arguments.output == "json":
+        screen.show_json(Written(lifted=lifted))
+    else:
+        screen.show([line(f"lifted {id_}") for id_ in lifted] or [line("no order has expired")])
+    return 0
+
+
+def _is_over(id_: str, value: str, wall: float) -> bool:
+    found = entries.order_of(id_, value)
+    return found is not None and not found.in_force(wall)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Lists them. Raises CommandError."""
+    wall = time.time()
+    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
+    found = parse_orders(store.read())
+    if arguments.output == "json":
+        told = tuple(_told(one, in_force=one.in_force(wall)) for one in found.entries)
+        screen.show_json(Listed(told, found.faults))
+    else:
+        screen.show(_page(found.entries, found.faults, wall, screen.width()))
+    return 1 if found.faults else 0
+
+
+def _page(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, width: int) -> Page:
+    page: Page = []
+    if orders:
+        columns = ("ID", "ORDER", "FOR", "UNTIL", "BY")
+        rows = [
+            [
+                *(span(text) for text in (one.id, one.kind.value, one.scope)),
+                span(entries.until(one.expires, wall).removeprefix("until ")),
+                *(span(text) for text in (one.author, one.reason)),
+            ]
+            for one in orders
+        ]
+        page += table([*map(Column, columns), Column("REASON", flexible=True, label="reason")], rows, width)
+    elif not faults:
+        page += [line("No operator has ordered anything.")]
+    if faults:
+        page += [EMPTY] if orders else []
+        for fault in faults:
+            page += wrapped(line("ignored by the extenders: ", span(fault, limit=400)), width, hang=2)
+    return page
+
+
+def _said(written: Order, wall: float, program: str, width: int) -> Page:
+    what = f"{written.scope}: {DOES[written.kind]}, {entries.until(written.expires, wall)}"
+    return [*wrapped(line(what), width, hang=2), line(f"  take it back: {program} lift {written.id}")]
+
+
+def _told(one: Order, *, in_force: bool | None = None) -> Told:
+    scope = {key: name for key in ("gate", "pool", "node") if (name := getattr(one, key))}
+    expires = "" if one.expires == float("inf") else format_time(one.expires)
+    return Told(one.id, one.kind.value, scope, one.author, one.reason, expires, in_force)

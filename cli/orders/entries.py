@@ -1,0 +1,131 @@
+"""What an operator says, to an entry of the ConfigMap: scope, expiry, id, value; and back into words. Pure."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from component.settings import SettingsError
+from component.text import one_line
+from extender.policy.orders import AUTHOR_LIMIT, ID_LIMIT, REASON_LIMIT, Kind, Order, parse_order
+from kube.times import format_time
+
+CONFIG_MAP = "readygate-orders"
+LONGEST_S = 366 * 86400.0
+_UNITS_S = (86400, 3600, 60, 1)
+_DURATION = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?\Z", re.ASCII)
+DOES = {
+    Kind.HOLD: "closed, whatever is seen",
+    Kind.EXEMPT: "open, whatever is seen",
+    Kind.PAUSE: "no node closes anew",
+    Kind.ARM: "refuses nodes",
+    Kind.DISARM: "refuses nothing, and counts what it would refuse",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An order as it was given. expires: wall seconds, None = never."""
+
+    kind: Kind
+    gate: str = ""
+    pool: str = ""
+    node: str = ""
+    author: str = ""
+    reason: str = ""
+    expires: float | None = None
+
+
+def duration_s(text: str) -> float:
+    """`90s`, `30m`, `2h`, `1h30m`, `3d`. Raises ValueError, one line."""
+    found = _DURATION.match(text)
+    if not text or found is None:
+        raise ValueError(f'"{one_line(text, 32)}" is no length of time; as 30m, 2h, 1h30m or 3d')
+    numbers = (int(number or 0) for number in found.groups())
+    seconds = float(sum(number * unit_s for number, unit_s in zip(numbers, _UNITS_S, strict=True)))
+    if not 0 < seconds <= LONGEST_S:
+        raise ValueError(f'"{text}" is not between a second and a year')
+    return seconds
+
+
+def moment_s(text: str, wall: float) -> float:
+    """RFC 3339, or a local time as 2026-11-23T08:00, or 08:00 for the next time the clock shows that. Raises
+    ValueError, one line."""
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}", text):
+            now = datetime.fromtimestamp(wall, UTC).astimezone()
+            hour, minute = map(int, text.split(":"))
+            then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+            seconds = (then if then > now else then + timedelta(days=1)).timestamp()
+        else:
+            seconds = datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError) as e:
+        shown = one_line(text, 40)
+        raise ValueError(f'"{shown}" is no time; as 08:00, 2026-11-23T08:00 or 2026-11-23T08:00:00Z') from e
+    if seconds <= wall:
+        raise ValueError(f'"{one_line(text, 40)}" is over already; name a time to come')
+    if seconds > wall + LONGEST_S:
+        raise ValueError(f'"{one_line(text, 40)}" is more than a year away')
+    return seconds
+
+
+def value_of(wanted: Wanted, wall: float) -> str:
+    """The entry's text, as JSON."""
+    scope = {"gate": wanted.gate, "pool": wanted.pool, "node": wanted.node}
+    entry = {
+        "order": wanted.kind.value,
+        "scope": {key: name for key, name in scope.items() if name},
+        "author": one_line(wanted.author, AUTHOR_LIMIT),
+        "reason": one_line(wanted.reason, REASON_LIMIT),
+        "created": format_time(wall),
+        **({} if wanted.expires is None else {"expires": format_time(wanted.expires)}),
+    }
+    return msgspec.json.encode(entry).decode()
+
+
+def id_of(wanted: Wanted, taken: dict[str, str]) -> str:
+    """Speaks for itself, and is the same for the same order of the same author, which is thereby renewed. taken: the
+    entries that there are; one of somebody else, or one that cannot be read, is not touched."""
+    kind = "arming" if wanted.kind in (Kind.ARM, Kind.DISARM) else wanted.kind.value
+    words = "-".join(filter(None, (kind, wanted.gate, wanted.pool, wanted.node))).lower()
+    stem = re.sub(r"[^a-z0-9]+", "-", words)[: ID_LIMIT - 4].strip("-")
+    for number in range(1, 1000):
+        found = stem if number == 1 else f"{stem}-{number}"
+        if found not in taken or _renews(wanted, found, taken[found]):
+            return found
+    raise ValueError(f"a thousand orders are called {stem}; lift some")
+
+
+def _renews(wanted: Wanted, id_: str, value: str) -> bool:
+    order = order_of(id_, value)
+    if order is None or order.author != one_line(wanted.author, AUTHOR_LIMIT):
+        return False
+    arming = {Kind.ARM, Kind.DISARM}
+    same = order.kind is wanted.kind or {order.kind, wanted.kind} == arming
+    return same and (order.gate, order.pool, order.node) == (wanted.gate, wanted.pool, wanted.node)
+
+
+def order_of(id_: str, value: object) -> Order | None:
+    """None for an entry that the extenders would ignore."""
+    try:
+        return parse_order(id_, value)
+    except SettingsError:
+        return None
+
+
+def until(expires: float, wall: float) -> str:
+    """In words, by the clock of this machine."""
+    if expires == float("inf"):
+        return "until lifted"
+    then = datetime.fromtimestamp(expires, UTC).astimezone()
+    now = datetime.fromtimestamp(wall, UTC).astimezone()
+    shown = then.strftime("%H:%M" if then.date() == now.date() else "%d %b %Y %H:%M")
+    return f"until {shown}" if expires > wall else f"expired {shown}"
+
+
+def alike(names: Collection[str], most: int = 5) -> str:
+    """A few names for a message."""
+    shown = ", ".join(sorted(names)[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,369 @@
+"""What operators order: the commands as a person runs them, against an API server that keeps one ConfigMap."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cli.__main__ import main
+from cli.orders import entries
+from cli.orders.store import Store
+from extender.policy.orders import ENTRIES_MAX, parse_orders
+from kube.client import Client
+from kube.times import format_time, parse_time
+from tests.extender.builders import node_json
+from tests.fakes.api_server import FakeApiServer
+
+NAMESPACE = "readygate-system"
+NAME = "readygate-orders"
+WALL = parse_time("2026-11-22T12:00:00Z")
+
+
+@pytest.fixture
+def api(tmp_path, monkeypatch, in_utc):  # noqa: ARG001
+    """Nodes n-1 to n-3, two of them in the pool gpu; nobody has ordered anything."""
+    with FakeApiServer() as api:
+        api.put({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for number, pool in enumerate(("gpu", "gpu", "web"), start=1):
+            one = node_json(f"n-{number}")
+            one["metadata"]["labels"] = {"readygate.dev/pool": pool}
+            api.put(one)
+        monkeypatch.setenv("KUBECONFIG", str(api.write_kubeconfig(tmp_path / "kubeconfig")))
+        monkeypatch.setattr("getpass.getuser", lambda: "anna")
+        monkeypatch.setattr("time.time", lambda: WALL)
+        yield api
+
+
+def ordered(api):
+    found = api.get("ConfigMap", NAME, NAMESPACE)
+    return {} if found is None else {id_: json.loads(value) for id_, value in found["data"].items()}
+
+
+def put(api, **data):
+    api.put({"kind": "ConfigMap", "metadata": {"name": NAME, "namespace": NAMESPACE}, "data": data})
+
+
+def run(capsys, *argv):
+    """(exit code, standard output, standard error)."""
+    code = main(list(argv))
+    return code, *capsys.readouterr()
+
+
+CREATED = {"created": "2026-11-22T12:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        pytest.param(
+            ["hold", "--node", "n-1", "--for", "2h", "--reason", "swapping\nits disk"],
+            {
+                "hold-n-1": {
+                    "order": "hold",
+                    "scope": {"node": "n-1"},
+                    "author": "anna",
+                    "reason": "swapping its disk",
+                    "expires": "2026-11-22T14:00:00Z",
+                }
+            },
+            id="hold a node for two hours",
+        ),
+        pytest.param(
+            ["hold", "--node", "n-1", "--gate", "gpu", "--author", "ben"],
+            {
+                "hold-gpu-n-1": {
+                    "order": "hold",
+                    "scope": {"gate": "gpu", "node": "n-1"},
+                    "author": "ben",
+                    "reason": "",
+                }
+            },
+            id="at one gate, as somebody, until lifted",
+        ),
+        pytest.param(
+            ["pause", "--until", "2026-11-23T08:00:00+01:00"],
+            {
+                "pause": {
+                    "order": "pause",
+                    "scope": {},
+                    "author": "anna",
+                    "reason": "",
+                    "expires": "2026-11-23T07:00:00Z",
+                }
+            },
+            id="pause everywhere until a time",
+        ),
+        pytest.param(
+            ["exempt", "--pool", "gpu"],
+            {"exempt-gpu": {"order": "exempt", "scope": {"pool": "gpu"}, "author": "anna", "reason": ""}},
+            id="exempt a pool",
+        ),
+        pytest.param(
+            ["hold", "--yes"],
+            {"hold": {"order": "hold", "scope": {}, "author": "anna", "reason": ""}},
+            id="hold the cluster, after a yes",
+        ),
+        pytest.param(
+            ["arm", "--gate", "gpu"],
+            {"arming-gpu": {"order": "arm", "scope": {"gate": "gpu"}, "author": "anna", "reason": ""}},
+            id="arm a gate",
+        ),
+        pytest.param(
+            ["disarm"], {"arming": {"order": "disarm", "scope": {}, "author": "anna", "reason": ""}}, id="disarm all"
+        ),
+    ],
+)
+def test_an_order_is_written_as_the_extenders_read_it(api, capsys, argv, expected):
+    code, out, err = run(capsys, *argv)
+    assert (0, "") == (code, err)
+    assert {id_: {**entry, **CREATED} for id_, entry in expected.items()} == ordered(api)
+    orders = parse_orders(api.get("ConfigMap", NAME, NAMESPACE)["data"])
+    assert ((), list(expected)) == (orders.faults, [order.id for order in orders.entries])
+    assert f"readygate lift {next(iter(expected))}" in out
+
+
+@pytest.mark.usefixtures("api")
+def test_what_is_said_of_an_order(capsys):
+    _, out, _ = run(capsys, "hold", "--node", "n-1", "--for", "2h")
+    assert "node n-1: closed, whatever is seen, until 14:00\n  take it back: readygate lift hold-n-1\n" == out
+
+
+@pytest.mark.usefixtures("api")
+def test_as_json(capsys):
+    _, out, _ = run(capsys, "hold", "--node", "n-1", "--for", "2h", "-o", "json")
+    written = {"id": "hold-n-1", "order": "hold", "scope": {"node": "n-1"}, "author": "anna"}
+    assert {"written": [written | {"expires": "2026-11-22T14:00:00Z"}], "lifted": []} == json.loads(out)
+    _, out, _ = run(capsys, "orders", "-o", "json")
+    assert [written | {"expires": "2026-11-22T14:00:00Z", "inForce": True}] == json.loads(out)["orders"]
+    _, out, _ = run(capsys, "lift", "hold-n-1", "-o", "json")
+    assert {"written": [], "lifted": ["hold-n-1"]} == json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "expected"),
+    [
+        pytest.param(
+            ["hold"],
+            1,
+            "that would keep 3 nodes closed, above any cap; name one with --node, or say --yes",
+            id="all nodes",
+        ),
+        pytest.param(
+            ["hold", "--pool", "gpu", "--gate", "base"],
+            1,
+            "that would keep 2 nodes closed at gate base, above any cap; name one with --node, or say --yes",
+            id="a pool",
+        ),
+        pytest.param(
+            ["exempt", "--pool", "gpus"],
+            1,
+            "no node has the label readygate.dev/pool=gpus; see --pool-label, or say --yes",
+            id="a pool that is misspelled",
+        ),
+        pytest.param(
+            ["hold", "--node", "n-9"], 1, "there is no node n-9; see kubectl get nodes, or say --yes", id="no such node"
+        ),
+        pytest.param(
+            ["hold", "--node", "N 1", "--yes"],
+            2,
+            'scope.node: is the text "N 1", allowed: the name of a node or null',
+            id="no name of a node",
+        ),
+        pytest.param(
+            ["pause", "--for", "soon"], 2, '"soon" is no length of time; as 30m, 2h, 1h30m or 3d', id="no time"
+        ),
+        pytest.param(
+            ["pause", "--until", "2026-11-22T11:59:59Z"],
+            2,
+            '"2026-11-22T11:59:59Z" is over already; name a time to come',
+            id="a time that is over",
+        ),
+        pytest.param(
+            ["lift", "hold-n-1"], 1, f"configmap {NAME} in namespace {NAMESPACE} has no order hold-n-1: it has none",
+            id="no such order",
+        ),
+        pytest.param(
+            ["lift"], 2, "name orders by their id (readygate orders shows them), or say --expired", id="no id"
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_one_line_with_a_remedy_and_writes_nothing(api, capsys, argv, code, expected):
+    assert (code, "", f"readygate {argv[0]}: {expected}\n") == run(capsys, *argv)
+    assert {} == ordered(api)
+
+
+@pytest.mark.parametrize(
+    ("argv", "method", "expected"),
+    [
+        pytest.param(["pause"], "GET", "get", id="get"),
+        pytest.param(["pause"], "PATCH", "patch", id="patch"),
+        pytest.param(["orders"], "GET", "get", id="list"),
+    ],
+)
+def test_a_right_that_is_missing_is_named(api, capsys, argv, method, expected):
+    put(api)
+    api.answer_next(403, reason="Forbidden", message="no right", method=method, path="configmaps")
+    code, out, err = run(capsys, *argv)
+    assert (3 if argv == ["orders"] else 1, "") == (code, out)
+    tried = f"{expected} configmap {NAME} in namespace {NAMESPACE}"
+    assert err.startswith(f"readygate {argv[0]}: you may not {tried}: no right; ask for that right")
+
+
+def test_who_may_not_list_nodes_is_told_so_and_may_go_on(api, capsys):
+    api.answer_next(403, reason="Forbidden", path="/nodes")
+    _, _, err = run(capsys, "hold")
+    assert "that would keep an unknown number of nodes (you may not list nodes) closed" in err
+    api.answer_next(403, reason="Forbidden", path="/nodes")
+    assert 0 == run(capsys, "hold", "--yes")[0]
+
+
+def test_the_entry_of_somebody_else_and_one_that_is_broken_are_left_alone(api, capsys):
+    theirs = '{"order":"hold","scope":{"node":"n-1"},"author":"ben"}'
+    put(api, **{"hold-n-1": theirs, "hold-n-1-2": "no order at all"})
+    assert 0 == run(capsys, "hold", "--node", "n-1")[0]
+    data = api.get("ConfigMap", NAME, NAMESPACE)["data"]
+    assert (theirs, "no order at all", 3) == (data["hold-n-1"], data["hold-n-1-2"], len(data))
+    assert "anna" == json.loads(data["hold-n-1-3"])["author"]
+
+
+def test_ones_own_order_is_renewed(api, capsys):
+    run(capsys, "hold", "--node", "n-1", "--for", "1h")
+    run(capsys, "hold", "--node", "n-1", "--for", "2h")
+    run(capsys, "arm")
+    run(capsys, "disarm")
+    found = ordered(api)
+    assert ["arming", "hold-n-1"] == sorted(found)
+    assert ("disarm", "2026-11-22T14:00:00Z") == (found["arming"]["order"], found["hold-n-1"]["expires"])
+
+
+def test_the_list(api, capsys):
+    put(
+        api,
+        a="{order: hold, scope: {node: n-1}, author: ben, reason: RMA 4711, expires: 2026-11-22T14:00:00Z}",
+        b="{order: pause, expires: 2026-11-22T10:00:00Z}",
+        c="{order: holt}",
+    )
+    code, out, _ = run(capsys, "orders")
+    lines = [line.split() for line in out.splitlines()]
+    assert 1 == code
+    assert ["ID", "ORDER", "FOR", "UNTIL", "BY", "REASON"] == lines[0]
+    assert ["a", "hold", "node", "n-1", "14:00", "ben", "RMA", "4711"] == lines[1]
+    assert ["b", "pause", "the", "cluster", "expired", "10:00"] == lines[2]
+    assert "ignored by the extenders: c: order: is the text" in out
+    assert all(len(line) <= 60 for line in narrow(capsys).splitlines())
+
+
+def narrow(capsys):
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("COLUMNS", "60")
+        return run(capsys, "orders")[1]
+
+
+@pytest.mark.usefixtures("api")
+def test_nothing_ordered(capsys):
+    assert (0, "No operator has ordered anything.\n", "") == run(capsys, "orders")
+
+
+def test_what_has_expired_is_lifted_together(api, capsys):
+    put(
+        api,
+        a="{order: pause, expires: 2026-11-22T10:00:00Z}",
+        b="{order: pause}",
+        c="{order: holt}",
+        d="{order: hold, expires: 2026-11-22T12:00:00Z}",
+    )
+    assert (0, "lifted a\nlifted d\n", "") == run(capsys, "lift", "--expired")
+    assert ["b", "c"] == sorted(api.get("ConfigMap", NAME, NAMESPACE)["data"])
+    assert (0, "no order has expired\n", "") == run(capsys, "lift", "--expired")
+
+
+def test_text_of_others_cannot_act_on_the_terminal(api, capsys):
+    put(api, a=json.dumps({"order": "hold", "reason": "\x1b[31mred\u202e", "author": "\x07"}))
+    _, out, _ = run(capsys, "orders")
+    assert [] == [char for char in out if not char.isprintable() and char != "\n"]
+
+
+def test_ten_who_order_at_once_lose_nothing(api):
+    """Each has read before any other writes: all but one are refused, and read again."""
+    put(api, there="not an order")
+    barrier = threading.Barrier(10)
+
+    def order(number):
+        first = [True]
+
+        def change(_):
+            if first:
+                first.clear()
+                barrier.wait(10)
+            return {f"order-{number}": "{order: pause}"}
+
+        Store(Client(api.connection(), user_agent="test", attempts=1), NAMESPACE, NAME, tries=20).change(change)
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(order, range(10)))
+    data = api.get("ConfigMap", NAME, NAMESPACE)["data"]
+    assert {"there", *(f"order-{number}" for number in range(10))} == set(data)
+
+
+def test_who_is_always_too_late_gives_up(api, capsys):
+    put(api)
+    api.answer_next(409, reason="Conflict", method="PATCH", path="configmaps", times=8)
+    expected = f"others write configmap {NAME} in namespace {NAMESPACE} all the time; try again"
+    assert (1, "", f"readygate pause: {expected}\n") == run(capsys, "pause")
+
+
+def test_more_orders_than_are_read_are_refused(api, capsys):
+    put(api, **{f"o-{number}": "{order: pause}" for number in range(ENTRIES_MAX)})
+    code, _, err = run(capsys, "pause")
+    assert (1, True) == (code, "has 1000 orders, of 1000 that are read; lift some" in err)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("90s", 90), ("30m", 1800), ("2h", 7200), ("1h30m", 5400), ("3d", 259_200), ("1d2h3m4s", 93_784)],
+)
+def test_lengths_of_time(text, expected):
+    assert expected == entries.duration_s(text)
+
+
+@pytest.mark.parametrize("text", ["", "5", "h", "-1h", "0s", "1.5h", "2h1d", "9999d", "1 h", "\u0661h"])
+def test_no_lengths_of_time(text):
+    with pytest.raises(ValueError):
+        entries.duration_s(text)
+
+
+@pytest.fixture
+def in_utc(monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_utc")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-22T13:00:00Z", "2026-11-22T13:00:00Z"),
+        ("2026-11-22T18:00:00+05:00", "2026-11-22T13:00:00Z"),
+        ("2026-11-22T13:00", "2026-11-22T13:00:00Z"),
+        ("13:30", "2026-11-22T13:30:00Z"),
+        ("11:30", "2026-11-23T11:30:00Z"),
+        ("2026-12-24", "2026-12-24T00:00:00Z"),
+    ],
+)
+def test_moments(text, expected):
+    assert expected == format_time(entries.moment_s(text, WALL))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "25:00", "tomorrow", "2026-11-22T13:00:00+01:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "1\n2"],
+)
+def test_no_moments(text):
+    with pytest.raises(ValueError) as caught:
+        entries.moment_s(text, WALL)
+    assert "\n" not in str(caught.value)
