@@ -11,6 +11,8 @@ import msgspec
 from extender.policy.placement import Placement, term_of
 from kube.objects import BareMeta
 
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+
 
 class ConfigMap(msgspec.Struct, frozen=True, gc=False):
     metadata: BareMeta
@@ -75,6 +77,10 @@ class _Csi(msgspec.Struct, frozen=True, gc=False):
     driver: str = ""
 
 
+class _VolumeMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    annotations: dict[str, str] | None = None
+
+
 class _VolumeSpec(msgspec.Struct, frozen=True, gc=False):
     csi: _Csi | None = None
 
@@ -82,13 +88,15 @@ class _VolumeSpec(msgspec.Struct, frozen=True, gc=False):
 class Volume(msgspec.Struct, frozen=True, gc=False):
     """A PersistentVolume."""
 
-    metadata: BareMeta
+    metadata: _VolumeMeta
     spec: _VolumeSpec = _VolumeSpec()
 
     @property
     def driver(self) -> str:
-        """ "" for one of no CSI driver."""
-        return "" if self.spec.csi is None else self.spec.csi.driver
+        """Of a volume of a plugin that Kubernetes had in its own tree: who made it. Empty for one of no driver."""
+        if self.spec.csi is not None:
+            return self.spec.csi.driver
+        return (self.metadata.annotations or {}).get(PROVISIONED_BY, "")
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False):

@@ -17,17 +17,21 @@ class Volumes:
 
     def __init__(self) -> None:
         self._claims: dict[_Claim, tuple[str, str]] = {}  # -> name of its volume, of its storage class; "" without
-        self._volumes: dict[str, str] = {}  # -> driver
+        self._volumes: dict[str, str] = {}  # -> driver, "" for none
         self._classes: dict[str, str] = {}  # -> provisioner, which is the name of the driver
         self.missing: frozenset[str] = frozenset({CLAIMS, VOLUMES, STORAGE_CLASSES})
 
-    def driver_of_claim(self, namespace: str, name: str) -> str:
-        """By its volume, or by its storage class while it has none yet; "" if nothing tells."""
-        volume, storage_class = self._claims.get((namespace, name), ("", ""))
-        return self._volumes.get(volume, "") or self.driver_of_class(storage_class)
+    def driver_of_claim(self, namespace: str, name: str) -> str | None:
+        """By its volume, or by its storage class while it has none yet. "" if no driver does, None if nothing tells."""
+        found = self._claims.get((namespace, name))
+        if found is None:
+            return None
+        volume, storage_class = found
+        driver = self._volumes.get(volume)
+        return self.driver_of_class(storage_class) if driver is None else driver
 
-    def driver_of_class(self, name: str) -> str:
-        return self._classes.get(name, "")
+    def driver_of_class(self, name: str) -> str | None:
+        return self._classes.get(name)
 
     # Stores of the reflectors.
 
@@ -42,14 +46,11 @@ class Volumes:
         self._claims.pop(_claim(claim), None)
 
     def replace_volumes(self, volumes: Sequence[objects.Volume]) -> None:
-        self._volumes = {one.metadata.name: one.driver for one in volumes if one.driver}
+        self._volumes = {one.metadata.name: one.driver for one in volumes}
         self.missing -= {VOLUMES}
 
     def upsert_volume(self, volume: objects.Volume) -> None:
-        if volume.driver:
-            self._volumes[volume.metadata.name] = volume.driver
-        else:
-            self._volumes.pop(volume.metadata.name, None)
+        self._volumes[volume.metadata.name] = volume.driver
 
     def remove_volume(self, volume: objects.Volume) -> None:
         self._volumes.pop(volume.metadata.name, None)

@@ -29,10 +29,13 @@ def volumes() -> Volumes:
             claim("bound", volume="pv-1", storage_class="slow"),
             claim("waits", storage_class="fast"),
             claim("no-csi", volume="pv-2"),
+            claim("in-tree", volume="pv-4"),
             claim("lost", volume="pv-9"),
+            claim("statically", storage_class=""),
         ]
     )
-    found.replace_volumes([volume("pv-1", "ebs.csi.aws.com"), volume("pv-2")])
+    in_tree = {"metadata": {"name": "pv-4", "annotations": {objects.PROVISIONED_BY: "kubernetes.io/aws-ebs"}}}
+    found.replace_volumes([volume("pv-1", "ebs.csi.aws.com"), volume("pv-2"), seen(objects.Volume, in_tree)])
     found.replace_classes([storage_class("fast", "rbd.csi.ceph.com"), storage_class("slow", "other")])
     return found
 
@@ -42,13 +45,15 @@ def volumes() -> Volumes:
     [
         pytest.param("a", "bound", "ebs.csi.aws.com", id="its volume tells"),
         pytest.param("a", "waits", "rbd.csi.ceph.com", id="not bound yet: its storage class tells"),
-        pytest.param("a", "no-csi", "", id="a volume of no CSI driver"),
-        pytest.param("a", "lost", "", id="a volume that is not known"),
-        pytest.param("b", "bound", "", id="a claim of another namespace"),
-        pytest.param("a", "", "", id="no claim"),
+        pytest.param("a", "in-tree", "kubernetes.io/aws-ebs", id="a volume of a plugin in the tree: who made it"),
+        pytest.param("a", "no-csi", "", id="a volume of no driver"),
+        pytest.param("a", "lost", None, id="a volume that is not known, and no storage class"),
+        pytest.param("a", "statically", None, id="no volume yet, and no storage class"),
+        pytest.param("b", "bound", None, id="a claim of another namespace"),
+        pytest.param("a", "", None, id="no claim"),
     ],
 )
-def test_who_serves_a_claim(volumes: Volumes, namespace: str, name: str, expected: str) -> None:
+def test_who_serves_a_claim(volumes: Volumes, namespace: str, name: str, expected: str | None) -> None:
     assert expected == volumes.driver_of_claim(namespace, name)
 
 
@@ -57,16 +62,18 @@ def test_events_change_it(volumes: Volumes) -> None:
     volumes.upsert_volume(volume("pv-3", "new"))
     assert "new" == volumes.driver_of_claim("a", "waits")
     volumes.upsert_volume(volume("pv-3"))
+    assert "" == volumes.driver_of_claim("a", "waits")
+    volumes.remove_volume(volume("pv-3"))
     assert "rbd.csi.ceph.com" == volumes.driver_of_claim("a", "waits")
     volumes.remove_class(storage_class("fast", ""))
-    assert "" == volumes.driver_of_class("fast")
+    assert volumes.driver_of_class("fast") is None
     volumes.upsert_class(storage_class("fast", "again"))
     assert "again" == volumes.driver_of_claim("a", "waits")
     for _ in range(2):
         volumes.remove_claim(claim("bound"))
         volumes.remove_volume(volume("pv-1"))
         volumes.remove_class(storage_class("slow", ""))
-    assert "" == volumes.driver_of_claim("a", "bound")
+    assert volumes.driver_of_claim("a", "bound") is None
 
 
 def test_what_is_not_listed_yet_is_missing(volumes: Volumes) -> None:
