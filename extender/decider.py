@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from component.loop import Loop
+from extender.changes import lines
 from extender.cluster.index import Batch
 from extender.policy.decide import Rules, decide
 from extender.policy.evidence import Surroundings
 from extender.policy.ledger import Decided, Ledger
-from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board, Snapshot
 
 log = logging.getLogger(__name__)
@@ -25,9 +25,7 @@ APART_S = 0.02
 AWAITED_PAUSE_S = 0.5  # while nothing may be decided yet: what is awaited may not come
 STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
-
-
-OnDecided = Callable[[Snapshot, Decided, float], None]
+REMEDY = "see the line `watch failed` of each; the rights are in the Roles of the playbooks"
 
 
 class Evidence(Protocol):
@@ -38,10 +36,11 @@ class Evidence(Protocol):
 
 
 class Decider:
-    """A Service with one thread, which calls turn(). on_release(nodes): refused nodes have opened; must not block.
+    """A Service with one thread, which calls turn().
 
-    surroundings(): the newest; whoever changes them calls wake(). on_decided(before, decided, monotonic): called after
-    each swap, also the first; must not block.
+    surroundings(): the newest; whoever changes them calls wake(). unread(): what of it could not be read yet.
+    on_release(nodes): refused nodes have opened. on_decided(before, decided, monotonic): another snapshot is in force
+    than before, also the first. Neither may block.
     """
 
     name = "decider"
@@ -54,7 +53,8 @@ class Decider:
         *,
         on_release: Callable[[Sequence[str]], None],
         surroundings: Callable[[], Surroundings] = Surroundings,
-        on_decided: OnDecided | None = None,
+        unread: Callable[[], Collection[str]] = frozenset,
+        on_decided: Callable[[Snapshot, Decided, float], None] = lambda *_: None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -64,6 +64,7 @@ class Decider:
         self._board = board
         self._on_release = on_release
         self._surroundings = surroundings
+        self._unread = unread
         self._on_decided = on_decided
         self._monotonic = monotonic
         self._wall = wall
@@ -86,49 +87,46 @@ class Decider:
         if early_s > 0:
             self._sleep(min(early_s, APART_S))
         self._decided_at = monotonic = self._monotonic()
+        wall = self._wall()
         names: Collection[str] = self._ledger.due(monotonic)
         try:
-            surroundings, wall = self._surroundings(), self._wall()
+            surroundings = self._surroundings()
             batch = self._evidence.take(names, everything=self._ledger.anew(surroundings, wall))
             if batch is None:
                 return AWAITED_PAUSE_S
             names = batch.evidence
             decided = decide(self._rules, self._ledger, batch.evidence, surroundings, monotonic=monotonic, wall=wall)
-            self._publish(decided, monotonic)
+            before, published = self._board.snapshot, self._publish(decided)
             self._ledger.keep(decided)
+            if published:
+                self._tell(before, decided, monotonic)
         except Exception:
             if self._failing_since is None:
                 self._failing_since = monotonic
             self._evidence.give_back(names)
             raise
         self._failing_since = None
-        due_at = min(batch.due_at, self._ledger.due_at(monotonic, wall))
-        return max(0.0, due_at - self._monotonic())
+        return max(0.0, min(batch.due_at, self._ledger.due_at(monotonic, wall)) - self._monotonic())
 
     def deciding(self, monotonic: float) -> bool:
         """False while decisions have failed for longer than the limit: what is published is older than it looks."""
         failing_since = self._failing_since
         return failing_since is None or monotonic - failing_since <= FAILING_LIMIT_S
 
-    def _publish(self, decided: Decided, monotonic: float) -> None:
-        first = not self._board.filled
-        before, after = self._board.snapshot, decided.snapshot
-        if after is before and not first:
-            return
-        released = self._board.swap(after)
+    def _publish(self, decided: Decided) -> bool:
+        """Whether it is another snapshot."""
+        if decided.snapshot is self._board.snapshot and self._board.filled:
+            return False
+        if not self._board.filled and (unread := self._unread()):
+            missing = ", ".join(sorted(unread))
+            log.warning("decided without what could not be read yet", extra={"missing": missing, "error": REMEDY})
+        released = self._board.swap(decided.snapshot)
         if released:
             self._on_release(released)
-        if self._on_decided is not None:
-            self._on_decided(before, decided, monotonic)
-        if not first:
-            self._log(decided)
+        return True
 
-    def _log(self, decided: Decided) -> None:
-        for gate, node, _, after in decided.turned:
-            facts = {"gate": gate, "node": node, "pod": after.pod}
-            if after.held_by:
-                facts |= {"held_by": after.held_by.value, "note": after.note}
-            if after.reason != OPEN:
-                log.info("node closed", extra={**facts, "reason": after.reason, "evidence": after.evidence})
-            else:
-                log.info("node opened", extra=facts)
+    def _tell(self, before: Snapshot, decided: Decided, monotonic: float) -> None:
+        """After all else: what fails here keeps no decision from being published."""
+        self._on_decided(before, decided, monotonic)
+        for line in lines(before, decided.snapshot, decided.changed):
+            log.log(line.level, line.message, extra=line.facts)

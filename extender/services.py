@@ -98,6 +98,8 @@ class Services:
             self.board,
             on_release=self._kick,
             surroundings=lambda: self.around.surroundings,
+            unread=lambda: self.around.missing,
+            on_decided=lambda before, decided, monotonic: self.recorder.on_decided(before, decided.snapshot, monotonic),
             monotonic=monotonic,
         )
         self._required: tuple[str, ...] = ()
