@@ -4,10 +4,9 @@ A node is named while few change at once; beyond that a line says how many, as t
 by nobody and cost those who write them.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from extender.policy.decision import Decision, GateState, Storm
 from extender.policy.reasons import OPEN
@@ -17,9 +16,9 @@ NODES_NAMED = 50  # of one decision
 
 
 class Line(NamedTuple):
-    """level: as of logging. facts: what stands behind the message."""
+    """facts: what stands behind the message."""
 
-    level: int
+    level: Literal["info", "warning"]
     message: str
     facts: dict[str, object]
 
@@ -41,7 +40,7 @@ def lines(before: Snapshot, after: Snapshot, changed: Mapping[str, Iterable[str]
     rest = Counter((line.message, line.facts["gate"]) for line in named[NODES_NAMED:])
     kept = [line for line in found if "node" not in line.facts] + named[:NODES_NAMED]
     return kept + [
-        Line(logging.INFO, message.replace("node", "more nodes", 1), {"gate": gate, "nodes": number})
+        Line("info", message.replace("node", "more nodes", 1), {"gate": gate, "nodes": number})
         for (message, gate), number in rest.items()
     ]
 
@@ -61,7 +60,7 @@ def _of_node(node: str, earlier: GateState, state: GateState) -> Line | None:
         facts["evidence"] = after.evidence
     if after.held_by:
         facts |= {"held_by": after.held_by.value, "note": after.note}
-    return Line(logging.INFO, message, facts)
+    return Line("info", message, facts)
 
 
 CLOSED, OPENED, HELD_OPEN, HELD_CLOSED = "node closed", "node opened", "node held open", "node held closed"
@@ -83,24 +82,22 @@ def _of_gate(before: GateState, after: GateState) -> list[Line]:
     found = []
     facts: dict[str, object] = {"gate": after.name}
     if before.armed != after.armed:
-        found.append(Line(logging.WARNING, "gate armed" if after.armed else "gate disarmed: refuses nothing", facts))
+        found.append(Line("warning", "gate armed" if after.armed else "gate disarmed: refuses nothing", facts))
     began = {_key(storm): storm for storm in after.storms}
     ended = {_key(storm): storm for storm in before.storms}
     found += [
-        Line(logging.WARNING, "storm began: nodes are held open", facts | _storm_facts(storm))
+        Line("warning", "storm began: nodes are held open", facts | _storm_facts(storm))
         for key, storm in began.items()
         if key not in ended
     ]
     found += [
-        Line(logging.INFO, "storm ended", facts | _storm_facts(storm))
-        for key, storm in ended.items()
-        if key not in began
+        Line("info", "storm ended", facts | _storm_facts(storm)) for key, storm in ended.items() if key not in began
     ]
     if after.cap.held and not before.cap.held:
         cap: dict[str, object] = {"closed": after.cap.closed, "held": after.cap.held, "limit": after.cap.limit}
-        found.append(Line(logging.WARNING, "cap reached: nodes are held open", facts | cap))
+        found.append(Line("warning", "cap reached: nodes are held open", facts | cap))
     elif before.cap.held and not after.cap.held:
-        found.append(Line(logging.INFO, "cap no longer reached", facts | {"closed": after.cap.closed}))
+        found.append(Line("info", "cap no longer reached", facts | {"closed": after.cap.closed}))
     return found
 
 

@@ -129,4 +129,4 @@ class Decider:
         """After all else: what fails here keeps no decision from being published."""
         self._on_decided(before, decided, monotonic)
         for line in lines(before, decided.snapshot, decided.changed):
-            log.log(line.level, line.message, extra=line.facts)
+            (log.warning if line.level == "warning" else log.info)(line.message, extra=line.facts)

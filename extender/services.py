@@ -7,14 +7,17 @@ import gc
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from component import lifecycle
 from component.lifecycle import Service
+from extender import gate_settings
 from extender.cluster.around import Around
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
+from extender.cluster.observed import Wanted
+from extender.cluster.volumes import Volumes
 from extender.cluster.watches import Cache, Watches
 from extender.counts import Counts
 from extender.decider import Decider
@@ -24,7 +27,7 @@ from extender.outlets.writers import Writers
 from extender.policy import exempt
 from extender.policy.decide import Rules
 from extender.policy.decision import GateState
-from extender.policy.gates import Gate, classes_of
+from extender.policy.gates import Gate, caps_of, classes_of, gates_of, storm_of
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.settings import Settings
@@ -52,13 +55,15 @@ class Services:
         self, settings: Settings, client: Client | None, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         """client: None leaves out everything that speaks with the API server (tests fill the index and caches)."""
-        gate = settings.gate
         self.settings = settings
+        gates = gates_of(settings)
         self.monotonic = monotonic
         self.stopping = False
         self.counts = Counts()
         self.exemptions = exempt.rules_of(settings)
-        self.classes = classes_of(settings)
+        by_driver = any(gate.pods_for.csi_drivers for gate in settings.gates)
+        self.volumes = Volumes(on_listed=self._wake) if by_driver else None
+        self.classes = classes_of(settings, self.volumes)
         self.caches: dict[str, Cache] = {}
         self.board = Board(self._kick)
         self.attempts = Attempts(monotonic)
@@ -82,27 +87,32 @@ class Services:
                 monotonic=monotonic,
             )
         self.watches: Watches | None = None
-        self.around = Around(daemon_sets={}, config_map=None, on_change=self._wake)
+        self.around = Around(
+            daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._wake
+        )
         self.index = Index(
             speakers=speakers_of(settings),
+            wanted=wanted_of(gates),
             heartbeat_limit_s=settings.heartbeat.limit_s,
             on_change=self._wake,
             on_read_due=self._read_leases,
             lease_watch=lambda: None if self.watches is None else self.watches.leases,
-            awaited=self._awaited,
+            awaited=lambda: self.watches is not None and self.watches.awaited(self._unread()),
             monotonic=monotonic,
         )
         self.decider = Decider(
             self.index,
-            Rules((Gate(gate.name, missing_grace_s=gate.missing_grace_seconds),)),
+            Rules(gates, caps_of(settings), storm_of(settings)),
             self.board,
             on_release=self._kick,
             surroundings=lambda: self.around.surroundings,
-            unread=lambda: self.around.missing,
+            unread=self._unread,
             on_decided=lambda before, decided, monotonic: self.recorder.on_decided(before, decided.snapshot, monotonic),
             monotonic=monotonic,
         )
+        self._stale_limit_s = settings.stale_limit_seconds
         self._required: tuple[str, ...] = ()
+        self._required_caches: tuple[Cache, ...] = ()
         if client is not None:
             self._watch(client)
         self.feed: Publisher | None = None
@@ -140,10 +150,9 @@ class Services:
         """Called for every request."""
         if not self.board.filled:
             return Sync.NOT_SYNCED
-        limit_s = self.settings.stale_limit_seconds
         monotonic = self.monotonic()
-        for name in self._required:
-            if self.caches[name].age_s(monotonic) > limit_s:
+        for cache in self._required_caches:
+            if cache.age_s(monotonic) > self._stale_limit_s:
                 return Sync.STALE
         return Sync.OK
 
@@ -196,6 +205,7 @@ class Services:
         """Take these caches; a verdict is refused when one of the required is stale."""
         self.caches = caches
         self._required = tuple(required)
+        self._required_caches = tuple(caches[name] for name in required)
 
     def _watch(self, client: Client) -> None:
         self.watches = Watches(client, monotonic=self.monotonic)
@@ -203,6 +213,8 @@ class Services:
         if self.settings.heartbeat.limit_s < math.inf:
             self.watches.heartbeats(self.index)
         self.watches.around(self.around)
+        if self.volumes is not None:
+            self.watches.volumes(self.volumes)
         self.watch_with(self.watches.caches, self.watches.required)
 
     def _threads(self) -> list[Service]:
@@ -225,8 +237,9 @@ class Services:
     def _wake(self) -> None:
         self.decider.wake()
 
-    def _awaited(self) -> bool:
-        return self.watches is not None and self.watches.awaited(self.around.missing)
+    def _unread(self) -> frozenset[str]:
+        """What is not required and has not come yet."""
+        return self.around.missing if self.volumes is None else self.around.missing | self.volumes.missing
 
     def _read_leases(self) -> None:
         if self.watches is not None and self.watches.lease_reader is not None:
@@ -234,13 +247,35 @@ class Services:
 
 
 def speakers_of(settings: Settings) -> list[Speakers]:
-    """Whose word each gate hears."""
-    found = []
-    for gate in settings.gates:
-        pods = gate.health_pods
-        if pods is not None:
-            found.append(Speakers(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set))
-    return found
+    """Whose word each gate hears, those left out that hear none."""
+    return [
+        Speakers(gate.name, PodList(pods.namespace, pods.label_selector), pods.daemon_set)
+        for gate in settings.gates
+        if (pods := _health_pods(gate)) is not None
+    ]
+
+
+def daemon_sets_of(settings: Settings) -> dict[str, tuple[str, str]]:
+    """By gate: namespace and name of the DaemonSet of its health pods, where it is named."""
+    return {
+        gate.name: (pods.namespace, pods.daemon_set)
+        for gate in settings.gates
+        if (pods := _health_pods(gate)) is not None and pods.daemon_set is not None
+    }
+
+
+def wanted_of(gates: Iterable[Gate]) -> Wanted:
+    rules = [gate.conditions for gate in gates if gate.conditions is not None]
+    return Wanted(
+        pod=frozenset().union(*(one.pod_types for one in rules)),
+        node=frozenset().union(*(one.node_types for one in rules)),
+        aging=frozenset().union(*(one.aging_types for one in rules)),
+    )
+
+
+def _health_pods(gate: gate_settings.Gate) -> gate_settings.HealthPods | None:
+    """None where only conditions of the Node are looked at."""
+    return gate.health_pods if gate.conditions is None or gate.conditions.of_pods else None
 
 
 def build(settings: Settings, connection: Connection) -> Services:

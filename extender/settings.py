@@ -28,7 +28,7 @@ LabelNamespace = Annotated[
 
 LABEL_EXEMPT = "readygate.dev/exempt"
 HOST_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
-GATES_MAX = 1  # until more than one is decided on
+GATES_MAX = 32  # each costs a walk over all nodes where all are decided on
 HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
 
 
@@ -183,7 +183,7 @@ class Settings(Section, frozen=True):
                 allowed = f"a name of its own, gates[{names.index(name)}] has it"
                 raise ValueError(f'gates[{place}].name: is the text "{name}", allowed: {allowed}')
         if len(names) > GATES_MAX:
-            raise ValueError(f"gates: has {len(names)} entries, allowed: {GATES_MAX} at present")
+            raise ValueError(f"gates: has {len(names)} entries, allowed: {GATES_MAX} at most")
         check_off(self.cap, self.storm)
 
     @property

@@ -3,7 +3,7 @@
 No lock: each dictionary has one writer, and a reader needs no two of them to be of the same moment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from extender.cluster import objects
 
@@ -13,9 +13,13 @@ _Claim = tuple[str, str]  # namespace, name
 
 
 class Volumes:
-    """Claims, volumes and storage classes of the cluster, as far as they tell a driver."""
+    """Claims, volumes and storage classes of the cluster, as far as they tell a driver.
 
-    def __init__(self) -> None:
+    missing: which lists have not come yet, by the names of their caches. on_listed(): one has.
+    """
+
+    def __init__(self, on_listed: Callable[[], None] = lambda: None) -> None:
+        self._on_listed = on_listed
         self._claims: dict[_Claim, tuple[str, str]] = {}  # -> name of its volume, of its storage class; "" without
         self._volumes: dict[str, str] = {}  # -> driver, "" for none
         self._classes: dict[str, str] = {}  # -> provisioner, which is the name of the driver
@@ -37,7 +41,7 @@ class Volumes:
 
     def replace_claims(self, claims: Sequence[objects.Claim]) -> None:
         self._claims = {_claim(one): _bound_to(one) for one in claims}
-        self.missing -= {CLAIMS}
+        self._listed(CLAIMS)
 
     def upsert_claim(self, claim: objects.Claim) -> None:
         self._claims[_claim(claim)] = _bound_to(claim)
@@ -47,7 +51,7 @@ class Volumes:
 
     def replace_volumes(self, volumes: Sequence[objects.Volume]) -> None:
         self._volumes = {one.metadata.name: one.driver for one in volumes}
-        self.missing -= {VOLUMES}
+        self._listed(VOLUMES)
 
     def upsert_volume(self, volume: objects.Volume) -> None:
         self._volumes[volume.metadata.name] = volume.driver
@@ -57,13 +61,18 @@ class Volumes:
 
     def replace_classes(self, classes: Sequence[objects.StorageClass]) -> None:
         self._classes = {one.metadata.name: one.provisioner for one in classes}
-        self.missing -= {STORAGE_CLASSES}
+        self._listed(STORAGE_CLASSES)
 
     def upsert_class(self, storage_class: objects.StorageClass) -> None:
         self._classes[storage_class.metadata.name] = storage_class.provisioner
 
     def remove_class(self, storage_class: objects.StorageClass) -> None:
         self._classes.pop(storage_class.metadata.name, None)
+
+    def _listed(self, name: str) -> None:
+        if name in self.missing:
+            self.missing -= {name}
+            self._on_listed()
 
 
 def _claim(claim: objects.Claim) -> _Claim:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from tests.bench.processes import Measured, MeasurementError
+from tests.kit import brakes
 from tests.kit.child import ProcessError
 from tests.kit.ports import free_port
 from tests.kit.programs import Program, fetch, python_environ
@@ -127,7 +128,7 @@ def _credentials(api: Api) -> list[str | Path]:
 
 
 def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate", kick: bool = False) -> Arm:
-    """readygate's extender as users run it, but for Leases and the kick; the other keys have their defaults."""
+    """readygate's extender as users run it, but for Leases, the kick and the brakes: half of all nodes are closed."""
     in_pod = api.service_account is not None
     people_port = free_port()
     settings = {
@@ -137,6 +138,7 @@ def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate"
         "kubernetes": {"kubeconfig": None if in_pod else str(api.kubeconfig)},
         "heartbeat": {"limitSeconds": lease_limit_s},
         "kick": {"enabled": kick},
+        **brakes.OFF,
     }
     words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
     program = Program(words, settings, WORK, name=name, environ=in_pod_environ(api), launch=Measured)

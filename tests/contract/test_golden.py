@@ -13,6 +13,7 @@ from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod, pod_json, seen
 from tests.extender.world import PODS
+from tests.kit.brakes import OFF_YAML
 
 # Recorded from a real kube-scheduler 1.36.3 with nodeCacheCapable true.
 REQUEST = Path(__file__).with_name("filter_request.json").read_bytes()
@@ -28,7 +29,7 @@ class Fresh:
 
 def test_the_schedulers_request_is_answered_byte_for_byte_as_recorded():
     first, second, third = json.loads(REQUEST)["NodeNames"]
-    services = Services(parse(""), None)
+    services = Services(parse(OFF_YAML), None)
     services.watch_with({"pods": Fresh(), "nodes": Fresh()}, required=("pods", "nodes"))
     services.index.replace_nodes([node(first), node(second), node(third)])
     services.index.replace_pods(PODS, [pod(first), pod(second, Ready="False"), pod(third)])
@@ -58,7 +59,7 @@ def test_what_the_agent_writes_is_what_the_extender_reads(status, expected):
     before = pod_json("n1")
     assert patch["metadata"]["uid"] == before["metadata"]["uid"]
     before["status"]["conditions"] += patch["status"]["conditions"]
-    services = Services(parse(""), None)
+    services = Services(parse(OFF_YAML), None)
     services.index.replace_nodes([node("n1")])
     services.index.replace_pods(PODS, [seen(type(pod("n1")), before)])
     services.decider.turn()

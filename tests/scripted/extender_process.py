@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tests.contract.go_types import read_filter_result
+from tests.kit import brakes
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
@@ -78,7 +79,8 @@ class Asked(Program):
 
 
 class ExtenderProcess(Asked):
-    """config: merged over listening on any free port and the API server's kubeconfig. A context manager."""
+    """config: merged over listening on any free port, the API server's kubeconfig, and neither cap, storm nor damping.
+    A context manager."""
 
     def __init__(self, api, folder: Path, *, config=None, environ=None):
         base = {
@@ -86,7 +88,7 @@ class ExtenderProcess(Asked):
             "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))},
             "feed": {"socket": str(folder / "feed" / "socket")},
         }
-        super().__init__("extender", base | (config or {}), folder, environ=environ)
+        super().__init__("extender", brakes.off(base | (config or {})), folder, environ=environ)
 
     def __enter__(self):
         self.start()

@@ -58,7 +58,7 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
     ):
         extender.wait_ready()
         people.process.wait_ready(people.ready, timeout_s=20)
-        api.wait_watchers(3)
+        api.wait_watchers(5)
         api.hold_events()
         renew(api)
         api.put(pod_json("h0", Ready="False"))
@@ -79,7 +79,7 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
 @pytest.fixture
 def behind_a_path(api):
     """(services, the path to their API server), synced. Their limits are short."""
-    settings = msgspec.structs.replace(Settings(), stale_limit_seconds=STALE_LIMIT_S)
+    settings = msgspec.structs.replace(Settings(), stale_limit_seconds=STALE_LIMIT_S, cap=False, storm=False)
     with Path(int(api.url.rpartition(":")[2])) as path:
         connection = dataclasses.replace(api.connection(), server=path.url)
         services = build(settings, connection)
@@ -87,7 +87,7 @@ def behind_a_path(api):
             reflector._silence_limit_s = SILENCE_LIMIT_S
         services.start()
         assert services.wait_synced(5)
-        api.wait_watchers(2)
+        api.wait_watchers(len(services.caches))
         yield services, path
         services.stop()
 

@@ -58,7 +58,7 @@ def test_a_life_that_begins_without_an_api_server(tmp_path):
 
 def is_not_ready_and_says_so_once(process, api):
     """X21. The API server is not there at first, and then it accepts and answers nothing."""
-    process.wait(lambda: process.log.count('cause="ConnectionRefused"') == 3)  # one for each cache
+    process.wait(lambda: process.log.count('cause="ConnectionRefused"') == 5)  # one for each cache
     api.stall_next(watch=False, times=3)
     api.listen()
     process.wait(lambda: "caches not synced" in process.log, timeout_s=15)

@@ -16,6 +16,7 @@ from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import AGENT_LABELS, node, owner, pod
 from tests.extender.world import PODS
+from tests.kit.brakes import OFF_YAML
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
@@ -46,7 +47,7 @@ class FakeCache:
 class World:
     def __init__(self, config=""):
         self.clock = Clock(1000.0)
-        self.services = Services(parse(config), None, monotonic=self.clock)
+        self.services = Services(parse(OFF_YAML + config), None, monotonic=self.clock)
         self.caches = {name: FakeCache(name) for name in ("pods", "nodes", "leases")}
         self.services.watch_with(self.caches, required=("pods", "nodes"))
         self.client = create_app(self.services).test_client()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.kit import brakes
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.testbed.plane.plane import Plane
@@ -24,7 +25,7 @@ class Extender(Program):
         log_level: str = "info",
         **sections: object,
     ):
-        """sections: others of the configuration file, by their keys."""
+        """sections: others of the configuration file, by their keys. Cap, storm and damping are off unless given."""
         settings = {
             "listen": {"address": "127.0.0.1", "port": free_port()},
             "kubernetes": {"kubeconfig": str(plane.kubeconfig_for_extender(server=server))},
@@ -35,7 +36,7 @@ class Extender(Program):
             "log": {"level": log_level},
             **sections,
         }
-        super().__init__("extender", settings, plane.folder, name=name, launch=plane.run.process)
+        super().__init__("extender", brakes.off(settings), plane.folder, name=name, launch=plane.run.process)
 
     def start(self, **environ: str) -> None:
         """Returns when it has seen the cluster and answers."""
