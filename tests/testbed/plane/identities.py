@@ -46,13 +46,21 @@ def token_file(identities: Sequence[Identity]) -> tuple[str, dict[str, str]]:
 
 
 def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
-    """Health pods of one namespace and kubelet Leases to read, nodes to read and to kick; nothing else."""
+    """Health pods and DaemonSets of one namespace, kubelet Leases and the orders to read, nodes to read and to kick;
+    nothing else."""
     for name in (namespace, contract.NAMESPACE_NODE_LEASE):
         api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": name}})
     read = ["get", "list", "watch"]
     lease = _rule("coordination.k8s.io", "leases", read)
     _role(api, contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER, EXTENDER, [lease])
-    _role(api, namespace, contract.NAME_EXTENDER, EXTENDER, [_rule("", "pods", read)])
+    orders = {**_rule("", "configmaps", read), "resourceNames": ["readygate-orders"]}
+    _role(
+        api,
+        namespace,
+        contract.NAME_EXTENDER,
+        EXTENDER,
+        [_rule("", "pods", read), _rule("apps", "daemonsets", read), orders],
+    )
     _role(api, None, contract.NAME_EXTENDER, EXTENDER, [_rule("", "nodes", [*read, "patch"])])
 
 

@@ -1,0 +1,220 @@
+"""Several gates in one real process: who is refused by which, what orders do, and what a restart remembers."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from extender.policy.reasons import CLOSED_HELD, CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
+from tests.extender.builders import node_json, owner, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
+
+GPU_POD = {
+    "metadata": {"name": "train", "namespace": "default"},
+    "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+}
+GATES = [
+    {"name": "health"},
+    {
+        "name": "gpu",
+        "healthPods": {"namespace": "gpu-operator", "labelSelector": "app=validator", "daemonSet": "validator"},
+        "for": {"resources": ["nvidia.com/gpu"]},
+    },
+]
+CONFIG = {"gates": GATES, "heartbeat": {"limitSeconds": 0}}
+ORDERS = ("ConfigMap", "readygate-orders", "readygate-system")
+
+
+def validator(on, **statuses):
+    """A health pod of the gate `gpu`."""
+    pod = pod_json(on, name=f"validator-{on}", namespace="gpu-operator", owners=[owner("validator")], **statuses)
+    pod["metadata"]["labels"] = {"app": "validator"}
+    return pod
+
+
+def daemon_set(name, namespace, **selector):
+    template = {"spec": {"nodeSelector": selector}}
+    return {
+        "kind": "DaemonSet",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"template": template},
+    }
+
+
+def orders(**entries):
+    """The ConfigMap: by id, the order."""
+    data = {id_.replace("_", "-"): json.dumps(entry) for id_, entry in entries.items()}
+    return {"kind": "ConfigMap", "metadata": {"name": ORDERS[1], "namespace": ORDERS[2]}, "data": data}
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApiServer]:
+    """Nodes n1 to n3, healthy at both gates but for n2, whose `gpu` is not; and w1, where no validator can run."""
+    with FakeApiServer() as api:
+        for name in ("n1", "n2", "n3"):
+            node = node_json(name, Ready="True")
+            node["metadata"]["labels"] = {"gpu": "yes"}
+            api.put(node)
+            api.put(pod_json(name))
+            api.put(validator(name, Ready="False" if name == "n2" else "True"))
+        api.put(node_json("w1", Ready="True"))
+        api.put(pod_json("w1"))
+        api.put(daemon_set("readygate-agent", "readygate-system"))
+        api.put(daemon_set("validator", "gpu-operator", gpu="yes"))
+        yield api
+
+
+def asked(process, *names, pod=None):
+    """By name: why it is refused."""
+    found = process.filter(list(names), **({} if pod is None else {"pod": pod}))
+    assert not found.Error
+    return found.FailedAndUnresolvableNodes
+
+
+def test_each_pod_is_kept_off_by_the_gates_that_speak_for_it(api, tmp_path):
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process, ExitStack() as leave:
+        process.wait_ready()
+        people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
+        people.process.wait_ready(people.ready, timeout_s=20)
+        for one in (process, people):
+            one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {})
+            one.wait(lambda one=one: asked(one, "n1", "n2", "w1", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
+        api.put(pod_json("n1", Ready="False"))
+        for one in (process, people):
+            one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {"n1": CLOSED_NOT_READY})
+            one.wait(
+                lambda one=one: asked(one, "n1", "n2", pod=GPU_POD) == dict.fromkeys(("n1", "n2"), CLOSED_NOT_READY)
+            )
+        api.put(daemon_set("validator", "gpu-operator"))  # it could run on w1 now, and there is none
+        process.wait(lambda: asked(process, "w1", pod=GPU_POD) == {"w1": CLOSED_NO_HEALTH_POD})
+        assert asked(process, "w1") == {}
+
+
+def test_what_operators_order_holds_from_one_moment_to_the_next(api, tmp_path):
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
+        process.wait_ready()
+        assert asked(process, "n1", "n3") == {}
+        api.put(orders(disk={"order": "hold", "scope": {"node": "n1"}, "author": "anna", "reason": "disk"}))
+        process.wait(lambda: asked(process, "n1", "n3") == {"n1": CLOSED_HELD})
+        gpu = {"order": "exempt", "scope": {"node": "n2", "gate": "gpu"}}
+        api.put(orders(driver=gpu, rubbish={"order": "explode"}))
+        process.wait(lambda: asked(process, "n1", "n2", "n3", pod=GPU_POD) == {})
+        process.wait(lambda: "order ignored" in process.log)
+        api.delete(*ORDERS)
+        process.wait(lambda: asked(process, "n2", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2))
+        api.put(orders(disk={"order": "hold", "scope": {"node": "n1"}, "expires": soon}))
+        process.wait(lambda: asked(process, "n1") == {"n1": CLOSED_HELD}, timeout_s=2)
+        process.wait(lambda: asked(process, "n1") == {}, timeout_s=5)
+
+
+def test_a_gate_in_shadow_refuses_nothing_until_it_is_armed_without_a_restart(api, tmp_path):
+    config = CONFIG | {"gates": [gate | {"enforcement": "shadow"} for gate in GATES]}
+    api.put(pod_json("n1", Ready="False"))
+    with ExtenderProcess(api, tmp_path, config=config) as process:
+        process.wait_ready()
+        assert asked(process, "n1", "n2", pod=GPU_POD) == {}
+        api.put(orders(go={"order": "arm", "scope": {"gate": "health"}}))
+        process.wait(lambda: asked(process, "n1", "n2", pod=GPU_POD) == {"n1": CLOSED_NOT_READY})
+        process.wait(lambda: 'gate armed gate="health"' in process.log)
+        api.delete(*ORDERS)
+        process.wait(lambda: asked(process, "n1", "n2", pod=GPU_POD) == {})
+
+
+def answers_of_the_start(process):
+    """All that is answered of n1 until it has been answered for a second."""
+    given, first = [], None
+    while first is None or time.monotonic() - first < 1.0:
+        found = process.filter(["n1"])
+        if not found.Error:
+            first = first or time.monotonic()
+            given.append(tuple(found.FailedAndUnresolvableNodes.values()))
+    return set(given)
+
+
+def test_a_restart_forgets_no_order_though_it_is_told_of_them_last(api, tmp_path):
+    """Nodes and health pods are there at once; the orders' list fails at first, and is asked for again within 1.6 s."""
+    api.put(orders(disk={"order": "hold", "scope": {"node": "n1"}}))
+    api.answer_next(503, path="/configmaps")
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
+        assert answers_of_the_start(process) == {(CLOSED_HELD,)}
+
+
+@pytest.mark.parametrize("path", ["/configmaps", "/daemonsets"])
+def test_without_the_right_to_read_them_it_starts_and_says_so_once(api, tmp_path, path):
+    api.answer_next(403, reason="Forbidden", path=path, times=1000)
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
+        process.wait_ready()
+        assert asked(process, "n1") == {}
+        process.wait(lambda: "decided without what could not be read yet" in process.log)
+        time.sleep(2)
+        assert process.log.count("decided without") == 1
+        assert process.get("/readyz")[0] == 200
+
+
+def test_orders_that_never_come_keep_nobody_waiting_for_long(api, tmp_path):
+    api.stall_next(path="/configmaps", times=100)
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
+        began = time.monotonic()
+        process.wait_ready()
+        assert time.monotonic() - began < 5
+        assert asked(process, "n1") == {}
+
+
+def test_orders_stay_while_the_api_server_is_away(api, tmp_path):
+    api.put(orders(disk={"order": "hold", "scope": {"node": "n1"}}))
+    with ExtenderProcess(api, tmp_path, config=CONFIG) as process:
+        process.wait_ready()
+        api.refuse()
+        process.wait(lambda: "ConnectionRefused" in process.log)
+        time.sleep(1)
+        assert asked(process, "n1", "n3") == {"n1": CLOSED_HELD}
+        api.listen()
+
+
+NODES = [f"m{number}" for number in range(20)]
+BRAKES = {"cap": {"cluster": None, "gate": "30%"}, "storm": False, "heartbeat": {"limitSeconds": 0}}
+STORM = {"cap": False, "storm": {"percent": 20, "atLeast": 3, "withinSeconds": 60, "calmSeconds": 1}}
+
+
+@pytest.fixture
+def many(api):
+    """Twenty healthy nodes more."""
+    for name in NODES:
+        api.put(node_json(name, Ready="True"))
+        api.put(pod_json(name))
+    return api
+
+
+def test_of_many_that_fail_one_by_one_no_more_are_closed_than_the_cap_allows(many, tmp_path):
+    with ExtenderProcess(many, tmp_path, config=BRAKES) as process:
+        process.wait_ready()
+        for name in NODES[:12]:
+            many.put(pod_json(name, Ready="False"))
+        process.wait(lambda: len(asked(process, *NODES)) == 7)  # 30 % of 24
+        process.wait(lambda: "cap reached" in process.log)
+        many.put(pod_json(NODES[0]))
+        process.wait(lambda: len(asked(process, *NODES)) == 7 and NODES[0] not in asked(process, *NODES))
+        for name in NODES[:12]:
+            many.put(pod_json(name))
+        process.wait(lambda: asked(process, *NODES) == {})
+
+
+def test_many_that_fail_at_once_are_held_open_by_a_storm_until_it_is_calm(many, tmp_path):
+    with ExtenderProcess(many, tmp_path, config=STORM | {"heartbeat": {"limitSeconds": 0}}) as process:
+        process.wait_ready()
+        many.hold_events()
+        for name in NODES:
+            many.put(pod_json(name, Ready="False"))
+        many.release_events()
+        process.wait(lambda: "storm began" in process.log)
+        process.wait(lambda: asked(process, *NODES) == {})
+        for name in NODES[1:]:
+            many.put(pod_json(name))
+        process.wait(lambda: asked(process, *NODES) == {NODES[0]: CLOSED_NOT_READY})
+        assert "storm ended" in process.log
