@@ -16,6 +16,7 @@ from agent import settings as agent_settings
 from component.settings import SettingsError
 from extender import settings as extender_settings
 from extender.policy.decision import Decision
+from extender.policy.gates import gates_of
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
@@ -109,6 +110,13 @@ def test_each_link_leads_to_a_file(document: Path) -> None:
 
 def test_the_documented_extender_file_is_the_defaults() -> None:
     assert extender_settings.parse(YAML_FILES["extender.yaml"]) == extender_settings.Settings()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in YAML_FILES if name.startswith("gate")))
+def test_each_recipe_of_a_gate_is_one_that_the_extender_takes(name: str) -> None:
+    gates = gates_of(extender_settings.parse(YAML_FILES[name]))
+    assert [gate["name"] for gate in yaml.safe_load(YAML_FILES[name])["gates"]] == [gate.name for gate in gates]
+    assert all(gate.needs_pod or gate.conditions for gate in gates)
 
 
 @pytest.mark.parametrize("name", ["agent.yaml", "kubelet.yaml"])

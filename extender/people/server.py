@@ -18,7 +18,7 @@ from component.text import REFERENCE, expand
 from extender.feed.mirror import Mirror
 from extender.foreground import GunicornLog, Master, StartError, listen, run
 from extender.policy.exempt import rules_of
-from extender.policy.gates import classes_of
+from extender.policy.gates import classes_of, gates_of
 from extender.serve.hosts import allowed_hosts, is_ours
 from extender.settings import People, Settings
 from extender.web.app import create_app
@@ -82,7 +82,12 @@ class Server(Application):  # type: ignore[misc]
             stale_limit_s=settings.stale_limit_seconds,
         )
         hosts = allowed_hosts(people.address, people.port, (*people.hosts, *addresses(people)[1:]))
-        return create_app(mirror, is_ours=lambda host: is_ours(host.encode("latin-1"), hosts), pace=Pace())
+        return create_app(
+            mirror,
+            is_ours=lambda host: is_ours(host.encode("latin-1"), hosts),
+            pace=Pace(),
+            speaks_for={gate.name: str(gate.pods_for) for gate in gates_of(settings)},
+        )
 
 
 def start_mirror(worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker

@@ -110,19 +110,19 @@ class PodClass:
         return driver is None or MIGRATED.get(driver, driver) in drivers
 
     def __str__(self) -> str:
-        """For people."""
+        """For people, as `pods that request nvidia.com/gpu`."""
         if self.everybody:
             return "every pod"
-        parts = [
-            "" if self.selector is None else f"labels {self.selector}",
-            _listed("namespace", self.namespaces),
-            _listed("resource", self.resources),
-            _listed("CSI driver", self.drivers),
-            "" if self.priority_from is None else f"priority from {self.priority_from}",
-            "" if self.priority_to is None else f"priority up to {self.priority_to}",
-            _listed("scheduler", self.schedulers),
-        ]
-        return "pods with " + ", ".join(part for part in parts if part)
+        parts = (
+            _either("that request", self.resources),
+            _either("with volumes of", self.drivers),
+            _either("of namespace", self.namespaces),
+            "" if self.selector is None else f"labelled {self.selector}",
+            "" if self.priority_from is None else f"of priority {self.priority_from} and more",
+            "" if self.priority_to is None else f"of priority {self.priority_to} and less",
+            _either("of scheduler", self.schedulers),
+        )
+        return f"pods {', '.join(part for part in parts if part)}"
 
 
 EVERY_POD = PodClass()
@@ -168,5 +168,5 @@ def _set(names: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
 
 
-def _listed(what: str, names: frozenset[str] | None) -> str:
-    return "" if names is None else f"{what} {' or '.join(sorted(names))}"
+def _either(words: str, names: frozenset[str] | None) -> str:
+    return "" if names is None else f"{words} {' or '.join(sorted(names))}"

@@ -143,12 +143,13 @@ def test_what_has_to_be_looked_at(classes, expected):
     ("text", "expected"),
     [
         ("", "every pod"),
-        ("resources: [nvidia.com/gpu, amd.com/gpu]", "pods with resource amd.com/gpu or nvidia.com/gpu"),
+        ("resources: [nvidia.com/gpu, amd.com/gpu]", "pods that request amd.com/gpu or nvidia.com/gpu"),
         (
-            "podSelector: app=train, namespaces: [ml], priority: {from: 1, to: 9}, schedulerNames: [batch]",
-            "pods with labels app=train, namespace ml, priority from 1, priority up to 9, scheduler batch",
+            "podSelector: app=train, namespaces: [ml], priority: {from: 1, to: 9}",
+            "pods of namespace ml, labelled app=train, of priority 1 and more, of priority 9 and less",
         ),
-        ("csiDrivers: [ebs.csi.aws.com]", "pods with CSI driver ebs.csi.aws.com"),
+        ("schedulerNames: [batch]", "pods of scheduler batch"),
+        ("csiDrivers: [ebs.csi.aws.com]", "pods with volumes of ebs.csi.aws.com"),
     ],
 )
 def test_a_class_in_words(text, expected):
