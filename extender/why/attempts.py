@@ -14,7 +14,7 @@ from extender.policy.snapshot import Snapshot
 
 WAITING_MAX = 4096  # attempts that the recorder has not taken
 WAITING_NAMES_MAX = 262_144  # in them: 15 MB of texts
-NAMESPACE_LIMIT, NAME_LIMIT, UID_LIMIT = 63, 253, 64  # characters; the API takes no longer ones
+TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the API takes no longer ones
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +23,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     asked: how many names. survivors: how many of them passed. refused: the others, with reasons. names: all asked, if a
     gate in shadow is to be looked at. mask: of the gates that speak for the pod. snapshot: what the answer was made of.
     unanswered: why it was not, "" if it was. exempt: why nothing was refused, "" if the pod is not exempt.
-    nominated: the one name asked is that of the pod's nominated node.
+    nominated: the one name asked is that of the pod's nominated node. unknown: a name was refused because no snapshot
+    holds it.
     """
 
     namespace: str
@@ -39,6 +40,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     unanswered: str = ""
     exempt: str = ""
     nominated: bool = False
+    unknown: bool = False
 
 
 class Attempts:
@@ -59,12 +61,7 @@ class Attempts:
 
     def add(self, attempt: Attempt) -> None:
         """Called by the one thread that answers."""
-        if (
-            not attempt.name
-            or len(attempt.name) > NAME_LIMIT
-            or not 0 < len(attempt.namespace) <= NAMESPACE_LIMIT
-            or len(attempt.uid) > UID_LIMIT
-        ):
+        if len(attempt.namespace) + len(attempt.name) + len(attempt.uid) > TEXTS_LIMIT:
             self.unfit += 1
             return
         names = len(attempt.refused) + len(attempt.names)
@@ -74,11 +71,9 @@ class Attempts:
         self._names_added += names
         self._waiting.append(attempt)
 
-    def take(self) -> Attempt | None:
-        """The oldest; None if there is none. Called by the recorder."""
-        try:
-            attempt = self._waiting.popleft()
-        except IndexError:
-            return None
-        self._names_taken += len(attempt.refused) + len(attempt.names)
-        return attempt
+    def take(self, most: int) -> list[Attempt]:
+        """The oldest. Called by the recorder."""
+        waiting = self._waiting
+        taken = [waiting.popleft() for _ in range(min(most, len(waiting)))]
+        self._names_taken += sum(len(attempt.refused) + len(attempt.names) for attempt in taken)
+        return taken

@@ -37,8 +37,18 @@ class Journal:
     def write(self, entry: Entry) -> None:
         """Raises ValueError for an entry that does not follow."""
         with self._lock:
-            self.memory.apply(entry)
-            self._keep(entry)
+            self.put(entry)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """For many entries, to be put() within."""
+        with self._lock:
+            yield
+
+    def put(self, entry: Entry) -> None:
+        """As write(), within writing()."""
+        self.memory.apply(entry)
+        self._keep(entry)
 
     def renew(self, entries: Iterable[Entry]) -> None:
         """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
@@ -65,10 +75,9 @@ class Journal:
     def _keep(self, entry: Entry) -> None:
         self.serial += 1
         self._steps.append(entry)
-        self._names += _names(entry)
+        if type(entry) is PodRecord:
+            self._names += len(entry.codes)
         while len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
-            self._names -= _names(self._steps.popleft())
-
-
-def _names(entry: Entry) -> int:
-    return entry.names if isinstance(entry, PodRecord) else 0
+            gone = self._steps.popleft()
+            if type(gone) is PodRecord:
+                self._names -= len(gone.codes)

@@ -46,9 +46,10 @@ class Memory:
 
     def apply(self, entry: Entry) -> None:
         """An entry that was applied already does no harm. Raises ValueError for one that does not follow."""
+        if type(entry) is PodRecord:  # nearly all are
+            self.pods.put(entry)
+            return
         match entry:
-            case PodRecord():
-                self.pods.put(entry)
             case Event():
                 if entry.serial > self.serial:
                     self.events.append(entry)

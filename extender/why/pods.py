@@ -35,15 +35,20 @@ class Pods:
         return self._refused.get(key) or self._accepted.get(key)
 
     def put(self, record: PodRecord) -> None:
-        self.drop(record.key)
-        of = self._refused if record.names or record.unknown_count or record.unanswered else self._accepted
-        of[record.key] = record
-        self.names += record.names
+        key = f"{record.namespace}/{record.name}"
+        self.drop(key)
+        if record.codes or record.unknown_count or record.unanswered:
+            self._refused[key] = record
+            self.names += len(record.codes) + len(record.unknown)
+        else:
+            self._accepted[key] = record
 
     def drop(self, key: str) -> None:
-        record = self._refused.pop(key, None) or self._accepted.pop(key, None)
-        if record is not None:
-            self.names -= record.names
+        record = self._refused.pop(key, None)
+        if record is None:
+            self._accepted.pop(key, None)
+        else:
+            self.names -= len(record.codes) + len(record.unknown)
 
     def too_many(self, most: int) -> list[str]:
         """Keys of those that must go, so that the rest is within the bounds; the first few."""

@@ -19,8 +19,8 @@ from extender.why.journal import Journal
 from extender.why.remember import Rememberer
 from extender.why.tallies import Tallies
 
-LOOK_EVERY_S = 0.25
-AT_ONCE = 64  # attempts, and events, of one turn, then the interpreter is given to whoever waits for it
+LOOK_EVERY_S = 0.5
+AT_ONCE = 128  # attempts, and events, of one turn, then the interpreter is given to whoever waits for it
 FORGET_AT_ONCE = 500  # pods
 YIELD_S = 0.001
 AGES_EVERY_S = 10.0
@@ -68,7 +68,7 @@ class Recorder:
         self._steps: deque[Step] = deque()
         self._steps_dropped = 0
         self._events: Iterator[Event] = iter(())  # of what was taken of the steps
-        self._rememberer = Rememberer(journal.memory, journal.write)
+        self._rememberer = Rememberer(journal.memory, journal.put)
         self._tallies = Tallies()
         self._ages_at = -math.inf
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
@@ -104,17 +104,20 @@ class Recorder:
         """Whether more may wait than one turn takes."""
         memory = self.journal.memory
         self._attempts.keep_names = closes_in_shadow(self._board.snapshot)
-        taken = 0
-        while taken < AT_ONCE and (attempt := self._attempts.take()) is not None:
-            taken += 1
-            record = self._rememberer.remember(attempt)
-            if record is not None and not attempt.unanswered:
-                self._tallies.attempt(record, memory.causes)
-                if refused_everywhere(attempt):
-                    self._on_refused_everywhere(attempt)
+        attempts = self._attempts.take(AT_ONCE)
+        everywhere = []
+        with self.journal.writing():
+            for attempt in attempts:
+                record = self._rememberer.remember(attempt)
+                if record is not None and not attempt.unanswered:
+                    self._tallies.attempt(record, memory.causes)
+                    if refused_everywhere(attempt):
+                        everywhere.append(attempt)
+        for attempt in everywhere:
+            self._on_refused_everywhere(attempt)
         if gone := memory.pods.too_many(FORGET_AT_ONCE):
             self.journal.write(Forgotten(gone))
-        return taken == AT_ONCE
+        return len(attempts) == AT_ONCE
 
     def _look_at_decisions(self, monotonic: float) -> bool:
         """Whether there is more than one turn takes."""
@@ -149,6 +152,7 @@ class Recorder:
             self.journal.write(Forgotten(gone))
         if len(memory.numbers) > 2 * len(self._board.snapshot.nodes) + NUMBERS_SPARE:
             self.journal.renew(memory.renumbered())
+            self._rememberer.forget_numbers()
 
 
 def refused_everywhere(attempt: Attempt) -> bool:

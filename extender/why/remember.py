@@ -12,34 +12,27 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from operator import is_
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from extender.policy.decision import GateState
 from extender.policy.snapshot import Snapshot
-from extender.why.attempts import NAME_LIMIT, Attempt
+from extender.why.attempts import Attempt
 from extender.why.entries import CAUSES_MAX, Cause, Entry, Named, PodRecord
 from extender.why.memory import Memory
 
 SAMPLED_FROM = 100  # kube-scheduler's minFeasibleNodesToFind
 UNKNOWN_SHOWN = 8
+NAME_LIMIT = 253  # characters
 MASKS_MAX = 32
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
 DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
 UID = re.compile(r"[-0-9A-Za-z._]*\Z")
 
 
-class Blame(NamedTuple):
-    """Who refuses, by one snapshot and for the gates of one mask. closed: what it was made of, to see whether it still
-    holds. codes: of the nodes that are refused. shadow: for each gate in shadow, of the nodes that it would refuse."""
-
-    closed: tuple[Mapping[str, str], ...]
-    codes: Mapping[str, int]
-    shadow: Sequence[Mapping[str, int]]
-
-
-class Kept(NamedTuple):
-    """The nodes that were kept from one pod, as in PodRecord."""
+class Kept(msgspec.Struct, frozen=True, gc=False):
+    """The nodes that were kept from a pod, as in PodRecord. Pods that were refused the same share it."""
 
     refused: int = 0
     nodes: bytes = b""
@@ -48,8 +41,30 @@ class Kept(NamedTuple):
     unknown_count: int = 0
 
 
+class Blame:
+    """Who refuses, for the gates of one mask. codes: by node that is refused. shadow: for each gate in shadow, by node
+    that it would refuse. closed: what that was made of. snapshot: the newest for which it holds.
+
+    whole: what is kept from a pod that was asked about every closed node, as most are in a cluster of fewer than a
+    hundred nodes; made when it is needed.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        closed: Sequence[Mapping[str, str]],
+        codes: Mapping[str, int],
+        shadow: Sequence[Mapping[str, int]],
+    ) -> None:
+        self.snapshot = snapshot
+        self.closed = closed
+        self.codes = codes
+        self.shadow = shadow
+        self.whole: Kept | None = None
+
+
 class Rememberer:
-    """write: applies an entry to the memory."""
+    """write: applies an entry to the memory. Called a few hundred times a second, beside the thread that answers."""
 
     def __init__(self, memory: Memory, write: Callable[[Entry], None]) -> None:
         self._memory = memory
@@ -57,50 +72,62 @@ class Rememberer:
         self._codes: dict[tuple[str, str, bool], int] = {}
         self._blames: dict[int, Blame] = {}
 
+    def forget_numbers(self) -> None:
+        """They are other ones by now."""
+        self._blames.clear()
+
     def remember(self, attempt: Attempt) -> PodRecord | None:
         """What is remembered of the pod from now on. None, and nothing is, for one that no API server would have."""
-        if not (DNS_NAME.match(attempt.namespace) and DNS_NAME.match(attempt.name) and UID.match(attempt.uid)):
-            return None
         before = self._memory.pods.get(f"{attempt.namespace}/{attempt.name}")
         if before is None or before.uid != attempt.uid:
+            if not (LABEL.match(attempt.namespace) and DNS_NAME.match(attempt.name) and UID.match(attempt.uid)):
+                return None
             before = PodRecord(attempt.namespace, attempt.name, attempt.uid, attempt.monotonic, attempt.monotonic)
         record = unanswered(attempt, before) if attempt.unanswered else self._answered(attempt, before)
         self._write(record)
         return record
 
     def _answered(self, attempt: Attempt, before: PodRecord) -> PodRecord:
-        kept = self._kept(attempt)
-        sampled = SAMPLED_FROM <= attempt.asked < len(attempt.snapshot.nodes if attempt.snapshot else ())
-        alone = attempt.nominated and bool(attempt.refused)
-        same_attempt = before.nominated  # the one that began with the nominated node alone
+        refused, snapshot, asked = attempt.refused, attempt.snapshot, attempt.asked
+        kept = self._kept(attempt) if refused or attempt.names else NOTHING_KEPT
+        sampled = asked >= SAMPLED_FROM and snapshot is not None and asked < len(snapshot.nodes)
+        alone = attempt.nominated and bool(refused)
+        another = not before.nominated  # else it goes on with the attempt that began with the nominated node alone
         return PodRecord(
-            attempt.namespace,
-            attempt.name,
-            attempt.uid,
-            first=before.first,
-            last=attempt.monotonic,
-            answered=before.answered + (not same_attempt),
-            unanswered=before.unanswered,
-            unanswered_why=before.unanswered_why,
-            refused_times=before.refused_times + (bool(attempt.refused) and not same_attempt),
-            at=attempt.monotonic,
-            asked=attempt.asked,
-            passed=attempt.survivors,
-            complete=not (sampled or alone) and kept.unknown_count == len(kept.unknown),
-            exempt=attempt.exempt,
-            nominated=alone,
-            refused=kept.refused,
-            nodes=kept.nodes,
-            codes=kept.codes,
-            unknown=kept.unknown,
-            unknown_count=kept.unknown_count,
+            before.namespace,
+            before.name,
+            before.uid,
+            before.first,
+            attempt.monotonic,
+            before.answered + another,
+            before.unanswered,
+            before.unanswered_why,
+            before.refused_times + (another and bool(refused)),
+            attempt.monotonic,
+            asked,
+            attempt.survivors,
+            not (sampled or alone) and kept.unknown_count == len(kept.unknown),
+            attempt.exempt,
+            alone,
+            kept.refused,
+            kept.nodes,
+            kept.codes,
+            kept.unknown,
+            kept.unknown_count,
         )
 
     def _kept(self, attempt: Attempt) -> Kept:
         snapshot, refused = attempt.snapshot, attempt.refused
-        if snapshot is None or not (refused or attempt.names):
+        if snapshot is None:
             return Kept(unknown=_shown(refused), unknown_count=len(refused))
         blame = self._blame(snapshot, attempt.mask)
+        if len(refused) == len(blame.codes) and not attempt.unknown and not attempt.names:
+            if blame.whole is None:
+                blame.whole = self._kept_of(blame, refused, ())
+            return blame.whole
+        return self._kept_of(blame, refused, attempt.names)
+
+    def _kept_of(self, blame: Blame, refused: Mapping[str, str], names: Sequence[str]) -> Kept:
         known: Collection[str] = refused
         unknown: Sequence[str] = ()
         try:
@@ -110,8 +137,8 @@ class Rememberer:
             known = [name for name in refused if name in blame.codes]
             codes = bytes(map(blame.codes.__getitem__, known))
         nodes = self._numbers(known)
-        for of_gate in blame.shadow if attempt.names else ():
-            would = of_gate.keys() & attempt.names
+        for of_gate in blame.shadow if names else ():
+            would = of_gate.keys() & names
             codes += bytes(map(of_gate.__getitem__, would))
             nodes += self._numbers(would)
         return Kept(len(known), nodes, codes, _shown(unknown), len(unknown))
@@ -126,20 +153,24 @@ class Rememberer:
             return self._numbers(names)
 
     def _blame(self, snapshot: Snapshot, mask: int) -> Blame:
+        blame = self._blames.get(mask)
+        if blame is not None and blame.snapshot is snapshot:
+            return blame
         states = [
             state for i, state in enumerate(snapshot.gates.values()) if mask >> i & 1 and state.severity == "gate"
         ]
-        closed = tuple(state.closed for state in states)
-        blame = self._blames.get(mask)
-        if blame is None or len(blame.closed) != len(closed) or not all(map(is_, blame.closed, closed)):
-            if len(self._blames) >= MASKS_MAX:
-                self._blames.clear()
-            codes: dict[str, int] = {}
-            for state in reversed(states):  # of several gates the first one's reason is what was told
-                if state.armed:
-                    codes.update(self._codes_of(state))
-            blame = Blame(closed, codes, [self._codes_of(state) for state in states if not state.armed])
-            self._blames[mask] = blame
+        closed = [state.closed for state in states]
+        if blame is not None and len(blame.closed) == len(closed) and all(map(is_, blame.closed, closed)):
+            blame.snapshot = snapshot
+            return blame
+        if len(self._blames) >= MASKS_MAX:
+            self._blames.clear()
+        codes: dict[str, int] = {}
+        for state in reversed(states):  # of several gates the first one's reason is what was told
+            if state.armed:
+                codes.update(self._codes_of(state))
+        shadow = [self._codes_of(state) for state in states if not state.armed]
+        blame = self._blames[mask] = Blame(snapshot, closed, codes, shadow)
         return blame
 
     def _codes_of(self, state: GateState) -> dict[str, int]:
@@ -159,6 +190,9 @@ class Rememberer:
 def unanswered(attempt: Attempt, before: PodRecord) -> PodRecord:
     """The last answer stays what it was."""
     return replace(before, last=attempt.monotonic, unanswered=before.unanswered + 1, unanswered_why=attempt.unanswered)
+
+
+NOTHING_KEPT = Kept()
 
 
 def _shown(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from extender.policy.snapshot import Snapshot
 from extender.why.entries import Cause, Event, PodRecord, Tally
 
 PODS_MAX = 10_000  # that are told apart
+HITS_MAX = 256
 INTERVAL_S = 10
 RECENT_S = 600
 
@@ -32,6 +33,7 @@ class Tallies:
     def __init__(self) -> None:
         self._counts: dict[str, Count] = {}
         self._changed: set[str] = set()
+        self._hits: dict[bytes, dict[str, int]] = {}  # by the codes of a record, what hits() gives
 
     def look(self, snapshot: Snapshot, *, monotonic: float) -> None:
         """Called with each snapshot. A gate that is armed, or put in shadow, is counted anew; one that is no more is
@@ -41,32 +43,46 @@ class Tallies:
             if count is None or count.armed is not state.armed:
                 count = self._counts[name] = Count(state.armed, monotonic)
                 self._changed.add(name)
+                self._hits.clear()
             if len(state.closed) > count.most_closed:
                 count.most_closed = len(state.closed)
                 self._changed.add(name)
         for name in self._counts.keys() - snapshot.gates.keys():
             del self._counts[name]
+            self._hits.clear()
             self._changed.discard(name)
 
     def attempt(self, record: PodRecord, causes: list[Cause]) -> None:
         """Counts the answer that the record ends with."""
-        seen: dict[str, int] = {}
-        for code in set(record.codes):
-            cause = causes[code]
-            count = self._counts.get(cause.gate)
-            if count is not None and count.armed is not cause.shadow:
-                seen[cause.gate] = seen.get(cause.gate, 0) + record.codes.count(code)
-        for gate, names in seen.items():
+        if not record.codes:
+            return
+        hits = self._hits.get(record.codes)
+        if hits is None:
+            if len(self._hits) >= HITS_MAX:
+                self._hits.clear()
+            hits = self._hits[record.codes] = self._hits_of(record.codes, causes)
+        interval = int(record.last // INTERVAL_S)
+        for gate, names in hits.items():
             count = self._counts[gate]
             count.names += names
             count.calls += 1
             if len(count.pods) < PODS_MAX:
                 count.pods.add(hash(record.uid or record.key))
-            interval = int(record.last // INTERVAL_S)
             if interval not in count.recent:
                 count.recent = {one: n for one, n in count.recent.items() if interval - one <= RECENT_S // INTERVAL_S}
-            count.recent[interval] = count.recent.get(interval, 0) + 1
-            self._changed.add(gate)
+                count.recent[interval] = 0
+            count.recent[interval] += 1
+        self._changed.update(hits)
+
+    def _hits_of(self, codes: bytes, causes: list[Cause]) -> dict[str, int]:
+        """By gate, how many nodes of a record it refused, or would have."""
+        hits: dict[str, int] = {}
+        for code in set(codes):
+            cause = causes[code]
+            count = self._counts.get(cause.gate)
+            if count is not None and count.armed is not cause.shadow:
+                hits[cause.gate] = hits.get(cause.gate, 0) + codes.count(code)
+        return hits
 
     def event(self, event: Event) -> None:
         count = self._counts.get(event.gate)

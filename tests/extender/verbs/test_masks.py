@@ -84,7 +84,7 @@ def test_prioritize(world, pod, expected):
 def test_the_attempt_is_remembered_with_the_gates_that_spoke(world):
     answer(world, "filter", {"Pod": PLAIN, "NodeNames": NODES})
     answer(world, "filter", {"Pod": WITH_GPU, "NodeNames": NODES})
-    taken = [world.services.attempts.take() for _ in range(2)]
+    taken = world.services.attempts.take(2)
     assert [0b1001, 0b1111] == [attempt.mask for attempt in taken]
 
 

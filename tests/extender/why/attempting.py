@@ -4,6 +4,7 @@ from extender.policy.decision import Decision, GateState
 from extender.policy.snapshot import Board, Snapshot
 from extender.why.attempts import Attempt
 from extender.why.journal import Journal
+from extender.why.recorder import closes_in_shadow
 from extender.why.remember import Rememberer
 
 LOST, UNHEALTHY = "node(s) lost", "node(s) unhealthy"
@@ -46,11 +47,12 @@ class Scheduler:
             asked=len(names),
             survivors=len(names) - len(refused),
             refused=refused,
-            names=names,
+            names=names if closes_in_shadow(answer.snapshot) else (),
             mask=mask,
             snapshot=answer.snapshot,
             exempt=exempt,
             nominated=nominated,
+            unknown=bool(answer.unknown),
         )
 
     def asks(self, names, **options):

@@ -150,6 +150,24 @@ def test_names_that_no_snapshot_holds_are_shown_a_few_at_most(names, shown, coun
     assert list(scheduler.memory.numbers.names) == ["n1"]
 
 
+def test_as_many_unknown_names_as_there_are_closed_nodes_are_not_taken_for_them():
+    scheduler = Scheduler(gate("base", NODES, ["n1"]))
+    scheduler.asks(NODES)
+    record = scheduler.asks(["new"])
+    assert (set(), set()) == blamed(scheduler.memory, record)
+    assert (("new",), 1) == (record.unknown, record.unknown_count)
+
+
+def test_pods_that_were_refused_every_closed_node_share_what_is_remembered_of_that():
+    scheduler = Scheduler(gate("base", NODES, ["n1", "n3"]))
+    first, second = scheduler.asks(NODES, pod="a"), scheduler.asks(NODES, pod="b")
+    assert first.nodes is second.nodes
+    scheduler.journal.renew(scheduler.memory.renumbered())
+    scheduler.rememberer.forget_numbers()
+    third = scheduler.asks(NODES, pod="c")
+    assert blamed(scheduler.memory, scheduler.memory.pods.get("team/a")) == blamed(scheduler.memory, third)
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -157,6 +175,9 @@ def test_names_that_no_snapshot_holds_are_shown_a_few_at_most(names, shown, coun
         pytest.param({"pod": "p\r\nX: y"}, id="two lines"),
         pytest.param({"pod": "p\n"}, id="a line's end"),
         pytest.param({"namespace": "<script>"}, id="markup"),
+        pytest.param({"namespace": "a.b"}, id="a namespace with a point"),
+        pytest.param({"namespace": ""}, id="no namespace"),
+        pytest.param({"pod": ""}, id="no name"),
         pytest.param({"namespace": "a/b"}, id="a slash"),
         pytest.param({"uid": "'; drop"}, id="a uid that is none"),
         pytest.param({"pod": "p\uff4fd"}, id="letters of another width"),
