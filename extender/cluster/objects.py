@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from extender.policy.placement import Placement, term_of
+from extender.policy.placement import Placement, Toleration, term_of
 from kube.objects import BareMeta
 
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
@@ -42,10 +42,18 @@ class _Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_affinity: _NodeAffinity | None = None
 
 
+class _Toleration(msgspec.Struct, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class _TemplateSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_selector: dict[str, str] | None = None
     node_name: str = ""
     affinity: _Affinity | None = None
+    tolerations: list[_Toleration] | None = None
 
 
 class _Template(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +124,8 @@ def placement(daemon_set: DaemonSet) -> Placement:
             term_of(_triples(term.match_expressions), _triples(term.match_fields))
             for term in required.node_selector_terms or ()
         )
-    return Placement(spec.node_selector or {}, terms, spec.node_name)
+    tolerations = tuple(Toleration(one.key, one.operator, one.value, one.effect) for one in spec.tolerations or ())
+    return Placement(spec.node_selector or {}, terms, spec.node_name, tolerations)
 
 
 def _triples(requirements: Sequence[_Requirement] | None) -> list[tuple[str, str, Sequence[str]]]:

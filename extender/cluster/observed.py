@@ -14,10 +14,12 @@ import msgspec
 from component.text import one_line
 from extender.cluster.heartbeat import Renewal
 from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
+from extender.policy.placement import ROLE, Taint
 from kube import contract
 from kube.objects import BareMeta, daemon_set_of
 from kube.times import format_time, parse_time
 
+KEEPS_PODS_OFF = frozenset({"NoSchedule", "NoExecute"})  # effects of taints
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
 TEXTS_MAX = 65_536
@@ -58,8 +60,15 @@ class _NodeMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=T
     labels: dict[str, str] | None = None
 
 
+class _Taint(msgspec.Struct, frozen=True, gc=False):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class _NodeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     unschedulable: bool | None = None
+    taints: list[_Taint] | None = None
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -217,6 +226,11 @@ def observed_node(
             if one.type in wanted.node and one.type != contract.CONDITION_NODE_HEALTHY
         ),
         in_service=not (node.spec.unschedulable or meta.deletion_timestamp is not None or away),
+        roles=tuple(
+            Taint(texts.one(taint.key), texts.one(taint.value), texts.one(taint.effect))
+            for taint in node.spec.taints or ()
+            if taint.key.startswith(ROLE) and taint.effect in KEEPS_PODS_OFF
+        ),
     )
 
 

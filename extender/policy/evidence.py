@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from extender.policy.orders import Orders
-from extender.policy.placement import Placement
+from extender.policy.placement import Placement, Taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class ObservedNode:
 
     created: as of pods. born_at: the same by the monotonic clock. ready_since: when Ready became this, RFC 3339.
     conditions: all but Ready and our own. in_service: False while it is cordoned, being deleted, drained or maintained.
+    roles: its taints of that kind, NoSchedule or NoExecute; of others nothing is kept.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ObservedNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     conditions: tuple[ObservedCondition, ...] = ()
     in_service: bool = True
+    roles: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

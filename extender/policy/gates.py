@@ -87,7 +87,7 @@ def not_gated(gate: Gate, placement: Placement | None, node: ObservedNode) -> st
         return f"the gate's `nodes` selects others: {gate.nodes}"
     if placement is None or not gate.needs_pod:
         return ""
-    return placement.why_not(node.name, node.labels)
+    return placement.why_not(node.name, node.labels, node.roles)
 
 
 def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:

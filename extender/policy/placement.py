@@ -1,9 +1,10 @@
 """Pure: where the pods of a DaemonSet can run, as its pod template says it of nodes.
 
-Mirrors NodeShouldRunDaemonPod (kubernetes pkg/controller/daemon) as far as nodeName, nodeSelector and required node
-affinity go; operating system and architecture are labels like others. Taints are left out on purpose: they come and go,
-and anybody's controller sets them while a node starts, which is when a gate is needed most. A node that only a taint
-keeps a health pod off stays gated, so it is closed to whoever tolerates that taint.
+Mirrors NodeShouldRunDaemonPod (kubernetes pkg/controller/daemon) as far as nodeName, nodeSelector, required node
+affinity and the taints of a node's role go; operating system and architecture are labels like others. Other taints are
+left out on purpose: they come and go, and anybody's controller sets them while a node starts, which is when a gate is
+needed most. A node that only such a taint keeps a health pod off stays gated, so it is closed to whoever tolerates that
+taint. A role is given when a node joins; a DaemonSet without a toleration for it is not meant to be there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,34 @@ from dataclasses import dataclass, field
 from kube.selector import Operator, Requirement, SelectorError, requirement
 
 FIELD_NAME = "metadata.name"
+ROLE = "node-role.kubernetes.io/"  # what the key of such a taint begins with
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Of a node, one that keeps pods from being placed."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+    def __str__(self) -> str:
+        return f"{self.key}{self.value and '='}{self.value}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """As in a pod template: an empty key with Exists is all keys, an empty effect all effects."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
+            return False
+        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +66,21 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Placement:
     """node_selector: labels that a node must have. terms: one of them must match; None = no affinity. node_name: the
-    one node it can run on, "" = any."""
+    one node it can run on, "" = any. tolerations: of the pod template, without those every DaemonSet pod has."""
 
     node_selector: Mapping[str, str] = field(default_factory=dict)
     terms: tuple[Term, ...] | None = None
     node_name: str = ""
+    tolerations: tuple[Toleration, ...] = ()
 
-    def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        return not self.why_not(name, labels)
+    def admits(self, name: str, labels: Mapping[str, str], roles: Sequence[Taint] = ()) -> bool:
+        return not self.why_not(name, labels, roles)
 
-    def why_not(self, name: str, labels: Mapping[str, str]) -> str:
-        """Why no pod of it can run on this node, for people; "" if one can."""
+    def why_not(self, name: str, labels: Mapping[str, str], roles: Sequence[Taint] = ()) -> str:
+        """Why no pod of it can run on this node, for people; "" if one can. roles: the node's taints of that kind."""
+        for taint in roles:
+            if not any(toleration.tolerates(taint) for toleration in self.tolerations):
+                return f"the DaemonSet does not tolerate {taint}"
         if self.node_name and self.node_name != name:
             return f"the DaemonSet runs on {self.node_name} only"
         for key, value in self.node_selector.items():

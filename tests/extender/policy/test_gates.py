@@ -8,7 +8,7 @@ from extender.policy.caps import Caps, Limit
 from extender.policy.conditions import ConditionRule, ConditionRules
 from extender.policy.damping import Damping
 from extender.policy.gates import Gate, caps_of, gates_of, not_gated, storm_of
-from extender.policy.placement import Placement
+from extender.policy.placement import Placement, Taint, Toleration
 from extender.policy.pods import PodClass
 from extender.policy.storm import StormRule
 from extender.settings import parse
@@ -97,6 +97,12 @@ NODE_ONLY = ConditionRules((ConditionRule(True, "Gpu"),))
             "",
             id="the node's own conditions need no DaemonSet",
         ),
+        pytest.param(
+            Gate("g"),
+            Placement(tolerations=(Toleration("dedicated", "Exists"),)),
+            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
+            id="its DaemonSet does not tolerate the node's role",
+        ),
         pytest.param(Gate("g", nodes=selector("pool in (web,db)")), None, "", id="one of its nodes"),
         pytest.param(
             Gate("g", nodes=selector("pool in (gpu,db)")),
@@ -107,4 +113,6 @@ NODE_ONLY = ConditionRules((ConditionRule(True, "Gpu"),))
     ],
 )
 def test_why_a_gate_does_not_speak_of_a_node(gate, placement, expected):
-    assert expected == not_gated(gate, placement, LINUX)
+    role = Taint("node-role.kubernetes.io/control-plane")
+    bare = placement is None or not placement.tolerations
+    assert expected == not_gated(gate, placement, LINUX if bare else replace(LINUX, roles=(role,)))

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from extender.cluster import objects
-from extender.policy.placement import Placement, Term, term_of
+from extender.cluster import objects, observed
+from extender.policy.placement import Placement, Taint, Term, term_of
 from tests.extender.builders import seen
 
 LINUX = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "pool": "web", "cores": "16"}
@@ -125,6 +125,53 @@ def test_whether_a_pod_of_the_daemonset_can_run_on_n1(spec: Mapping[str, object]
 )
 def test_why_it_cannot_is_said_in_one_line(made: Placement, expected: str) -> None:
     assert expected == made.why_not("n1", LINUX)
+
+
+CONTROL = Taint("node-role.kubernetes.io/control-plane")
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        pytest.param([], "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule", id="none"),
+        pytest.param([{"operator": "Exists"}], "", id="everything"),
+        pytest.param([{"operator": "Exists", "effect": "NoSchedule"}], "", id="everything of its effect"),
+        pytest.param(
+            [{"operator": "Exists", "effect": "NoExecute"}],
+            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
+            id="everything of another effect",
+        ),
+        pytest.param([{"key": CONTROL.key, "operator": "Exists"}], "", id="the key"),
+        pytest.param([{"key": CONTROL.key}], "", id="the key with the empty value, which it has"),
+        pytest.param([{"key": CONTROL.key, "operator": "Equal", "effect": "NoSchedule"}], "", id="the same in full"),
+        pytest.param(
+            [{"key": CONTROL.key, "value": "true"}],
+            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
+            id="the key with another value",
+        ),
+        pytest.param(
+            [{"key": "node-role.kubernetes.io/master", "operator": "Exists"}],
+            "the DaemonSet does not tolerate node-role.kubernetes.io/control-plane:NoSchedule",
+            id="another key",
+        ),
+    ],
+)
+def test_a_node_whose_role_the_daemonset_does_not_tolerate(tolerations: list[object], expected: str) -> None:
+    assert expected == placement(tolerations=tolerations).why_not("n1", LINUX, (CONTROL,))
+
+
+def test_of_a_nodes_taints_only_those_of_its_role_are_kept() -> None:
+    taints = [
+        {"key": CONTROL.key, "effect": "NoSchedule"},
+        {"key": "node-role.kubernetes.io/infra", "value": "a", "effect": "NoExecute"},
+        {"key": "node-role.kubernetes.io/soft", "effect": "PreferNoSchedule"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+        {"key": "example.com/agent-not-ready", "effect": "NoSchedule"},
+        {"key": "dedicated", "value": "db", "effect": "NoSchedule"},
+    ]
+    node = seen(observed.Node, {"metadata": {"name": "n1"}, "spec": {"taints": taints}})
+    roles = (CONTROL, Taint("node-role.kubernetes.io/infra", "a", "NoExecute"))
+    assert roles == observed.observed_node(node, 0.0).roles
 
 
 def test_placements_are_compared_by_what_they_say() -> None:
