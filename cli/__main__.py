@@ -12,6 +12,7 @@ from cli import history, impact, lint, status
 from cli.doctor import command as doctor
 from cli.errors import CommandError
 from cli.orders import command as orders
+from cli.replay import command as replay
 from cli.why import command as why
 from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
 
@@ -34,7 +35,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
     )
     top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (status, why, history, impact, orders, doctor, lint):
+    for module in (status, why, history, impact, orders, doctor, replay, lint):
         module.register(commands)
     return top
 

@@ -88,7 +88,7 @@ class _Nodes(_Answer, frozen=True, rename="camel"):
     metadata: _ListMeta = _ListMeta()
 
 
-class _ConfigMap(_Answer, frozen=True, rename="camel"):
+class ConfigMapTold(_Answer, frozen=True, rename="camel"):
     data: dict[str, str] | None = None
 
 
@@ -219,7 +219,7 @@ class Reader:
     def _settings(self) -> tuple[Settings | None, str]:
         before = len(self.unread)
         path = paths.config_map(self.namespace, contract.NAME_EXTENDER)
-        found = self._get(path, _ConfigMap, f"read ConfigMap {self.namespace}/{contract.NAME_EXTENDER}")
+        found = self._get(path, ConfigMapTold, f"read ConfigMap {self.namespace}/{contract.NAME_EXTENDER}")
         text = (found.data or {}).get(CONFIGURATION) if found is not None else None
         if text is None:
             said = self.unread[before:]

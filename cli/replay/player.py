@@ -1,0 +1,156 @@
+"""Decides on a tape as an extender of some configuration would have, with the tape's times for a clock."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from cli.replay import tape
+from cli.replay.differences import Played, Turned
+from cli.replay.tape import Head, Line, TapeError
+from extender.cluster import objects, observed
+from extender.cluster.around import Around
+from extender.cluster.health_pods import PodList
+from extender.cluster.index import Index
+from extender.policy.decide import Rules, decide
+from extender.policy.decision import Decision
+from extender.policy.gates import caps_of, gates_of, storm_of
+from extender.policy.ledger import Ledger
+from extender.services import daemon_sets_of, speakers_of, wanted_of
+from extender.settings import Settings
+
+APART_S = 0.02  # what comes together is decided on together, as the extender's decider does
+
+
+@dataclass
+class _LeaseWatch:
+    """The reflector of Leases, as the index asks it."""
+
+    last_word: float | None = None
+    list_began: float | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+class Player:
+    """One configuration on one tape."""
+
+    def __init__(self, settings: Settings, head: Head) -> None:
+        self._now = head.at
+        self._due_at = math.inf
+        gates = gates_of(settings)
+        self._rules = Rules(gates, caps_of(settings), storm_of(settings))
+        self._leases = _LeaseWatch()
+        self._index = Index(
+            speakers=speakers_of(settings),
+            wanted=wanted_of(gates),
+            heartbeat_limit_s=settings.heartbeat.limit_s,
+            on_change=self._changed,
+            lease_watch=lambda: self._leases if settings.heartbeat.limit_seconds else None,
+            monotonic=lambda: self._now,
+            wall=lambda: self._now,
+        )
+        self._around = Around(
+            daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._changed
+        )
+        self._ledger = Ledger()
+        self._turned: list[Turned] = []
+        self._said: dict[tuple[str, str], tuple[str, str]] = {}
+        self._missing = {tape.of_pods(*one.pods) for one in speakers_of(settings)}
+        self._stores = self._all_stores()
+
+    def play(self, lines: Iterable[Line]) -> Played:
+        """Raises TapeError."""
+        began = self._now
+        for line in lines:
+            self._wait_until(line.at)
+            if line.do != "end":
+                self._take(line)
+        self._wait_until(self._now + APART_S)
+        if self._missing:
+            pods = ", ".join(sorted(self._missing))
+            raise TapeError(f"it holds no {pods}; record with --config of the configuration that asks for them")
+        return Played(began, self._now, tuple(self._turned), self._armed())
+
+    def _armed(self) -> Mapping[str, bool]:
+        return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
+
+    def _changed(self) -> None:
+        self._due_at = min(self._due_at, self._now + APART_S)
+
+    def _wait_until(self, at: float) -> None:
+        """Lets time pass, and decides whenever that is due."""
+        while self._due_at <= at:
+            self._now = max(self._now, self._due_at)
+            self._decide()
+        self._now = max(self._now, at)
+
+    def _decide(self) -> None:
+        self._due_at = math.inf
+        names, around = self._ledger.due(self._now), self._around.surroundings
+        batch = self._index.take(names, everything=self._ledger.anew(around, self._now))
+        if batch is None:
+            return
+        decided = decide(self._rules, self._ledger, batch.evidence, around, monotonic=self._now, wall=self._now)
+        self._ledger.keep(decided)
+        for gate, nodes in decided.changed.items():
+            decisions = decided.snapshot.gates[gate].decisions
+            for node in nodes:
+                self._note(gate, node, decisions.get(node))
+        next_at = min(batch.due_at, self._ledger.due_at(self._now, self._now))
+        self._due_at = min(self._due_at, max(next_at, self._now + APART_S))
+
+    def _note(self, gate: str, node: str, decision: Decision | None) -> None:
+        """decision: None for a node that is no more, which is as good as open."""
+        said = ("", "") if decision is None else (decision.reason, decision.held_by.value)
+        if self._said.get((gate, node)) != said:
+            self._said[gate, node] = said
+            self._turned.append(Turned(self._now, gate, node, *said, "" if decision is None else decision.note))
+
+    # ---- a line
+
+    def _take(self, line: Line) -> None:
+        found = self._stores.get(line.of)
+        if found is None:
+            return  # what this configuration does not look at
+        kind, replace, upsert, remove = found
+        self._leases.last_word = self._now
+        try:
+            items = [msgspec.json.decode(one, type=kind) for one in line.objects]
+        except msgspec.DecodeError as e:
+            raise TapeError(f"an object of {line.of} cannot be read ({e}); record anew") from e
+        if line.do == "replace":
+            self._missing.discard(line.of)
+            if line.of == tape.LEASES:
+                self._leases.list_began = self._now
+            replace(items)
+        else:
+            for item in items:
+                (upsert if line.do == "upsert" else remove)(item)
+
+    def _all_stores(self) -> dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]]:
+        index, around = self._index, self._around
+        stores: dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]] = {
+            tape.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
+            tape.LEASES: (observed.Lease, index.replace_leases, index.upsert_lease, index.remove_lease),
+            tape.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
+        }
+        for pods in index.lists.values():
+            stores[tape.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
+        for namespace in around.namespaces:
+            stores[tape.of_daemon_sets(namespace)] = (
+                objects.DaemonSet,
+                lambda items, where=namespace: around.replace_daemon_sets(where, items),
+                around.upsert_daemon_set,
+                around.remove_daemon_set,
+            )
+        return stores
+
+
+def _of(index: Index, pods: PodList) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
+    return (
+        lambda items: index.replace_pods(pods, items),
+        lambda item: index.upsert_pod(pods, item),
+        lambda item: index.remove_pod(pods, item),
+    )

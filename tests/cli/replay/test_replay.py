@@ -1,0 +1,196 @@
+"""A recording through other configurations: what each would have closed, and where they differ."""
+
+import json
+
+import pytest
+
+from cli.__main__ import main
+from cli.replay.differences import Difference, Played, Turned, differences, sums
+from cli.replay.player import Player
+from cli.replay.tape import TapeError, head_of, lines_of, written
+from extender import settings
+from extender.policy.reasons import CLOSED_NOT_READY
+from tests.cli.replay import tapes
+from tests.cli.replay.tapes import AT
+
+NO_LEASES = "heartbeat: {limitSeconds: 0}\n"
+UNBRAKED = NO_LEASES + "cap: off\nstorm: off\n"
+CAPPED = NO_LEASES + "storm: off\n"
+
+
+def played(configuration, *lines):
+    return Player(settings.parse(configuration), tapes.head()).play(lines)
+
+
+def turned(configuration, *lines):
+    """Without the first word on each node."""
+    found = played(configuration, *lines).turned
+    return [(round(one.at - AT, 1), one.node, bool(one.reason), one.held_by) for one in found if one.at > AT + 1]
+
+
+FOUR_FAIL = [
+    *tapes.start(10),
+    *(tapes.turns(10.0 * (i + 1), name, ready=False) for i, name in enumerate(tapes.names(4))),
+]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [
+        pytest.param(
+            UNBRAKED,
+            [(10.0, "n-00", True, ""), (20.0, "n-01", True, ""), (30.0, "n-02", True, ""), (40.0, "n-03", True, "")],
+            id="without a cap all four close",
+        ),
+        pytest.param(
+            CAPPED,
+            [
+                (10.0, "n-00", True, ""),
+                (20.0, "n-01", True, ""),
+                (30.0, "n-02", True, ""),
+                (40.0, "n-03", False, "cap"),
+            ],
+            id="with the usual cap the fourth of ten is held open",
+        ),
+    ],
+)
+def test_a_configuration_closes_what_an_extender_would_have_closed(configuration, expected):
+    assert expected == turned(configuration, *FOUR_FAIL, tapes.end(60))
+
+
+def test_time_alone_closes_a_node_whose_pod_is_gone_after_the_grace():
+    gone = tapes.line(10, "remove", tapes.PODS, tapes.pod("n-00", ready=True))
+    assert [(10.0, "n-00", False, "grace"), (40.0, "n-00", True, "")] == turned(
+        UNBRAKED, *tapes.start(3), gone, tapes.end(100)
+    )
+
+
+def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age():
+    def lease(name, renewed):
+        return {"metadata": {"name": name}, "spec": {"renewTime": renewed, "leaseDurationSeconds": 40}}
+
+    lines = tapes.start(3)
+    began = tapes.line(0, "replace", "leases", *(lease(name, "2026-09-21T14:13:20.000000Z") for name in tapes.names(3)))
+    beats = [
+        tapes.line(
+            after,
+            "upsert",
+            "leases",
+            lease(name, f"2026-09-21T14:{13 + (20 + after) // 60}:{(20 + after) % 60:02d}.000000Z"),
+        )
+        for after in range(10, 100, 10)
+        for name in tapes.names(3)[1:]
+    ]
+    found = [one for one in turned("cap: off\nstorm: off\n", *lines, began, *beats, tapes.end(100)) if one[2]]
+    assert [("n-00", True)] == [(node, closed) for _, node, closed, _ in found]
+    assert 24.0 <= found[0][0] <= 31.0  # with the first word of the API server behind 24 s
+
+
+def test_orders_count_as_they_did():
+    order = {
+        "order": "hold",
+        "scope": {"node": "n-02"},
+        "author": "ana",
+        "reason": "RMA",
+        "created": "2026-09-01T00:00:00Z",
+    }
+    given = {"metadata": {"name": "readygate-orders"}, "data": {"a": json.dumps(order)}}
+    lines = [*tapes.start(3), tapes.line(5, "replace", "orders", given), tapes.end(20)]
+    assert [(5.0, "n-02", True, "hold")] == turned(UNBRAKED, *lines)
+
+
+def test_a_gate_whose_pods_were_not_recorded_is_told_about():
+    other = NO_LEASES + "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
+    with pytest.raises(TapeError, match="holds no pods kube-system k8s-app=dns"):
+        played(other, *tapes.start(3), tapes.end(10))
+
+
+# ---- differences
+
+
+def of(*turns, gate="health", ended=100.0):
+    return Played(0.0, ended, tuple(Turned(at, gate, node, reason) for at, node, reason in turns), {gate: True})
+
+
+BAD = CLOSED_NOT_READY
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(of((1.0, "a", BAD)), of((1.0, "a", BAD)), [], id="the same"),
+        pytest.param(of((1.0, "a", BAD)), of(), [Difference("health", "a", 1.0, None, BAD, "")], id="one never closes"),
+        pytest.param(
+            of((1.0, "a", BAD), (9.0, "a", "")),
+            of((4.0, "a", BAD), (9.0, "a", "")),
+            [Difference("health", "a", 1.0, 4.0, BAD, "")],
+            id="one closes later",
+        ),
+        pytest.param(
+            of((1.0, "a", BAD)),
+            of((1.0, "a", BAD), gate="other"),
+            [Difference("health", "a", 1.0, None, BAD, None), Difference("other", "a", 1.0, None, None, BAD)],
+            id="another gate",
+        ),
+    ],
+)
+def test_differences(before, after, expected):
+    assert expected == differences(before, after)
+
+
+def test_sums():
+    total = sums(of((1.0, "a", BAD), (2.0, "b", BAD), (11.0, "a", ""), (50.0, "a", BAD)))
+    assert (3, 2, 10.0 + 98.0 + 50.0) == (total.closures, total.most_closed, total.closed_s)
+
+
+# ---- the command
+
+
+@pytest.fixture
+def recording(tmp_path):
+    return tapes.file_of(tmp_path / "tape", [*FOUR_FAIL, tapes.end(60)], CAPPED)
+
+
+def test_the_command_shows_what_a_configuration_without_a_cap_would_have_done(recording, tmp_path, capsys):
+    tried = tmp_path / "tried.yaml"
+    tried.write_text(UNBRAKED)
+    assert main(["replay", str(recording), "--config", str(tried), "-o", "json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [("n-03", "", BAD)] == [(one["node"], one["before"], one["after"]) for one in told["differences"]]
+    assert (3, 4) == (told["before"]["most_closed"], told["after"]["most_closed"])
+    assert main(["replay", str(recording), "--config", str(tried)]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 differences at 1 nodes in 60 s of recording.\n")
+    assert "open (cap" in shown
+
+
+def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
+    tried = tmp_path / "tried.yaml"
+    tried.write_text(CAPPED)
+    assert main(["replay", str(recording), "--config", str(tried)]) == 0
+    assert capsys.readouterr().out.startswith("Nothing differs in 60 s of recording.\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "it is no recording"),
+        (b"{}\n", "it is no recording"),
+        (b'{"recording":9,"release":"","at":0,"configuration":""}\n', "format 9"),
+        (b'{"recording":1,"release":"","at":0,"configuration":"gates: 1"}\n', "the recorded configuration"),
+        (b'{"recording":1,"release":"","at":0,"configuration":""}\nrubbish\n', "line 2"),
+    ],
+    ids=["empty", "no head", "another format", "a wrong configuration", "a wrong line"],
+)
+def test_what_is_no_recording_is_refused_in_one_line(tmp_path, capsys, content, expected):
+    (tmp_path / "tape").write_bytes(content)
+    (tmp_path / "c.yaml").write_text(UNBRAKED)
+    assert main(["replay", str(tmp_path / "tape"), "--config", str(tmp_path / "c.yaml")]) == 2
+    complaint = capsys.readouterr().err
+    assert (1, True) == (complaint.count("\n"), expected in complaint)
+
+
+def test_a_line_that_was_cut_off_is_left_out():
+    whole = written(tapes.end(5))
+    assert [tapes.end(5)] == list(lines_of([whole, whole[:10]]))
+    assert head_of(written(tapes.head())) == tapes.head()

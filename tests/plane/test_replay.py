@@ -1,0 +1,57 @@
+"""`readygate record` at the real API server, and what `readygate replay` makes of it."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.waiting import wait_for
+from tests.plane.cluster import Cluster
+
+UNBRAKED = "cap: off\nstorm: off\nheartbeat: {limitSeconds: 0}\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "recorded.yaml").write_text(UNBRAKED)
+    (tmp_path / "capped.yaml").write_text(f"{UNBRAKED.replace('cap: off', 'cap: {cluster: 1}')}")
+    return tmp_path
+
+
+def readygate(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "cli", *arguments]
+
+
+def test_what_was_recorded_is_decided_on_anew_by_another_configuration(cluster: Cluster, files: Path):
+    nodes = cluster.add_nodes(3)
+    cluster.add_health_pods(nodes, ready=True)
+    kubeconfig = cluster.plane.kubeconfig_for_extender()
+    file = files / "tape"
+    command = readygate("record", str(file), "--config", str(files / "recorded.yaml"), f"--kubeconfig={kubeconfig}")
+    recording = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_for(lambda: file.exists() and file.read_text().count('"do":"replace"') >= 2, timeout_s=20)
+        for node in nodes[:2]:
+            cluster.health_pods[node].say(ready=False)
+        assert wait_for(lambda: file.read_text().count('"do":"upsert"') >= 2, timeout_s=20)
+    finally:
+        recording.send_signal(signal.SIGTERM)
+        out, err = recording.communicate(timeout=20)
+    assert 0 == recording.returncode, err
+    assert "pods" not in err
+    assert out.endswith(f"in {file}\n")
+    assert 0o600 == file.stat().st_mode & 0o777
+
+    done = subprocess.run(
+        readygate("replay", str(file), "--config", str(files / "capped.yaml"), "--output=json"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    told = json.loads(done.stdout)
+    assert (1, "", 2, 1) == (done.returncode, done.stderr, told["before"]["closures"], told["after"]["closures"])
+    assert {"cap": 1} == told["after"]["held"]
