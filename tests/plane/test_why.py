@@ -1,0 +1,144 @@
+"""`readygate why pod` and the real scheduler: it says of each pod what keeps it, and after the heal that it runs."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.kit.waiting import wait_for
+from tests.plane.cluster import Cluster
+from tests.testbed.plane.programs import People
+from tests.testbed.shared import bare
+
+
+class Teller:
+    """Runs the command as a person does: the plane's kubeconfig for the pod, --server for the extender.
+
+    The pod proxy of a real API server leads to no loopback address; that way is tried on ring 3.
+    """
+
+    def __init__(self, cluster: Cluster, people: People):
+        self._options = ["--kubeconfig", str(cluster.plane.kubeconfig), "--server", people.url]
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "cli", *arguments, *self._options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "120"})
+        assert done.stderr == ""
+        return done.returncode, done.stdout
+
+    def why(self, pod: str) -> tuple[int, dict[str, Any]]:
+        code, out = self.run("why", "pod", f"default/{pod}", "-o", "json")
+        return code, json.loads(out)
+
+
+def asking_for(cpu: str) -> dict[str, Any]:
+    """The spec of a pod that wants so much."""
+    return {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}]}
+
+
+def kept(document: dict[str, Any]) -> set[str]:
+    return {one["node"] for one in document["kept"]}
+
+
+@pytest.fixture
+def teller(cluster: Cluster):
+    """A function from the extender's options to a Teller; the scheduler asks that extender."""
+    started: list[People] = []
+
+    def start(**options: object) -> Teller:
+        extender = cluster.start_extender(cap=False, storm=False, **options)
+        people = People(cluster.plane, extender)
+        started.append(people)
+        people.start()
+        cluster.use_extender(extender.url)
+        return Teller(cluster, people)
+
+    yield start
+    for people in started:
+        people.stop()
+
+
+def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
+    full, *closed = cluster.add_nodes(3)
+    cluster.add_health_pods([full], ready=True)
+    cluster.add_health_pods(closed, ready=False)
+    told = teller(exempt={"labelNamespaces": ["*"]})
+    cluster.add_pod("bound", node=full, **asking_for("6"))
+    assert cluster.wait_bound("bound", timeout_s=15) == full
+
+    cluster.add_pod("ours", node=closed[0])
+    cluster.add_pod("both", **asking_for("4"))
+    cluster.add_pod("others", **asking_for("900"))
+    for name in ("ours", "both", "others"):
+        cluster.wait_refused(name)
+
+    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=10)
+    assert (1, "ours", {closed[0]}) == (code, ours["answer"], kept(ours))
+    assert ours["first"].endswith("One node would take it now; readygate keeps it off.")
+
+    code, both = told.why("both")
+    assert (1, "ours", set(closed)) == (code, both["answer"], kept(both))
+    assert both["first"].endswith("Two nodes would take it now; readygate keeps it off both.")
+    assert [{"nodes": 1, "text": "Insufficient cpu", "ours": False}] == [
+        reason for reason in both["scheduler"] if not reason["ours"]
+    ]
+    page = told.run("why", "pod", "default/both")[1]
+    assert "The other 1 is not ours: 1 Insufficient cpu (kube-scheduler, " in page
+
+    code, others = told.why("others")
+    assert (0, "notOurs", []) == (code, others["answer"], others["kept"])
+    assert others["first"] == "readygate has nothing to do with it: no node it closed would have taken this pod."
+
+    code, bound = told.why("bound")
+    assert (0, "notPending") == (code, bound["answer"])
+    assert bound["first"].endswith(f" ago; {full} is open.")
+
+    for node in closed:
+        cluster.health_pods[node].say(ready=True)
+    assert cluster.wait_bound("ours", timeout_s=15) == closed[0]
+    assert cluster.wait_bound("both", timeout_s=15) in closed
+    for name in ("ours", "both"):
+        code, document = told.why(name)
+        assert (0, "notPending") == (code, document["answer"]), document["first"]
+    assert told.run("why", "node", closed[0])[0] == 0
+    assert told.run("status")[0] == 0
+    changes = json.loads(told.run("history", "--node", closed[0], "-o", "json")[1])["events"]
+    assert "opened" in [change["kind"] for change in changes]
+
+
+def ready(found: tuple[int, dict[str, Any]], answer: str) -> tuple[int, dict[str, Any]] | None:
+    """What is remembered of a call comes a moment after its answer."""
+    return found if found[1]["answer"] == answer else None
+
+
+def test_a_pod_that_is_exempt_runs_on_a_closed_node(cluster: Cluster, teller):
+    nodes = cluster.add_nodes(1)
+    cluster.add_health_pods(nodes, ready=False)
+    told = teller(exempt={"labelNamespaces": ["*"]})
+    body = {"metadata": {"name": "free", "labels": {"readygate.dev/exempt": "true"}}, "spec": bare.pod_spec()}
+    cluster.api.create("/api/v1/namespaces/default/pods", body)
+    try:
+        assert cluster.wait_bound("free", timeout_s=15) == nodes[0]
+        code, document = told.why("free")
+        assert (0, "notPending") == (code, document["answer"])
+        assert document["first"].endswith(f"after {nodes[0]} closed: exempt, or placed unfiltered.")
+        assert told.run("why", "node", nodes[0])[0] == 1
+    finally:
+        cluster.api.delete("/api/v1/namespaces/default/pods/free", grace_s=0)
+
+
+def test_a_gate_in_shadow_keeps_no_pod_waiting_and_tells_what_it_would_have_done(cluster: Cluster, teller):
+    nodes = cluster.add_nodes(2)
+    cluster.add_health_pods(nodes, ready=False)
+    told = teller(gate={"enforcement": "shadow"})
+    cluster.add_pod("shadowed", node=nodes[0])
+    assert cluster.wait_bound("shadowed", timeout_s=15) == nodes[0], bare.refused(bare.pod(cluster.api, "shadowed"))
+
+    code, document = told.why("shadowed")
+    assert (0, "notPending", True) == (code, document["answer"], document["first"].endswith(f"{nodes[0]} is open."))
+    code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=10)
+    assert (1, True) == (code, out.startswith("Armed, gate health would close 2 nodes now, 2 at most at once"))
+    assert told.run("status")[0] == 0
