@@ -6,5 +6,6 @@
     differences  what two configurations made of one tape (pure)
     command      arguments, page, exit codes
 
-A tape holds of each object only what an extender reads: names, labels and conditions, no secrets, no specs.
+A tape holds of each object only what an extender reads: names, labels and conditions, no secrets, no specs. Imported by
+`cli.__main__`.
 """
