@@ -32,7 +32,7 @@ class Found(NamedTuple):
     daemon_set: str
 
 
-_OnNode = dict[str, dict[str, HealthPod]]  # node -> uid -> pod
+_OnNode = dict[str, tuple[HealthPod, ...]]  # by node; nearly always one
 
 
 class HealthPods:
@@ -52,8 +52,7 @@ class HealthPods:
         return daemon_set in self._views or None in self._views
 
     def on(self, daemon_set: str | None, node: str) -> tuple[HealthPod, ...]:
-        there = self._views[daemon_set].get(node)
-        return () if there is None else tuple(there.values())
+        return self._views[daemon_set].get(node, ())
 
     def replace(self, pods: Sequence[Found]) -> list[str]:
         """Takes these instead of all; the nodes for which something differs."""
@@ -87,16 +86,17 @@ class HealthPods:
             return []
         node = found.pod.node
         for view in self._of(found):
-            on_node = view[node]
-            del on_node[uid]
-            if not on_node:
+            others = tuple(pod for pod in view[node] if pod.uid != uid)
+            if others:
+                view[node] = others
+            else:
                 del view[node]
         return [node]
 
     def _keep(self, found: Found) -> None:
         self._pods[found.pod.uid] = found
         for view in self._of(found):
-            view.setdefault(found.pod.node, {})[found.pod.uid] = found.pod
+            view[found.pod.node] = (*view.get(found.pod.node, ()), found.pod)
 
     def _of(self, found: Found) -> list[_OnNode]:
         return [self._views[name] for name in {found.daemon_set, None} if name in self._views]

@@ -272,7 +272,8 @@ class Index:
             node_uid = node.uid
         deleted_s = observed.deleted_s(pod)
         deleted_at = self._deleted_at(deleted_s, earlier)
-        return Found(observed.health_pod(pod, node_uid, deleted_s, deleted_at, self._wanted), daemon_set)
+        seen = observed.health_pod(pod, node_uid, deleted_s, deleted_at, self._wanted, self._texts)
+        return Found(seen, self._texts.one(daemon_set))
 
     def _deleted_at(self, deleted_s: float | None, earlier: HealthPod | None) -> float:
         """By the monotonic clock, and always the same."""

@@ -109,6 +109,7 @@ class Wanted:
 
 
 NOTHING_MORE = Wanted()
+NO_CONDITIONS: Mapping[str, str] = {}
 
 
 class Texts:
@@ -138,13 +139,14 @@ def health_pod(
     deleted_s: float | None = None,
     deleted_at: float = -math.inf,
     wanted: Wanted = NOTHING_MORE,
+    texts: Texts | None = None,
 ) -> HealthPod:
     """A pod that is on a node, as verdicts see it.
 
     node_uid: of the Node it is on as known now, or "". deleted_s, deleted_at: as deleted_s() gives it, and by the
     monotonic clock.
     """
-    meta = pod.metadata
+    meta, one = pod.metadata, (texts or Texts()).one
     conditions = {condition.type: condition for condition in pod.status.conditions or ()}
     ready = conditions.get(contract.CONDITION_READY)
     containers_ready = conditions.get(contract.CONDITION_CONTAINERS_READY)
@@ -153,23 +155,25 @@ def health_pod(
     return HealthPod(
         name=f"{meta.namespace}/{meta.name}",
         uid=meta.uid,
-        node=pod.spec.node_name,
+        node=one(pod.spec.node_name),
         created=meta.creation_timestamp or "",
         terminating=meta.deletion_timestamp is not None,
         finished=pod.status.phase in FINISHED_PHASES,
-        ready="" if ready is None else ready.status,
+        ready="" if ready is None else one(ready.status),
         ready_since="" if ready is None else ready.last_transition_time or "",
-        ready_reason="" if ready is None else ready.reason,
-        containers_ready="" if containers_ready is None else containers_ready.status,
-        node_healthy="" if node_healthy is None else node_healthy.status,
+        ready_reason="" if ready is None else one(ready.reason),
+        containers_ready="" if containers_ready is None else one(containers_ready.status),
+        node_healthy="" if node_healthy is None else one(node_healthy.status),
         message=one_line(_words(faulty)),
-        cause="" if faulty is None else faulty.reason,
+        cause="" if faulty is None else one(faulty.reason),
         node_uid=node_uid,
         started=pod.status.start_time or "",
         node_healthy_since="" if node_healthy is None else node_healthy.last_transition_time or "",
         deleted="" if deleted_s is None else format_time(deleted_s),
         deleted_at=deleted_at,
-        conditions={kind: conditions[kind].status for kind in wanted.pod if kind in conditions} if wanted.pod else {},
+        conditions={kind: conditions[kind].status for kind in wanted.pod if kind in conditions}
+        if wanted.pod
+        else NO_CONDITIONS,
     )
 
 

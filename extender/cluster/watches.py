@@ -25,7 +25,7 @@ from kube.reflector import ListerWatcher, Reflector
 NODES, LEASES = "nodes", "leases"
 LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
 # A right that is missing does not come by waiting for it.
-NOT_AWAITED = frozenset({"errors.Forbidden", "errors.Unauthorized"})
+NOT_AWAITED = frozenset({"errors.Forbidden", "errors.NotFound", "errors.Unauthorized"})
 
 T = TypeVar("T", bound=HasMetadata)
 

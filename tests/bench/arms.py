@@ -127,8 +127,13 @@ def _credentials(api: Api) -> list[str | Path]:
     return [word for flag, path in files.items() if path is not None for word in (flag, path)]
 
 
-def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate", kick: bool = False) -> Arm:
-    """readygate's extender as users run it, but for Leases, the kick and the brakes: half of all nodes are closed."""
+def start_readygate(
+    api: Api, *, lease_limit_s: int = 0, name: str = "readygate", kick: bool = False, **sections: object
+) -> Arm:
+    """readygate's extender as users run it, but for Leases, the kick and the brakes: half of all nodes are closed.
+
+    sections: others of its configuration, by their keys.
+    """
     in_pod = api.service_account is not None
     people_port = free_port()
     settings = {
@@ -139,6 +144,7 @@ def start_readygate(api: Api, *, lease_limit_s: int = 0, name: str = "readygate"
         "heartbeat": {"limitSeconds": lease_limit_s},
         "kick": {"enabled": kick},
         **brakes.OFF,
+        **sections,
     }
     words = ["tests.bench.as_pod", str(api.service_account)] if in_pod else ["extender"]
     program = Program(words, settings, WORK, name=name, environ=in_pod_environ(api), launch=Measured)

@@ -78,12 +78,18 @@ func (s *stub) items(resource string, from, to int) [][]byte {
 	return page
 }
 
+// kinds by resource; there is no DaemonSet and no ConfigMap.
+var kinds = map[string]string{"pods": "Pod", "nodes": "Node", "leases": "Lease", "daemonsets": "DaemonSet", "configmaps": "ConfigMap"}
+
 func stamp() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 func (s *stub) list(w http.ResponseWriter, r *http.Request, resource string) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	total := len(s.nodes)
+	if resource == "daemonsets" || resource == "configmaps" {
+		total = 0
+	}
 	to := total
 	if limit > 0 && from+limit < total {
 		to = from + limit
@@ -92,7 +98,7 @@ func (s *stub) list(w http.ResponseWriter, r *http.Request, resource string) {
 	if to < total {
 		next = fmt.Sprintf(`,"continue":"%d","remainingItemCount":%d`, to, total-to)
 	}
-	kind := map[string]string{"pods": "PodList", "nodes": "NodeList", "leases": "LeaseList"}[resource]
+	kind := kinds[resource] + "List"
 	apiVersion := "v1"
 	if resource == "leases" {
 		apiVersion = "coordination.k8s.io/v1"
@@ -130,7 +136,7 @@ func (s *stub) watch(w http.ResponseWriter, r *http.Request, resource string) {
 	w.Header().Set("Content-Type", "application/json")
 	flush := w.(http.Flusher).Flush
 	flush()
-	kind := map[string]string{"pods": "Pod", "nodes": "Node", "leases": "Lease"}[resource]
+	kind := kinds[resource]
 	for {
 		select {
 		case line := <-events:
@@ -260,7 +266,10 @@ func apistub(arguments []string) error {
 	exitWithParent()
 	s := &stub{namespace: *namespace, daemonSet: *daemonSet,
 		away:     make(chan time.Duration, 1),
-		watchers: map[string]map[chan []byte]bool{"pods": {}, "nodes": {}, "leases": {}}}
+		watchers: map[string]map[chan []byte]bool{}}
+	for resource := range kinds {
+		s.watchers[resource] = map[chan []byte]bool{}
+	}
 	s.version.Store(int64(2000 + *nodes))
 	for i := range *nodes {
 		head, ready := healthPod(i, *namespace, *daemonSet, true)
