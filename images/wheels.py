@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -39,15 +40,25 @@ def runtime_names() -> set[str]:
         if (name, extras) in seen:
             continue
         seen.add((name, extras))
-        try:
-            requires = distribution(name).requires or []
-        except PackageNotFoundError as e:
-            raise BuildError(f"{name} is not installed in {sys.prefix}: run make venv") from e
-        for requirement in map(Requirement, requires):
+        for requirement in map(Requirement, _project_requires() if name == "readygate" else _requires(name)):
             marker = requirement.marker
             if marker is None or any(marker.evaluate({**environment, "extra": extra}) for extra in (*extras, "")):
                 wanted.append((canonicalize_name(requirement.name), tuple(sorted(requirement.extras))))
     return {name for name, _ in seen} - {"readygate"}
+
+
+def _project_requires() -> list[str]:
+    """From the sources: what was installed may be of an earlier state of them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    of_extras = [one for extra in EXTRAS for one in project["optional-dependencies"][extra]]
+    return [*project.get("dependencies", []), *of_extras]
+
+
+def _requires(name: str) -> list[str]:
+    try:
+        return distribution(name).requires or []
+    except PackageNotFoundError as e:
+        raise BuildError(f"{name} is not installed in {sys.prefix}: run make venv") from e
 
 
 def locked(names: set[str], lock: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from images import wheels
 from images.commands import BuildError
 from images.wheels import locked
 
@@ -26,3 +27,12 @@ def test_the_image_takes_only_its_own_part_of_the_lock_file():
 def test_a_dependency_outside_the_lock_file_stops_the_build():
     with pytest.raises(BuildError, match="lacks delta: run make lock"):
         locked({"delta"}, _LOCK)
+
+
+def test_what_the_sources_need_is_in_the_image_whatever_was_installed_here(monkeypatch):
+    class Old:
+        requires = ("msgspec",)
+
+    installed = wheels.distribution
+    monkeypatch.setattr(wheels, "distribution", lambda name: Old if name == "readygate" else installed(name))
+    assert {"gunicorn", "httptools", "flask", "msgspec"} <= wheels.runtime_names()
