@@ -12,6 +12,7 @@ from ansible.template import Templar, trust_as_template
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 ROLES = PLAYBOOKS / "roles"
 PARTS = ("defaults", "vars")
+ADMIN_SERVER = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}  # as preflight.yml finds it
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 init_plugin_loader([])  # without it the collection ansible.builtin is not known

@@ -1,4 +1,4 @@
-"""What the roles of agent and extender send to the API server: rights to the word, security, timing."""
+"""What the roles of agent and extender send to the API server: security, timing, configuration."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from agent import settings as agent_settings
 from extender import settings as extender_settings
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.playbooks.rendering import PLAYBOOKS, ROLES, Objects, objects
+from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, objects
 
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
@@ -37,9 +37,8 @@ INVENTORIES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def played() -> dict[str, Objects]:
-    found = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}
     return {
-        name: objects("readygate_agent", given) | objects("readygate_extender", given | found)
+        name: objects("readygate_agent", given) | objects("readygate_extender", given | ADMIN_SERVER)
         for name, given in INVENTORIES.items()
     }
 
@@ -54,112 +53,6 @@ def extender_configuration(sent: Objects) -> extender_settings.Settings:
 
 def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
     return sent["DaemonSet", NS, name]["spec"]["template"]["spec"]
-
-
-PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
-DAEMON_SETS = {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list", "watch"]}
-ORDERS = {
-    "apiGroups": [""],
-    "resources": ["configmaps"],
-    "resourceNames": ["readygate-orders"],
-    "verbs": ["list", "watch"],
-}
-LEASES = "coordination.k8s.io"
-LEADER = [
-    {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["create"]},
-    {"apiGroups": [LEASES], "resources": ["leases"], "resourceNames": [EXTENDER], "verbs": ["get", "update"]},
-]
-NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
-NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
-EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
-WRITES_NOTHING = {"nodeCondition": {"enabled": False}, "events": {"enabled": False}}
-
-
-def test_rights_are_exactly_these(played):
-    objects = played["plain"]
-    rules = {key: o["rules"] for key, o in objects.items() if key[0] in ("Role", "ClusterRole")}
-    assert rules == {
-        ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
-        ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS],
-        ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS, *LEADER],
-        ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
-            {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}
-        ],
-    }
-
-
-def rights_of(*gates: dict[str, Any], **configuration: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """By kind and namespace: the rules of the extender with these gates; the Lease's Role is always there."""
-    given = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}
-    sent = objects(
-        "readygate_extender", given | {"readygate_extender_configuration": {"gates": [*gates]} | configuration}
-    )
-    roles = {key[:2]: one["rules"] for key, one in sent.items() if key[0] in ("Role", "ClusterRole")}
-    bindings = {
-        key[0].removesuffix("Binding") + key[1] for key in sent if key[0] in ("RoleBinding", "ClusterRoleBinding")
-    }
-    assert {kind + namespace for kind, namespace in roles} == bindings
-    del roles["Role", contract.NAMESPACE_NODE_LEASE]
-    return roles
-
-
-def test_each_namespace_with_health_pods_has_a_role_that_lets_them_be_read():
-    rights = rights_of(
-        {"name": "health"},
-        {"name": "cni", "healthPods": {"namespace": "kube-system", "labelSelector": "", "daemonSet": "cilium"}},
-        {"name": "disk", "healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
-        {"name": "kernel", "healthPods": None, "conditions": {"allOf": [{"of": "node", "type": "Deadlock"}]}},
-    )
-    del rights["ClusterRole", ""]
-    assert {
-        ("Role", NS): [PODS, DAEMON_SETS, ORDERS, *LEADER],
-        ("Role", "kube-system"): [PODS, DAEMON_SETS],
-        ("Role", "storage"): [PODS],
-    } == rights
-
-
-def test_without_health_pods_of_ours_no_pod_of_ours_is_read():
-    rights = rights_of(
-        {"healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
-        orders={"configMap": None},
-        outlets=WRITES_NOTHING,
-    )
-    assert ("Role", NS) not in rights
-
-
-@pytest.mark.parametrize(
-    ("outlets", "expected"),
-    [
-        pytest.param({"events": {"enabled": False}}, [NODES, NODE_STATUS], id="no events"),
-        pytest.param({"nodeCondition": {"enabled": False, "perSecond": 1}}, [NODES, EVENTS], id="no condition"),
-        pytest.param(WRITES_NOTHING, [NODES], id="neither, and no lease"),
-    ],
-)
-def test_what_is_not_written_may_not_be(outlets, expected):
-    rights = rights_of({"name": "health"}, outlets=outlets)
-    assert expected == rights["ClusterRole", ""]
-    assert ([] if outlets == WRITES_NOTHING else LEADER) == [
-        rule for rule in rights["Role", NS] if rule["apiGroups"] == [LEASES]
-    ]
-
-
-@pytest.mark.parametrize(("drivers", "expected"), [(None, 1), (["ebs.csi.aws.com"], 3)])
-def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
-    rules = rights_of({"for": {"csiDrivers": drivers}} if drivers else {}, outlets=WRITES_NOTHING)["ClusterRole", ""]
-    assert [["nodes"], ["persistentvolumeclaims", "persistentvolumes"], ["storageclasses"]][:expected] == [
-        rule["resources"] for rule in rules
-    ]
-
-
-def test_every_binding_gives_a_role_to_the_account_of_the_same_name(played):
-    objects = played["plain"]
-    bindings = {key: o for key, o in objects.items() if key[0] in ("RoleBinding", "ClusterRoleBinding")}
-    assert len(bindings) == 4
-    for (kind, namespace, name), binding in bindings.items():
-        role = kind.removesuffix("Binding")
-        assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
-        assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
-        assert (role, namespace, name) in objects
 
 
 @pytest.mark.parametrize("name", [AGENT, EXTENDER])
@@ -269,9 +162,35 @@ def test_the_agents_configuration_is_one_it_accepts(played):
 def test_the_extenders_configuration_is_one_it_accepts(played):
     configuration = extender_configuration(played["plain"])
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
-    assert extender_settings.Gate() == configuration.gate
+    assert (extender_settings.Gate(enforcement="shadow"),) == configuration.gates
     assert extender_settings.Listen() == configuration.listen
     assert extender_settings.People(more_addresses=("$(HOST_IP)",)) == configuration.people
+
+
+CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, {"health": "shadow"}, id="a fresh install is in shadow"),
+        pytest.param({"readygate_enforcement": "armed"}, {"health": "armed"}, id="the inventory arms it"),
+        pytest.param(
+            {
+                "readygate_enforcement": "armed",
+                "readygate_extender_configuration": {
+                    "gates": [{"name": "health"}, {"name": "cni", "enforcement": "shadow", "healthPods": CNI}]
+                },
+            },
+            {"health": "armed", "cni": "shadow"},
+            id="a gate that says its own keeps it",
+        ),
+    ],
+)
+def test_the_enforcement_of_the_inventory_is_that_of_each_gate_that_says_none(given, expected):
+    sent = objects("readygate_extender", given | ADMIN_SERVER)
+    text = sent["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    assert expected == {gate.get("name", "health"): gate["enforcement"] for gate in yaml.safe_load(text)["gates"]}
 
 
 def test_what_the_user_sets_comes_before_the_profile_and_the_defaults(played):
@@ -355,7 +274,7 @@ def test_the_sample_inventory_names_only_variables_that_exist():
     text = (PLAYBOOKS / "inventory-sample.yml").read_text()
     named = {w for w in text.replace(":", " ").split() if w.startswith("readygate_")}
     known = {k for f in ROLES.glob("*/defaults/main.yml") for k in yaml.safe_load(f.read_text())}
-    assert named <= known | {"readygate_image", "readygate_kubernetes_server"}
+    assert named <= known | {"readygate_image", "readygate_kubernetes_server", "readygate_enforcement"}
 
 
 @pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender", "readygate_scheduler_config"])

@@ -11,7 +11,7 @@ from agent.wire.condition import REASON_CHECK_FAILED
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment import recorder
-from tests.hosts.deployment.conftest import agents, save
+from tests.hosts.deployment.conftest import ARMED, agents, save
 from tests.hosts.deployment.probing import PODS, Prober, clear, failed_scheduling, health_pod, pod
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
@@ -113,7 +113,7 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
     assert bound_again_s <= MENDED_WITHIN_S, figures
 
 
-@pytest.mark.usefixtures("deployed")
+@pytest.mark.usefixtures("armed")
 def test_the_default_profile_closes_the_node_within_35_s_and_opens_it_again(api, cni, artefacts):
     break_and_mend(api, cni, artefacts, "default", limit_s=35)
 
@@ -121,6 +121,7 @@ def test_the_default_profile_closes_the_node_within_35_s_and_opens_it_again(api,
 def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, api, ansible, cni, record, artefacts):
     faster = ansible.run(
         "site.yml",
+        **ARMED,
         readygate_agent_profile="fast",
         readygate_scheduler_config_url_prefix=f"http://127.0.0.1:{RECORDER_PORT}",
     )

@@ -10,7 +10,7 @@ import yaml
 
 from extender.policy import reasons
 from kube import contract
-from tests.hosts.deployment.conftest import agents, save
+from tests.hosts.deployment.conftest import ARMED, agents, save
 from tests.kit.waiting import wait_for
 from tests.test_docs import YAML_FILES
 from tests.testbed.hosts.layers import CNI_BIN_DIR
@@ -57,7 +57,7 @@ def name_server(api, image):
 @pytest.fixture(scope="module")
 def verdicts(hosts, ansible, deployed, name_server):  # noqa: ARG001
     """A function: the verdict on each node. The documented checks run from here on, often."""
-    run = ansible.run("site.yml", readygate_agent_profile="fast", **documented())
+    run = ansible.run("site.yml", readygate_agent_profile="fast", **ARMED, **documented())
     assert run.code == 0, run.told()
 
     def look():

@@ -1,0 +1,135 @@
+"""What the roles of agent and extender let the two read and write: to the word, and no more than the gates name."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kube import contract
+from tests.playbooks.rendering import ADMIN_SERVER, Objects, objects
+
+NS = contract.NAMESPACE
+AGENT = contract.NAME_AGENT
+EXTENDER = contract.NAME_EXTENDER
+CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}
+PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+DAEMON_SETS = {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list", "watch"]}
+ORDERS = {
+    "apiGroups": [""],
+    "resources": ["configmaps"],
+    "resourceNames": ["readygate-orders"],
+    "verbs": ["list", "watch"],
+}
+LEASES = "coordination.k8s.io"
+LEADER = [
+    {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["create"]},
+    {"apiGroups": [LEASES], "resources": ["leases"], "resourceNames": [EXTENDER], "verbs": ["get", "update"]},
+]
+NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
+NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
+EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+WRITES_NOTHING = {"nodeCondition": {"enabled": False}, "events": {"enabled": False}}
+
+
+@pytest.fixture(scope="module")
+def sent() -> Objects:
+    return objects("readygate_agent", {}) | objects("readygate_extender", ADMIN_SERVER)
+
+
+def test_rights_are_exactly_these(sent):
+    rules = {key: o["rules"] for key, o in sent.items() if key[0] in ("Role", "ClusterRole")}
+    assert rules == {
+        ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
+        ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS],
+        ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS, *LEADER],
+        ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
+            {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}
+        ],
+    }
+
+
+def rights_of(*gates: dict[str, Any], **configuration: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """By kind and namespace: the rules of the extender with these gates; the Lease's Role is always there."""
+    given = {"readygate_extender_configuration": {"gates": [*gates]} | configuration}
+    sent = objects("readygate_extender", given | ADMIN_SERVER)
+    roles = {key[:2]: one["rules"] for key, one in sent.items() if key[0] in ("Role", "ClusterRole")}
+    bindings = {
+        key[0].removesuffix("Binding") + key[1] for key in sent if key[0] in ("RoleBinding", "ClusterRoleBinding")
+    }
+    assert {kind + namespace for kind, namespace in roles} == bindings
+    del roles["Role", contract.NAMESPACE_NODE_LEASE]
+    return roles
+
+
+def test_each_namespace_with_health_pods_has_a_role_that_lets_them_be_read():
+    rights = rights_of(
+        {"name": "health"},
+        {"name": "cni", "healthPods": {"namespace": "kube-system", "labelSelector": "", "daemonSet": "cilium"}},
+        {"name": "disk", "healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
+        {"name": "kernel", "healthPods": None, "conditions": {"allOf": [{"of": "node", "type": "Deadlock"}]}},
+    )
+    del rights["ClusterRole", ""]
+    assert {
+        ("Role", NS): [PODS, DAEMON_SETS, ORDERS, *LEADER],
+        ("Role", "kube-system"): [PODS, DAEMON_SETS],
+        ("Role", "storage"): [PODS],
+    } == rights
+
+
+def test_without_health_pods_of_ours_no_pod_of_ours_is_read():
+    rights = rights_of(
+        {"healthPods": {"namespace": "storage", "labelSelector": "app=probe"}},
+        orders={"configMap": None},
+        outlets=WRITES_NOTHING,
+    )
+    assert ("Role", NS) not in rights
+
+
+@pytest.mark.parametrize(
+    ("outlets", "expected"),
+    [
+        pytest.param({"events": {"enabled": False}}, [NODES, NODE_STATUS], id="no events"),
+        pytest.param({"nodeCondition": {"enabled": False, "perSecond": 1}}, [NODES, EVENTS], id="no condition"),
+        pytest.param(WRITES_NOTHING, [NODES], id="neither, and no lease"),
+    ],
+)
+def test_what_is_not_written_may_not_be(outlets, expected):
+    rights = rights_of({"name": "health"}, outlets=outlets)
+    assert expected == rights["ClusterRole", ""]
+    assert ([] if outlets == WRITES_NOTHING else LEADER) == [
+        rule for rule in rights["Role", NS] if rule["apiGroups"] == [LEASES]
+    ]
+
+
+@pytest.mark.parametrize(("drivers", "expected"), [(None, 1), (["ebs.csi.aws.com"], 3)])
+def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
+    rules = rights_of({"for": {"csiDrivers": drivers}} if drivers else {}, outlets=WRITES_NOTHING)["ClusterRole", ""]
+    assert [["nodes"], ["persistentvolumeclaims", "persistentvolumes"], ["storageclasses"]][:expected] == [
+        rule["resources"] for rule in rules
+    ]
+
+
+def test_every_binding_gives_a_role_to_the_account_of_the_same_name(sent):
+    bindings = {key: o for key, o in sent.items() if key[0] in ("RoleBinding", "ClusterRoleBinding")}
+    assert len(bindings) == 4
+    for (kind, namespace, name), binding in bindings.items():
+        role = kind.removesuffix("Binding")
+        assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
+        assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
+        assert (role, namespace, name) in sent
+
+
+def test_what_earlier_gates_let_be_read_is_unwanted():
+    """Of what has our label: what is in a namespace that no gate names any more, and nothing else."""
+    kinds = ("Role", "RoleBinding")
+    found = [
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": EXTENDER, "namespace": there}}
+        for there in (NS, contract.NAMESPACE_NODE_LEASE, "kube-system", "storage")
+        for kind in kinds
+    ]
+    given = {
+        "readygate_extender_configuration": {"gates": [{"name": "cni", "healthPods": CNI}]},
+        "__readygate_extender_rights": {"stdout": json.dumps({"items": found})},
+    }
+    unwanted = objects("readygate_extender", given | ADMIN_SERVER, "unwanted")
+    assert {(kind, "storage", EXTENDER) for kind in kinds} == set(unwanted)
