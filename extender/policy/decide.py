@@ -10,8 +10,7 @@ of nodes: rows of others are not looked at, and what has not changed is shared w
 
 import math
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from extender.policy.brakes import Competing, held_by_caps, held_by_storms, storms_of, turned
 from extender.policy.caps import Caps, Place
@@ -63,9 +62,11 @@ def decide(
     evidence: of all that has changed, of the nodes that are due, and of all nodes if ledger.anew().
     """
     anew = ledger.anew(surroundings, wall)
+    places: dict[tuple[str, str], Place] = {}
     seen = []
     for gate in rules.gates:
-        around = Around(rules.caps, surroundings, rules.braked(gate), monotonic, wall)
+        placement = surroundings.placements.get(gate.name)
+        around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
         memory = ledger.gates.get(gate.name, _NO_MEMORY)
         seen.append(_seen(gate, memory, ledger, evidence, around, anew=anew))
     groups = {group: _next_group(group, seen, ledger) for group in _groups(seen)}
@@ -125,7 +126,7 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, ar
             if after is not None and after.competes:
                 competing[name] = after
             touched = True
-    arming = around.surroundings.orders.arming(gate.name, around.wall)
+    arming = around.orders.arming(gate.name, around.wall)
     armed = gate.armed if arming is None else arming.kind is Kind.ARM
     return _Seen(gate, armed, memory, rows, memory.competing if competing is None else competing, total, touched)
 
@@ -220,7 +221,11 @@ def _state(
 ) -> tuple[GateState, tuple[str, ...]]:
     """The gate's state, and the nodes whose Decision is another one. Adds to `turns`."""
     name = one.gate.name
-    before = ledger.snapshot.gates.get(name, GateState(name, decisions=Overlay[Decision]()))
+    known_state = ledger.snapshot.gates.get(name)
+    quiet = not one.rows and after.held is one.memory.held and after.storms == one.memory.storms
+    if known_state is not None and quiet and known_state.armed == one.armed:
+        return known_state, ()
+    before = known_state or GateState(name, decisions=Overlay[Decision]())
     redo = dict.fromkeys(one.rows)
     if after.held is not one.memory.held:
         old, new = one.memory.held, after.held
@@ -252,12 +257,14 @@ def _state(
         _cap_state(one, after) if one.touched or after.held is not one.memory.held else before.cap,
         _storm_states(rule, after) if one.touched or after.storms != one.memory.storms else before.storms,
     )
-    return (before if name in ledger.snapshot.gates and _same(before, state) else state), tuple(changes)
+    return (before if known_state is not None and _same(before, state) else state), tuple(changes)
 
 
 def _same(before: GateState, after: GateState) -> bool:
     """Without a look at each node."""
-    return before.decisions is after.decisions and replace(before, decisions={}) == replace(after, decisions={})
+    if before.decisions is not after.decisions or before.closed is not after.closed:
+        return False
+    return (before.armed, before.cap, before.storms) == (after.armed, after.cap, after.storms)
 
 
 def _decision(row: Row, held: Held | None, known: Decision | None, monotonic: float) -> Decision:
@@ -297,11 +304,11 @@ def _storm_states(rule: StormRule | None, after: NextGate) -> tuple[Storm, ...]:
 
 def _snapshot(ledger: Ledger, states: Mapping[str, GateState], evidence: Evidence) -> Snapshot:
     before = ledger.snapshot
-    nodes: AbstractSet[str] = before.nodes
+    nodes = before.nodes
     gone = [name for name, seen in evidence.items() if seen is None and name in nodes]
     came = [name for name, seen in evidence.items() if seen is not None and name not in nodes]
     if gone or came:
-        nodes = frozenset(nodes).difference(gone).union(came)
+        nodes = nodes.difference(gone).union(came)
     same = nodes is before.nodes and states.keys() == before.gates.keys()
     if same and all(state is before.gates[name] for name, state in states.items()):
         return before

@@ -1,7 +1,7 @@
 """Pure: a large mapping of names that changes a little at a time, without a copy of it each time."""
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 CHANGES_MAX = 128  # so many and a new base is made; a copy of 5,000 entries costs as much as looking at a few nodes
@@ -13,13 +13,11 @@ class Overlay(Mapping[str, V], Generic[V]):
     Neither is copied: nobody may write into them afterwards.
     """
 
-    __slots__ = ("_base", "_changes", "_length")
+    __slots__ = ("_base", "_changes")
 
     def __init__(self, base: Mapping[str, V] | None = None, changes: Mapping[str, V | None] | None = None) -> None:
         self._base: Mapping[str, V] = base or {}
         self._changes: Mapping[str, V | None] = changes or {}
-        gains = sum((value is not None) - (name in self._base) for name, value in self._changes.items())
-        self._length = len(self._base) + gains
 
     def with_changes(self, changes: Mapping[str, V | None]) -> "Overlay[V]":
         """The mapping after these; None is for a name that is no more."""
@@ -43,11 +41,17 @@ class Overlay(Mapping[str, V], Generic[V]):
             raise KeyError(name)
         return value
 
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as Mapping has it
+        """As of a dictionary; without the exception that Mapping's own costs for a name that is not there."""
+        value = self._changes[name] if name in self._changes else self._base.get(name)
+        return default if value is None else value
+
     def __contains__(self, name: object) -> bool:
         return self._changes[name] is not None if name in self._changes else name in self._base  # type: ignore[index]
 
     def __len__(self) -> int:
-        return self._length
+        gains = sum((value is not None) - (name in self._base) for name, value in self._changes.items())
+        return len(self._base) + gains
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self._pairs())

@@ -20,7 +20,6 @@ swaps, and only one kicks.
 """
 
 from collections.abc import Collection, Mapping
-from collections.abc import Set as AbstractSet
 
 UNKNOWN_LIMIT = 1024  # names remembered that no snapshot knows: the scheduler may have seen a node before us
 NOTED = "noted"
@@ -45,9 +44,9 @@ class Refusals:
             refused = {name: reason for name, reason in refused.items() if name not in others}
         self._pages[0].update(refused)
 
-    def take(self, known: AbstractSet[str], closed: Mapping[str, str]) -> list[str]:
+    def take(self, known: frozenset[str], closed: Mapping[str, str]) -> list[str]:
         """Called after a swap: those that are known, not closed and were noted; they are not from now on."""
-        for name in self._unknown.copy().keys() & known:
+        for name in known.intersection(self._unknown.copy()):
             self.note({name: NOTED})
             self._unknown.pop(name, None)
         page = self._pages[0]
@@ -56,10 +55,10 @@ class Refusals:
             self._note_unknown(gone)
             for name in gone:
                 page.pop(name, None)
-        noted = {name for page in self._pages for name in (page.copy().keys() & known) - closed.keys()}
+        noted = {name for page in self._pages for name in known.intersection(page.copy()) if name not in closed}
         return self.take_of(noted, known, closed)
 
-    def take_of(self, names: Collection[str], known: AbstractSet[str], closed: Mapping[str, str]) -> list[str]:
+    def take_of(self, names: Collection[str], known: frozenset[str], closed: Mapping[str, str]) -> list[str]:
         """The same, of these names only: called by a request that has noted them."""
         return [name for name in names if name in known and name not in closed and self._forget(name)]
 

@@ -12,23 +12,27 @@ import msgspec
 
 from extender.policy.caps import Caps, Place
 from extender.policy.decision import HeldBy
-from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode, Surroundings
+from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from extender.policy.gates import Gate, not_gated
-from extender.policy.orders import Kind, Order
+from extender.policy.orders import Kind, Order, Orders
+from extender.policy.placement import Placement
 from extender.policy.reasons import CLOSED_HELD, OPEN
-from extender.policy.verdict import Memory, Verdict, never_good, verdict_of
+from extender.policy.verdict import Memory, Verdict, never_good, only_good, verdict_of
 from kube.times import format_time, parse_time
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is the same for all nodes of a turn. braked: whether a cap or a storm may hold nodes of the gate open."""
+    """What is the same for all nodes of a gate in a turn. placement: None = not known. braked: whether a cap or a storm
+    may hold nodes open. places: those met so far, one object for equal ones."""
 
     caps: Caps
-    surroundings: Surroundings
+    orders: Orders
+    placement: Placement | None
     braked: bool
     monotonic: float
     wall: float
+    places: dict[tuple[str, str], Place]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -83,8 +87,8 @@ _NO_VERDICT = Verdict(OPEN)
 def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, around: Around) -> Row:
     """was_closed: whether it was closed until now, whatever for."""
     node, pods = seen.node, seen.pods.get(gate.name, ())
-    place = before.place if before is not None and before.node is node else _place(node.labels, around.caps)
-    outside = not_gated(gate, around.surroundings.placements.get(gate.name), node)
+    place = before.place if before is not None and before.node is node else _place(node.labels, around)
+    outside = "" if gate.nodes is None and around.placement is None else not_gated(gate, around.placement, node)
     if outside:
         return Row(
             *(node, pods, seen.heartbeat_lost, _NO_MEMORY, _NO_VERDICT, place),
@@ -95,6 +99,10 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         )
     if before is not None and (not before.gated or before.memory.node_uid != node.uid):
         before = None
+    if not (was_closed or seen.heartbeat_lost or gate.conditions is not None or around.orders.entries):
+        pod = only_good(pods, node)
+        if pod is not None:
+            return _healthy(node, pods, pod, place, before, around.monotonic)
     verdict, memory = verdict_of(
         seen,
         gate.name,
@@ -106,7 +114,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         wall=around.wall,
     )
     past = _past(gate, verdict, before, around)
-    order = around.surroundings.orders.for_node(gate.name, node.name, place.pool, around.wall)
+    order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
     if order is None:
         stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
     else:
@@ -133,6 +141,34 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         since=past.since,
         changes_at=_soonest(verdict.changes_at, stand.until, used_from if new else None),
     )
+
+
+def _healthy(
+    node: ObservedNode,
+    pods: tuple[HealthPod, ...],
+    pod: HealthPod,
+    place: Place,
+    before: Row | None,
+    monotonic: float,
+) -> Row:
+    """The same for a node that is open and stays so: nearly all rows of a turn that looks at all nodes."""
+    if before is None:
+        memory = Memory(node.uid, True, OPEN, None, pod.uid)
+        return Row(node, pods, False, memory, Verdict(OPEN, pod.name), place, True, node.in_service)
+    memory, verdict = before.memory, before.verdict
+    if memory.good_uid != pod.uid or memory.missing_since is not None:
+        memory = Memory(node.uid, True, OPEN, None, pod.uid)
+    was_healthy = verdict.reason == OPEN
+    if verdict.pod != pod.name or verdict.bare != OPEN or not was_healthy:
+        verdict = Verdict(OPEN, pod.name)
+    row = Row(
+        *(node, pods, False, memory, verdict, place, True, node.in_service, OPEN, HeldBy.NONE, "", None),
+        before.closures,
+        before.healthy_since if was_healthy else monotonic,
+        before.turned_at,
+        before.since,
+    )
+    return before if row == before else row
 
 
 class _Past(NamedTuple):
@@ -212,8 +248,12 @@ def _ordered(
     return stand
 
 
-def _place(labels: Mapping[str, str], caps: Caps) -> Place:
-    return Place(labels.get(caps.pool_label, ""), labels.get(caps.zone_label, ""))
+def _place(labels: Mapping[str, str], around: Around) -> Place:
+    key = labels.get(around.caps.pool_label, ""), labels.get(around.caps.zone_label, "")
+    found = around.places.get(key)
+    if found is None:
+        found = around.places[key] = Place(*key)
+    return found
 
 
 def _soonest(*times: float | None) -> float | None:

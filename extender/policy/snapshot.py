@@ -7,7 +7,6 @@ A request speaks of the gates that are for its pod by a mask: bit i is the i-th 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from typing import NamedTuple, Optional, Self
@@ -36,7 +35,7 @@ class Snapshot:
     """
 
     gates: Mapping[str, GateState] = field(default_factory=dict)
-    nodes: AbstractSet[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
     refusing: int = field(init=False)
     avoiding: int = field(init=False)
     _views: dict[int, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -48,7 +47,7 @@ class Snapshot:
         avoiding = (1 << i for i, state in states if state.armed and state.severity == "preferNot")
         object.__setattr__(self, "avoiding", sum(avoiding))
 
-    def after(self, gates: Mapping[str, GateState], nodes: AbstractSet[str]) -> Self:
+    def after(self, gates: Mapping[str, GateState], nodes: frozenset[str]) -> Self:
         """The next one. What requests have asked for of this one is made ready for them."""
         snapshot = type(self)(gates, nodes)
         for mask in list(self._views):
@@ -239,7 +238,8 @@ def _opened(before: Snapshot, after: Snapshot) -> list[str]:
     came = after.nodes - before.nodes
     opened: set[str] = set()
     for gate in after.gates:
-        opened |= ((before.closed_at(gate).keys() & after.nodes) | came) - after.closed_at(gate).keys()
+        was_closed = after.nodes.intersection(before.closed_at(gate))
+        opened |= (was_closed | came).difference(after.closed_at(gate))
     return sorted(opened)
 
 

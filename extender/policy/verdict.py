@@ -150,6 +150,18 @@ def verdict_of(
     return verdict, memory
 
 
+def only_good(pods: Sequence[HealthPod], node: ObservedNode) -> HealthPod | None:
+    """The only health pod of the node, if one look tells that it is good and so is the node: nearly always."""
+    if len(pods) != 1 or node.ready in NODE_CLOSES:
+        return None
+    pod = pods[0]
+    if pod.ready != contract.STATUS_TRUE or pod.terminating or pod.finished or pod.node != node.name:
+        return None
+    if pod.node_healthy not in ("", contract.STATUS_TRUE) or pod.node_uid not in ("", node.uid):
+        return None
+    return pod if pod.created >= node.created else None
+
+
 def never_good(memory: Memory, pods: Sequence[HealthPod]) -> bool:
     """Whether nothing tells that the node was ever in use. A kubelet writes Ready False when it starts a pod; one that
     turned False later was True."""

@@ -25,7 +25,7 @@ def note(refusals: Refusals, *names: str, known: Collection[str] = KNOWN) -> Non
 
 
 def opened(refusals: Refusals, *names: str) -> list[str]:
-    known = KNOWN.keys() | set(names)
+    known = frozenset(KNOWN) | set(names)
     return sorted(refusals.take(known, dict.fromkeys(known - set(names), "closed")))
 
 
@@ -88,9 +88,9 @@ def test_of_the_unknown_names_those_stay_that_were_asked_for_last() -> None:
 def test_a_node_that_the_scheduler_saw_before_us_is_not_forgotten_once_we_have_seen_it() -> None:
     refusals = noted("new")
     known = {**KNOWN, "new": "closed"}
-    assert [] == refusals.take(known.keys(), known)
+    assert [] == refusals.take(frozenset(known), known)
     note(refusals, *(f"x{number}" for number in range(65_536)), known=known)
-    assert ["new"] == refusals.take(known.keys(), KNOWN)
+    assert ["new"] == refusals.take(frozenset(known), KNOWN)
 
 
 def test_names_of_nodes_that_are_no_more_do_not_fill_it_either() -> None:
@@ -98,7 +98,7 @@ def test_names_of_nodes_that_are_no_more_do_not_fill_it_either() -> None:
     for number in range(10_000):
         name = f"spot-{number}"
         note(refusals, name, known=[name])
-        refusals.take(KNOWN.keys(), KNOWN)
+        refusals.take(frozenset(KNOWN), KNOWN)
     assert len(refusals) <= len(KNOWN) + 2 * UNKNOWN_LIMIT
 
 
