@@ -1,6 +1,6 @@
 """Pure: which of the nodes that gates want closed are held open, because there are too many of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps
@@ -10,9 +10,11 @@ from extender.policy.reasons import OPEN
 from extender.policy.rows import Row
 from extender.policy.storm import StormRule, Turned, Weather, weather
 
+Rank = tuple[bool, str]
+
 
 class Competing(NamedTuple):
-    """A gate and those of its nodes that are bad and count. total: how many nodes count. held: by its storms."""
+    """A gate and those of its nodes that are bad and count. total: how many nodes count. held: open in any case."""
 
     gate: str
     limit: Limit | None
@@ -54,21 +56,32 @@ def held_by_storms(rule: StormRule | None, storms: Iterable[Weather]) -> dict[st
     return held
 
 
+def held_back(rows: Mapping[str, Row], closed: Container[str]) -> dict[str, Held]:
+    """Nodes that are not to be closed anew. closed: those that are until now."""
+    return {name: lingering(row) for name, row in rows.items() if row.lingers and name not in closed}
+
+
+def lingering(row: Row) -> Held:
+    """In a pause the verdict is bad; otherwise the node has healed, and nobody holds it."""
+    return Held(HeldBy.PAUSE if row.held_by is HeldBy.PAUSE else HeldBy.NONE, row.note, row.until)
+
+
 def held_by_caps(
     caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Sequence[Competing]
 ) -> dict[str, dict[str, Held]]:
     """By gate. The gates share the caps of cluster, zones and pools: a node that several close is one node. It is as
     old as the oldest of its closures. places: the nodes that count."""
     held: dict[str, dict[str, Held]] = {}
-    oldest: dict[str, str] = {}
+    oldest: dict[str, Rank] = {}
     closing: dict[str, list[str]] = {}
-    for gate, limit, total, rows, stormed in gates:
-        wanted = _oldest_first({name: row.since for name, row in rows.items() if name not in stormed})
+    for gate, limit, total, rows, anyway in gates:
+        wanted = _oldest_first({name: row.rank for name, row in rows.items() if name not in anyway})
         over = beyond(limit, total, wanted)
         held[gate] = dict.fromkeys(over, Held(HeldBy.CAP, f"cap of gate {gate}: {limit}"))
         closing[gate] = [name for name in wanted[: len(wanted) - len(over)] if name in places]
         for name in closing[gate]:
-            oldest[name] = min(rows[name].since, oldest.get(name, rows[name].since))
+            rank = rows[name].rank
+            oldest[name] = min(rank, oldest.get(name, rank))
     over_all = beyond_caps(caps, sizes, ((name, places[name]) for name in _oldest_first(oldest)))
     if over_all:
         for gate, names in closing.items():
@@ -76,5 +89,5 @@ def held_by_caps(
     return held
 
 
-def _oldest_first(since: Mapping[str, str]) -> list[str]:
-    return sorted(since, key=lambda name: (since[name], name))
+def _oldest_first(ranks: Mapping[str, Rank]) -> list[str]:
+    return [name for _, name in sorted((rank, name) for name, rank in ranks.items())]

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from extender.policy.brakes import Competing, held_by_caps, held_by_storms, storms_of, turned
+from extender.policy.brakes import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
 from extender.policy.caps import Caps, Place
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.evidence import NodeEvidence, Surroundings
@@ -73,7 +73,9 @@ def decide(
     storms = {one.gate.name: _storms(rules, one, monotonic) for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     for one in seen:
-        held[one.gate.name] = held_by_storms(rules.storm, storms[one.gate.name])
+        state = ledger.snapshot.gates.get(one.gate.name, _NO_STATE)
+        by_storms = held_by_storms(rules.storm, storms[one.gate.name])
+        held[one.gate.name] = {**held_back(one.competing, state.closed), **by_storms}
     for group, after in groups.items():
         members = [one for one in seen if one.gate.name in group]
         calm = all(not one.touched and storms[one.gate.name] == one.memory.storms for one in members)
@@ -101,6 +103,7 @@ def decide(
 
 
 _NO_MEMORY = GateMemory()
+_NO_STATE = GateState("")
 
 
 # Stage 1.
@@ -201,16 +204,25 @@ def _storms(rules: Rules, one: _Seen, monotonic: float) -> tuple[Weather, ...]:
 def _hold_by_caps(
     rules: Rules, members: list[_Seen], held: dict[str, Mapping[str, Held]], after: GroupMemory, *, anew: bool
 ) -> None:
-    """Adds to `held`, which has those of the storms. anew: whether anything may be other than before."""
-    names = [one.gate.name for one in members]
+    """Adds to `held`, which has those that are open in any case. anew: whether anything may be other than before."""
     if not anew:
         held.update((one.gate.name, one.memory.held) for one in members)
         return
-    competing = [
-        Competing(one.gate.name, one.gate.cap, one.total, one.competing, held[one.gate.name]) for one in members
-    ]
-    over = held_by_caps(rules.caps, after.sizes, after.places, competing)
-    held.update((name, {**held[name], **over[name]}) for name in names)
+    over: dict[str, dict[str, Held]] = {}
+    displaced = True
+    while displaced:  # whoever may not be closed anew leaves its place at once to the next
+        competing = [
+            Competing(one.gate.name, one.gate.cap, one.total, one.competing, held[one.gate.name]) for one in members
+        ]
+        over = held_by_caps(rules.caps, after.sizes, after.places, competing)
+        displaced = False
+        for one in members:
+            rows = one.competing
+            lingers = {node: lingering(rows[node]) for node in over[one.gate.name] if rows[node].lingers}
+            if lingers:
+                held[one.gate.name] = {**held[one.gate.name], **lingers}
+                displaced = True
+    held.update((name, {**held[name], **by_caps}) for name, by_caps in over.items())
 
 
 # Stage 3.

@@ -16,7 +16,7 @@ from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from extender.policy.gates import Gate, not_gated
 from extender.policy.orders import Kind, Order, Orders
 from extender.policy.placement import Placement
-from extender.policy.reasons import CLOSED_HELD, OPEN
+from extender.policy.reasons import CLOSED_HELD, CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.verdict import Memory, Verdict, never_good, only_good, verdict_of
 from kube.times import format_time, parse_time
 
@@ -38,10 +38,11 @@ class Around:
 class Row(msgspec.Struct, frozen=True, gc=False):
     """node, pods, lost: the evidence it was made of. gated: whether the gate is about this node at all.
 
-    wants: the reason it would be closed with if nothing braked, OPEN if none. counted: whether it is on both sides of
-    the caps' fractions. closures: when the verdict closed it, monotonic, as damping remembers it. healthy_since: when
-    the verdict opened it. turned_at: when the verdict closed it, monotonic, -inf if nothing tells. since: the same as
-    the objects tell it, or the wall clock when it was seen; RFC 3339.
+    wants: the reason it would be closed with if nothing braked, OPEN if none. lingers: it may stay closed with that,
+    but is not to be closed anew. counted: whether it is on both sides of the caps' fractions. closures: when the
+    verdict closed it, monotonic, as damping remembers it. healthy_since: when the verdict opened it. turned_at: when it
+    closed it, monotonic, -inf if nothing tells. since: the same as the objects tell it, or the wall clock when it was
+    seen; RFC 3339.
     """
 
     node: ObservedNode
@@ -56,6 +57,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     held_by: HeldBy = HeldBy.NONE
     note: str = ""
     until: float | None = None
+    lingers: bool = False
     closures: tuple[float, ...] = ()
     healthy_since: float = -math.inf
     turned_at: float = -math.inf
@@ -66,6 +68,13 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     def competes(self) -> bool:
         """Whether it is one of those of which caps let only so many be closed."""
         return self.counted and self.wants != OPEN
+
+    @property
+    def rank(self) -> tuple[bool, str]:
+        """Who is less was bad first, and stays closed before others. A node on which no health pod ever ran comes last:
+        its DaemonSet may not be meant for it, and then it would take the place of one that fails, for ever."""
+        never = self.verdict.reason == CLOSED_NO_HEALTH_POD and not self.memory.ever_good
+        return never, self.since
 
     @property
     def uncounted(self) -> bool:
@@ -114,15 +123,15 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         wall=around.wall,
     )
     past = _past(gate, verdict, before, around)
-    order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
-    if order is None:
-        stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
-    else:
-        stand = _ordered(order, gate, verdict, past, before, was_closed, around)
     used_from = -math.inf
     if verdict.reason != OPEN and around.braked and never_good(memory, pods):
         used_from = node.born_at + around.caps.new_node_s
     new = around.monotonic < used_from
+    counts = node.in_service and not new
+    stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
+    order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
+    if order is not None:
+        stand = _ordered(order, stand, verdict, past, was_closed, counts, around)
     return Row(
         node=node,
         pods=pods,
@@ -130,11 +139,12 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         memory=memory,
         verdict=verdict,
         place=place,
-        counted=node.in_service and not new and stand.held_by is not HeldBy.HOLD,
+        counted=counts and stand.held_by is not HeldBy.HOLD,
         wants=stand.wants,
         held_by=stand.held_by,
         note=stand.note,
         until=stand.until,
+        lingers=stand.lingers,
         closures=past.closures,
         healthy_since=past.healthy_since,
         turned_at=past.turned_at,
@@ -162,7 +172,7 @@ def _healthy(
     if verdict.pod != pod.name or verdict.bare != OPEN or not was_healthy:
         verdict = Verdict(OPEN, pod.name)
     row = Row(
-        *(node, pods, False, memory, verdict, place, True, node.in_service, OPEN, HeldBy.NONE, "", None),
+        *(node, pods, False, memory, verdict, place, True, node.in_service, OPEN, HeldBy.NONE, "", None, False),
         before.closures,
         before.healthy_since if was_healthy else monotonic,
         before.turned_at,
@@ -187,6 +197,7 @@ class _Stand(NamedTuple):
     held_by: HeldBy = HeldBy.NONE
     note: str = ""
     until: float | None = None
+    lingers: bool = False
 
 
 _HEALTHY, _ALWAYS_HEALTHY = _Stand(OPEN), _Past()
@@ -218,7 +229,7 @@ def _damped(
     if was_closed and gate.damping is not None and before is not None and before.wants not in (OPEN, CLOSED_HELD):
         until = past.healthy_since + gate.damping.healthy_s(past.closures, past.healthy_since)
         if monotonic < until:
-            return _Stand(before.wants, HeldBy.DAMPING, "has failed again and again", until)
+            return _Stand(before.wants, HeldBy.DAMPING, "has failed again and again", until, lingers=True)
     return _HEALTHY if verdict.bare == OPEN else _graced(_HEALTHY, verdict)
 
 
@@ -229,23 +240,23 @@ def _graced(stand: _Stand, verdict: Verdict) -> _Stand:
 
 
 def _ordered(
-    order: Order, gate: Gate, verdict: Verdict, past: _Past, before: Row | None, was_closed: bool, around: Around
+    order: Order, stand: _Stand, verdict: Verdict, past: _Past, was_closed: bool, counts: bool, around: Around
 ) -> _Stand:
-    """order: what an operator has ordered of this node at this gate."""
+    """order: what an operator has ordered of this node at this gate. stand: without it."""
     until = around.monotonic + max(0.0, order.expires - around.wall) if order.expires < math.inf else None
     said = f"{order.kind} of {order.scope}" + (f" by {order.author}" if order.author else "")
     note = f"{said}: {order.reason}" if order.reason else said
     if order.kind is Kind.HOLD:
         return _Stand(CLOSED_HELD, HeldBy.HOLD, note, until)
-    stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
     if stand.wants == OPEN:
         return stand
     if order.kind is Kind.EXEMPT:
         return _Stand(OPEN, HeldBy.EXEMPT, note, until)
-    closed_before = _seconds(past.since, math.inf) <= order.created
-    if order.kind is Kind.PAUSE and not was_closed and not closed_before:
-        return _Stand(OPEN, HeldBy.PAUSE, note, until)
-    return stand
+    if verdict.reason == OPEN or _seconds(past.since, math.inf) <= order.created:
+        return stand  # it was closed before
+    if counts:
+        return _Stand(stand.wants, HeldBy.PAUSE, note, until, lingers=True)
+    return stand if was_closed else _Stand(OPEN, HeldBy.PAUSE, note, until)
 
 
 def _place(labels: Mapping[str, str], around: Around) -> Place:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from extender.policy.caps import Caps
+from extender.policy.caps import Caps, Limit
+from extender.policy.damping import Damping
 from extender.policy.decide import Rules, decide
 from extender.policy.decision import Decision, GateState
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode, Surroundings
@@ -156,3 +157,20 @@ class Cluster:
 
     def decision(self, name: str, gate: str = "health") -> Decision:
         return self.state(gate).decisions[name]
+
+
+THIRTY = Limit(percent=30)
+CAPS = Caps(cluster=THIRTY, leave_in_pool=1)
+GATE = Gate("health", cap=THIRTY, damping=Damping())
+STORM = StormRule()
+
+
+def cluster(count: int, *gates: Gate, caps: Caps = CAPS, storm: StormRule | None = None) -> Cluster:
+    """One that was good all the time; by the caps and the damping of the defaults, without storms."""
+    made = Cluster(*(gates or (GATE,)), caps=caps, storm=storm)
+    made.add(*(f"n{number:03}" for number in range(count)))
+    return made.after_the_start()
+
+
+def names(*numbers: int) -> set[str]:
+    return {f"n{number:03}" for number in numbers}
