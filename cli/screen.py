@@ -23,7 +23,7 @@ from component.command import EXIT_INTERRUPTED
 WIDTH_LEAST, WIDTH_MOST, WIDTH_OF_A_PIPE = 40, 160, 120
 PROGRESS_AFTER_S = 2.0
 EVERY_S = 2.0
-_CLEAR = "\x1b[H\x1b[2J"
+CLEAR = "\x1b[H\x1b[2J"
 
 
 def width() -> int:
@@ -132,7 +132,7 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
                 continue
             failed = ""
             if output == "table" and sys.stdout.isatty():
-                sys.stdout.write(_CLEAR)
+                sys.stdout.write(CLEAR)
                 show(_topmost(view.page(width())))
                 shown = view.key
             elif view.key != shown:

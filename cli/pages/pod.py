@@ -1,8 +1,11 @@
 """`readygate why pod`: the answer first, then the nodes that matter, what is not ours, and what one may do. Pure."""
 
+import shlex
+
 from cli.layout import EMPTY, Page, Span, Style, age, columns_of, line, span, wrapped
 from cli.why.blame import Blame, Kept, Kind
 from cli.why.scheduler import Said, short
+from component.text import one_line
 
 OTHERS_SHOWN = 6
 NAME_MOST = 24  # columns; a longer name stands on its own line
@@ -24,9 +27,19 @@ def page(blame: Blame, width: int, *, problems: tuple[str, ...] = (), program: s
         lines += [EMPTY, *more]
     if blame.kept:
         closest = next((one for one in blame.kept if not one.open_now), blame.kept[0])
-        command = span(f"look closer: {program} why node {closest.node}")
-        lines += [EMPTY, *wrapped((command,), width, indent=2, hang=4)]
+        lines.append(EMPTY)
+        for text in _hints(blame, closest, program):
+            lines += wrapped(line(text), width, indent=2, hang=4)
     return lines
+
+
+def _hints(blame: Blame, closest: Kept, program: str) -> list[str]:
+    """Commands to type as they stand."""
+    node, gate = shlex.quote(one_line(closest.node)), shlex.quote(one_line(closest.gate))
+    hints = [f"look closer: {program} why node {node}"]
+    if blame.kind is Kind.OURS and closest.gate:
+        hints.append(f"open it anyway: {program} exempt --gate {gate} --node {node} --for 1h --reason WHY")
+    return hints
 
 
 def _nodes(kept: tuple[Kept, ...], width: int) -> Page:

@@ -81,6 +81,7 @@ No cap, pause or storm is in force.
 2 of 2 scheduler calls for this pod were answered.
 
   look closer: readygate why node gpu-03
+  open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason WHY
 """
 
 

@@ -1,7 +1,10 @@
 """`readygate why pod`: each first sentence, the page at three widths, what nobody can know."""
 
+import shlex
+
 import pytest
 
+from cli.__main__ import parser
 from cli.layout import text_of
 from cli.pages import pod as drawn
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_UNHEALTHY
@@ -48,6 +51,8 @@ No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
   look closer: readygate why node gpu-03
+  open it anyway: readygate exempt --gate gpu --node gpu-03
+    --for 1h --reason WHY
 """
 AT_80 = """\
 train-7 has been Pending for 4m12s. Two nodes would take it now; readygate keeps
@@ -65,6 +70,8 @@ No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
   look closer: readygate why node gpu-03
+  open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason
+    WHY
 """
 AT_120 = """\
 train-7 has been Pending for 4m12s. Two nodes would take it now; readygate keeps it off both.
@@ -80,6 +87,7 @@ No cap, pause or storm is in force.
 41 of 41 scheduler calls for this pod were answered.
 
   look closer: readygate why node gpu-03
+  open it anyway: readygate exempt --gate gpu --node gpu-03 --for 1h --reason WHY
 """
 
 
@@ -329,7 +337,7 @@ def test_other_gates_that_close_a_node_and_orders_in_force_are_named():
 def test_ten_nodes_are_shown_of_many():
     many = [refused(f"a-node-with-a-name-of-{number:03}", "base", CLOSED_NODE_LOST) for number in range(400)]
     text = at(60, blamed(pod(MESSAGE), told(attempt(*many)), nodes={}))
-    assert (True, 10) == ("  ... and 390 more\n" in text, text.count("a-node-with-a-name-of-0") - 1)
+    assert (True, 10) == ("  ... and 390 more\n" in text, text.count("\n  a-node-with-a-name-of-0"))
     assert [line for line in text.splitlines() if len(line) > 60] == []
 
 
@@ -341,3 +349,17 @@ def test_hostile_text_stays_in_its_line(width):
     text = at(width, blamed(pod(message), told(attempt(ONE)), nodes=nodes))
     assert [line for line in text.splitlines() if len(line) > width or not line.isprintable()] == []
     assert len(text) < 3000
+
+
+def test_what_it_advises_can_be_typed_as_it_stands():
+    hints = [
+        part.partition(": ")[2] for part in AT_120.splitlines() if part.startswith("  ") and ": readygate " in part
+    ]
+    assert [("why", "gpu-03"), ("exempt", "gpu-03")] == [
+        ((typed := parser().parse_args(shlex.split(hint)[1:])).command, typed.node) for hint in hints
+    ]
+
+
+def test_a_name_that_a_shell_would_run_is_quoted():
+    evil = refused("x;reboot", "gpu", CLOSED_UNHEALTHY)
+    assert "why node 'x;reboot'\n" in at(120, blamed(pod(MESSAGE), told(attempt(evil)), nodes={}))
