@@ -27,13 +27,20 @@ from extender.verbs.pods import Pod, WholePod, mask_of
 from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
+# kube-scheduler gives the larger of 100 and 10 % of the nodes; as many as it has nodes at most, where it is told to.
+CANDIDATES_MAX = 16_384
+TOO_MANY = f"readygate: the request has more than {CANDIDATES_MAX} candidates"
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+_NULL_BYTES = b"null"
+_NULL = msgspec.Raw(_NULL_BYTES)
 
 
 class PreemptArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     pod: Pod | None = None
-    node_name_to_victims: dict[str, msgspec.Raw] | None = None
-    node_name_to_meta_victims: dict[str, msgspec.Raw] | None = None
+    node_name_to_victims: msgspec.Raw = _NULL
+    node_name_to_meta_victims: msgspec.Raw = _NULL
 
 
 class _WholePreemptArgs(PreemptArgs, frozen=True, gc=False, rename="pascal"):
@@ -74,6 +81,8 @@ class _Victims(msgspec.Struct, frozen=True, gc=False):
 _args: msgspec.json.Decoder[PreemptArgs] = msgspec.json.Decoder(PreemptArgs)
 _whole_args: msgspec.json.Decoder[PreemptArgs] = msgspec.json.Decoder(_WholePreemptArgs)
 _meta_victims = msgspec.json.Decoder(MetaVictims)
+_entries = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_exact_entries = msgspec.json.Decoder(dict[str, _ExactVictims])
 _anything = msgspec.json.Decoder()
 _exact_victims = msgspec.json.Decoder(_ExactVictims)
 _victims = msgspec.json.Decoder(_Victims)
@@ -109,33 +118,48 @@ def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
 
 def read_preempt_args(body: bytes | bytearray, *, whole: bool = False) -> PreemptArgs:
     """whole: with the pod's containers and volumes. Raises MalformedError or UnanswerableError (no Pod, no candidates
-    in either form, too many).
+    in either form).
     """
     decoder = _whole_args if whole else _args
     args = wire.decode_whole(decoder, body)
-    if args.pod is None or _map_of(args) is None:
+    if args.pod is None or not _has_candidates(args):
         args = wire.decode_any_case(decoder, body, _KEYS)
-    found = _map_of(args)
     if args.pod is None:
         raise wire.UnanswerableError(wire.NO_POD)
-    if found is None:
+    if not _has_candidates(args):
         raise wire.UnanswerableError(NEITHER)
-    if len(found) > wire.NAMES_MAX:
-        raise wire.UnanswerableError(wire.TOO_MANY)
-    if "" in found:
-        raise wire.UnanswerableError(wire.NAMELESS_NODE)
     return args
 
 
-def _map_of(args: PreemptArgs) -> Mapping[str, msgspec.Raw] | None:
-    return args.node_name_to_victims if args.node_name_to_meta_victims is None else args.node_name_to_meta_victims
+def _has_candidates(args: PreemptArgs) -> bool:
+    return bytes(args.node_name_to_meta_victims) != _NULL_BYTES or bytes(args.node_name_to_victims) != _NULL_BYTES
 
 
 def _candidates(args: PreemptArgs) -> Mapping[str, _Entry]:
-    """Each node with its entry as it is to be given back. Raises MalformedError."""
-    if args.node_name_to_meta_victims is not None:
-        return {name: _as_it_came(raw) for name, raw in args.node_name_to_meta_victims.items()}
-    return {name: _reduced(raw) for name, raw in (args.node_name_to_victims or {}).items()}
+    """Each node with its entry as it is to be given back. Raises MalformedError or UnanswerableError."""
+    whole = bytes(args.node_name_to_meta_victims) == _NULL_BYTES
+    raw = args.node_name_to_victims if whole else args.node_name_to_meta_victims
+    entries = wire.decode(_entries, raw)
+    if len(entries) > CANDIDATES_MAX:
+        raise wire.UnanswerableError(TOO_MANY)
+    if "" in entries:
+        raise wire.UnanswerableError(wire.NAMELESS_NODE)
+    if whole:
+        return {name: _reduced(entry) for name, entry in entries.items()}
+    if _is_usual(raw):
+        return entries
+    return {name: _as_it_came(entry) for name, entry in entries.items()}
+
+
+def _is_usual(raw: msgspec.Raw) -> bool:
+    """Whether all entries are as kube-scheduler writes them, looked at together: that is several times as quick."""
+    if b"null" in bytes(raw):
+        return False
+    try:
+        _exact_entries.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _as_it_came(raw: msgspec.Raw) -> _Entry:

@@ -13,6 +13,7 @@ from cli.orders.store import Store
 from extender.policy.orders import ENTRIES_MAX, parse_orders
 from kube.client import Client
 from kube.times import format_time, parse_time
+from tests.cli.served import Extender
 from tests.extender.builders import node_json
 from tests.fakes.api_server import FakeApiServer
 
@@ -217,6 +218,14 @@ def test_who_may_not_list_nodes_is_told_so_and_may_go_on(api, capsys):
     assert "that would keep an unknown number of nodes (you may not list nodes) closed" in err
     api.answer_next(403, reason="Forbidden", path="/nodes")
     assert 0 == run(capsys, "hold", "--yes")[0]
+
+
+def test_a_gate_that_no_extender_knows_is_refused(cluster, capsys):
+    gates = {"gates": [{"gate": "base"}, {"gate": "gpu"}]}
+    cluster.extenders = [Extender("readygate-extender-1", gates=gates)]
+    assert (1, "", "readygate arm: there is no gate bass, but base, gpu; name one of them, or say --yes\n") == run(
+        capsys, "arm", "--gate", "bass"
+    )
 
 
 def test_the_entry_of_somebody_else_and_one_that_is_broken_are_left_alone(api, capsys):
