@@ -1,6 +1,8 @@
 """Several gates in one real process: who is refused by which, what orders do, and what a restart remembers."""
 
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -218,3 +220,54 @@ def test_many_that_fail_at_once_are_held_open_by_a_storm_until_it_is_calm(many, 
             many.put(pod_json(name))
         process.wait(lambda: asked(process, *NODES) == {NODES[0]: CLOSED_NOT_READY})
         assert "storm ended" in process.log
+
+
+def claim_of(name, volume="", storage_class="fast"):
+    spec = {"volumeName": volume, "storageClassName": storage_class}
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def with_claim(name):
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+    return {"metadata": {"name": "db", "namespace": "default"}, "spec": {"volumes": [volume]}}
+
+
+def test_a_gate_speaks_for_the_volumes_of_its_driver(api, tmp_path):
+    api.put({"kind": "StorageClass", "metadata": {"name": "fast"}, "provisioner": "fast.csi.example.com"})
+    api.put({"kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": {"nfs": {"path": "/"}}})
+    api.put(claim_of("fast"))
+    api.put(claim_of("old", volume="pv-1"))
+    gates = [GATES[0], GATES[1] | {"for": {"csiDrivers": ["fast.csi.example.com"]}}]
+    with ExtenderProcess(api, tmp_path, config=CONFIG | {"gates": gates}) as process:
+        process.wait_ready()
+        refused = {"n2": CLOSED_NOT_READY}
+        assert [refused, {}, {}] == [
+            asked(process, "n1", "n2", pod=pod) for pod in (with_claim("fast"), with_claim("old"), GPU_POD)
+        ]
+        assert asked(process, "n2", pod=with_claim("unknown")) == refused
+        api.put(claim_of("unknown", volume="pv-1"))
+        process.wait(lambda: asked(process, "n2", pod=with_claim("unknown")) == {})
+
+
+def test_a_gate_of_node_conditions_needs_no_health_pods(api, tmp_path):
+    """As node-problem-detector writes them; and of no other condition a change is looked at."""
+    conditions = {"allOf": [{"of": "node", "type": "KernelDeadlock", "status": "False", "missing": "open"}]}
+    gates = [{"name": "kernel", "healthPods": None, "conditions": conditions}]
+    with ExtenderProcess(api, tmp_path, config=CONFIG | {"gates": gates}) as process:
+        process.wait_ready()
+        assert asked(process, "n1", "n2", "w1") == {}
+        assert not [request for request in api.requests if "/pods" in request.path]
+        api.put(node_json("n1", Ready="True", KernelDeadlock="True"))
+        process.wait(lambda: list(asked(process, "n1", "n2", "w1")) == ["n1"])
+        api.put(node_json("n1", Ready="True", KernelDeadlock="False"))
+        process.wait(lambda: asked(process, "n1") == {})
+
+
+def test_a_gate_more_comes_by_a_reload_and_no_call_fails_meanwhile(api, tmp_path):
+    with ExtenderProcess(api, tmp_path, config=CONFIG | {"gates": GATES[:1]}) as process:
+        process.wait_ready()
+        assert asked(process, "n1", "n2", pod=GPU_POD) == {}
+        process.settings["gates"] = GATES
+        process.write()
+        os.kill(process.process.pid, signal.SIGHUP)
+        process.wait(lambda: asked(process, "n1", "n2", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
