@@ -18,7 +18,7 @@ from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
 from extender.outlets.election import LOOK_EVERY_S, RENEW_EVERY_S, WRITE_S, Election, Record
 from kube import contract, paths
-from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, KubeError, NotFound
+from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, KubeError, NotFound, Unreachable
 from kube.objects import UNREADABLE
 from kube.times import format_micro_time
 
@@ -115,7 +115,8 @@ class Leader:
             return 0.0 if self.leads() else LOOK_EVERY_S
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             self._latest = None
-            self._failed(e, str(e))
+            # That the API server is away is said by those who need it.
+            self._failed(e, str(e), logging.DEBUG if isinstance(e, Unreachable) else logging.WARNING)
             pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
             return min(pause_s, RENEW_EVERY_S) if self.leads() else pause_s
         self._retry = RETRY
@@ -176,13 +177,13 @@ class Leader:
             else:
                 log.info("no leader any more", extra=facts)
 
-    def _failed(self, error: Exception, text: str) -> None:
+    def _failed(self, error: Exception, text: str, level: int = logging.WARNING) -> None:
         cause = type(error).__name__
         self._count(cause)
         monotonic = self._monotonic()
         if not self._loop.stopping and monotonic - self._logged_at.get(cause, -math.inf) >= LOG_AGAIN_S:
             self._logged_at[cause] = monotonic
-            log.warning("lease of the leader not to be had", extra={"cause": cause, "error": text})
+            log.log(level, "lease of the leader not to be had", extra={"cause": cause, "error": text})
 
     def _count(self, result: str) -> None:
         self._counts[result] = self._counts.get(result, 0) + 1

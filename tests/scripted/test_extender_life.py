@@ -32,7 +32,8 @@ def workers_of(process):
 
 
 def test_a_life_that_begins_without_an_api_server(tmp_path):
-    config = {"exempt": {"daemonSetPods": False}, "kick": {"repeatAfterSeconds": 0.3}}
+    silent = {"nodeCondition": {"enabled": False}, "events": {"enabled": False}}  # kicks are to be the only writes
+    config = {"exempt": {"daemonSetPods": False}, "kick": {"repeatAfterSeconds": 0.3}, "outlets": silent}
     with FakeApiServer() as api:
         for name in ("h1", "u1", "u2"):
             api.put(node_json(name))

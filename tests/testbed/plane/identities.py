@@ -46,22 +46,19 @@ def token_file(identities: Sequence[Identity]) -> tuple[str, dict[str, str]]:
 
 
 def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
-    """Health pods and DaemonSets of one namespace, kubelet Leases and the orders to read, nodes to read and to kick;
-    nothing else."""
+    """Health pods and DaemonSets of one namespace, kubelet Leases and the orders to read, nodes to read and to kick, and
+    what it writes for people: the nodes' condition, Events, the Lease of who writes. Nothing else."""
     for name in (namespace, contract.NAMESPACE_NODE_LEASE):
         api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": name}})
     read = ["get", "list", "watch"]
     lease = _rule("coordination.k8s.io", "leases", read)
     _role(api, contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER, EXTENDER, [lease])
     orders = {**_rule("", "configmaps", read), "resourceNames": ["readygate-orders"]}
-    _role(
-        api,
-        namespace,
-        contract.NAME_EXTENDER,
-        EXTENDER,
-        [_rule("", "pods", read), _rule("apps", "daemonsets", read), orders],
-    )
-    _role(api, None, contract.NAME_EXTENDER, EXTENDER, [_rule("", "nodes", [*read, "patch"])])
+    leader = _rule("coordination.k8s.io", "leases", ["get", "create", "update"])
+    seen = [_rule("", "pods", read), _rule("apps", "daemonsets", read), orders]
+    _role(api, namespace, contract.NAME_EXTENDER, EXTENDER, [*seen, leader])
+    nodes = [_rule("", "nodes", [*read, "patch"]), _rule("", "nodes/status", ["patch"])]
+    _role(api, None, contract.NAME_EXTENDER, EXTENDER, [*nodes, _rule("", "events", ["create"])])
 
 
 def grant_agent(api: Api, *, namespace: str = contract.NAMESPACE) -> None:

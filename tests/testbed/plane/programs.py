@@ -25,7 +25,8 @@ class Extender(Program):
         log_level: str = "info",
         **sections: object,
     ):
-        """sections: others of the configuration file, by their keys. Cap, storm and damping are off unless given."""
+        """sections: others of the configuration file, by their keys. Cap, storm and damping are off unless given, and
+        of what is written only the kick is on."""
         settings = {
             "listen": {"address": "127.0.0.1", "port": free_port()},
             "kubernetes": {"kubeconfig": str(plane.kubeconfig_for_extender(server=server))},
@@ -34,6 +35,7 @@ class Extender(Program):
             "feed": {"socket": str(plane.folder / f"{name}-feed" / "socket")},
             "people": {"address": "127.0.0.1", "port": free_port()},
             "log": {"level": log_level},
+            "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
             **sections,
         }
         super().__init__("extender", brakes.off(settings), plane.folder, name=name, launch=plane.run.process)
