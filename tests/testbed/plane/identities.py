@@ -46,8 +46,8 @@ def token_file(identities: Sequence[Identity]) -> tuple[str, dict[str, str]]:
 
 
 def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
-    """Health pods and DaemonSets of one namespace, kubelet Leases and the orders to read, nodes to read and to kick, and
-    what it writes for people: the nodes' condition, Events, the Lease of who writes. Nothing else."""
+    """Health pods and DaemonSets of one namespace, kubelet Leases and the orders to read, nodes to read and to kick;
+    what is written for people: the nodes' condition, Events, the Lease of who writes. Nothing else."""
     for name in (namespace, contract.NAMESPACE_NODE_LEASE):
         api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": name}})
     read = ["get", "list", "watch"]
