@@ -102,6 +102,12 @@ DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences
         ),
         pytest.param({"metadata": {"ownerReferences": [owner(kind="Job")]}}, False, id="X17 another kind"),
         pytest.param({"metadata": {"labels": AGENT_LABELS}}, False, id="X18 the health label elsewhere"),
+        pytest.param({"metadata": {"namespace": "kube-system"}}, True, id="X19 kube-system"),
+        pytest.param(
+            {"metadata": {"namespace": "tenant", "labels": {"readygate.dev/exempt": "true"}}},
+            False,
+            id="X19 a label that a tenant gave itself",
+        ),
         pytest.param({}, False, id="X24 without metadata"),
         pytest.param({"metadata": None, "spec": None}, False, id="X24 metadata null"),
         pytest.param({"metadata": {"labels": None, "ownerReferences": None}}, False, id="X24 labels and owners null"),
