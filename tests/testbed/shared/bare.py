@@ -43,13 +43,13 @@ def add_node(
     )
 
 
-def add_health_daemon_set(api: Api, namespace: str = contract.NAMESPACE) -> Object:
+def add_health_daemon_set(api: Api, namespace: str = contract.NAMESPACE, *, name: str = contract.NAME_AGENT) -> Object:
     """The owner the extender looks for; the plane must run without daemonset-controller, the test writes the pods."""
-    labels = {contract.LABEL_NAME: contract.NAME_AGENT}
+    labels = {contract.LABEL_NAME: name}
     return api.create(
         f"/apis/apps/v1/namespaces/{namespace}/daemonsets",
         {
-            "metadata": {"name": contract.NAME_AGENT, "labels": labels},
+            "metadata": {"name": name, "labels": labels},
             "spec": {
                 "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": pod_spec()},
@@ -65,8 +65,9 @@ class HealthPod:
         self.node = node
         self._api = api
         self._path = f"/api/v1/namespaces/{namespace}/pods"
-        self.name = f"{node}-{HEALTH_POD_SUFFIX}"
-        metadata: Object = {"name": self.name, "labels": {contract.LABEL_NAME: contract.NAME_AGENT}}
+        of = owner["metadata"]["name"] if owner else contract.NAME_AGENT
+        self.name = f"{node}-{HEALTH_POD_SUFFIX if of == contract.NAME_AGENT else of}"
+        metadata: Object = {"name": self.name, "labels": {contract.LABEL_NAME: of}}
         if owner:
             metadata["ownerReferences"] = [
                 {
