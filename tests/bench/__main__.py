@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.bench import (
     cold_start,
     filter_latency,
+    gates,
     growth,
     kick,
     layers,
@@ -31,6 +32,7 @@ from tests.testbed.shared.binaries import BinariesMissing
 
 SUITES: dict[str, Callable[..., list[Figure]]] = {
     "filter": filter_latency.measure,
+    "gates": gates.measure,
     "layers": layers.measure,
     "updates": updates.measure,
     "cold-start": cold_start.measure,
