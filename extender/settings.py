@@ -138,12 +138,14 @@ class People(Section, frozen=True):
     """Where people, probes and Prometheus find the pages: a process of its own, readygate-people.
 
     more_addresses: beside the first; `$(NAME)` is a variable of the environment. hosts: what else a client may call it.
+    processor_percent: how much of one processor all pages together may take in the long run.
     """
 
     address: Text = "127.0.0.1"
     more_addresses: tuple[Text, ...] = ()
     port: Port = 9377
     hosts: tuple[Text, ...] = ()
+    processor_percent: Annotated[int, Meta(ge=1, le=100, description="1 to 100")] = 3
 
     def __post_init__(self) -> None:
         _refuse_what_is_no_host(self.hosts)

@@ -82,10 +82,10 @@ def differences(before: Played, after: Played) -> list[Difference]:
     found: list[Difference] = []
     gates = sorted({*before.armed, *after.armed, *(one.gate for one in (*before.turned, *after.turned))})
     for gate in gates:
-        was, now = _by_node(before, gate), _by_node(after, gate)
-        for node in sorted({*was, *now}):
+        was, tried = _by_node(before, gate), _by_node(after, gate)
+        for node in sorted({*was, *tried}):
             found += _of_node(
-                gate, node, was.get(node, []), now.get(node, []), known=(gate in before.armed, gate in after.armed)
+                gate, node, was.get(node, []), tried.get(node, []), known=(gate in before.armed, gate in after.armed)
             )
     return sorted(found, key=lambda one: (one.at, one.gate, one.node))
 
@@ -99,10 +99,10 @@ def _by_node(played: Played, gate: str) -> dict[str, list[Turned]]:
 
 
 def _of_node(
-    gate: str, node: str, was: list[Turned], now: list[Turned], *, known: tuple[bool, bool]
+    gate: str, node: str, was: list[Turned], tried: list[Turned], *, known: tuple[bool, bool]
 ) -> Iterator[Difference]:
     began: Difference | None = None
-    for at, left, right in _together(was, now):
+    for at, left, right in _together(was, tried):
         reasons = [
             None if not is_known else OPEN if one is None else one.reason
             for one, is_known in zip((left, right), known, strict=True)
@@ -127,10 +127,10 @@ def _of_node(
         yield began
 
 
-def _together(was: list[Turned], now: list[Turned]) -> Iterator[tuple[float, Turned | None, Turned | None]]:
+def _together(was: list[Turned], tried: list[Turned]) -> Iterator[tuple[float, Turned | None, Turned | None]]:
     """Both at each moment at which one of them changes."""
     left = right = None
-    for at in sorted({one.at for one in (*was, *now)}):
+    for at in sorted({one.at for one in (*was, *tried)}):
         left = next((one for one in reversed(was) if one.at <= at), None)
-        right = next((one for one in reversed(now) if one.at <= at), None)
+        right = next((one for one in reversed(tried) if one.at <= at), None)
         yield at, left, right

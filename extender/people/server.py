@@ -85,7 +85,7 @@ class Server(Application):  # type: ignore[misc]
         return create_app(
             mirror,
             is_ours=lambda host: is_ours(host.encode("latin-1"), hosts),
-            pace=Pace(),
+            pace=Pace(share=people.processor_percent / 100),
             speaks_for={gate.name: str(gate.pods_for) for gate in gates_of(settings)},
         )
 

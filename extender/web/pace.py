@@ -2,15 +2,17 @@
 second, and takes the processor from kube-scheduler and what answers it.
 """
 
-SHARE = 0.03  # of one processor, in the long run: a page of 5,000 nodes, made anew each time, twice a second
 SAVED_S = 0.1  # what may be taken at once after a quiet time: a page of 5,000 nodes takes 0.015 to make
 WAIT_LIMIT_S = 1.0
 
 
 class Pace:
-    """One for all threads; its caller has a lock. Times in seconds: of the monotonic clock, of a processor."""
+    """One for all threads; its caller has a lock. share: of one processor, in the long run.
 
-    def __init__(self, *, share: float = SHARE, saved_s: float = SAVED_S) -> None:
+    Times in seconds: of the monotonic clock, of a processor.
+    """
+
+    def __init__(self, *, share: float, saved_s: float = SAVED_S) -> None:
         self._share = share
         self._most_s = saved_s
         self._left_s = saved_s

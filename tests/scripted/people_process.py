@@ -9,7 +9,12 @@ class PeopleProcess(Asked):
     """config: the extender's; people: that section of it. A context manager; does not wait until it follows."""
 
     def __init__(self, config, folder: Path, *, people=None):
-        super().__init__("extender.people", config | {"people": people or {"port": 0}}, folder, name="people")
+        super().__init__(
+            "extender.people",
+            config | {"people": people or {"port": 0, "processorPercent": 100}},
+            folder,
+            name="people",
+        )
 
     def __enter__(self):
         self.start()
