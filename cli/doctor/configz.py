@@ -44,6 +44,7 @@ class _Client(msgspec.Struct, frozen=True, rename="camel"):
     qps: float | None = None
     burst: int | None = None
     content_type: str | None = None
+    kubeconfig: str | None = None
 
 
 class _Configuration(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,6 +78,7 @@ def loaded(body: bytes) -> Loaded:
         qps=told.client_connection.qps,
         burst=told.client_connection.burst,
         content_type=told.client_connection.content_type,
+        kubeconfig=told.client_connection.kubeconfig or None,
     )
 
 

@@ -42,6 +42,7 @@ class Loaded:
     qps: float | None = None
     burst: int | None = None
     content_type: str | None = None
+    kubeconfig: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ VOID = {
     "kube-api-qps": "qps",
     "kube-api-burst": "burst",
     "kube-api-content-type": "content_type",
-    "kubeconfig": "",
+    "kubeconfig": "kubeconfig",
 }
 KEYS = {
     "profiling": "enableProfiling",

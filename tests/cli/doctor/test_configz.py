@@ -14,7 +14,12 @@ TOLD = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "percentageOfNodesToScore": 0,
         "enableProfiling": False,
-        "clientConnection": {"qps": 50, "burst": 100, "contentType": "application/vnd.kubernetes.protobuf"},
+        "clientConnection": {
+            "qps": 50,
+            "burst": 100,
+            "contentType": "application/vnd.kubernetes.protobuf",
+            "kubeconfig": "/etc/kubernetes/scheduler.conf",
+        },
         "profiles": [{"schedulerName": "default-scheduler", "percentageOfNodesToScore": 30}],
         "extenders": [
             {
@@ -47,11 +52,12 @@ def test_an_entry_as_the_scheduler_tells_it():
 
 def test_the_rest_of_it():
     told = loaded(json.dumps(TOLD).encode())
-    assert ([("default-scheduler", 30)], False, 50.0, 100) == (
+    assert ([("default-scheduler", 30)], False, 50.0, 100, "/etc/kubernetes/scheduler.conf") == (
         [(one.scheduler_name, one.percentage_of_nodes_to_score) for one in told.profiles],
         told.profiling,
         told.qps,
         told.burst,
+        told.kubeconfig,
     )
 
 

@@ -168,6 +168,13 @@ def test_a_flag_beside_config_is_void_unless_the_file_says_the_same(flag, value,
     assert expected == [name for _, name in found(**given.with_scheduler(flags={**FLAGS, flag: value}))]
 
 
+def test_kubeadms_kubeconfig_is_no_void_flag_where_the_file_names_it_too():
+    path = "/etc/kubernetes/scheduler.conf"
+    flags = given.with_scheduler(flags={**FLAGS, "kubeconfig": path})["schedulers"][0]
+    scheduler = replace(flags, loaded=replace(flags.loaded, kubeconfig=path))
+    assert found(schedulers=(scheduler,)) == []
+
+
 def test_without_config_every_flag_counts():
     assert found(**given.with_scheduler(flags={"profiling": "false"})) == []
 
