@@ -120,6 +120,12 @@ class Prober:
                     timeline.told = message
 
 
+def told(api: Api, name: str) -> str:
+    """Why the pod is pending, as it says itself; "" if it does not."""
+    seen = condition(api.get(f"{PODS}/{name}"), "PodScheduled")
+    return str(seen.get("message", "")) if seen.get("status") == "False" else ""
+
+
 def clear(api: Api) -> None:
     """Deletes all pods of this module."""
     for seen in api.items(f"{PODS}?labelSelector=app%3Dprobing"):
