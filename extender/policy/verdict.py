@@ -32,7 +32,7 @@ from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 from kube.times import parse_time
 
-TURNED_LATER_S = 5.0  # both times have whole seconds, and are not of the same moment
+TURNED_LATER_S = 2.0  # a kubelet writes both at once, in whole seconds
 NODE_CLOSES = {contract.STATUS_FALSE: reasons.CLOSED_UNHEALTHY, contract.STATUS_UNKNOWN: reasons.CLOSED_NODE_LOST}
 
 # A kubelet that finds a pod bound to it which it does not run says so within seconds. So a pod that is still Ready so

@@ -133,3 +133,25 @@ def test_a_pause_is_kept_over_a_restart_who_failed_before_stays_closed() -> None
     world.start()
     world.turn()
     assert (names(0), {"n001": "pause"}) == (world.closed(), dict(world.held()))
+
+
+@pytest.mark.parametrize(
+    ("failed_after_s", "closed"),
+    [
+        pytest.param(0, 10, id="Ready was False from the start: new, and closed beside the cap"),
+        pytest.param(1, 10, id="nor is a second a sign of anything: times are rounded"),
+        pytest.param(2, 3, id="Ready turned False later: it was in use, so it counts"),
+    ],
+)
+def test_a_process_that_starts_tells_a_young_node_that_failed_from_one_that_was_never_good(
+    failed_after_s: int, closed: int
+) -> None:
+    world = Cluster(GATE, caps=CAPS)
+    world.add(*(f"n{number:03}" for number in range(10)), age_s=120.0)
+    world.bad(*world.nodes, since=world.wall - 60.0)
+    for name in world.nodes:
+        pod = world.pods[name, "health"][0]
+        fields = {field: getattr(pod, field) for field in type(pod).__slots__}
+        world.replace(name, type(pod)(**fields | {"started": format_time(world.wall - 60.0 - failed_after_s)}))
+    world.turn()
+    assert closed == len(world.closed())
