@@ -9,7 +9,7 @@ ROWS = {
     "R18": Row("the worst bodies that can be made", 1, fuzz.hold_worst),
     "R19": Row("200 slow clients of every kind, beside one who asks as kube-scheduler does", 5, slow_clients.hold),
     "unkind": Row("all else that a client can do to the port, each kind for a while", 2, unkind.hold),
-    "decisions": Row("a million steps by chance of caps, storms, damping and orders", 30, decisions.hold),
+    "decisions": Row("a million steps by chance of what decides", decisions.MINUTES, decisions.hold),
     "R29": Row("kept connections used again after 0.1 to 130 s", 5, keep_alive.hold),
 }
 
