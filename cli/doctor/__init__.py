@@ -5,6 +5,7 @@
     findings     what a finding is (pure)
     schedulers   what is found of kube-schedulers (pure)
     gating       what is found of gates, health pods, extenders, rights (pure)
+    rights       what the extender has to be allowed (pure)
     examine      all findings of all facts (pure)
     cluster      reads the facts through the API server
     tunnel       reaches what a kube-scheduler serves on its own host

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
+from cli.doctor.rights import Need, needed
 from cli.doctor.tunnel import UnreadError
 from cli.reach import api_problem
 from cli.replicas import Heard
@@ -281,16 +282,24 @@ class Reader:
     def _rights(self, settings: Settings) -> tuple[Right, ...]:
         account = f"system:serviceaccount:{self.namespace}:{contract.NAME_EXTENDER}"
         found = []
-        for verb, group, resource, namespace, name in needed(settings, self.namespace):
-            allowed = self._may(account, verb, group, resource, namespace, name)
+        for need in needed(settings, self.namespace):
+            allowed = self._may(account, need)
             if allowed is None:
                 return ()
-            found.append(Right(verb, resource, namespace, allowed))
+            resource = f"{need.resource}/{need.sub}" if need.sub else need.resource
+            found.append(Right(need.verb, resource, need.namespace, allowed))
         return tuple(found)
 
-    def _may(self, account: str, verb: str, group: str, resource: str, namespace: str, name: str) -> bool | None:
+    def _may(self, account: str, need: Need) -> bool | None:
         """None if that cannot be asked."""
-        asked = {"verb": verb, "group": group, "resource": resource, "namespace": namespace, "name": name}
+        asked = {
+            "verb": need.verb,
+            "group": need.group,
+            "resource": need.resource,
+            "subresource": need.sub,
+            "namespace": need.namespace,
+            "name": need.name,
+        }
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
@@ -304,27 +313,6 @@ class Reader:
         except UNREADABLE:
             self.unread.append("cannot ask what the extender's account may do: the API server's answer is none")
         return None
-
-
-def needed(settings: Settings, namespace: str) -> Sequence[tuple[str, str, str, str, str]]:
-    """Verb, group, resource, namespace ("" for the cluster) and name ("" for any) of what the extender does as it is
-    configured."""
-    of_pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
-    pods = sorted({one.namespace for one in of_pods})
-    sets = sorted({one.namespace for one in of_pods if one.daemon_set})
-    reads = [("", "pods", one, "") for one in pods] + [("apps", "daemonsets", one, "") for one in sets]
-    reads.append(("", "nodes", "", ""))
-    if settings.orders.config_map is not None:
-        reads.append(("", "configmaps", namespace, settings.orders.config_map))
-    if settings.heartbeat.limit_seconds:
-        reads.append(("coordination.k8s.io", "leases", contract.NAMESPACE_NODE_LEASE, ""))
-    if any(gate.pods_for.csi_drivers for gate in settings.gates):
-        reads += [("", "persistentvolumeclaims", "", ""), ("", "persistentvolumes", "", "")]
-        reads.append(("storage.k8s.io", "storageclasses", "", ""))
-    wanted = [(verb, *what) for what in reads for verb in ("list", "watch")]
-    if settings.kick.enabled:
-        wanted.append(("patch", "", "nodes", "", ""))
-    return wanted
 
 
 def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:

@@ -7,10 +7,8 @@ import pytest
 
 from cli.__main__ import main
 from cli.doctor import tunnel
-from cli.doctor.cluster import needed
 from cli.doctor.command import code_of
 from cli.doctor.findings import Finding, Severity
-from extender.settings import Settings
 from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
 
@@ -177,10 +175,3 @@ def test_the_page_says_what_why_and_what_to_do(whole, capsys):
 def test_exit_codes(severities, expected):
     found = [Finding(severity, "n", "a", "e", "r") for severity in severities]
     assert expected == code_of(found)
-
-
-def test_the_orders_are_asked_for_by_name_for_the_right_is_given_for_that_name_alone():
-    wanted = needed(Settings(), NAMESPACE)
-    assert {("list", "readygate-orders"), ("watch", "readygate-orders")} == {
-        (verb, name) for verb, _, resource, _, name in wanted if resource == "configmaps"
-    }

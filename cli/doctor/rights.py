@@ -1,0 +1,54 @@
+"""What the extender has to be allowed, by its configuration. Pure.
+
+Mirrors the roles that playbooks/roles/readygate_extender/templates/service-account.yaml.j2 makes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from extender.settings import Settings
+from kube import contract
+
+LEASES = "coordination.k8s.io"
+
+
+class Need(NamedTuple):
+    """Something the extender does. namespace: "" for the cluster. name: "" for any. sub: "" for the resource itself."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    sub: str = ""
+
+
+def needed(settings: Settings, namespace: str) -> Sequence[Need]:
+    """What the extender does as it is configured. namespace: its own."""
+    of_pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
+    pods = sorted({one.namespace for one in of_pods})
+    sets = sorted({one.namespace for one in of_pods if one.daemon_set})
+    reads = [("", "pods", one, "") for one in pods] + [("apps", "daemonsets", one, "") for one in sets]
+    reads.append(("", "nodes", "", ""))
+    if settings.orders.config_map is not None:
+        reads.append(("", "configmaps", namespace, settings.orders.config_map))
+    if settings.heartbeat.limit_seconds:
+        reads.append((LEASES, "leases", contract.NAMESPACE_NODE_LEASE, ""))
+    if any(gate.pods_for.csi_drivers for gate in settings.gates):
+        reads += [("", "persistentvolumeclaims", "", ""), ("", "persistentvolumes", "", "")]
+        reads.append(("storage.k8s.io", "storageclasses", "", ""))
+    return [*(Need(verb, *what) for what in reads for verb in ("list", "watch")), *_writes(settings, namespace)]
+
+
+def _writes(settings: Settings, namespace: str) -> Iterator[Need]:
+    outlets = settings.outlets
+    if settings.kick.enabled:
+        yield Need("patch", "", "nodes")
+    if outlets.node_condition.enabled:
+        yield Need("patch", "", "nodes", sub="status")
+    if outlets.events.enabled:
+        yield Need("create", "", "events")
+    if outlets.node_condition.enabled or outlets.events.enabled:
+        yield Need("create", LEASES, "leases", namespace)
+        yield Need("get", LEASES, "leases", namespace, contract.NAME_EXTENDER)
+        yield Need("update", LEASES, "leases", namespace, contract.NAME_EXTENDER)

@@ -1,0 +1,40 @@
+"""What the extender has to be allowed, by its configuration: no less than it does, and no more."""
+
+import pytest
+
+from cli.doctor.rights import LEASES, Need, needed
+from extender import settings
+
+NAMESPACE = "readygate-system"
+NAME = "readygate-extender"
+CONDITION = Need("patch", "", "nodes", sub="status")
+EVENTS = Need("create", "", "events")
+LEADER = {
+    Need("create", LEASES, "leases", NAMESPACE),
+    Need("get", LEASES, "leases", NAMESPACE, NAME),
+    Need("update", LEASES, "leases", NAMESPACE, NAME),
+}
+ORDERS = {Need(verb, "", "configmaps", NAMESPACE, "readygate-orders") for verb in ("list", "watch")}
+ELSEWHERE = {Need(verb, "", "pods", "kube-system") for verb in ("list", "watch")}
+VOLUMES = {Need(verb, "", "persistentvolumeclaims") for verb in ("list", "watch")}
+QUIET = "outlets: {nodeCondition: {enabled: false}, events: {enabled: false}}"
+DNS = "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
+CSI = "gates: [{name: disk, for: {csiDrivers: [ebs.csi.aws.com]}}]"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "among", "not_among"),
+    [
+        pytest.param("", {CONDITION, EVENTS, *LEADER, *ORDERS, Need("patch", "", "nodes")}, VOLUMES, id="as it comes"),
+        pytest.param(QUIET, ORDERS, {CONDITION, EVENTS, *LEADER}, id="nothing is written for people"),
+        pytest.param("orders: {configMap: null}", {CONDITION}, ORDERS, id="nobody orders"),
+        pytest.param("kick: {enabled: false}", {CONDITION}, {Need("patch", "", "nodes")}, id="no kick"),
+        pytest.param(
+            DNS, ELSEWHERE, {Need("list", "apps", "daemonsets", "kube-system")}, id="pods of another namespace"
+        ),
+        pytest.param(CSI, VOLUMES, ELSEWHERE, id="a gate by volume"),
+    ],
+)
+def test_what_is_needed(configuration, among, not_among):
+    found = set(needed(settings.parse(configuration), NAMESPACE))
+    assert (set(), set()) == (among - found, not_among & found)
