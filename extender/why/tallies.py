@@ -7,7 +7,7 @@ from extender.policy.snapshot import Snapshot
 from extender.why.entries import Cause, Event, PodRecord, Tally
 
 PODS_MAX = 10_000  # that are told apart
-HITS_MAX = 256
+BATCHES_MAX = 256
 INTERVAL_S = 10
 RECENT_S = 600
 
@@ -27,52 +27,68 @@ class Count:
     recent: dict[int, int] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Batch:
+    """Calls that were refused the same. hits: by gate, how many nodes. pods: by hash."""
+
+    hits: dict[str, int]
+    calls: int = 0
+    pods: set[int] = field(default_factory=set)
+
+
 class Tallies:
     """One thread counts. take(): what has changed since it was called last."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Count] = {}
         self._changed: set[str] = set()
-        self._hits: dict[bytes, dict[str, int]] = {}  # by the codes of a record, what hits() gives
+        self._batches: dict[tuple[bytes, int], Batch] = {}  # by the codes of a record, and the interval
 
     def look(self, snapshot: Snapshot, *, monotonic: float) -> None:
         """Called with each snapshot. A gate that is armed, or put in shadow, is counted anew; one that is no more is
         forgotten."""
+        self._count_batches()
         for name, state in snapshot.gates.items():
             count = self._counts.get(name)
             if count is None or count.armed is not state.armed:
                 count = self._counts[name] = Count(state.armed, monotonic)
                 self._changed.add(name)
-                self._hits.clear()
             if len(state.closed) > count.most_closed:
                 count.most_closed = len(state.closed)
                 self._changed.add(name)
         for name in self._counts.keys() - snapshot.gates.keys():
             del self._counts[name]
-            self._hits.clear()
             self._changed.discard(name)
 
     def attempt(self, record: PodRecord, causes: list[Cause]) -> None:
         """Counts the answer that the record ends with."""
         if not record.codes:
             return
-        hits = self._hits.get(record.codes)
-        if hits is None:
-            if len(self._hits) >= HITS_MAX:
-                self._hits.clear()
-            hits = self._hits[record.codes] = self._hits_of(record.codes, causes)
-        interval = int(record.last // INTERVAL_S)
-        for gate, names in hits.items():
-            count = self._counts[gate]
-            count.names += names
-            count.calls += 1
-            if len(count.pods) < PODS_MAX:
-                count.pods.add(hash(record.uid or record.key))
-            if interval not in count.recent:
-                count.recent = {one: n for one, n in count.recent.items() if interval - one <= RECENT_S // INTERVAL_S}
-                count.recent[interval] = 0
-            count.recent[interval] += 1
-        self._changed.update(hits)
+        key = record.codes, int(record.last // INTERVAL_S)
+        batch = self._batches.get(key)
+        if batch is None:
+            if len(self._batches) >= BATCHES_MAX:
+                self._count_batches()
+            batch = self._batches[key] = Batch(self._hits_of(record.codes, causes))
+        batch.calls += 1
+        batch.pods.add(hash(record.uid or record.key))
+
+    def _count_batches(self) -> None:
+        """Most calls are refused the same, so gates are looked at once for many of them."""
+        for (_, interval), batch in self._batches.items():
+            for gate, names in batch.hits.items():
+                count = self._counts[gate]
+                count.names += names * batch.calls
+                count.calls += batch.calls
+                if len(count.pods) < PODS_MAX:
+                    count.pods |= batch.pods
+                if interval not in count.recent:
+                    late = RECENT_S // INTERVAL_S
+                    count.recent = {one: n for one, n in count.recent.items() if interval - one <= late}
+                    count.recent[interval] = 0
+                count.recent[interval] += batch.calls
+            self._changed.update(batch.hits)
+        self._batches.clear()
 
     def _hits_of(self, codes: bytes, causes: list[Cause]) -> dict[str, int]:
         """By gate, how many nodes of a record it refused, or would have."""
@@ -95,6 +111,7 @@ class Tallies:
         self._changed.add(event.gate)
 
     def take(self) -> Iterator[Tally]:
+        self._count_batches()
         changed, self._changed = sorted(self._changed), set()
         for gate in changed:
             count = self._counts[gate]
@@ -104,7 +121,7 @@ class Tallies:
                 count.since,
                 count.names,
                 count.calls,
-                len(count.pods),
+                min(len(count.pods), PODS_MAX),
                 len(count.pods) >= PODS_MAX,
                 count.most_closed,
                 count.cap_hits,
