@@ -114,7 +114,6 @@ class _SetSpec(_Answer, frozen=True, rename="camel"):
 
 class _SetStatus(_Answer, frozen=True, rename="camel"):
     desired_number_scheduled: int = 0
-    number_ready: int = 0
 
 
 class _DaemonSet(_Answer, frozen=True, rename="camel"):
@@ -132,7 +131,7 @@ class _Review(_Answer, frozen=True, rename="camel"):
 
 @dataclass
 class Reader:
-    """configz(name, pod): what a scheduler has loaded; raises UnreadError."""
+    """configz(pod): what a scheduler has loaded; raises UnreadError."""
 
     api: Client
     namespace: str
@@ -247,8 +246,6 @@ class Reader:
                     health_set=health_set,
                     asked=asked,
                     pods=None if pods is None else self._some_pods(pods.namespace, pods.label_selector),
-                    nodes=0 if said is None else said.nodes,
-                    closed=0 if said is None else said.closed,
                     armed=gate.enforcement == "armed" if said is None else said.armed,
                 )
             )
@@ -271,7 +268,6 @@ class Reader:
             namespace=namespace,
             name=name,
             desired=found.status.desired_number_scheduled,
-            ready=found.status.number_ready,
             probed=any(container.readiness_probe is not None for container in spec.containers),
             gated=bool(spec.readiness_gates),
             strategy=update.type,

@@ -59,10 +59,7 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class Replica:
-    """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked.
-
-    answered: verdicts and errors it has given to kube-scheduler since its start; None if it does not tell.
-    """
+    """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked."""
 
     name: str
     node: str = ""
@@ -82,7 +79,6 @@ class HealthSet:
     namespace: str
     name: str
     desired: int = 0
-    ready: int = 0
     probed: bool = True
     gated: bool = False
     strategy: str = "RollingUpdate"
@@ -101,8 +97,6 @@ class GateFacts:
     health_set: HealthSet | None = None
     asked: bool = True
     pods: int | None = None
-    nodes: int = 0
-    closed: int = 0
     armed: bool = True
 
 

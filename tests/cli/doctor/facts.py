@@ -16,8 +16,8 @@ ENTRY = Extender(
 LOADED = Loaded(extenders=(ENTRY,), profiles=(Profile("default-scheduler"),), profiling=True, qps=50.0, burst=100)
 SCHEDULER = Scheduler("kube-scheduler-c1", node="c1", version="v1.34.9", loaded=LOADED)
 REPLICA = Replica("readygate-extender-x", node="c1", owner="DaemonSet", release="0.1.0")
-PODS = HealthSet("readygate-system", "readygate-agent", desired=10, ready=10, max_unavailable="10%", min_ready_s=60)
-GATE = GateFacts("health", named_set="readygate-system/readygate-agent", health_set=PODS, pods=1, nodes=10)
+PODS = HealthSet("readygate-system", "readygate-agent", desired=10, max_unavailable="10%", min_ready_s=60)
+GATE = GateFacts("health", named_set="readygate-system/readygate-agent", health_set=PODS, pods=1)
 FACTS = Facts(
     cli_release="0.1.0",
     api_version="v1.36.3",

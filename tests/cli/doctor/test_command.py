@@ -32,7 +32,7 @@ HEALTH_SET = {
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
         "template": {"spec": {"containers": [{"name": "agent", "readinessProbe": {"httpGet": {}}}]}},
     },
-    "status": {"desiredNumberScheduled": 10, "numberReady": 10},
+    "status": {"desiredNumberScheduled": 10},
 }
 
 
