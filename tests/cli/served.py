@@ -12,6 +12,15 @@ import msgspec
 
 NAMESPACE = "readygate-system"
 HEAD = {"notAnswering": "", "release": "0.1.0", "lastWordSeconds": 0.4, "sinceStartSeconds": 90_000.0}
+OPEN = {
+    "node": "node-1",
+    "open": True,
+    "reason": "",
+    "sinceSeconds": 61.5,
+    "pod": "readygate-system/agent-1",
+    "evidence": "",
+    "heartbeatAgeSeconds": 1.5,
+}
 
 
 def encoded(value):

@@ -9,17 +9,7 @@ import sys
 import pytest
 
 from cli.__main__ import main
-from tests.cli.served import HEAD, serving
-
-OPEN = {
-    "node": "node-1",
-    "open": True,
-    "reason": "",
-    "sinceSeconds": 61.5,
-    "pod": "readygate-system/agent-1",
-    "evidence": "",
-    "heartbeatAgeSeconds": 1.5,
-}
+from tests.cli.served import HEAD, OPEN, serving
 
 
 class Server:

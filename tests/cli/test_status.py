@@ -21,7 +21,7 @@ from extender.web.report import (
     Scope,
     StormTold,
 )
-from tests.cli.served import Extender, serving
+from tests.cli.served import OPEN, Extender, serving
 
 LEASE = "kubelet Lease not renewed"
 
@@ -230,15 +230,6 @@ def test_what_else_is_said(status, expected):
 
 # The command
 
-OPEN = {
-    "node": "node-1",
-    "open": True,
-    "reason": "",
-    "sinceSeconds": 61.5,
-    "pod": "readygate-system/agent-1",
-    "evidence": "",
-    "heartbeatAgeSeconds": 1.5,
-}
 CLOSED = {**OPEN, "node": "node-2", "open": False, "reason": CLOSED_UNHEALTHY, "evidence": "CheckFailed: cni: gone"}
 
 
