@@ -1,5 +1,6 @@
 """What two configurations made of one tape, and where they differ. Pure."""
 
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -61,18 +62,23 @@ class Difference:
 
 def sums(played: Played) -> Sums:
     closed: dict[tuple[str, str], float] = {}
+    gates_of: Counter[str] = Counter()  # by node: how many gates close it
     held: dict[str, set[str]] = {}
     closures, most, closed_s = 0, 0, 0.0
     for one in played.turned:
         key = (one.gate, one.node)
         if one.held_by:
             held.setdefault(one.held_by, set()).add(one.node)
-        if one.reason == OPEN:
-            closed_s += one.at - closed.pop(key, one.at)
-        elif key not in closed:
+        if one.reason != OPEN and key not in closed:
             closed[key] = one.at
+            gates_of[one.node] += 1
             closures += 1
-        most = max(most, len({node for _, node in closed}))
+        elif one.reason == OPEN and key in closed:
+            closed_s += one.at - closed.pop(key)
+            gates_of[one.node] -= 1
+            if not gates_of[one.node]:
+                del gates_of[one.node]
+        most = max(most, len(gates_of))
     closed_s += sum(played.ended - since for since in closed.values())
     return Sums(closures, most, closed_s, {who: len(nodes) for who, nodes in sorted(held.items())})
 
@@ -130,7 +136,10 @@ def _of_node(
 def _together(was: list[Turned], tried: list[Turned]) -> Iterator[tuple[float, Turned | None, Turned | None]]:
     """Both at each moment at which one of them changes."""
     left = right = None
+    waiting_left, waiting_right = deque(was), deque(tried)
     for at in sorted({one.at for one in (*was, *tried)}):
-        left = next((one for one in reversed(was) if one.at <= at), None)
-        right = next((one for one in reversed(tried) if one.at <= at), None)
+        while waiting_left and waiting_left[0].at <= at:
+            left = waiting_left.popleft()
+        while waiting_right and waiting_right[0].at <= at:
+            right = waiting_right.popleft()
         yield at, left, right

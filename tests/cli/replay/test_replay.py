@@ -143,6 +143,12 @@ def test_sums():
     assert (3, 2, 10.0 + 98.0 + 50.0) == (total.closures, total.most_closed, total.closed_s)
 
 
+def test_a_node_that_two_gates_close_is_one_node():
+    turns = (("a", "n", 1.0, BAD), ("b", "n", 2.0, BAD), ("a", "n", 3.0, ""), ("b", "m", 4.0, BAD))
+    played = Played(0.0, 10.0, tuple(Turned(at, gate, node, said) for gate, node, at, said in turns), {})
+    assert (3, 2) == (sums(played).closures, sums(played).most_closed)
+
+
 # ---- the command
 
 
