@@ -25,6 +25,13 @@ def readygate(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "cli", *arguments]
 
 
+def recorded(file: Path, do: str) -> list[str]:
+    """What was done to which list, a line each; a line that is half written is not there yet."""
+    whole = file.read_text().rpartition("\n")[0] if file.exists() else ""
+    lines = [json.loads(line) for line in whole.splitlines()]
+    return [line["of"].split()[0] for line in lines if line.get("do") == do]
+
+
 def test_what_was_recorded_is_decided_on_anew_by_another_configuration(cluster: Cluster, files: Path):
     nodes = cluster.add_nodes(3)
     cluster.add_health_pods(nodes, ready=True)
@@ -33,10 +40,10 @@ def test_what_was_recorded_is_decided_on_anew_by_another_configuration(cluster: 
     command = readygate("record", str(file), "--config", str(files / "recorded.yaml"), f"--kubeconfig={kubeconfig}")
     recording = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert wait_for(lambda: file.exists() and file.read_text().count('"do":"replace"') >= 2, timeout_s=20)
+        assert wait_for(lambda: {"pods", "nodes"} <= set(recorded(file, "replace")), timeout_s=20)
         for node in nodes[:2]:
             cluster.health_pods[node].say(ready=False)
-        assert wait_for(lambda: file.read_text().count('"do":"upsert"') >= 2, timeout_s=20)
+        assert wait_for(lambda: recorded(file, "upsert").count("pods") >= 2, timeout_s=20)
     finally:
         recording.send_signal(signal.SIGTERM)
         out, err = recording.communicate(timeout=20)
