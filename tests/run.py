@@ -1,8 +1,10 @@
 """Runs the project's checks in order, with progress and a closing table.
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
-stop the later ones that do not need it, so one run tells all that is wrong. What a step leaves running is ended and
-told. Interrupted, the step that runs is interrupted too and says what it has seen; the table comes in any case.
+stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
+later ones: what it prints comes as a whole at its end, until then a line a minute tells how far it is. What a step
+leaves running is ended and told. Interrupted, the steps that run are interrupted too and say what they have seen; the
+table comes in any case.
 Exit code 0 only if every step passed, 2 if this machine lacks something (told before anything is built), 130 if
 interrupted.
 """
@@ -17,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -39,7 +41,10 @@ FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 @dataclass(frozen=True)
 class Step:
-    """One child process. `needs` names an earlier step without which this one cannot run at all."""
+    """One child process.
+
+    needs: an earlier step without which this one cannot run at all. beside: the steps after it do not wait for its end.
+    """
 
     name: str
     command: list[str]
@@ -47,6 +52,7 @@ class Step:
     needs: str = ""
     folder: str = "."
     environ: dict[str, str] | None = None
+    beside: bool = False
 
 
 def pytest(*arguments: str) -> list[str]:
@@ -93,8 +99,8 @@ SELECTIONS = {
     "fast": FAST,
     "plane": PLANE,
     "hosts": HOSTS,
-    # What has to come over the network comes first.
-    "all": [PACKAGES, SOURCES, *LINT, *FAST, *PLANE[1:], HOSTS[-1]],
+    # What has to come over the network comes first. Hosts boot and wait more than they compute.
+    "all": [PACKAGES, SOURCES, BINARIES, replace(HOSTS[-1], beside=True), *LINT, *FAST, PLANE[-1]],
 }
 OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,
@@ -103,6 +109,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
 }
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
+PROGRESS_S = 60.0
 _ENDED = re.compile(r"\b\d+ (passed|failed|error)")
 
 
@@ -117,11 +124,11 @@ class Row:
 
 
 class Runner:
-    """Runs steps one after the other, in a session each: a signal to this process reaches them through it, once."""
+    """Runs steps, in a session each: a signal to this process reaches them through it, once."""
 
     def __init__(self) -> None:
         self.interrupts = 0
-        self._child: subprocess.Popen[str] | None = None
+        self._children: list[subprocess.Popen[str]] = []
 
     def catch_signals(self) -> None:
         for number in ENDINGS:
@@ -129,10 +136,11 @@ class Runner:
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupts += 1
-        if self._child is not None:
-            again = "what it has seen the step tells now; again: it is killed"
+        if running := [child for child in self._children if child.returncode is None]:
+            again = "what it has seen each step tells now; again: they are killed"
             _say(f"\n== interrupted{': ' + again if self.interrupts == 1 else ''}")
-            self._pass_on(self._child)
+            for child in running:
+                self._pass_on(child)
 
     def _pass_on(self, child: "subprocess.Popen[str]") -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -140,11 +148,10 @@ class Runner:
                 os.killpg(child.pid, signal.SIGINT if self.interrupts == 1 else signal.SIGKILL)
 
     def run(self, step: Step) -> Row:
-        """Runs it to its end, copying its output line by line, and ends what it leaves."""
+        """Runs it to its end, copying its output line by line or at the end, and ends what it leaves."""
         started = time.monotonic()
         mark = f"{os.getpid()}-{step.name}"
-        closing: list[str] = []
-        self._child = subprocess.Popen(
+        child = subprocess.Popen(
             step.command,
             cwd=ROOT / step.folder,
             env={**(step.environ or os.environ), STEP_VARIABLE: mark},
@@ -153,47 +160,86 @@ class Runner:
             text=True,
             start_new_session=True,
         )
+        self._children.append(child)
         if self.interrupts:  # by a signal that came while it was started
-            self._pass_on(self._child)
-        copier = threading.Thread(target=_copy, args=(self._child, step.name, closing), daemon=True)
+            self._pass_on(child)
+        output = Output(step.name, held=step.beside)
+        copier = threading.Thread(target=output.copy, args=(child,), daemon=True)
         copier.start()
-        code = self._child.wait()
+        code = child.wait()
         left = end_marked(mark, variable=STEP_VARIABLE)
         copier.join(5.0)  # whoever was left may have kept our end of the output open
+        output.tell()
         for name in left:
             _say(f"== {step.name} had left, now ended: {name}")
         result = "INTERRUPTED" if self.interrupts else "passed" if code == 0 else f"FAILED ({code})"
-        note = "; ".join([*closing[-1:], *([f"left {len(left)} processes"] if left else [])])
+        note = "; ".join([*output.closing[-1:], *([f"left {len(left)} processes"] if left else [])])
         return Row(step.name, result, time.monotonic() - started, note)
 
     def run_all(self, steps: list[Step]) -> list[Row]:
-        rows: list[Row] = []
-        failed: set[str] = set()
+        rows: dict[str, Row] = {}
+        beside: dict[str, threading.Thread] = {}
+
+        def run(step: Step) -> None:
+            rows[step.name] = self.run(step)
+
         for number, step in enumerate(steps, 1):
+            if step.needs in beside:
+                beside[step.needs].join()
+            needed = rows.get(step.needs)
             if self.interrupts:
-                rows.append(Row(step.name, "NOT RUN", note="interrupted before"))
+                rows[step.name] = Row(step.name, "NOT RUN", note="interrupted before")
                 continue
-            _say(f"\n== {number}/{len(steps)} {step.name}: {step.what}")
-            row = Row(step.name, "NOT RUN", note=f"{step.needs} failed") if step.needs in failed else self.run(step)
-            if row.result != "passed":
-                failed.add(step.name)
-            rows.append(row)
-        return rows
+            _say(f"\n== {number}/{len(steps)} {step.name}: {step.what}{', beside what follows' if step.beside else ''}")
+            if needed is not None and needed.result != "passed":
+                rows[step.name] = Row(step.name, "NOT RUN", note=f"{step.needs} failed")
+            elif step.beside:
+                beside[step.name] = threading.Thread(target=run, args=(step,), name=f"step-{step.name}")
+                beside[step.name].start()
+            else:
+                run(step)
+        for thread in beside.values():
+            thread.join()
+        return [rows[step.name] for step in steps]
 
 
-def _copy(child: "subprocess.Popen[str]", name: str, closing: list[str]) -> None:
-    """The child's output to the terminal and to its log; the runner's closing words to `closing`."""
-    with (LOGS / f"{name}.log").open("w") as log:
-        for line in child.stdout or ():
-            _say(line, end="")
-            log.write(line)
-            if _ENDED.search(line):
-                closing.append(line.strip(" =\n"))
+class Output:
+    """What one step prints, to its log and to the terminal. closing: the test runner's closing words."""
+
+    def __init__(self, name: str, *, held: bool) -> None:
+        self.closing: list[str] = []
+        self._name = name
+        self._held = held
+        self._lines: list[str] = []
+
+    def copy(self, child: "subprocess.Popen[str]") -> None:
+        told = time.monotonic()
+        with (LOGS / f"{self._name}.log").open("w", buffering=1) as log:
+            for line in child.stdout or ():
+                log.write(line)
+                if _ENDED.search(line):
+                    self.closing.append(line.strip(" =\n"))
+                if not self._held:
+                    _say(line, end="")
+                    continue
+                self._lines.append(line)
+                if line.strip() and time.monotonic() - told > PROGRESS_S:
+                    told = time.monotonic()
+                    _say(f"== beside, {self._name}: {line.strip()}")
+
+    def tell(self) -> None:
+        """What was held back."""
+        if self._held:
+            _say(f"\n== what {self._name} has printed\n{''.join(self._lines)}== end of {self._name}")
+
+
+_terminal = threading.RLock()  # re-entrant: the signal handler speaks too
 
 
 def _say(text: str, end: str = "\n") -> None:
-    # When the terminal was closed nobody reads, and the steps must still be ended.
-    with contextlib.suppress(OSError):
+    # When the terminal was closed nobody reads, and the steps must still be ended. RuntimeError: in a signal handler, in
+    # the middle of a print.
+    with _terminal, contextlib.suppress(OSError, RuntimeError):
         print(text, end=end, flush=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests import run
 from tests.kit.pid import ProcessId
+from tests.kit.waiting import wait_for
 from tests.run import Runner, Step
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,6 +85,41 @@ def test_a_step_that_keeps_its_output_open_holds_nobody(capsys):
 def test_steps_that_need_a_failed_one_are_not_run_the_others_are():
     steps = [Step("first", ["false"], ""), Step("second", ["true"], "", needs="first"), Step("third", ["true"], "")]
     assert ["FAILED (1)", "NOT RUN", "passed"] == [row.result for row in Runner().run_all(steps)]
+
+
+def test_a_step_beside_others_is_waited_for_and_what_it_printed_comes_as_a_whole(tmp_path, capsys):
+    meet = f"until [ -e {tmp_path}/met ]; do sleep 0.05; done"
+    steps = [
+        Step("long", ["sh", "-c", f"echo one; {meet}; echo two; exit 3"], "", beside=True),
+        Step("short", ["sh", "-c", f"echo between; touch {tmp_path}/met"], ""),
+        Step("after", ["true"], "", needs="long"),
+    ]
+    rows = Runner().run_all(steps)
+    assert [("long", "FAILED (3)"), ("short", "passed"), ("after", "NOT RUN")] == [
+        (row.name, row.result) for row in rows
+    ]
+    out = capsys.readouterr().out
+    assert "== what long has printed\none\ntwo\n== end of long\n" in out
+    assert "one\ntwo\n" == (tmp_path / "long.log").read_text()
+
+
+def test_an_interrupt_reaches_the_steps_beside_others_too(tmp_path):
+    program = f"""
+import sys
+from tests import run
+run.LOGS = run.Path({str(tmp_path)!r})
+waits = ["sh", "-c", "touch {tmp_path}/$READYGATE_TEST_STEP; sleep 300"]
+run.SELECTIONS["fast"] = [run.Step("long", waits, "", beside=True), run.Step("short", waits, "")]
+sys.exit(run.main(["fast"]))
+"""
+    child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    begun = {f"{child.pid}-long", f"{child.pid}-short"}
+    assert wait_for(lambda: begun <= {file.name for file in tmp_path.iterdir()}, timeout_s=60)
+    child.send_signal(signal.SIGTERM)
+    out = child.communicate(timeout=60)[0]
+    assert 130 == child.returncode
+    table = {line.split()[0]: line.split()[1] for line in out[out.index("\nstep ") :].splitlines()[2:4]}
+    assert {"long": "INTERRUPTED", "short": "INTERRUPTED"} == table
 
 
 def test_an_obstacle_is_told_before_the_first_step(monkeypatch, capsys):
