@@ -237,8 +237,8 @@ _terminal = threading.RLock()  # re-entrant: the signal handler speaks too
 
 
 def _say(text: str, end: str = "\n") -> None:
-    # When the terminal was closed nobody reads, and the steps must still be ended. RuntimeError: in a signal handler, in
-    # the middle of a print.
+    # When the terminal was closed nobody reads, and the steps must still be ended. RuntimeError: in a signal handler,
+    # in the middle of a print.
     with _terminal, contextlib.suppress(OSError, RuntimeError):
         print(text, end=end, flush=True)
 
