@@ -1,7 +1,8 @@
-"""Ring 3: three systemd hosts on this machine, joined to one cluster by kubeadm.
+"""Ring 3: systemd hosts on this machine, joined to one cluster by kubeadm (layout.py: which).
 
 Guarantees:
-1. `up` returns with three Ready nodes, or raises HostsError with the cause, and then nothing is left running.
+1. `up` returns with a Ready node for each host that has joined, or raises HostsError with the cause, and then nothing
+   is left running.
 2. `up` and `down` remove all that an earlier run left, crashed or not, and nothing else (teardown.py).
 3. One process at a time makes or removes hosts; hosts that are up are never taken away from whoever uses them.
 """
@@ -21,15 +22,13 @@ from images.commands import BuildError, Progress
 from tests.kit.pid import ProcessId
 from tests.testbed.hosts import kubeadm, layers, limits, network, packages, teardown
 from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.layout import ONE_CONTROL, Layout
 from tests.testbed.hosts.machine import Machine
 from tests.testbed.hosts.network import Peer
 from tests.testbed.hosts.state import RunFolder, State
 from tests.testbed.shared import obstacles
 from tests.testbed.shared.binaries import BinariesMissing, kube_binaries
 
-CONTROL = Peer("control-1", 11)
-WORKERS = (Peer("worker-1", 21), Peer("worker-2", 22))
-PEERS = [CONTROL, *WORKERS]
 _BOOT_LIMIT_S = 60.0
 _READY_LIMIT_S = 90.0
 _KUBEADM_LIMIT_S = 180.0
@@ -48,22 +47,23 @@ def obstacle() -> str | None:
 class Hosts:
     """The cluster. `up` and `down` by whoever owns it; everything else also by who finds it up (`Hosts.found()`)."""
 
-    def __init__(self, *, progress: Progress = print, folder: Path | None = None) -> None:
+    def __init__(self, layout: Layout = ONE_CONTROL, *, progress: Progress = print, folder: Path | None = None) -> None:
         self.progress = progress
-        self._run = RunFolder(folder)
+        self.layout = layout
+        self._run = RunFolder(folder, layout.network.name)
         self.folder = self._run.path
-        self.names = [peer.name for peer in PEERS]
+        self.names = [peer.name for peer in layout.peers]
         self.ssh_key = self.folder / "ssh_key"
         self.ssh_config = self.folder / "ssh_config"
         self.kubeconfig = self.folder / "admin.conf"
-        self._machines = {peer.name: Machine(peer, self.folder / peer.name, self._run.run_id) for peer in PEERS}
+        self._machines = {peer.name: Machine(peer, self.folder / peer.name, self._run.run_id) for peer in layout.peers}
         self._binaries: Path | None = None
         self.seconds: dict[str, float] = {}
 
     @classmethod
-    def found(cls, *, progress: Progress = print, folder: Path | None = None) -> "Hosts":
+    def found(cls, layout: Layout = ONE_CONTROL, *, progress: Progress = print, folder: Path | None = None) -> "Hosts":
         """The hosts that are up. Raises HostsError when there are none."""
-        hosts = cls(progress=progress, folder=folder)
+        hosts = cls(layout, progress=progress, folder=folder)
         if not hosts.running():
             raise HostsError("no hosts are up: python -m tests.testbed --ring hosts up")
         return hosts
@@ -97,7 +97,9 @@ class Hosts:
                 self._remove()
                 raise
             self.seconds["up"] = time.monotonic() - started
-            self.progress(f"three hosts, three Ready nodes after {self.seconds['up']:.1f} s")
+            self.progress(
+                f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes after {self.seconds['up']:.1f} s"
+            )
         except BaseException:
             self._run.unlock()
             raise
@@ -135,7 +137,7 @@ class Hosts:
         self._run.write(state)
         limits.raise_limits(state.limits)
         self._write_ssh(base)
-        network.make(PEERS)
+        network.make(self.layout.network, self.layout.peers)
         public_key = self.ssh_key.with_suffix(".pub").read_text()
         self._timed("file systems", lambda: self._prepare(lower, store, public_key))
         for name, machine in self._machines.items():
@@ -144,29 +146,32 @@ class Hosts:
             state.processes[name] = machine.boot()
             self._run.write(state)
         self._timed("boot", lambda: self._each(lambda peer: self._wait_booted(peer, state.processes[peer.name])))
-        self._timed("kubeadm", lambda: kubeadm.start(CONTROL, WORKERS, self._shell, self.progress))
-        shutil.copyfile(self._machines[CONTROL.name].root / "etc/kubernetes/admin.conf", self.kubeconfig)
+        self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
+        self.kubeconfig.write_text(kubeadm.from_outside(self.layout, self._first_file("etc/kubernetes/admin.conf")))
         self.kubeconfig.chmod(0o600)
         self._timed("nodes Ready", self._wait_ready)
         state.phase = "up"
         self._run.write(state)
 
+    def _first_file(self, path: str) -> str:
+        return (self._machines[self.layout.first.name].root / path).read_text()
+
     def _prepare(self, lower: list[Path], store: Path, public_key: str) -> None:
         for machine in self._machines.values():
-            machine.prepare(lower, store, PEERS, public_key)
+            machine.prepare(lower, store, self.layout.peers, public_key, kubeadm.names(self.layout))
 
     def _each(self, action: Callable[[Peer], None]) -> None:
-        with ThreadPoolExecutor(max_workers=len(PEERS)) as pool:
-            list(pool.map(action, PEERS))
+        with ThreadPoolExecutor(max_workers=len(self.names)) as pool:
+            list(pool.map(action, self.layout.peers))
 
     def _write_ssh(self, base: Path) -> None:
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "readygate testbed", "-f", str(self.ssh_key)]
         subprocess.run(keygen, check=True, capture_output=True)
         host_key = (base / "etc/ssh/ssh_host_ed25519_key.pub").read_text().strip()
         known = self.folder / "known_hosts"
-        known.write_text("".join(f"{peer.name},{peer.address} {host_key}\n" for peer in PEERS))
+        known.write_text("".join(f"{peer.name},{peer.address} {host_key}\n" for peer in self.layout.peers))
         entries = "".join(
-            f"Host {peer.name}\n  HostName {peer.address}\n  HostKeyAlias {peer.name}\n" for peer in PEERS
+            f"Host {peer.name}\n  HostName {peer.address}\n  HostKeyAlias {peer.name}\n" for peer in self.layout.peers
         )
         self.ssh_config.write_text(
             f"{entries}Host *\n  User root\n  IdentityFile {self.ssh_key}\n  IdentitiesOnly yes\n  BatchMode yes\n"
@@ -195,7 +200,7 @@ class Hosts:
                 "nodes",
                 "--output=jsonpath={range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}",
             )
-            if done.stdout.split() != ["True"] * len(PEERS):
+            if done.stdout.split() != ["True"] * len(self.layout.joined):
                 return False
             # A pod can only be created once the controller manager has made the namespace's service account.
             return self.kubectl("get", "serviceaccount", "default", check=False).returncode == 0
@@ -215,7 +220,11 @@ class Hosts:
                 shutil.copyfile(machine.console, self.folder.with_name(f"{name}-failed-console.log"))
 
     def _remove(self) -> None:
-        teardown.remove(self._run, list(self._machines.values()))
+        teardown.remove(self._run, self.layout.network, list(self._machines.values()))
+
+    def join(self, name: str) -> str:
+        """Joins a spare host as a control plane, as its operator would. Returns kubeadm's words, raises HostsError."""
+        return kubeadm.join_control(self._machines[name].peer, self.layout, self._shell)
 
     def address(self, name: str) -> str:
         return self._machines[name].peer.address
@@ -294,7 +303,7 @@ class Hosts:
     def inventory(self) -> str:
         """For Ansible: groups control_plane and workers, reached through `ssh_config`."""
         lines = ["all:", "  children:"]
-        for group, peers in (("control_plane", [CONTROL]), ("workers", WORKERS)):
+        for group, peers in (("control_plane", self.layout.controls), ("workers", self.layout.workers)):
             lines += [f"    {group}:", "      hosts:"]
             lines += [f"        {peer.name}: {{ansible_host: {peer.name}}}" for peer in peers]
         lines += [

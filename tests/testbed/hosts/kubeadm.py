@@ -1,9 +1,10 @@
-"""kubeadm on the hosts: `init` on the first, `join` on the others, then kube-proxy's rights."""
+"""kubeadm on the hosts: `init` on the first, `join` on the others (control planes one by one), kube-proxy's rights."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.testbed.hosts.layout import Layout
 from tests.testbed.hosts.network import Peer
 from tests.testbed.shared.binaries import KUBERNETES_VERSION, Progress
 
@@ -22,6 +23,10 @@ _CA_DIGEST = (
     " | openssl pkey -pubin -outform der | sha256sum | cut -d' ' -f1"
 )
 _KUBEADM_FILE = "/root/kubeadm.yaml"
+_UPLOAD_CERTIFICATES = "kubeadm init phase upload-certs --upload-certs --kubeconfig /etc/kubernetes/admin.conf"
+_START_PROXY = "systemctl start kube-proxy"
+# The name by which several control planes are one. It is the first host's address: none of our tests ends that one.
+ENDPOINT = "control-plane"
 
 # Runs a shell command on a host, `text` is its standard input; returns its standard output, raises when it fails.
 Shell = Callable[[Peer, str, str], str]
@@ -32,12 +37,28 @@ def new_token() -> str:
     return f"{secrets.token_hex(3)}.{secrets.token_hex(8)}"
 
 
-def init_configuration(control: Peer, token: str) -> str:
+def names(layout: Layout) -> dict[str, str]:
+    """What every host calls by name beside the hosts -> its address. Several control planes need one name for all."""
+    return {ENDPOINT: layout.first.address} if _several(layout) else {}
+
+
+def from_outside(layout: Layout, kubeconfig: str) -> str:
+    """A kubeconfig of a host for this machine, which does not know the hosts' names."""
+    return kubeconfig.replace(f"https://{ENDPOINT}:", f"https://{layout.first.address}:")
+
+
+def _several(layout: Layout) -> bool:
+    return len(layout.controls) + len(layout.spare) > 1
+
+
+def init_configuration(control: Peer, token: str, endpoint: str = "") -> str:
     """InitConfiguration, ClusterConfiguration and KubeletConfiguration.
 
     The kubelet's settings are what a host inside a control group of another system needs: no QoS groups of its own. An
     empty enforceNodeAllocatable is dropped on the way and then fails validation, hence "none".
+    endpoint: host:port of several control planes.
     """
+    several = f"\ncontrolPlaneEndpoint: {endpoint}" if endpoint else ""
     return f"""\
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
@@ -49,7 +70,7 @@ nodeRegistration:
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
-clusterName: testbed
+clusterName: testbed{several}
 kubernetesVersion: {KUBERNETES_VERSION}
 networking: {{serviceSubnet: 10.96.0.0/16}}
 etcd: {{local: {{extraArgs: [{{name: unsafe-no-fsync, value: "true"}}]}}}}
@@ -67,17 +88,22 @@ imageGCLowThresholdPercent: 99
 """
 
 
-def join_configuration(peer: Peer, control: Peer, token: str, ca_digest: str) -> str:
+def join_configuration(peer: Peer, server: str, token: str, ca_digest: str, certificate_key: str = "") -> str:
+    """certificate_key: of the uploaded certificates; with it the host becomes a control plane."""
+    as_control = f"""
+controlPlane:
+  localAPIEndpoint: {{advertiseAddress: {peer.address}, bindPort: {API_PORT}}}
+  certificateKey: {certificate_key}"""
     return f"""\
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: JoinConfiguration
 discovery:
   bootstrapToken:
     token: {token}
-    apiServerEndpoint: {control.address}:{API_PORT}
+    apiServerEndpoint: {server}
     caCertHashes: ["sha256:{ca_digest}"]
 nodeRegistration:
-{_registration(peer)}
+{_registration(peer)}{as_control if certificate_key else ""}
 """
 
 
@@ -90,27 +116,42 @@ def _registration(peer: Peer) -> str:
   kubeletExtraArgs: [{{name: node-ip, value: {peer.address}}}]"""
 
 
-def start(control: Peer, workers: Sequence[Peer], shell: Shell, progress: Progress) -> None:
+def start(layout: Layout, shell: Shell, progress: Progress) -> None:
     """Makes a cluster of freshly booted hosts. Returns when all have joined; Ready comes a moment later."""
+    first, workers = layout.first, layout.workers
     token = new_token()
-    command = f"cat > {_KUBEADM_FILE} && kubeadm %s --config {_KUBEADM_FILE} --ignore-preflight-errors=all %s 2>&1"
-    progress(f"kubeadm init on {control.name}")
-    shell(control, command % ("init", "--skip-phases=addon,show-join-command"), init_configuration(control, token))
-    digest = shell(control, _CA_DIGEST, "").strip()
+    progress(f"kubeadm init on {first.name}")
+    endpoint = f"{ENDPOINT}:{API_PORT}" if _several(layout) else ""
+    shell(first, _kubeadm("init", "--skip-phases=addon,show-join-command"), init_configuration(first, token, endpoint))
+    shell(first, "kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -", _PROXY_RIGHTS)
+    shell(first, _START_PROXY, "")
+    for control in layout.controls[1:]:
+        progress(f"kubeadm join on {control.name}, a control plane")
+        join_control(control, layout, shell)
+    if not workers:
+        return
+    digest = shell(first, _CA_DIGEST, "").strip()
     progress(f"kubeadm join on {', '.join(worker.name for worker in workers)}")
 
     def join(worker: Peer) -> None:
-        shell(worker, command % ("join", ""), join_configuration(worker, control, token, digest))
+        shell(worker, _kubeadm("join"), join_configuration(worker, f"{first.address}:{API_PORT}", token, digest))
+        shell(worker, _START_PROXY, "")
 
-    def allow_proxies() -> None:
-        shell(control, "kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f -", _PROXY_RIGHTS)
+    with ThreadPoolExecutor(max_workers=len(workers)) as pool:
+        list(pool.map(join, workers))
 
-    with ThreadPoolExecutor(max_workers=len(workers) + 1) as pool:
-        for done in [pool.submit(allow_proxies), *(pool.submit(join, worker) for worker in workers)]:
-            done.result()
 
-    def start_proxy(peer: Peer) -> None:
-        shell(peer, "systemctl start kube-proxy", "")
+def join_control(peer: Peer, layout: Layout, shell: Shell) -> str:
+    """Joins one more control plane by a token and a certificate key made for it. Returns kubeadm's words."""
+    first = layout.first
+    key = shell(first, _UPLOAD_CERTIFICATES, "").split()[-1]
+    token = shell(first, "kubeadm token create", "").split()[-1]
+    digest = shell(first, _CA_DIGEST, "").strip()
+    text = join_configuration(peer, f"{ENDPOINT}:{API_PORT}", token, digest, key)
+    said = shell(peer, _kubeadm("join"), text)
+    shell(peer, _START_PROXY, "")
+    return said
 
-    with ThreadPoolExecutor(max_workers=len(workers) + 1) as pool:
-        list(pool.map(start_proxy, [control, *workers]))
+
+def _kubeadm(verb: str, more: str = "") -> str:
+    return f"cat > {_KUBEADM_FILE} && kubeadm {verb} --config {_KUBEADM_FILE} --ignore-preflight-errors=all {more} 2>&1"

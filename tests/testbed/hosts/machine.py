@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.kit.pid import ProcessId
@@ -39,16 +40,22 @@ class Machine:
     def name(self) -> str:
         return f"rg-{self._run_id}-{self.peer.name}"
 
-    def prepare(self, layers: list[Path], store: Path, peers: list[Peer], public_key: str) -> None:
-        """Mounts the file system (topmost layer first) and writes what is this host's own."""
+    def prepare(
+        self, layers: list[Path], store: Path, peers: list[Peer], public_key: str, names: Mapping[str, str]
+    ) -> None:
+        """Mounts the file system (topmost layer first) and writes what is this host's own.
+
+        names: what it calls by name beside `peers` -> address.
+        """
         upper, work, containerd = self.folder / "upper", self.folder / "work", self.folder / "containerd"
         for folder in (upper, work, self.root):
             folder.mkdir(parents=True)
         lower = ":".join(map(str, layers))
         mount_overlay(self.root, f"lowerdir={lower},upperdir={upper},workdir={work}")
         copy_store(store, containerd)
-        names = "\n".join(f"{peer.address} {peer.name}" for peer in peers)
-        self._write("etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{names}\n")
+        known = {**{peer.name: peer.address for peer in peers}, **names}
+        lines = "".join(f"{address} {name}\n" for name, address in known.items())
+        self._write("etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{lines}")
         self._write("etc/hostname", f"{self.peer.name}\n")
         self._write("etc/machine-id", f"{uuid.uuid5(uuid.NAMESPACE_DNS, self.name).hex}\n")
         self._write(f"{CNI_CONF_DIR.lstrip('/')}/10-bridge.conflist", cni_configuration(self.peer.pod_subnet))

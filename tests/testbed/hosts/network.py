@@ -1,7 +1,7 @@
-"""One bridge on this machine and, for each host, a network namespace with a veth into it.
+"""A bridge on this machine for each set of hosts and, for each host, a network namespace with a veth into it.
 
-The hosts reach one another and this machine, nothing else. Every make is preceded by a remove of the same names, and
-every remove is silent about what is not there: a crashed run leaves nothing that the next one stumbles over.
+The hosts of a set reach one another and this machine, nothing else. Every make is preceded by a remove of the same
+names, and every remove is silent about what is not there: a crashed run leaves nothing that the next one stumbles over.
 """
 
 import json
@@ -11,10 +11,28 @@ from dataclasses import dataclass
 
 from tests.testbed.hosts.errors import HostsError
 
-BRIDGE = "rg-hosts"
-BRIDGE_ADDRESS = "10.99.0.1"
 PREFIX_LENGTH = 24
 _NAMESPACE_PREFIX = "rg-"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Of one set of hosts. name: at most 8 characters; hosts, pods: the first octets of their addresses."""
+
+    name: str
+    hosts: str
+    pods: str
+
+    @property
+    def bridge(self) -> str:
+        return f"rg-{self.name}"
+
+    @property
+    def bridge_address(self) -> str:
+        return f"{self.hosts}.1"
+
+
+HOSTS = Network("hosts", "10.99.0", "10.244")
 
 
 @dataclass(frozen=True)
@@ -23,46 +41,47 @@ class Peer:
 
     name: str
     number: int
+    network: Network = HOSTS
 
     @property
     def address(self) -> str:
-        return f"10.99.0.{self.number}"
+        return f"{self.network.hosts}.{self.number}"
 
     @property
     def pod_subnet(self) -> str:
-        return f"10.244.{self.number}.0/24"
+        return f"{self.network.pods}.{self.number}.0/24"
 
     @property
     def namespace(self) -> str:
-        return _NAMESPACE_PREFIX + self.name
+        return f"{_NAMESPACE_PREFIX}{self.network.name}-{self.name}"
 
     @property
     def veth(self) -> str:
         """On this machine; at most 15 characters."""
-        return f"{_NAMESPACE_PREFIX}veth{self.number}"
+        return f"{_NAMESPACE_PREFIX}{self.network.name}-{self.number}"
 
 
-def make(peers: list[Peer]) -> None:
+def make(network: Network, peers: list[Peer]) -> None:
     """Bridge, namespaces, links, addresses, and routes to the pods of the other hosts."""
-    remove(peers)
-    _ip("link", "add", BRIDGE, "type", "bridge")
-    _ip("address", "add", f"{BRIDGE_ADDRESS}/{PREFIX_LENGTH}", "dev", BRIDGE)
-    _ip("link", "set", BRIDGE, "up")
+    remove(network, peers)
+    _ip("link", "add", network.bridge, "type", "bridge")
+    _ip("address", "add", f"{network.bridge_address}/{PREFIX_LENGTH}", "dev", network.bridge)
+    _ip("link", "set", network.bridge, "up")
     for peer in peers:
         _ip("netns", "add", peer.namespace)
         _ip("link", "add", peer.veth, "type", "veth", "peer", "name", "eth0", "netns", peer.namespace)
-        _ip("link", "set", peer.veth, "master", BRIDGE, "up")
+        _ip("link", "set", peer.veth, "master", network.bridge, "up")
         inside = ("-n", peer.namespace)
         _ip(*inside, "address", "add", f"{peer.address}/{PREFIX_LENGTH}", "dev", "eth0")
         _ip(*inside, "link", "set", "lo", "up")
         _ip(*inside, "link", "set", "eth0", "up")
-        _ip(*inside, "route", "add", "default", "via", BRIDGE_ADDRESS)
+        _ip(*inside, "route", "add", "default", "via", network.bridge_address)
         for other in peers:
             if other is not peer:
                 _ip(*inside, "route", "add", other.pod_subnet, "via", other.address)
 
 
-def remove(peers: list[Peer]) -> None:
+def remove(network: Network, peers: list[Peer]) -> None:
     """All that `make` made, as far as it is there."""
     if shutil.which("ip") is None:  # then `make` never ran
         return
@@ -73,8 +92,8 @@ def remove(peers: list[Peer]) -> None:
             _ip("link", "delete", peer.veth)
         if peer.namespace in namespaces:
             _ip("netns", "delete", peer.namespace)
-    if BRIDGE in links:
-        _ip("link", "delete", BRIDGE)
+    if network.bridge in links:
+        _ip("link", "delete", network.bridge)
 
 
 def _ip(*arguments: str) -> str:

@@ -36,13 +36,13 @@ class State:
 
 
 class RunFolder:
-    """The folder of the one set of hosts a machine can have; `READYGATE_TESTBED_DIR` names another place for it."""
+    """The folder of a set of hosts, of which a machine can have one; `READYGATE_TESTBED_DIR`: another place for all."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.path = folder or Path(os.environ.get("READYGATE_TESTBED_DIR", _DEFAULT_FOLDER)) / "hosts"
+    def __init__(self, folder: Path | None = None, name: str = "hosts") -> None:
+        self.path = folder or Path(os.environ.get("READYGATE_TESTBED_DIR", _DEFAULT_FOLDER)) / name
         self.run_id = key_of([str(self.path)])[:6]
         self._state_file = self.path / "state.json"
-        self._lock_file = self.path.with_name("hosts.lock")
+        self._lock_file = self.path.with_name(f"{name}.lock")
         self._lock: IO[str] | None = None
 
     def read(self) -> State | None:

@@ -13,15 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.kit.pid import ProcessId
-from tests.testbed.hosts import cgroups, limits, network
+from tests.testbed.hosts import cgroups, limits
+from tests.testbed.hosts import network as links
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.machine import Machine
+from tests.testbed.hosts.network import Network
 from tests.testbed.hosts.state import RunFolder, State
 
 _END_LIMIT_S = 10.0
 
 
-def remove(run: RunFolder, machines: Sequence[Machine]) -> None:
+def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> None:
     """The caller holds the run folder's lock. Raises HostsError when a process does not end."""
     state = run.read() or State()
     for process in state.processes.values():
@@ -29,7 +31,7 @@ def remove(run: RunFolder, machines: Sequence[Machine]) -> None:
     cgroups.end([Path(folder) for folder in state.cgroups])
     _wait_gone(state.processes.values())
     run.unmount()
-    network.remove([machine.peer for machine in machines])
+    links.remove(network, [machine.peer for machine in machines])
     for machine in machines:
         machine.forget()
     limits.restore(state.limits)
