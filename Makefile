@@ -51,10 +51,12 @@ image: venv ## the container image as an archive under build/
 	@$(VENV)/python -m images.build
 
 COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
-lock: venv ## renew requirements.lock and requirements-run.lock (the demo's part of it) from pyproject.toml
+lock: venv ## renew the lock files from pyproject.toml: of all tools, of the demo's part, of the image and its build
 	@$(VENV)/python -m pip install --quiet 'uv>=0.9,<1'
 	@$(COMPILE) --extra dev pyproject.toml --output-file requirements.lock
 	@$(COMPILE) --extra demo --constraint requirements.lock pyproject.toml --output-file requirements-run.lock
+	@$(COMPILE) --extra extender --constraint requirements.lock pyproject.toml --output-file images/requirements.lock
+	@$(COMPILE) --group pyproject.toml:wheel --constraint requirements.lock --output-file images/requirements-wheel.lock
 
 clean: ## end what the testbed runs here, remove what was built
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tests.testbed down; fi

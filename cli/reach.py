@@ -124,8 +124,10 @@ def context(arguments: argparse.Namespace) -> tuple[str, str]:
     file = kubeconfig_of(arguments)
     if file is None:
         return "", "default"
-    from kube import kubeconfig
-
+    try:
+        from kube import kubeconfig
+    except CredentialsInvalid:
+        return "", "default"  # connection() says what is missing
     return kubeconfig.context(file, arguments.context)
 
 

@@ -19,7 +19,7 @@ from images.commands import BuildError, Progress, run
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements.lock"
 IMAGE_PYTHON = "3.11"  # of the Debian the image stands on
-EXTRAS = ("agent", "extender", "cli")
+EXTRAS = ("extender",)  # not kubeconfig: in a pod the service account speaks for us
 PACKAGES = ("agent", "cli", "component", "extender", "kube")
 # Metadata and texts that go into the wheel beside the packages.
 _PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")

@@ -1,6 +1,7 @@
 """A kubeconfig file becomes a Connection, through the package `kubernetes`: contexts, client certificates, tokens,
 token files, exec plugins, OIDC. The only module that imports that package, and itself imported only when a file is
-named.
+named. The package is readygate's extra `kubeconfig`; where it is not installed, as in the image, importing this module
+raises CredentialsInvalid.
 
 What the package does with proxies is left out: an address behind a proxy is refused with one line.
 """
@@ -19,12 +20,19 @@ from typing import Any
 
 import urllib3
 import yaml
-from kubernetes.client import Configuration
-from kubernetes.config import ConfigException, kube_config
 
 from component.text import one_line
 from kube.auth import TOKEN_READ_EVERY_S, Connection
 from kube.errors import CredentialsInvalid
+
+try:
+    from kubernetes.client import Configuration
+    from kubernetes.config import ConfigException, kube_config
+except ModuleNotFoundError as e:
+    raise CredentialsInvalid(
+        f"no kubeconfig can be read: the package {e.name} is not installed; pip install 'readygate[kubeconfig]', or in "
+        "a pod name no kubeconfig"
+    ) from e
 
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live

@@ -1,6 +1,7 @@
 """How extenders are found and asked, and what is said when they are not."""
 
 import argparse
+import sys
 import time
 
 import pytest
@@ -111,6 +112,16 @@ def test_there_is_no_kubeconfig(capsys):
         "--server (http://127.0.0.1:9377 on one of its hosts)\n"
     )
     assert (3, "", expected) == status(capsys)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_kubeconfig_in_the_image_which_has_no_package_for_it(monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "kube.kubeconfig", raising=False)
+    monkeypatch.delattr("kube.kubeconfig", raising=False)
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)
+    code, out, err = status(capsys, "--kubeconfig", "/etc/some.conf")
+    assert (3, "", True, 1) == (code, out, "pip install 'readygate[kubeconfig]'" in err, len(err.splitlines()))
+    assert ("", "default") == reach.context(argparse.Namespace(kubeconfig="/etc/some.conf", context=None))
 
 
 @pytest.mark.parametrize(

@@ -88,3 +88,23 @@ def test_connect_without_a_file_is_in_cluster(monkeypatch):
 def test_in_cluster_costs_no_import_of_the_package_kubernetes():
     program = "import sys, kube.reflector, kube.connect; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=20).returncode == 0
+
+
+def test_a_kubeconfig_where_the_package_is_not_installed_is_refused_in_one_line():
+    program = """
+import sys
+sys.modules["kubernetes"] = None
+from kube.connect import connect
+from kube.errors import CredentialsInvalid
+for _ in range(2):
+    try:
+        connect("/etc/some.conf")
+    except CredentialsInvalid as e:
+        print(e)
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, timeout=20, capture_output=True, text=True)
+    expected = (
+        "no kubeconfig can be read: the package kubernetes.client is not installed; "
+        "pip install 'readygate[kubeconfig]', or in a pod name no kubeconfig"
+    )
+    assert [expected] * 2 == done.stdout.splitlines()
