@@ -7,7 +7,8 @@ STAY ?= 1
 export PYTHONUNBUFFERED := 1
 export PYTHON
 
-.PHONY: help venv demo test test-fast lint format test-plane test-hosts bench soak chaos image lock clean
+HISTORIES ?= 20000
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts bench soak chaos image lock clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +32,9 @@ test-plane: venv ## ring 2: the real control plane on loopback (no root)
 
 test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
 	@$(VENV)/python -m tests.run hosts
+
+differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
+	@$(VENV)/python -m tests.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 lint: venv ## ruff, mypy --strict, import contracts, ansible-lint
 	@$(VENV)/python -m tests.run lint

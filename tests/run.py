@@ -82,6 +82,12 @@ BINARIES = Step(
     "binaries", [PYTHON, "-m", "tests.testbed.shared.binaries"], "Kubernetes, built once and cached", needs="sources"
 )
 PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.hosts.packages"], "system packages of ring 3")
+DIFFERENTIAL = Step(
+    "differential",
+    [PYTHON, "-m", "tests.differential", "--planted"],
+    "the agent beside the kubelet's own packages",
+    needs="sources",
+)
 PLANE = [
     SOURCES,
     BINARIES,
@@ -100,7 +106,16 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     # What has to come over the network comes first. Hosts boot and wait more than they compute.
-    "all": [PACKAGES, SOURCES, BINARIES, replace(HOSTS[-1], beside=True), *LINT, *FAST, PLANE[-1]],
+    "all": [
+        PACKAGES,
+        SOURCES,
+        BINARIES,
+        replace(HOSTS[-1], beside=True),
+        *LINT,
+        *FAST,
+        DIFFERENTIAL,
+        PLANE[-1],
+    ],
 }
 OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,

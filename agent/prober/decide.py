@@ -146,7 +146,7 @@ def before_probe(
     if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
-    if running.started_at is not None and int(wall - running.started_at) < delay_s:
+    if running.started_at is None or int(wall - running.started_at) < delay_s:  # None: years too many for Go's int32
         return Step(state, writes)
     if container.started and target.type is ProbeType.STARTUP:
         return Step(state, writes)

@@ -134,9 +134,12 @@ class Worker:
             while self.do_probe() and self._wait(ticker):
                 pass
         finally:
-            if self.state.container_id:
-                self._results.remove(self.state.container_id)
-            self._on_exit(self)
+            self._ended()
+
+    def _ended(self) -> None:
+        if self.state.container_id:
+            self._results.remove(self.state.container_id)
+        self._on_exit(self)
 
     def _wait(self, ticker: Ticker) -> bool:
         """Waits for a tick or a trigger; False for a stop."""

@@ -1,0 +1,15 @@
+"""The agent beside the kubelet's own packages, on the same random histories (`make differential HISTORIES=n SEED=s`).
+
+    worlds    random pods and statuses, as JSON
+    targets/  one module a target: what a history is, and what the agent answers to it
+    target    what a target is
+    build     makes the driver: a Go program with copies of the kubelet's packages
+    driver/   its source: how each target is answered by the kubelet
+    kubelet   the driver as a process: batches of histories in, answers out
+    compare   runs a target: draws, asks both, stops at the first difference
+    shrink    cuts a history down to what is needed for a difference; pure
+    planted   errors put into a copy of the agent: does the comparison find them?
+    __main__  the command
+
+What differs on purpose is a field of `agent.semantics.Semantics`, off here, never an exception in the comparison.
+"""

@@ -1,0 +1,128 @@
+"""`python -m tests.differential`: compares the agent with the kubelet's own packages, on random histories.
+
+Exit codes: 0 no difference, 1 a difference (the smallest history is shown) or a planted error that was not found, 2 for
+usage or when the driver cannot be built.
+"""
+
+import argparse
+import os
+import secrets
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from images.commands import BuildError
+from tests.differential import planted
+from tests.differential.build import driver
+from tests.differential.compare import Tally, batches_of, compare
+from tests.differential.kubelet import Kubelet
+from tests.differential.targets import TARGETS
+from tests.testbed.shared.binaries import BinariesMissing
+
+HISTORIES = 20_000
+PARTS = 4
+"""A target is compared in so many parts, so that the last one to end does not keep the other processors waiting."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
+    parser.add_argument("--histories", type=int, default=HISTORIES, help=f"of each target (default {HISTORIES})")
+    parser.add_argument("--seed", type=int, help="repeats a run (default: a new one, which is printed)")
+    parser.add_argument("--only", choices=[t.name for t in TARGETS], action="append", help="this target")
+    parser.add_argument("--planted", action="store_true", help="then look whether planted errors are found")
+    parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
+    parser.add_argument("--unshrunk", action="store_true", help="show the first difference as it was drawn")
+    options = parser.parse_args()
+    seed = (
+        options.seed if options.seed is not None else int(os.environ.get("READYGATE_SEED") or secrets.randbelow(2**32))
+    )
+    print(f"seed {seed}: `make differential HISTORIES={options.histories} SEED={seed}` repeats this run", flush=True)
+    try:
+        executable = driver()
+    except (BinariesMissing, BuildError) as e:
+        print(f"differential: {e}")
+        return 2
+    with Kubelet(executable) as kubelet:
+        print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
+    names = [t.name for t in TARGETS if not options.only or t.name in options.only]
+    jobs = _jobs(executable, names, options.histories, options.parts, seed, shrink=not options.unshrunk)
+    failed = _compare(jobs)
+    missed = _plant([e for e in planted.ERRORS if e.target in names], seed) if options.planted else 0
+    print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")
+    return 1 if failed or missed else 0
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A part of a target; `of`: how many parts it has."""
+
+    executable: Path
+    target: str
+    batches: Sequence[tuple[int, int]]
+    of: int
+    seed: int
+    shrink: bool
+
+    def run(self) -> Tally:
+        target = next(t for t in TARGETS if t.name == self.target)
+        with Kubelet(self.executable) as kubelet:
+            return compare(target, kubelet, batches=self.batches, seed=self.seed, shrink=self.shrink)
+
+
+def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int, *, shrink: bool) -> list[_Job]:
+    batches = batches_of(histories)
+    size = -(-len(batches) // parts)
+    shares = [batches[first : first + size] for first in range(0, len(batches), size)]
+    return [_Job(executable, name, share, len(shares), seed, shrink) for name in names for share in shares]
+
+
+def _compare(jobs: Sequence[_Job]) -> int:
+    """How many targets differ."""
+    parts: defaultdict[str, list[Tally]] = defaultdict(list)
+    for job, tally in _ended(jobs):
+        parts[job.target].append(tally)
+        if len(parts[job.target]) == job.of:
+            _show(parts[job.target])
+    return sum(any(tally.difference for tally in tallies) for tallies in parts.values())
+
+
+def _ended(jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Tally]]:
+    if len(jobs) == 1:
+        yield jobs[0], jobs[0].run()
+        return
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        running = {pool.submit(job.run): job for job in jobs}
+        for future in as_completed(running):
+            yield running[future], future.result()
+
+
+def _show(tallies: Sequence[Tally]) -> None:
+    histories, seconds = sum(t.histories for t in tallies), sum(t.seconds for t in tallies)
+    difference = next((t.difference for t in tallies if t.difference), None)
+    said = "DIFFERS" if difference else "equal"
+    print(
+        f"{tallies[0].target:<12} {histories:>9,} histories {histories / seconds:>7,.0f}/s a process  {said}",
+        flush=True,
+    )
+    if difference:
+        print(difference, flush=True)
+
+
+def _plant(errors: Sequence[planted.Planted], seed: int) -> int:
+    """How many errors were not found."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(zip(errors, pool.map(lambda error: planted.found(error, seed), errors), strict=True))
+    for error, found in results:
+        if not found:
+            print(f"NOT FOUND: {error}")
+    print(f"{sum(f for _, f in results)} of {len(errors)} planted errors found in {time.monotonic() - began:.0f} s")
+    return sum(not f for _, f in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""The driver: a Go program with the kubelet's own packages in it, built once and kept in the user's cache folder.
+
+What the kubelet does not export is reached by a file of ours beside copies of its files, made when it is built: in the
+copies the clock is ours and goroutines wait for the history. The module is the testbed's, so both are one release.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from images.cache import cache_folder, cached, key_of
+from images.commands import Progress, run
+from tests.testbed.shared import binaries
+
+DRIVER = Path(__file__).resolve().parent / "driver"
+_MODULE_FILES = ("go.mod", "go.sum")
+_FLAGS = ("-trimpath", "-ldflags", f"-s -w -X k8s.io/component-base/version.gitVersion={binaries.KUBERNETES_VERSION}")
+_NOT_OURS = re.compile(r"_(test|windows|unsupported|others|darwin)\.go$")
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A package of Kubernetes, by its folder, whose copy gets the shim of the same name. `changes`: what is replaced in
+    the copy, by regular expression; each must be found. `without`: files that are left out."""
+
+    folder: str
+    changes: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+
+PACKAGES = {
+    "prober": Copied(
+        "pkg/kubelet/prober",
+        {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
+    ),
+}
+
+
+def driver(progress: Progress = print) -> Path:
+    """The executable; builds it when it is not cached. Raises binaries.BinariesMissing, images.commands.BuildError."""
+    parts: list[str | bytes] = [json.dumps([_FLAGS, {k: repr(v) for k, v in PACKAGES.items()}])]
+    parts += [(binaries.SOURCE / name).read_bytes() for name in _MODULE_FILES]
+    parts += [path.read_bytes() for path in sorted(DRIVER.rglob("*.go"))]
+    return cached("differential", key_of(parts), lambda folder: _build(folder, progress), progress) / "driver"
+
+
+def _build(folder: Path, progress: Progress) -> None:
+    go = str(binaries.go(progress))
+    source = folder / "source"
+    shutil.copytree(DRIVER, source)
+    for name in _MODULE_FILES:
+        shutil.copy(binaries.SOURCE / name, source)
+    upstream = _upstream(go)
+    for name, package in PACKAGES.items():
+        copy_package(upstream / package.folder, source / name, package)
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    progress("building the driver of the differential test from the kubelet's source, once")
+    run(
+        [go, "build", *_FLAGS, "-o", str(folder / "driver"), "."],
+        cwd=source,
+        environ={**binaries.go_environ(), "GOTMPDIR": str(temporary)},
+        log=cache_folder() / "differential-build.log",
+        what="building the driver",
+        progress=progress,
+    )
+    shutil.rmtree(temporary)
+
+
+def _upstream(go: str) -> Path:
+    """The folder of Kubernetes in Go's module cache."""
+    told = subprocess.run(
+        [go, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"],
+        cwd=binaries.SOURCE,
+        env=binaries.go_environ(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return Path(told.stdout.strip())
+
+
+def copy_package(upstream: Path, to: Path, package: Copied) -> None:
+    """Copies the files of one package with its changes. Raises ValueError where a change finds nothing to change."""
+    to.mkdir(exist_ok=True)
+    missing = set(package.changes)
+    for path in sorted(upstream.glob("*.go")):
+        if _NOT_OURS.search(path.name) or path.name in package.without:
+            continue
+        text = path.read_text()
+        for pattern, instead in package.changes.items():
+            text, count = re.subn(pattern, instead, text)
+            if count:
+                missing.discard(pattern)
+        text += _still_used(text)
+        (to / path.name).write_text(text)
+    if missing:
+        raise ValueError(f"{upstream}: nothing there looks like {', '.join(sorted(missing))}")
+
+
+def _still_used(text: str) -> str:
+    """An import that a change has made useless would not compile."""
+    return "\nvar _ = time.Second\n" if re.search(r'^\t"time"$', text, re.MULTILINE) else ""
+
+
+if __name__ == "__main__":
+    print(driver())

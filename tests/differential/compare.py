@@ -1,0 +1,118 @@
+"""Runs a target: draws histories, asks agent and kubelet, stops at the first difference and shrinks it."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from agent.semantics import Semantics
+from tests.differential.kubelet import GATES, Kubelet
+from tests.differential.shrink import shrunk
+from tests.differential.target import Answers, History, Target
+
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The smallest history found, with both answers. `gates`: the feature gates under which they differ."""
+
+    target: str
+    history: History
+    gates: dict[str, bool]
+    agent: Answers
+    kubelet: Answers
+
+    def __str__(self) -> str:
+        steps = self.agent if isinstance(self.agent, list) else [self.agent]
+        others = self.kubelet if isinstance(self.kubelet, list) else [self.kubelet]
+        pairs = list(zip(steps, others, strict=False))
+        first = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), len(pairs))
+        ours, theirs = (answers[first] if first < len(answers) else "nothing" for answers in (steps, others))
+        gates = ", ".join(f"{name}={on}" for name, on in self.gates.items())
+        return (
+            f"{self.target}: the agent differs from the kubelet\n  history {json.dumps(self.history)}\n"
+            f"  with    {gates}\n  answer  {first}\n  agent   {json.dumps(ours)}\n  kubelet {json.dumps(theirs)}"
+        )
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of one target: how many histories in how many seconds, and the difference that ended it, if one did."""
+
+    target: str
+    histories: int
+    seconds: float
+    difference: Difference | None = None
+
+
+def semantics_of(gates: dict[str, bool]) -> Semantics:
+    """The kubelet as it is: these gates, no mistake of its own mended."""
+    return Semantics(
+        change_container_status_on_kubelet_restart=gates["ChangeContainerStatusOnKubeletRestart"],
+        container_restart_rules=gates["ContainerRestartRules"],
+        restart_all_containers_on_container_exits=gates["RestartAllContainersOnContainerExits"],
+        fix_add_pod_ends_at_first_worker=False,
+        fix_readiness_without_sidecars=False,
+    )
+
+
+def compare(
+    target: Target, kubelet: Kubelet, *, batches: Sequence[tuple[int, int]], seed: int, shrink: bool = True
+) -> Tally:
+    """The batches (number, size), or up to the first history that differs. Each batch is drawn from the seed and its
+    number alone, so it is the same whoever asks for it."""
+    began, done = time.monotonic(), 0
+    for number, size in batches:
+        random = Random(f"{seed} {target.name} {number}")
+        gates = dict(GATES[0] if number % 2 == 0 else GATES[number // 2 % len(GATES)])
+        drawn = [target.draw(random) for _ in range(size)]
+        ours, theirs = answers(target, kubelet, gates, drawn)
+        for history, agent, upstream in zip(drawn, ours, theirs, strict=True):
+            if agent != upstream:
+                difference = Difference(target.name, history, gates, agent, upstream)
+                if shrink:
+                    difference = _smallest(target, kubelet, gates, history)
+                return Tally(target.name, done, time.monotonic() - began, difference)
+            done += 1
+    return Tally(target.name, done, time.monotonic() - began)
+
+
+def batches_of(histories: int) -> list[tuple[int, int]]:
+    """(number, size) of each batch."""
+    return [(n, min(BATCH, histories - n * BATCH)) for n in range(-(-histories // BATCH))]
+
+
+def answers(
+    target: Target, kubelet: Kubelet, gates: dict[str, bool], histories: Sequence[History]
+) -> tuple[list[Answers], list[Answers]]:
+    """The agent's and the kubelet's. What one side cannot answer is answered by {"error": ...}."""
+    kubelet.ask(target.name, gates, histories)
+    semantics = semantics_of(gates)
+    ours = [_agents(target, history, semantics) for history in histories]
+    return ours, kubelet.answers()
+
+
+def _agents(target: Target, history: History, semantics: Semantics) -> Answers:
+    try:
+        return target.answer(history, semantics)
+    except Exception as e:  # noqa: BLE001 - whatever the agent breaks with is its answer
+        return {"error": f"{type(e).__name__}: {e}"}
+
+
+def _smallest(target: Target, kubelet: Kubelet, gates: dict[str, bool], history: History) -> Difference:
+    def differs(candidates: list[History]) -> list[bool]:
+        ours, theirs = answers(target, kubelet, gates, candidates)
+        return [a != b and not (_broken(a) and whole) and not _broken(b) for a, b in zip(ours, theirs, strict=True)]
+
+    (first,), _ = answers(target, kubelet, gates, [history])
+    whole = not _broken(first)  # else it is the breaking that differs
+    smallest = shrunk(history, differs)
+    (agent,), (upstream,) = answers(target, kubelet, gates, [smallest])
+    return Difference(target.name, smallest, gates, agent, upstream)
+
+
+def _broken(answer: Any) -> bool:
+    return isinstance(answer, dict) and "error" in answer

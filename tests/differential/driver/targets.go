@@ -1,0 +1,7 @@
+package main
+
+import "readygate.dev/testbed/kube/prober"
+
+var targets = map[string]target{
+	"prober": prober.Answer,
+}

@@ -1,0 +1,59 @@
+"""The driver as a process: the kubelet's answers to batches of histories."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.differential.target import Answers, History
+
+GATES: tuple[Mapping[str, bool], ...] = tuple(
+    {
+        "ChangeContainerStatusOnKubeletRestart": restart,
+        "ContainerRestartRules": rules,
+        "RestartAllContainersOnContainerExits": restart_all,
+    }
+    for restart, rules, restart_all in (
+        (False, True, True),
+        (True, True, True),
+        (False, True, False),
+        (False, False, False),
+        (True, False, False),
+    )
+)
+
+
+class Kubelet:
+    """A context: the process ends with it. `said` is the driver's first line: releases and feature gates."""
+
+    def __init__(self, executable: Path) -> None:
+        self._process = subprocess.Popen([executable], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.said: dict[str, Any] = self._read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def ask(self, target: str, gates: Mapping[str, bool], histories: Sequence[History]) -> None:
+        """Hands over a batch; `answers` gives what comes of it, in the same order. One batch at a time."""
+        batch = json.dumps({"target": target, "gates": gates, "histories": histories}, separators=(",", ":"))
+        assert self._process.stdin is not None
+        self._process.stdin.write(batch.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answers(self) -> list[Answers]:
+        return self._read()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise EOFError(f"the driver has ended with code {self._process.wait()}")
+        return json.loads(line)

@@ -1,0 +1,107 @@
+"""Errors put into a copy of the agent, one at a time: each must be found, or the comparison sees less than it says."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HISTORIES = 3000
+"""Most errors show in the first hundreds."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """`was`, which the file holds once, becomes `becomes`; `target` is who should find it."""
+
+    target: str
+    file: str
+    was: str
+    becomes: str
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.file}: {self.was.strip()!r} -> {self.becomes.strip()!r}"
+
+
+_DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
+ERRORS = (
+    Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
+    Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
+    Planted("prober", _DECIDE, "started_at < manager_start - ", "started_at <= manager_start - "),
+    Planted("prober", _DECIDE, "int(wall - running.started_at) < delay_s", "int(wall - running.started_at) <= delay_s"),
+    Planted("prober", _DECIDE, "int(wall - running.started_at)", "round(wall - running.started_at)"),
+    Planted("prober", _DECIDE, "on_hold=True, streak=replace(streak, run=0)", "on_hold=True"),
+    Planted("prober", _DECIDE, "container_id=container_id, on_hold=False", "container_id=container_id"),
+    Planted(
+        "prober", _DECIDE, "status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED)", "status.phase == PodPhase.FAILED"
+    ),
+    Planted("prober", _DECIDE, "and target.type is not ProbeType.READINESS", "and target.type is ProbeType.LIVENESS"),
+    Planted("prober", _DECIDE, "if found is not None and found.container_id:", "if found is not None:"),
+    Planted(
+        "prober",
+        _MANAGER,
+        "ADD_ORDER = (ProbeType.STARTUP, ProbeType.READINESS",
+        "ADD_ORDER = (ProbeType.READINESS, ProbeType.STARTUP",
+    ),
+    Planted("prober", _MANAGER, "types = (ProbeType.LIVENESS, ProbeType.STARTUP)", "types = tuple(ProbeType)"),
+    Planted(
+        "prober",
+        _MANAGER,
+        "if result is Result.SUCCESS:\n            return True",
+        "if result is not None:\n            return result is Result.SUCCESS",
+    ),
+    Planted("prober", _PROBER, "ATTEMPTS = 3", "ATTEMPTS = 2"),
+    Planted("prober", "prober/results.py", "changed = self._results.get(container_id) is not result", "changed = True"),
+    Planted("prober", "probe/streak.py", "last: Result = Result.SUCCESS", "last: Result = Result.FAILURE"),
+    Planted(
+        "prober",
+        "status/restarts.py",
+        'rule.operator == "NotIn" and exit_code not in',
+        'rule.operator == "NotIn" and exit_code in',
+    ),
+)
+
+
+def found(error: Planted, seed: int) -> bool:
+    """Does a comparison with the planted error end in a difference? Raises ValueError where it cannot be planted."""
+    with tempfile.TemporaryDirectory(prefix="readygate-planted-") as folder:
+        plant(error, Path(folder))
+        options = [
+            "--only",
+            error.target,
+            "--histories",
+            str(HISTORIES),
+            "--seed",
+            str(seed),
+            "--parts",
+            "1",
+            "--unshrunk",
+        ]
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.differential", *options],
+            cwd=folder,  # where `agent` is found first
+            env={"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin", **_home()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode not in (0, 1) or "histories" not in done.stdout:
+            raise ValueError(f"{error}: {done.stdout}{done.stderr}")
+        return done.returncode == 1
+
+
+def plant(error: Planted, folder: Path) -> None:
+    """Copies the agent to the folder, with the error in it."""
+    shutil.copytree(ROOT / "agent", folder / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+    file = folder / "agent" / error.file
+    text = file.read_text()
+    if text.count(error.was) != 1:
+        raise ValueError(f"{error}: is there {text.count(error.was)} times")
+    file.write_text(text.replace(error.was, error.becomes))
+
+
+def _home() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "GOPATH", "GOMODCACHE") if name in os.environ}

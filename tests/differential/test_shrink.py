@@ -1,0 +1,47 @@
+"""What a difference is cut down to, and what a copied package of the kubelet becomes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.differential.build import Copied, copy_package
+from tests.differential.planted import ERRORS, Planted, plant
+from tests.differential.shrink import candidates, shrunk
+
+
+def test_a_history_is_cut_down_to_what_is_needed_for_the_difference():
+    history = {"pods": [{"name": "a", "spec": {"delay": 7}}], "steps": [{"op": "add"}, {"op": "probe"}, {"op": "stop"}]}
+
+    def differs(histories: list) -> list[bool]:
+        return [{"op": "probe"} in history.get("steps", []) for history in histories]
+
+    assert shrunk(history, differs) == {"steps": [{"op": "probe"}]}
+
+
+def test_of_several_smaller_histories_the_smallest_comes_first():
+    assert list(candidates([1, 2, 3, 4]))[:2] == [[3, 4], [1, 2]]
+
+
+@pytest.mark.parametrize("value", [True, 1, 0, "name", None, [], {}])
+def test_no_candidate_is_the_value_itself(value: object):
+    assert value not in list(candidates(value))
+
+
+def test_in_a_copied_package_the_clock_is_ours_and_tests_are_left_out(tmp_path: Path):
+    (tmp_path / "worker.go").write_text('import (\n\t"time"\n)\nvar start = time.Now()\n')
+    (tmp_path / "worker_test.go").write_text("package prober\n")
+    copy_package(tmp_path, tmp_path / "copy", Copied("", {r"time\.Now\(\)": "wallNow()"}))
+    assert [p.name for p in (tmp_path / "copy").iterdir()] == ["worker.go"]
+    assert "var start = wallNow()" in (tmp_path / "copy" / "worker.go").read_text()
+
+
+def test_a_change_that_finds_nothing_to_change_stops_the_build(tmp_path: Path):
+    (tmp_path / "worker.go").write_text("package prober\n")
+    with pytest.raises(ValueError, match="nothing there looks like gone"):
+        copy_package(tmp_path, tmp_path / "copy", Copied("", {"gone": "here"}))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=str)
+def test_each_error_can_still_be_planted(error: Planted, tmp_path: Path):
+    plant(error, tmp_path)
+    assert error.becomes in (tmp_path / "agent" / error.file).read_text()
