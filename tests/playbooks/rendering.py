@@ -13,6 +13,7 @@ PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 ROLES = PLAYBOOKS / "roles"
 PARTS = ("defaults", "vars")
 ADMIN_SERVER = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}  # as preflight.yml finds it
+IMAGE = "registry.example/readygate:1.1"  # a must
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 
 init_plugin_loader([])  # without it the collection ansible.builtin is not known
@@ -23,8 +24,8 @@ def render(role: str, given: dict[str, Any]) -> Any:
     loader = DataLoader()
     folder = ROLES / role
     read = {part: loader.load_from_file(str(folder / part / "main.yml"), trusted_as_template=True) for part in PARTS}
-    variables = {**read["defaults"], **given, **read["vars"], "ansible_search_path": [str(folder)]}
-    templar = Templar(loader, variables=variables)
+    given = {"readygate_image": IMAGE, **given, **read["vars"], "ansible_search_path": [str(folder)]}
+    templar = Templar(loader, variables=read["defaults"] | given)
     return lambda expression: templar.template(trust_as_template(f"{{{{ {expression} }}}}"))
 
 

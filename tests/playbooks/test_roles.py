@@ -1,21 +1,26 @@
 """What the roles of agent and extender send to the API server: security, timing, configuration."""
 
+import json
+import re
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from agent import settings as agent_settings
+from agent.checks.catalogue import KINDS, check_section
 from extender import settings as extender_settings
+from extender.cluster.objects import DaemonSet, placement
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, objects
+from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, objects, render
 
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
 EXTENDER = contract.NAME_EXTENDER
 EXTENDER_CONTAINER = "extender"
-POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u"}
+POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u", "POD_IP": "fd00::7"}
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 INVENTORIES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -43,8 +48,13 @@ def played() -> dict[str, Objects]:
     }
 
 
+def agent_config_map(sent: Objects) -> dict[str, Any]:
+    (found,) = [made for (kind, _, name), made in sent.items() if kind == "ConfigMap" and name.startswith(AGENT)]
+    return found
+
+
 def agent_configuration(sent: Objects) -> agent_settings.Settings:
-    return agent_settings.parse(sent["ConfigMap", NS, AGENT]["data"]["agent.yaml"].encode(), POD_ENVIRONMENT)
+    return agent_settings.parse(agent_config_map(sent)["data"]["agent.yaml"].encode(), POD_ENVIRONMENT)
 
 
 def extender_configuration(sent: Objects) -> extender_settings.Settings:
@@ -67,13 +77,21 @@ def test_pods_have_no_more_privileges_than_they_need(played, name):
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
         assert writable - ({"/run/readygate"} if container["name"] == EXTENDER_CONTAINER else set()) == {"/tmp"}
         assert "memory" in container["resources"]["limits"]
-    user = {AGENT: 65532, EXTENDER: 69376}[name]  # the latter is nobody else's, neither in other images nor on the host
+    # The CNI's configuration is often root's alone. The extender's user is nobody else's, in images and on hosts.
+    user = {AGENT: 0, EXTENDER: 69376}[name]
     assert spec["securityContext"] == {
         "runAsUser": user,
         "runAsGroup": user,
-        "runAsNonRoot": True,
+        "runAsNonRoot": user != 0,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
+
+
+def test_an_agent_that_looks_at_no_cni_is_not_root():
+    checks = [{"name": "a", "exec": {"command": ["true"]}}]
+    given = {"readygate_agent_cni_check": False, "readygate_agent_checks": checks}
+    security = pod_spec(objects("readygate_agent", given), AGENT)["securityContext"]
+    assert (69375, 69375, True) == (security["runAsUser"], security["runAsGroup"], security["runAsNonRoot"])
 
 
 def test_with_a_secret_the_extender_speaks_tls_to_its_probes_too(played):
@@ -231,12 +249,68 @@ def test_the_moved_away_folder_is_seen_because_its_parent_is_mounted(played):
     assert folders == {"/etc/cni": "/host/etc/cni", "/opt/cni/bin": "/host/opt/cni/bin"}
 
 
+@pytest.mark.parametrize(
+    ("folders", "types"),
+    [
+        pytest.param(["/opt/cni/bin"], {"/opt/cni/bin": "Directory"}, id="one folder must be there"),
+        pytest.param(
+            ["/opt/cni/bin", "/usr/libexec/cni"],
+            {"/opt/cni/bin": "DirectoryOrCreate", "/usr/libexec/cni": "DirectoryOrCreate"},
+            id="of several a node may lack some, and its agent starts",
+        ),
+    ],
+)
+def test_a_folder_of_plugins_that_only_other_nodes_have_keeps_no_agent_from_starting(folders, types):
+    spec = pod_spec(objects("readygate_agent", {"readygate_agent_cni_bin_dirs": folders}), AGENT)
+    mounted = {v["hostPath"]["path"]: v["hostPath"]["type"] for v in spec["volumes"] if "hostPath" in v}
+    assert mounted == {"/etc/cni": "Directory", **types}
+
+
+def test_agents_listen_where_the_kubelet_probes_them_whatever_the_family(played):
+    assert ("fd00::7", 9375) == (
+        agent_configuration(played["plain"]).listen.address,
+        agent_configuration(played["plain"]).listen.port,
+    )
+
+
+PLACES = [
+    pytest.param({}, True, id="linux on amd64"),
+    pytest.param({"kubernetes.io/os": "windows"}, False, id="windows"),
+    pytest.param({"kubernetes.io/arch": "s390x"}, False, id="a processor that the image is not for"),
+    pytest.param({"pool": "batch"}, False, id="another pool than the one to begin with"),
+]
+
+
+@pytest.mark.parametrize(("labels", "expected"), PLACES)
+def test_agents_and_their_gate_are_where_the_image_runs_and_the_inventory_wants_them(labels, expected):
+    sent = objects("readygate_agent", {"readygate_agent_node_selector": {"pool": "gpu"}})
+    daemon_set = msgspec.json.decode(json.dumps(sent["DaemonSet", NS, AGENT]), type=DaemonSet)
+    node = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "pool": "gpu"} | labels
+    assert placement(daemon_set).admits("node-1", node) is expected
+
+
+def test_pods_name_the_secrets_that_pull_their_image():
+    given = {"readygate_image_pull_secrets": ["registry", "mirror"]}
+    spec = pod_spec(objects("readygate_agent", given), AGENT)
+    assert [{"name": "registry"}, {"name": "mirror"}] == spec["imagePullSecrets"]
+
+
+def test_an_agents_configuration_never_changes_under_it(played):
+    """An earlier agent, and one that an undone roll-out brings back, keeps the configuration it was made with."""
+    seen = {}
+    for name in INVENTORIES:
+        kept = agent_config_map(played[name])
+        volumes = pod_spec(played[name], AGENT)["volumes"]
+        assert [kept["metadata"]["name"]] == [v["configMap"]["name"] for v in volumes if "configMap" in v]
+        assert kept["immutable"]
+        seen[kept["metadata"]["name"]] = kept["data"]
+    assert len(seen) == len({each["agent.yaml"] for each in seen.values()}) > 1
+
+
 def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
     objects = played["silent"]
     spec = pod_spec(played["silent"], AGENT)
-    assert {("ServiceAccount", NS, AGENT), ("ConfigMap", NS, AGENT), ("DaemonSet", NS, AGENT)} == {
-        key for key in objects if key[2].startswith(AGENT)
-    }
+    assert {"ServiceAccount", "ConfigMap", "DaemonSet"} == {key[0] for key in objects if key[2].startswith(AGENT)}
     assert not spec["automountServiceAccountToken"]
     assert "readinessGates" not in spec
     assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
@@ -245,8 +319,9 @@ def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
 @pytest.mark.parametrize("publish", [True, False])
 def test_what_a_setting_does_not_send_any_more_is_deleted(publish):
     given = {"readygate_agent_publish_condition": publish, "readygate_agent_admission_policy": False}
-    everything = set(objects("readygate_agent", {}))
-    assert set(objects("readygate_agent", given, "unwanted")) == everything - set(objects("readygate_agent", given))
+    sent, everything = objects("readygate_agent", given), objects("readygate_agent", {})
+    of_another_content = {key for key in everything if key[0] == "ConfigMap"}  # cleared after the roll-out
+    assert set(objects("readygate_agent", given, "unwanted")) == everything.keys() - sent.keys() - of_another_content
 
 
 def test_a_changed_configuration_rolls_the_pods(played):
@@ -273,13 +348,34 @@ def test_the_words_of_the_roles_are_those_of_the_contract(played):
 def test_the_sample_inventory_names_only_variables_that_exist():
     text = (PLAYBOOKS / "inventory-sample.yml").read_text()
     named = {w for w in text.replace(":", " ").split() if w.startswith("readygate_")}
-    known = {k for f in ROLES.glob("*/defaults/main.yml") for k in yaml.safe_load(f.read_text())}
-    assert named <= known | {"readygate_image", "readygate_kubernetes_server", "readygate_enforcement"}
+    assert named <= {k for role in ROLES.iterdir() for k in entries(role.name)["arguments"]}
+
+
+def entries(role: str) -> dict[str, Any]:
+    """Of its argument specification: entry point -> options."""
+    specs = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    return {name: spec["options"] for name, spec in specs.items()}
 
 
 @pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender", "readygate_scheduler_config"])
 def test_every_default_has_a_place_in_the_argument_specification(role):
-    folder = ROLES / role
-    defaults = set(yaml.safe_load((folder / "defaults/main.yml").read_text()))
-    specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text())["argument_specs"]
-    assert {"main": defaults, "uninstall": defaults} == {name: set(spec["options"]) for name, spec in specs.items()}
+    defaults = set(yaml.safe_load((ROLES / role / "defaults/main.yml").read_text()))
+    found = {name: set(options) for name, options in entries(role).items()}
+    assert {"main", "arguments", "uninstall"} <= found.keys()
+    assert dict.fromkeys(found, defaults) == found
+
+
+def test_variables_that_several_roles_share_are_known_to_the_one_that_refuses_others():
+    shared = r"\b(readygate_(?!agent_|extender_|scheduler_config_|objects_)\w+)\b"
+    files = [*ROLES.glob("*/defaults/main.yml"), PLAYBOOKS / "site.yml"]
+    used = {name for file in files for line in file.read_text().splitlines() for name in re.findall(shared, line)}
+    roles = {folder.name for folder in ROLES.iterdir()}
+    assert used - roles <= entries("readygate_objects")["arguments"].keys()
+
+
+def test_a_check_of_the_inventory_has_the_keys_of_the_agents_own():
+    (section,) = [entries("readygate_agent")["main"]["readygate_agent_checks"]["options"]]
+    assert {field.encode_name for field in msgspec.structs.fields(check_section())} == section.keys()
+    inside = {kind: {f.encode_name for f in msgspec.structs.fields(row.settings)} for kind, row in KINDS.items()}
+    assert inside == {kind: section[kind]["options"].keys() for kind in KINDS}
+    assert list(KINDS) == list(render("readygate_agent", {})("__readygate_agent_kinds"))

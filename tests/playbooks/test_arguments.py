@@ -1,0 +1,87 @@
+"""What site.yml refuses before any host is asked: real runs of its first plays, for hosts that are not there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.playbooks.rendering import PLAYBOOKS
+
+IMAGE = {"readygate_image": "registry.example/readygate:1.1"}
+COMMAND = {"exec": {"command": ["true"]}}
+
+
+def play(folder: Path, inventory: str, *more: str) -> tuple[int, str]:
+    """Exit code, and what was said of the first task that failed; else the recap."""
+    (folder / "inventory.yml").write_text(inventory)
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml"), "--tags=always", *more]
+    environ = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "ansible")}
+    done = subprocess.run(
+        [*command, str(PLAYBOOKS / "site.yml")], env=environ, capture_output=True, text=True, timeout=100, check=False
+    )
+    failed = re.search(r"^fatal: .*", done.stdout, re.MULTILINE)
+    return done.returncode, failed[0] if failed else done.stdout.partition("PLAY RECAP")[2]
+
+
+def inventory(variables: dict[str, Any], group: str = "control_plane") -> str:
+    hosts = {f"control-{number}": {"ansible_host": f"192.0.2.{number}"} for number in (1, 2)}
+    return json.dumps({group: {"hosts": hosts, "vars": variables}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="an empty file"),
+        pytest.param(inventory(IMAGE, "control_planes"), id="a misspelled group"),
+        pytest.param("control_plane:\n\thosts: {}", id="a tab"),
+    ],
+)
+def test_an_inventory_without_control_plane_hosts_is_an_error(tmp_path, text):
+    code, told = play(tmp_path, text)
+    assert code != 0
+    assert "no host in the group control_plane" in told
+
+
+@pytest.mark.parametrize("group", ["control_plane", "kube_control_plane"])
+def test_the_hosts_are_found_by_our_name_and_by_kubesprays(tmp_path, group):
+    code, recap = play(tmp_path, inventory(IMAGE, group))
+    assert code == 0
+    assert ["control-1", "control-2", "localhost"] == re.findall(r"^(\S+) +: ok=[1-9]", recap, re.MULTILINE)
+
+
+CHECKS = "readygate_agent_checks"
+REFUSED = [
+    pytest.param({}, ["readygate_image is not set"], id="no image"),
+    pytest.param(
+        {"readygate_imag": "x", "readygate_scheduler_mode": "enforce"},
+        ["no role knows readygate_imag, readygate_scheduler_mode"],
+        id="misspelled names, all of them at once",
+    ),
+    pytest.param(
+        IMAGE | {"readygate_scheduler_config_mode": "enforced"},
+        ["protect, enforce, got: enforced"],
+        id="a value of the last role",
+    ),
+    pytest.param(
+        IMAGE | {CHECKS: [{"name": "a", "exec": {"comand": ["x"]}}, COMMAND]},
+        ["readygate_agent_checks.exec.comand", "name found in readygate_agent_checks"],
+        id="a key that checks do not have, and a name that is missing",
+    ),
+    pytest.param(
+        IMAGE | {CHECKS: [{"name": "cni", **COMMAND}, {"name": "Big"}], "readygate_agent_max_unavailable": "0"},
+        ["have one of cni, exec", "a name of its own", "lower case", "readygate_agent_max_unavailable is 0"],
+        id="every mistake is told at once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("variables", "expected"), REFUSED)
+def test_a_mistake_in_a_variable_is_refused_before_a_host_is_asked(tmp_path, variables, expected):
+    code, told = play(tmp_path, inventory(variables))
+    assert code != 0
+    assert [] == [words for words in expected if words not in told], told
