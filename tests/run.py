@@ -106,16 +106,7 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     # What has to come over the network comes first. Hosts boot and wait more than they compute.
-    "all": [
-        PACKAGES,
-        SOURCES,
-        BINARIES,
-        replace(HOSTS[-1], beside=True),
-        *LINT,
-        *FAST,
-        DIFFERENTIAL,
-        PLANE[-1],
-    ],
+    "all": [PACKAGES, SOURCES, BINARIES, replace(HOSTS[-1], beside=True), DIFFERENTIAL, *LINT, *FAST, PLANE[-1]],
 }
 OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,
