@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps
+from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps, room_for
 from extender.policy.decision import HeldBy
 from extender.policy.ledger import Held
 from extender.policy.reasons import OPEN
@@ -41,7 +41,7 @@ def storms_of(
     monotonic: float,
     first: bool,
 ) -> tuple[Weather, ...]:
-    if rule is None or not (rows or before):
+    if rule is None or not (before or rule.many(len(rows), total)):
         return ()
     return weather(rule, total, turned(rows), before, monotonic=monotonic, first=first)
 
@@ -69,8 +69,10 @@ def lingering(row: Row) -> Held:
 def held_by_caps(
     caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Sequence[Competing]
 ) -> dict[str, dict[str, Held]]:
-    """By gate. The gates share the caps of cluster, zones and pools: a node that several close is one node. It is as
-    old as the oldest of its closures. places: the nodes that count."""
+    """By gate, if any of its nodes are held. The gates share the caps of cluster, zones and pools: a node that several
+    close is one node. It is as old as the oldest of its closures. places: the nodes that count."""
+    if _room_for_all(caps, sizes, places, gates):
+        return {}
     held: dict[str, dict[str, Held]] = {}
     oldest: dict[str, Rank] = {}
     closing: dict[str, list[str]] = {}
@@ -86,7 +88,20 @@ def held_by_caps(
     if over_all:
         for gate, names in closing.items():
             held[gate].update((name, Held(HeldBy.CAP, over_all[name])) for name in names if name in over_all)
-    return held
+    return {gate: those for gate, those in held.items() if those}
+
+
+def _room_for_all(caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: Iterable[Competing]) -> bool:
+    """Whether no cap is reached, so that nobody needs to know who was first: nearly always."""
+    closing: dict[str, Place] = {}
+    for _, limit, total, rows, anyway in gates:
+        if not rows:
+            continue
+        wanted = [name for name in rows if name not in anyway] if anyway else rows
+        if limit is not None and wanted and len(wanted) > limit.of(total):
+            return False
+        closing.update((name, place) for name in wanted if (place := places.get(name)) is not None)
+    return room_for(caps, sizes, closing.values())
 
 
 def _oldest_first(ranks: Mapping[str, Rank]) -> list[str]:

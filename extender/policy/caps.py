@@ -5,7 +5,7 @@ All replicas count alike, for who was first is told by the objects.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -102,6 +102,23 @@ def beyond_caps(caps: Caps, sizes: Sizes, oldest_first: Iterable[tuple[str, Plac
         else:
             total, pools[place.pool], zones[place.zone] = total + 1, in_pool + 1, in_zone + 1
     return held
+
+
+def room_for(caps: Caps, sizes: Sizes, closing: Collection[Place]) -> bool:
+    """Whether all of these may be closed, as beyond_caps() would find too."""
+    if caps.off or not closing:
+        return True
+    if caps.cluster is not None and len(closing) > caps.cluster.of(sizes.total):
+        return False
+    pools, zones = dict[str, int](), dict[str, int]()
+    for place in closing:
+        pools[place.pool] = pools.get(place.pool, 0) + 1
+        zones[place.zone] = zones.get(place.zone, 0) + 1
+    for pool, count in pools.items():
+        size = sizes.pools.get(pool, 0)
+        if count > size - caps.leave_in_pool or (caps.pool is not None and count > caps.pool.of(size)):
+            return False
+    return caps.zone is None or all(count <= caps.zone.of(sizes.zones.get(zone, 0)) for zone, count in zones.items())
 
 
 def _pool(place: Place) -> str:

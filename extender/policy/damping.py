@@ -23,5 +23,5 @@ class Damping:
 
     def closed(self, closures: tuple[float, ...], monotonic: float) -> tuple[float, ...]:
         """What to remember after one more closure; bounded."""
-        kept = (at for at in closures if at > monotonic - self.window_s)
+        kept = [at for at in closures if at > monotonic - self.window_s]
         return (*kept, monotonic)[-(DOUBLINGS_MAX + 2) :]

@@ -9,11 +9,14 @@ of nodes: rows of others are not looked at, and what has not changed is shared w
 """
 
 import math
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from extender.policy.brakes import Competing, held_back, held_by_caps, held_by_storms, lingering, storms_of, turned
-from extender.policy.caps import Caps, Place
+from extender.policy.caps import Caps, Place, Sizes
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.evidence import NodeEvidence, Surroundings
 from extender.policy.gates import Gate
@@ -41,8 +44,7 @@ class Rules:
 Evidence = Mapping[str, NodeEvidence | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     """Stage 1 of a gate. rows: as of NextGate. touched: whether the brakes must look again."""
 
     gate: Gate
@@ -69,17 +71,17 @@ def decide(
         around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
         memory = ledger.gates.get(gate.name, _NO_MEMORY)
         seen.append(_seen(gate, memory, ledger, evidence, around, anew=anew))
-    groups = {group: _next_group(group, seen, ledger) for group in _groups(seen)}
     storms = {one.gate.name: _storms(rules, one, monotonic) for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
-    for one in seen:
-        state = ledger.snapshot.gates.get(one.gate.name, _NO_STATE)
-        by_storms = held_by_storms(rules.storm, storms[one.gate.name])
-        held[one.gate.name] = {**held_back(one.competing, state.closed), **by_storms}
-    for group, after in groups.items():
-        members = [one for one in seen if one.gate.name in group]
-        calm = all(not one.touched and storms[one.gate.name] == one.memory.storms for one in members)
-        _hold_by_caps(rules, members, held, after, anew=not calm or group not in ledger.groups)
+    groups: dict[Group, GroupMemory] = {}
+    for members in _groups(seen):
+        group = tuple([one.gate.name for one in members])
+        groups[group] = after = _next_group(members, ledger.groups.get(group))
+        if group in ledger.groups and _calm(members, storms):
+            held.update((one.gate.name, one.memory.held) for one in members)
+        else:
+            held.update(_held(rules, members, storms, after, ledger))
+    ends = [storm.until(rules.storm) for these in storms.values() for storm in these if rules.storm is not None]
     states: dict[str, GateState] = {}
     turns: list[Turn] = []
     changed: dict[str, tuple[str, ...]] = {}
@@ -88,22 +90,23 @@ def decide(
         name = one.gate.name
         gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
         states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
-    ends = (storm.until(rules.storm) for these in storms.values() for storm in these if rules.storm is not None)
     return Decided(
-        snapshot=_snapshot(ledger, states, evidence),
+        snapshot=_snapshot(ledger, states, evidence, _cap(rules.caps, states, groups)),
         turned=tuple(turns),
         changed=changed,
         looked_at=tuple(evidence),
         gates=gates,
         groups=groups,
         surroundings=surroundings,
-        brakes_at=min((at for at in ends if at is not None), default=math.inf),
+        brakes_at=min((at for at in ends if at is not None), default=math.inf) if ends else math.inf,
         wall=wall,
     )
 
 
 _NO_MEMORY = GateMemory()
 _NO_STATE = GateState("")
+_NOBODY: Mapping[str, Held] = {}
+_NO_DECISIONS: Mapping[str, Decision] = {}
 
 
 # Stage 1.
@@ -115,14 +118,17 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, ar
     rows: dict[str, Row | None] = {}
     competing: dict[str, Row] | None = None
     total, touched = memory.total, not memory.rows
+    known = memory.rows.get
     for name, seen in evidence.items():
-        before = memory.rows.get(name)
-        after = None if seen is None else _row(gate, seen, before, name in closed, around, anew=anew)
+        before = known(name)
+        if before is not None and seen is not None and not anew and before.stays(seen, gate.name, around.monotonic):
+            continue
+        after = None if seen is None else row_of(gate, seen, before, name in closed, around)
         if after is before:
             continue
         rows[name] = after
         total += (after is not None and after.counted) - (before is not None and before.counted)
-        touched = touched or _stand(before) != _stand(after)
+        touched = touched or not _stands_alike(before, after)
         if (after is not None and after.competes) or name in memory.competing:
             competing = dict(memory.competing) if competing is None else competing
             competing.pop(name, None)
@@ -134,50 +140,65 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, ar
     return _Seen(gate, armed, memory, rows, memory.competing if competing is None else competing, total, touched)
 
 
-def _row(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool, around: Around, *, anew: bool) -> Row:
-    asleep = before is not None and not anew and (before.changes_at is None or around.monotonic < before.changes_at)
-    if before is not None and asleep and before.made_of(seen, gate.name):
-        return before
-    return row_of(gate, seen, before, was_closed, around)
-
-
-def _stand(row: Row | None) -> tuple[bool, bool, Place] | None:
-    """What the caps' fractions are made of."""
-    return None if row is None else (row.counted, row.uncounted, row.place)
+def _stands_alike(one: Row | None, other: Row | None) -> bool:
+    """To the caps' fractions."""
+    if one is None or other is None:
+        return one is other
+    same = one.counted == other.counted and one.uncounted == other.uncounted
+    return same and (one.place is other.place or one.place == other.place)
 
 
 # Stage 2.
 
 
-def _groups(seen: Iterable[_Seen]) -> list[Group]:
+def _groups(seen: Iterable[_Seen]) -> list[list[_Seen]]:
     """Armed gates that refuse share caps; any other is counted as if it were alone."""
-    together = [one.gate.name for one in seen if _refuses(one)]
-    alone: list[Group] = [(one.gate.name,) for one in seen if not _refuses(one)]
-    return [tuple(together), *alone] if together else alone
+    together: list[_Seen] = []
+    alone: list[list[_Seen]] = []
+    for one in seen:
+        if one.armed and one.gate.severity == "gate":
+            together.append(one)
+        else:
+            alone.append([one])
+    return [together, *alone] if together else alone
 
 
-def _refuses(one: _Seen) -> bool:
-    return one.armed and one.gate.severity == "gate"
+def _calm(members: Iterable[_Seen], storms: Mapping[str, tuple[Weather, ...]]) -> bool:
+    """Whether the brakes hold whom they held before."""
+    for one in members:  # noqa: SIM110 - a generator would cost more than all that it asks
+        if one.touched or storms[one.gate.name] != one.memory.storms:
+            return False
+    return True
 
 
-def _next_group(group: Group, seen: Iterable[_Seen], ledger: Ledger) -> GroupMemory:
-    members = [one for one in seen if one.gate.name in group]
-    before = ledger.groups.get(group)
-    names: set[str] = set()
+def _next_group(members: Sequence[_Seen], before: GroupMemory | None) -> GroupMemory:
     if before is None:
-        before = GroupMemory()
-        names = {name for one in members for name in (*one.memory.rows, *one.rows)}
-    else:
-        for one in members:
-            if one.touched:
-                of = one.memory.rows
-                names.update(name for name, row in one.rows.items() if _stand(of.get(name)) != _stand(row))
+        there = _all_counted(members)
+        return GroupMemory(Overlay(there), Sizes().changed((), there.values()))
+    names: set[str] = set()
+    for one in members:
+        if one.touched:
+            of = one.memory.rows
+            names.update(name for name, row in one.rows.items() if not _stands_alike(of.get(name), row))
     if not names:
         return before
     places = {name: _counted_at(name, members) for name in names}
     left = [place for name in names if (place := before.places.get(name)) is not None]
     came = [place for place in places.values() if place is not None]
     return GroupMemory(before.places.with_changes(places), before.sizes.changed(left, came))
+
+
+def _all_counted(members: Iterable[_Seen]) -> dict[str, Place]:
+    """The same of all nodes at once."""
+    places: dict[str, Place] = {}
+    beside: list[str] = []
+    for one in members:
+        rows = {**one.memory.rows, **one.rows} if one.memory.rows else one.rows
+        places.update((name, row.place) for name, row in rows.items() if row is not None and row.counted)
+        beside += (name for name, row in rows.items() if row is not None and row.uncounted)
+    for name in beside:
+        places.pop(name, None)
+    return places
 
 
 def _counted_at(name: str, members: Iterable[_Seen]) -> Place | None:
@@ -201,28 +222,39 @@ def _storms(rules: Rules, one: _Seen, monotonic: float) -> tuple[Weather, ...]:
     return storms_of(rules.storm, one.total, one.competing, one.memory.storms, monotonic=monotonic, first=first)
 
 
-def _hold_by_caps(
-    rules: Rules, members: list[_Seen], held: dict[str, Mapping[str, Held]], after: GroupMemory, *, anew: bool
-) -> None:
-    """Adds to `held`, which has those that are open in any case. anew: whether anything may be other than before."""
-    if not anew:
-        held.update((one.gate.name, one.memory.held) for one in members)
-        return
-    over: dict[str, dict[str, Held]] = {}
-    displaced = True
-    while displaced:  # whoever may not be closed anew leaves its place at once to the next
-        competing = [
-            Competing(one.gate.name, one.gate.cap, one.total, one.competing, held[one.gate.name]) for one in members
-        ]
-        over = held_by_caps(rules.caps, after.sizes, after.places, competing)
-        displaced = False
-        for one in members:
-            rows = one.competing
-            lingers = {node: lingering(rows[node]) for node in over[one.gate.name] if rows[node].lingers}
+def _held(
+    rules: Rules,
+    members: Iterable[_Seen],
+    storms: Mapping[str, tuple[Weather, ...]],
+    after: GroupMemory,
+    ledger: Ledger,
+) -> dict[str, Mapping[str, Held]]:
+    """By gate, who is held open of those that compete: by storms and pauses in any case, then by the caps."""
+    held: dict[str, Mapping[str, Held]] = {}
+    competing: list[Competing] = []
+    for one in members:
+        name = one.gate.name
+        anyway: Mapping[str, Held] = _NOBODY
+        if one.competing:
+            closed = ledger.snapshot.gates.get(name, _NO_STATE).closed
+            anyway = {**held_back(one.competing, closed), **held_by_storms(rules.storm, storms[name])}
+        held[name] = anyway
+        competing.append(Competing(name, one.gate.cap, one.total, one.competing, anyway))
+    while over := held_by_caps(rules.caps, after.sizes, after.places, competing):
+        displaced = False  # whoever may not be closed anew leaves its place at once to the next
+        for at, (name, _, _, rows, anyway) in enumerate(competing):
+            lingers = {node: lingering(rows[node]) for node in over.get(name, ()) if rows[node].lingers}
             if lingers:
-                held[one.gate.name] = {**held[one.gate.name], **lingers}
+                held[name] = {**anyway, **lingers}
+                competing[at] = competing[at]._replace(held=held[name])
                 displaced = True
-    held.update((name, {**held[name], **by_caps}) for name, by_caps in over.items())
+        if not displaced:
+            held.update((name, {**held[name], **by_caps}) for name, by_caps in over.items())
+            break
+    for one in members:
+        if held[one.gate.name] == one.memory.held:
+            held[one.gate.name] = one.memory.held
+    return held
 
 
 # Stage 3.
@@ -244,10 +276,11 @@ def _state(
         redo.update((node, None) for node in (*old, *new) if old.get(node) != new.get(node))
     changes: dict[str, Decision | None] = {}
     closed: dict[str, str] | None = None
+    rows, held, was = one.rows, after.held, before.decisions or _NO_DECISIONS
     for node in redo:
-        row = one.rows[node] if node in one.rows else one.memory.rows.get(node)
-        known = before.decisions.get(node)
-        decision = None if row is None else _decision(row, after.held.get(node), known, monotonic)
+        row = rows[node] if node in rows else one.memory.rows.get(node)
+        known = was.get(node)
+        decision = None if row is None else _decision(row, held.get(node), known, monotonic)
         if decision is known:
             continue
         changes[node] = decision
@@ -280,11 +313,13 @@ def _same(before: GateState, after: GateState) -> bool:
 
 
 def _decision(row: Row, held: Held | None, known: Decision | None, monotonic: float) -> Decision:
-    if held is None:
-        reason, by, note, until = row.wants, row.held_by, row.note, row.until
-    else:
-        reason, (by, note, until) = OPEN, held
     verdict = row.verdict
+    if held is not None:
+        reason, (by, note, until) = OPEN, held
+    elif known is None and row.wants == verdict.bare and row.held_by is HeldBy.NONE:
+        return Decision(row.wants, verdict.pod, verdict.evidence, monotonic, row.changes_at, verdict.bare)
+    else:
+        reason, by, note, until = row.wants, row.held_by, row.note, row.until
     if reason == verdict.bare and by is not HeldBy.NOT_GATED:
         by, note, until = HeldBy.NONE, "", None
     since = known.since_monotonic if known is not None and known.reason == reason else monotonic
@@ -314,14 +349,21 @@ def _storm_states(rule: StormRule | None, after: NextGate) -> tuple[Storm, ...]:
     )
 
 
-def _snapshot(ledger: Ledger, states: Mapping[str, GateState], evidence: Evidence) -> Snapshot:
+def _cap(caps: Caps, states: Mapping[str, GateState], groups: Mapping[Group, GroupMemory]) -> int | None:
+    """How many nodes the gates that refuse may close together."""
+    if caps.cluster is None or not groups:
+        return None
+    group, memory = next(iter(groups.items()))  # they are the first
+    return caps.cluster.of(memory.sizes.total) if states[group[0]].refuses else None
+
+
+def _snapshot(ledger: Ledger, states: Mapping[str, GateState], evidence: Evidence, cap: int | None) -> Snapshot:
     before = ledger.snapshot
     nodes = before.nodes
-    gone = [name for name, seen in evidence.items() if seen is None and name in nodes]
-    came = [name for name, seen in evidence.items() if seen is not None and name not in nodes]
-    if gone or came:
-        nodes = nodes.difference(gone).union(came)
-    same = nodes is before.nodes and states.keys() == before.gates.keys()
-    if same and all(state is before.gates[name] for name, state in states.items()):
+    turned_up = [name for name, seen in evidence.items() if (seen is None) is (name in nodes)]
+    if turned_up:
+        nodes = nodes.symmetric_difference(turned_up)
+    same = nodes is before.nodes and len(states) == len(before.gates) and cap == before.cap
+    if same and all(map(operator.is_, states.values(), map(before.gates.get, states))):
         return before
-    return before.after(states, nodes)
+    return before.after(states, nodes, cap)

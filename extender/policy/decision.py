@@ -4,7 +4,7 @@ All of it is immutable. A Decision that has not changed is the same object in th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
@@ -48,8 +48,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CapState:
+class CapState(msgspec.Struct, frozen=True, gc=False):
     """limit: how many nodes the gate may close, None = as many as it likes. closed: of those that count. held: open
     though their verdict closes them, by this cap or one of the cluster, a zone or a pool."""
 
@@ -75,16 +74,15 @@ class Storm:
     until: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GateState:
+class GateState(msgspec.Struct, frozen=True):
     """What holds at one gate. armed: after orders; one that is not refuses nothing, and is decided as if it did.
 
     closed: the nodes whose decision has a reason, with it.
     """
 
     name: str
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
-    closed: Mapping[str, str] = field(default_factory=dict)
+    decisions: Mapping[str, Decision] = msgspec.field(default_factory=dict)
+    closed: Mapping[str, str] = msgspec.field(default_factory=dict)
     armed: bool = True
     severity: Severity = "gate"
     cap: CapState = CapState()

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from extender.deadlines import Deadlines
 from extender.policy.caps import Place, Sizes
 from extender.policy.decision import Decision, HeldBy
@@ -27,7 +29,7 @@ class Held(NamedTuple):
     until: float | None = None
 
 
-class Turn(NamedTuple):
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """A node whose reason at a gate has become another one. before: None for a new node."""
 
     gate: str
@@ -36,28 +38,25 @@ class Turn(NamedTuple):
     after: Decision
 
 
-@dataclass(frozen=True, slots=True)
-class GateMemory:
+class GateMemory(msgspec.Struct, frozen=True):
     """rows: all nodes. competing: those that are bad and count. total: how many count. held: of the competing, by a
     storm or a cap."""
 
-    rows: dict[str, Row] = field(default_factory=dict)
-    competing: Mapping[str, Row] = field(default_factory=dict)
+    rows: dict[str, Row] = msgspec.field(default_factory=dict)
+    competing: Mapping[str, Row] = msgspec.field(default_factory=dict)
     total: int = 0
     storms: tuple[Weather, ...] = ()
-    held: Mapping[str, Held] = field(default_factory=dict)
+    held: Mapping[str, Held] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMemory:
+class GroupMemory(msgspec.Struct, frozen=True):
     """Gates that share the caps of cluster, zones and pools. places: of all nodes that count."""
 
-    places: Overlay[Place] = field(default_factory=Overlay)
-    sizes: Sizes = field(default_factory=Sizes)
+    places: Overlay[Place] = msgspec.field(default_factory=Overlay)
+    sizes: Sizes = msgspec.field(default_factory=Sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class NextGate:
+class NextGate(msgspec.Struct, frozen=True):
     """A gate's memory after a decision. rows: what is other than before; None for a node that is no more."""
 
     rows: Mapping[str, Row | None]
@@ -70,8 +69,7 @@ class NextGate:
 Group = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True):
     """snapshot: the newest; the one before if nothing differs. turned: in the order of the gates.
 
     changed: by gate, the nodes whose Decision is another one than before, or is no more. looked_at: all nodes whose

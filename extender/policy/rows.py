@@ -5,7 +5,6 @@ What follows from all nodes of a gate together is not known here; see `brakes`.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -21,8 +20,7 @@ from extender.policy.verdict import Memory, Verdict, never_good, only_good, verd
 from kube.times import format_time, parse_time
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(msgspec.Struct, frozen=True):
     """What is the same for all nodes of a gate in a turn. placement: None = not known. braked: whether a cap or a storm
     may hold nodes open. places: those met so far, one object for equal ones."""
 
@@ -81,9 +79,11 @@ class Row(msgspec.Struct, frozen=True, gc=False):
         """Whether it is closed beside all caps: on hold, out of service, or new and never in use."""
         return not self.counted and self.wants != OPEN
 
-    def made_of(self, seen: NodeEvidence, gate: str) -> bool:
+    def stays(self, seen: NodeEvidence, gate: str, monotonic: float) -> bool:
+        """Whether nothing that it was made of has changed, time included."""
         return (
-            (self.node is seen.node or self.node == seen.node)
+            (self.changes_at is None or monotonic < self.changes_at)
+            and (self.node is seen.node or self.node == seen.node)
             and self.lost == seen.heartbeat_lost
             and self.pods == seen.pods.get(gate, ())
         )
@@ -149,7 +149,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         healthy_since=past.healthy_since,
         turned_at=past.turned_at,
         since=past.since,
-        changes_at=_soonest(verdict.changes_at, stand.until, used_from if new else None),
+        changes_at=_soonest(_soonest(verdict.changes_at, stand.until), used_from if new else None),
     )
 
 
@@ -172,11 +172,17 @@ def _healthy(
     if verdict.pod != pod.name or verdict.bare != OPEN or not was_healthy:
         verdict = Verdict(OPEN, pod.name)
     row = Row(
-        *(node, pods, False, memory, verdict, place, True, node.in_service, OPEN, HeldBy.NONE, "", None, False),
-        before.closures,
-        before.healthy_since if was_healthy else monotonic,
-        before.turned_at,
-        before.since,
+        node,
+        pods,
+        False,
+        memory,
+        verdict,
+        place,
+        counted=node.in_service,
+        closures=before.closures,
+        healthy_since=before.healthy_since if was_healthy else monotonic,
+        turned_at=before.turned_at,
+        since=before.since,
     )
     return before if row == before else row
 
@@ -267,8 +273,10 @@ def _place(labels: Mapping[str, str], around: Around) -> Place:
     return found
 
 
-def _soonest(*times: float | None) -> float | None:
-    return min((at for at in times if at is not None), default=None)
+def _soonest(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def _seconds(text: str, otherwise: float) -> float:

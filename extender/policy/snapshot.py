@@ -7,9 +7,11 @@ A request speaks of the gates that are for its pod by a mask: bit i is the i-th 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 from typing import NamedTuple, Optional, Self
+
+import msgspec
+from msgspec.structs import force_setattr, replace
 
 from extender.policy.decision import Decision, GateState
 from extender.policy.overlay import Overlay
@@ -27,29 +29,33 @@ _NOTHING_CLOSED: Mapping[str, str] = {}
 Note = tuple[str, Mapping[str, str], Collection[str]]  # a gate, what it refused, which of that no snapshot holds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, eq=False):
     """gates: by name, in the order of the configuration. nodes: all that there are.
 
-    refusing, avoiding: masks of the armed gates of severity `gate` and `preferNot`.
+    cap: how many nodes all gates that refuse may close together, None = as many as they like.
+    refusing, avoiding: masks of the armed gates of severity `gate` and `preferNot`; follow from the gates.
     """
 
-    gates: Mapping[str, GateState] = field(default_factory=dict)
+    gates: Mapping[str, GateState] = msgspec.field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
-    refusing: int = field(init=False)
-    avoiding: int = field(init=False)
-    _views: dict[int, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    _parts: dict[int, list[tuple[str, Mapping[str, str]]]] = field(default_factory=dict, repr=False)
+    cap: int | None = None
+    refusing: int = 0
+    avoiding: int = 0
+    _views: dict[int, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    _parts: dict[int, list[tuple[str, Mapping[str, str]]]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        states = list(enumerate(self.gates.values()))
-        object.__setattr__(self, "refusing", sum(1 << i for i, state in states if state.refuses))
-        avoiding = (1 << i for i, state in states if state.armed and state.severity == "preferNot")
-        object.__setattr__(self, "avoiding", sum(avoiding))
+        refusing = avoiding = 0
+        for i, state in enumerate(self.gates.values()):
+            if state.armed:
+                refusing |= (state.severity == "gate") << i
+                avoiding |= (state.severity == "preferNot") << i
+        force_setattr(self, "refusing", refusing)
+        force_setattr(self, "avoiding", avoiding)
 
-    def after(self, gates: Mapping[str, GateState], nodes: frozenset[str]) -> Self:
+    def after(self, gates: Mapping[str, GateState], nodes: frozenset[str], cap: int | None = None) -> Self:
         """The next one. What requests have asked for of this one is made ready for them."""
-        snapshot = type(self)(gates, nodes)
+        snapshot = type(self)(gates, nodes, cap)
         for mask in list(self._views):
             snapshot.view(mask)
         return snapshot
@@ -69,7 +75,7 @@ class Snapshot:
         gone = {name for name, decision in decisions.items() if decision is None}
         came = {name for name, decision in decisions.items() if decision is not None} - self.nodes
         nodes = (self.nodes | came) - gone if came or gone else self.nodes
-        return self.after({**self.gates, gate: after}, nodes)
+        return self.after({**self.gates, gate: after}, nodes, self.cap)
 
     def closed_at(self, gate: str) -> Mapping[str, str]:
         """The nodes that this gate refuses, with their reasons; none if it is not armed, or not there."""

@@ -280,12 +280,10 @@ def _no_pod(evidence: str = "", since: str = "") -> Verdict:
 
 def _since(pod: HealthPod) -> str:
     """When the first of its conditions turned that are not True."""
-    times = []
-    if pod.node_healthy not in ("", contract.STATUS_TRUE):
-        times.append(pod.node_healthy_since)
-    if pod.ready != contract.STATUS_TRUE:
-        times.append(pod.ready_since or pod.created)
-    return min(filter(None, times), default="")
+    healthy = pod.node_healthy in ("", contract.STATUS_TRUE)
+    by_node = "" if healthy else pod.node_healthy_since
+    by_ready = "" if pod.ready == contract.STATUS_TRUE else pod.ready_since or pod.created
+    return min(by_node, by_ready) if by_node and by_ready else by_node or by_ready
 
 
 def _why_not_good(pod: HealthPod) -> str:

@@ -18,12 +18,33 @@ POOL = "readygate.dev/pool"
 # Caps.
 
 
+@pytest.mark.parametrize(
+    ("gates", "caps", "expected"),
+    [
+        pytest.param((Gate("a"), Gate("b")), CAPS, 3, id="30% of ten, of all gates together"),
+        pytest.param((Gate("s", armed=False), Gate("a")), CAPS, 3, id="of those that are armed"),
+        pytest.param((Gate("s", armed=False),), CAPS, None, id="no gate refuses"),
+        pytest.param((Gate("a", severity="warn"),), CAPS, None, id="none is to refuse"),
+        pytest.param((Gate("a"),), Caps(leave_in_pool=1), None, id="there is no such cap"),
+    ],
+)
+def test_how_many_nodes_the_cluster_may_close(gates: tuple[Gate, ...], caps: Caps, expected: int | None) -> None:
+    assert expected == cluster(10, *gates, caps=caps).board.snapshot.cap
+
+
+def test_the_cap_of_the_cluster_follows_its_nodes() -> None:
+    world = cluster(10)
+    world.remove("n000")
+    world.turn(1.0)
+    assert world.board.snapshot.cap == 2
+
+
 def test_beyond_the_cap_the_newest_are_held_open_and_shown() -> None:
     world = cluster(10)
     for number in range(5):
         world.bad(f"n{number:03}")
         world.turn(10.0)
-    assert (names(0, 1, 2), CapState(3, 3, 2)) == (world.closed(), world.state().cap)
+    assert (names(0, 1, 2), CapState(3, 3, 2), 3) == (world.closed(), world.state().cap, world.board.snapshot.cap)
     held = world.decision("n004")
     assert (OPEN, CLOSED_NOT_READY, "cap", "cap of gate health: 30%") == (
         held.reason,

@@ -1,8 +1,10 @@
 """How many nodes a cap lets close, by table; and which ones."""
 
+import random
+
 import pytest
 
-from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps
+from extender.policy.caps import Caps, Limit, Place, Sizes, beyond, beyond_caps, room_for
 
 
 def percent(share: int) -> Limit:
@@ -109,6 +111,19 @@ SIZES = Sizes().changed((), [GPU] * 4 + [WEB] * 4 + [NO_POOL] * 2)
 )
 def test_which_nodes_caps_hold_open(caps: Caps, oldest_first: list[tuple[str, Place]], held: dict[str, str]) -> None:
     assert held == beyond_caps(caps, SIZES, oldest_first)
+
+
+def test_there_is_room_for_all_when_nobody_is_held_and_only_then(seed: int) -> None:
+    chance = random.Random(f"{seed} room")
+    limits = (None, percent(30), percent(100), nodes(1), nodes(2), nodes(5))
+    found = set()
+    for _ in range(2000):
+        caps = Caps(*(chance.choice(limits) for _ in range(3)), leave_in_pool=chance.choice((0, 1)))
+        closing = [chance.choice((GPU, WEB, NO_POOL)) for _ in range(chance.randrange(6))]
+        held = beyond_caps(caps, SIZES, [(f"n{number}", place) for number, place in enumerate(closing)])
+        assert (not held) == room_for(caps, SIZES, closing), (caps, closing, held)
+        found.add(not held)
+    assert {True, False} == found
 
 
 def test_sizes_follow_who_leaves_and_who_comes() -> None:

@@ -1,12 +1,12 @@
 """Looking names up, and which nodes a swap gives for a kick."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Self
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from extender.policy.decision import Decision
 from extender.policy.reasons import CLOSED_NOT_READY, OPEN
