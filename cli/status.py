@@ -62,6 +62,7 @@ def look(asking: Asking, *, all_nodes: bool) -> screen.View:
         cluster=asking.cluster,
         nodes=nodes,
         gates=gates.answers.get(name),
+        schedulers=tuple(one.scheduler for one in gates.answers.values() if one.scheduler is not None),
         answered=len(heard.answers),
         asked=heard.asked,
         differences=tuple(differences({name: one.nodes for name, one in heard.answers.items()})),

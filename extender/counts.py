@@ -3,10 +3,12 @@
 No key holds a node, a pod or any text of a request: the number of series is fixed by the code.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 OTHER_VERBS = ("preempt", "prioritize", "bind")
 BUCKETS_S = (0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -46,6 +48,15 @@ class Counts:
     others: dict[str, dict[str, int]] = field(default_factory=lambda: {verb: _no_results() for verb in OTHER_VERBS})
     removed: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def calls(self) -> int:
+        return sum(self.results.values())
+
+    @property
+    def unanswered(self) -> int:
+        """Calls that got no verdict."""
+        return self.calls - self.results[RequestResult.ANSWERED] - self.results[RequestResult.EXEMPT]
+
     def count(self, result: RequestResult) -> None:
         self.results[result] += 1
 
@@ -65,3 +76,65 @@ class Counts:
     def remove(self, reasons: Iterable[str]) -> None:
         for reason in reasons:
             self.removed[reason] = self.removed.get(reason, 0) + 1
+
+
+LATELY_S = 600.0
+LOOKS_APART_S = 10.0
+_LOOKS_MAX = int(LATELY_S / LOOKS_APART_S) + 1
+
+
+class Pace(NamedTuple):
+    """Of the last LATELY_S. p99_s: the bound that 99 of 100 answers keep, None without any, infinite beyond the last of
+    BUCKETS_S. last_s: seconds since the last call, None if none was seen."""
+
+    per_s: float = 0.0
+    p99_s: float | None = None
+    last_s: float | None = None
+
+
+class _Look(NamedTuple):
+    monotonic: float
+    calls: int
+    durations: tuple[int, ...]
+
+
+class Lately:
+    """The calls of the last ten minutes, told by counts that somebody looks at about once a second. One thread notes;
+    any may read."""
+
+    def __init__(self) -> None:
+        self._looks: tuple[_Look, ...] = ()
+        self._calls = 0
+        self._called_at: float | None = None
+
+    def note(self, counts: Counts, monotonic: float) -> None:
+        calls = counts.calls
+        if not self._looks or calls < self._calls:  # another process, which counts from the beginning
+            self._looks = (_Look(monotonic, calls, tuple(counts.durations)),)
+        elif calls > self._calls:
+            self._called_at = monotonic
+        self._calls = calls
+        if monotonic - self._looks[-1].monotonic >= LOOKS_APART_S:
+            look = _Look(monotonic, calls, tuple(counts.durations))
+            self._looks = (*self._looks[1 - _LOOKS_MAX :], look)
+
+    def over(self, counts: Counts, monotonic: float) -> Pace:
+        """counts: the newest."""
+        looks = [look for look in self._looks if look.monotonic >= monotonic - LATELY_S - LOOKS_APART_S]
+        calls = counts.calls
+        if not looks or monotonic <= looks[0].monotonic or calls < looks[0].calls:
+            return Pace()
+        first = looks[0]
+        took = [after - before for before, after in zip(first.durations, counts.durations, strict=True)]
+        last_s = None if self._called_at is None else max(0.0, monotonic - self._called_at)
+        return Pace((calls - first.calls) / (monotonic - first.monotonic), _bound(took, 0.99), last_s)
+
+
+def _bound(took: list[int], share: float) -> float | None:
+    """Of these numbers of answers by bucket, the bound that so many keep."""
+    wanted, seen = share * sum(took), 0
+    for number, bound in zip(took, (*BUCKETS_S, math.inf), strict=True):
+        seen += number
+        if number and seen >= wanted:
+            return bound
+    return None

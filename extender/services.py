@@ -19,7 +19,7 @@ from extender.cluster.index import Index
 from extender.cluster.observed import Wanted
 from extender.cluster.volumes import Volumes
 from extender.cluster.watches import Cache, Watches
-from extender.counts import Counts
+from extender.counts import Counts, Lately
 from extender.decider import Decider
 from extender.feed.publisher import Publisher
 from extender.outlets.kick import Kicker
@@ -60,6 +60,7 @@ class Services:
         self.monotonic = monotonic
         self.stopping = False
         self.counts = Counts()
+        self.calls = Lately()  # who shows them looks at the counts
         self.exemptions = exempt.rules_of(settings)
         by_driver = any(gate.pods_for.csi_drivers for gate in settings.gates)
         self.volumes = Volumes(on_listed=self._wake) if by_driver else None

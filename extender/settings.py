@@ -158,7 +158,8 @@ class Log(Section, frozen=True):
 class Settings(Section, frozen=True):
     """gates: in the order in which a node's reason is chosen. cap, storm: false = off.
 
-    stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more.
+    stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more. mode: how
+    kube-scheduler is told to take our silence (`ignorable`); only shown, null = not said.
     """
 
     listen: Listen = Listen()
@@ -175,6 +176,7 @@ class Settings(Section, frozen=True):
     feed: Feed = Feed()
     people: People = People()
     log: Log = Log()
+    mode: Literal["protect", "enforce"] | None = None
 
     def __post_init__(self) -> None:
         if not self.gates:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cli.because import Words, words_of
 from cli.layout import EMPTY, Column, Page, Span, Style, age, count, flowed, line, span, table, wrapped
 from cli.replicas import Difference
-from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts
+from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NODES_SHOWN = 50
 DIFFERENCES_SHOWN = 5
@@ -14,7 +14,10 @@ SHADOW = "* in shadow: closes nothing; in brackets what it would do"
 
 @dataclass(frozen=True)
 class Status:
-    """cluster: as the user calls it, "" if by URL. nodes, gates: the word of one replica. answered, asked: replicas."""
+    """cluster: as the user calls it, "" if by URL. nodes, gates: the word of one replica. answered, asked: replicas.
+
+    schedulers: what is asked of each of them.
+    """
 
     cluster: str
     nodes: NodeVerdicts
@@ -24,6 +27,7 @@ class Status:
     differences: tuple[Difference, ...] = ()
     problems: tuple[str, ...] = ()
     releases: tuple[str, ...] = ()
+    schedulers: tuple[SchedulerTold, ...] = ()
     all_nodes: bool = False
 
 
@@ -55,6 +59,8 @@ def page(status: Status, width: int) -> Page:
         lines += [EMPTY, *_nodes(rows[: None if status.all_nodes else NODES_SHOWN], width)]
         if len(rows) > NODES_SHOWN and not status.all_nodes:
             lines += wrapped(line(f"... and {len(rows) - NODES_SHOWN:,} more: readygate status -a shows all"), width)
+    if status.schedulers:
+        lines += [EMPTY, *wrapped(line(_scheduler(status)), width, hang=2)]
     return lines
 
 
@@ -66,12 +72,34 @@ def _first(status: Status) -> list[Span]:
     gates = status.gates
     if gates is not None and gates.cap.limit is not None:
         parts.append(span(f"cap {gates.cap.limit:,}: {gates.cap.closed:,} used"))
+    if gates is not None and gates.scheduler is not None and gates.scheduler.mode:
+        parts.append(span(gates.scheduler.mode))
     if status.asked > 1:
         words = "agree" if status.answered == status.asked and not status.differences else "answer"
         parts.append(span(f"{status.answered} of {status.asked} extenders {words}"))
     if status.nodes.last_word_seconds is not None:
         parts.append(span(f"last word {status.nodes.last_word_seconds:.1f}s ago"))
     return parts
+
+
+def _scheduler(status: Status) -> str:
+    """Of several kube-schedulers one leads and asks, as a rule the extender beside it."""
+    told = status.schedulers
+    calls, unanswered = sum(one.calls for one in told), sum(one.unanswered for one in told)
+    if not calls:
+        return "Scheduler: has never asked; `readygate doctor` says whether it is told to."
+    asked = [one for one in told if one.per_second]
+    if not asked:
+        ages = [one.last_call_seconds for one in told if one.last_call_seconds is not None]
+        last = f"asked last {age(min(ages))} ago" if ages else "has not asked for ten minutes"
+        return f"Scheduler: {last}, {unanswered:,} of {calls:,} calls unanswered."
+    bounds = [one.p99_seconds for one in asked]
+    p99 = "above 1s" if None in bounds else f"below {max(filter(None, bounds), default=0.0) * 1e3:g}ms"
+    pace = sum(one.per_second for one in asked)
+    return (
+        f"Scheduler: asks {len(asked)} of {count(len(told), 'extender')}, {pace:.1f} calls/s, p99 {p99}, "
+        f"{unanswered:,} of {calls:,} calls unanswered."
+    )
 
 
 def _disagreement(status: Status, width: int) -> Page:

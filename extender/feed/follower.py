@@ -13,6 +13,7 @@ from extender.feed import wire
 from extender.policy.orders import Orders
 from extender.policy.snapshot import NOTHING as NO_SNAPSHOT
 from extender.policy.snapshot import Board, Snapshot
+from extender.settings import Settings
 from extender.status import Status
 from extender.why.journal import Journal
 
@@ -26,6 +27,8 @@ NOTHING: Iterator[wire.Frame | None] = iter(())
 class Published(Protocol):
     """What is told."""
 
+    @property
+    def settings(self) -> Settings: ...
     @property
     def board(self) -> Board: ...
     @property
@@ -49,6 +52,7 @@ class Follower:
         self._orders = published.orders
         first: list[wire.Frame | None] = [
             wire.Hello(wire.PROTOCOL, os.getpid()),
+            wire.Ruled.of(published.settings),
             wire.Said(published.status()),
             wire.Ordered.of(self._orders),
         ]

@@ -14,16 +14,18 @@ from pathlib import Path
 
 from component.backoff import Backoff
 from component.loop import Loop
-from extender.counts import Counts
+from extender.counts import Counts, Lately
 from extender.feed import wire
 from extender.feed.place import address_of, peer, trusted
 from extender.feed.wire import FeedError
 from extender.policy.decision import Decision, GateState
-from extender.policy.exempt import Rules
+from extender.policy.exempt import Rules, rules_of
+from extender.policy.gates import classes_of
 from extender.policy.orders import Orders
 from extender.policy.pods import Classes
 from extender.policy.reasons import OPEN
 from extender.policy.snapshot import Board
+from extender.settings import Settings
 from extender.source import Sync
 from extender.status import Status
 from extender.why.entries import Entry
@@ -40,8 +42,9 @@ AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
 class Mirror:
     """A View and a Service with one thread, which calls turn().
 
-    stale_limit_s: as of the other process. counts: of what is answered here. orders: as the other process has read
-    them.
+    settings: what the answers follow from until the other process has said what it decides by; then that, so that
+    both change together. counts: of what is answered here. calls: those that the other process answers. orders: as the
+    other process has read them.
     """
 
     name = "mirror"
@@ -49,22 +52,19 @@ class Mirror:
     def __init__(
         self,
         path: Path,
+        settings: Settings,
         *,
-        exemptions: Rules,
-        classes: Classes,
-        stale_limit_s: float,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self.exemptions = exemptions
-        self.classes = classes
+        self._rule(settings)
         self.counts = Counts()
+        self.calls = Lately()
         self.attempts = None  # what is asked here is no attempt of kube-scheduler's
         self.board = Board(lambda _: None)  # a refusal here makes no kick: the other process gives those
         self.monotonic = monotonic
         self._random = random
         self._path = path
-        self._stale_limit_s = stale_limit_s
         self._connection: socket.socket | None = None
         self._reader = wire.Reader()
         self.orders = Orders()
@@ -104,7 +104,7 @@ class Mirror:
         status = self._status
         if status is None or not self.board.filled or status.sync == Sync.NOT_SYNCED.name:
             return Sync.NOT_SYNCED
-        stale = status.sync != Sync.OK.name or status.stale(self.monotonic(), self._stale_limit_s)
+        stale = status.sync != Sync.OK.name or status.stale(self.monotonic(), self.settings.stale_limit_seconds)
         return Sync.STALE if stale else Sync.OK
 
     def why_not(self) -> str:
@@ -157,8 +157,11 @@ class Mirror:
                 if protocol != wire.PROTOCOL:
                     raise FeedError("it is of another release: update both to the same one")
                 log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
+            case wire.Ruled(settings=settings):
+                self._rule(settings)
             case wire.Said(status=status):
                 self._status = status
+                self.calls.note(status.counts, self.monotonic())
                 self._fault, self._again = None, self._again.reset()
             case wire.Ordered():
                 self.orders = frame.orders()
@@ -168,12 +171,17 @@ class Mirror:
                 for name in gone:
                     decisions.pop(name, None)
                 self._changed.add(gate)
-            case wire.Complete(gates=gates):
-                self._swap(gates)
+            case wire.Complete(gates=gates, cap=cap):
+                self._swap(gates, cap)
             case wire.Beats(beats=beats):
                 self._beats = {**self._beats, **beats}
             case wire.Remembered(entries=entries):
                 self._remember(entries)
+
+    def _rule(self, settings: Settings) -> None:
+        self.settings = settings
+        self.exemptions: Rules = rules_of(settings)
+        self.classes: Classes = classes_of(settings)  # without volumes: nobody here reads them, so every claim counts
 
     def _remember(self, entries: Sequence[Entry]) -> None:
         """Until the first Anew of a connection comes, what the last one has told stays."""
@@ -183,7 +191,7 @@ class Mirror:
         except ValueError as e:
             raise FeedError(f"it does not follow what was told before: {e}") from e
 
-    def _swap(self, gates: Sequence[wire.Gate]) -> None:
+    def _swap(self, gates: Sequence[wire.Gate], cap: int | None) -> None:
         """All of _next is the new snapshot; _next stays for the changes to come."""
         before = self.board.snapshot
         states = {gate.name: self._state(gate, before.gates.get(gate.name)) for gate in gates}
@@ -193,7 +201,7 @@ class Mirror:
             nodes = nodes if there == nodes else there
             self._beats = {name: beat for name, beat in self._beats.items() if name in nodes}
         self._changed = set()
-        self.board.swap(before.after(states, nodes))
+        self.board.swap(before.after(states, nodes, cap))
 
     def _state(self, gate: wire.Gate, before: GateState | None) -> GateState:
         if before is not None and gate.name not in self._changed:

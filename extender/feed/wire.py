@@ -1,6 +1,6 @@
 """Pure: the frames of the feed. Four bytes of length, big-endian, then MessagePack; only the publisher sends.
 
-    Hello, Said, Ordered, then the snapshot as Changes against an empty one, Complete
+    Hello, Ruled, Said, Ordered, then the snapshot as Changes against an empty one, Complete
     from then on: Changes and Complete when decisions have changed, Ordered when orders have, Said each second, Beats
     now and then; Remembered: all that is, in pieces that begin with Anew, then what comes to it
 
@@ -17,10 +17,11 @@ from extender.policy.decision import CapState, Decision, GateState, HeldBy, Seve
 from extender.policy.orders import Order, Orders
 from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
+from extender.settings import Settings
 from extender.status import Status
 from extender.why.entries import Entry, PodRecord
 
-PROTOCOL = 3  # both ends are of one release, but for the moments of an update
+PROTOCOL = 4  # both ends are of one release, but for the moments of an update
 PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter call waits for it
 PIECE_ENTRIES = 200  # of what is remembered, and
 PIECE_NAMES = 20_000  # names of nodes in them, five bytes each; one pod may have 65,536
@@ -37,6 +38,23 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", array_like=True):
 
     protocol: int
     pid: int
+
+
+class Ruled(msgspec.Struct, frozen=True, tag="ruled", array_like=True):
+    """What is decided by. settings: of the configuration what an answer follows from; all else as if not given."""
+
+    settings: Settings
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Ruled":
+        return cls(
+            Settings(
+                gates=settings.gates,
+                exempt=settings.exempt,
+                stale_limit_seconds=settings.stale_limit_seconds,
+                mode=settings.mode,
+            )
+        )
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -99,9 +117,10 @@ class Changes(msgspec.Struct, frozen=True, tag="changes", array_like=True):
 
 
 class Complete(msgspec.Struct, frozen=True, tag="complete", array_like=True):
-    """All changes since the last one make the next snapshot. gates: all there are, in their order."""
+    """All changes since the last one make the next snapshot. gates: all there are, in their order. cap: as there."""
 
     gates: list[Gate]
+    cap: int | None = None
 
 
 class Ordered(msgspec.Struct, frozen=True, tag="ordered", array_like=True):
@@ -134,7 +153,7 @@ class Remembered(msgspec.Struct, frozen=True, tag="remembered", array_like=True)
     entries: list[Entry]
 
 
-Frame = Hello | Changes | Complete | Ordered | Said | Beats | Remembered
+Frame = Hello | Ruled | Changes | Complete | Ordered | Said | Beats | Remembered
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 
@@ -154,7 +173,8 @@ def changes(before: Snapshot, after: Snapshot) -> Iterator[Frame | None]:
         if known is not state.decisions:
             yield from _changes_of(name, known, state.decisions)
     yield Complete(
-        [Gate(state.name, state.armed, state.severity, state.cap, state.storms) for state in after.gates.values()]
+        [Gate(state.name, state.armed, state.severity, state.cap, state.storms) for state in after.gates.values()],
+        after.cap,
     )
 
 

@@ -17,8 +17,6 @@ from gunicorn.workers.gthread import ThreadWorker
 from component.text import REFERENCE, expand
 from extender.feed.mirror import Mirror
 from extender.foreground import GunicornLog, Master, StartError, listen, run
-from extender.policy.exempt import rules_of
-from extender.policy.gates import classes_of, gates_of
 from extender.serve.hosts import allowed_hosts, is_ours
 from extender.settings import People, Settings
 from extender.web.app import create_app
@@ -75,18 +73,12 @@ class Server(Application):  # type: ignore[misc]
         if settings.feed.socket is None:
             raise ValueError("feed.socket is empty")
         people = settings.people
-        mirror = Mirror(
-            Path(settings.feed.socket),
-            exemptions=rules_of(settings),
-            classes=classes_of(settings),
-            stale_limit_s=settings.stale_limit_seconds,
-        )
+        mirror = Mirror(Path(settings.feed.socket), settings)
         hosts = allowed_hosts(people.address, people.port, (*people.hosts, *addresses(people)[1:]))
         return create_app(
             mirror,
             is_ours=lambda host: is_ours(host.encode("latin-1"), hosts),
             pace=Pace(share=people.processor_percent / 100),
-            speaks_for={gate.name: str(gate.pods_for) for gate in gates_of(settings)},
         )
 
 

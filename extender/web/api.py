@@ -5,6 +5,7 @@ nothing has happened, and whoever asked counts the ages on.
 """
 
 import hashlib
+import math
 import os
 import threading
 import time
@@ -15,6 +16,8 @@ import msgspec
 from flask import Blueprint, Response, current_app, request
 
 from component.command import product_version
+from extender.counts import Counts
+from extender.policy.gates import gates_of
 from extender.web import asked, decided, remembered
 from extender.web.asked import BadRequestError
 from extender.web.report import (
@@ -25,6 +28,7 @@ from extender.web.report import (
     NodeVerdicts,
     PodTold,
     Problem,
+    SchedulerTold,
 )
 from extender.web.view import View
 from extender.why.memory import Memory
@@ -42,17 +46,11 @@ class UnknownError(Exception):
 
 
 class Api:
-    """What the routes are made of. speaks_for: by gate, in words, for which pods.
+    """What the routes are made of. wall: as monotonic of the view, for times that people read."""
 
-    wall: as monotonic of the view, for times that people read.
-    """
-
-    def __init__(
-        self, view: View, *, speaks_for: Mapping[str, str] | None = None, wall: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, view: View, *, wall: Callable[[], float] = time.time) -> None:
         self.view = view
         self.wall = wall
-        self.speaks_for = speaks_for or {}
         self._begun = os.urandom(8)  # tells the tags of this process from those of another
         self._lock = threading.Lock()  # over memory only: who comes meanwhile waits for the same answer
         self._numbers: dict[str, tuple[object, int]] = {}
@@ -127,13 +125,14 @@ class Api:
     def gates(self) -> GatesTold:
         view = self.view
         snapshot, monotonic, wall = view.board.snapshot, view.monotonic(), self.wall()
+        speaks_for = {gate.name: str(gate.pods_for) for gate in gates_of(view.settings)}
         with view.journal.reading() as memory:
             last = remembered.last_changes(memory)
             told = tuple(
                 decided.gate_told(
                     state,
                     memory.tallies.get(name),
-                    self.speaks_for.get(name, decided.EVERY_POD),
+                    speaks_for.get(name, decided.EVERY_POD),
                     remembered.change_told(last[name], monotonic, wall) if name in last else None,
                     monotonic,
                 )
@@ -145,7 +144,22 @@ class Api:
                 cap=decided.cluster_cap(snapshot),
                 orders=tuple(decided.orders_told(view.orders, wall)),
                 faults=view.orders.faults,
+                scheduler=self._scheduler(),
             )
+
+    def _scheduler(self) -> SchedulerTold:
+        view = self.view
+        status = view.status()
+        counts = Counts() if status is None else status.counts
+        lately = view.calls.over(counts, view.monotonic())
+        return SchedulerTold(
+            mode=view.settings.mode or "",
+            calls=counts.calls,
+            unanswered=counts.unanswered,
+            per_second=round(lately.per_s, 3),
+            p99_seconds=None if lately.p99_s is None or math.isinf(lately.p99_s) else lately.p99_s,
+            last_call_seconds=None if lately.last_s is None else round(lately.last_s, 1),
+        )
 
     def pod(self, memory: Memory, namespace: str, name: str, after: str, limit: int) -> PodTold:
         head = self.head(memory)
@@ -218,7 +232,8 @@ def gates_view() -> Response:
     _query()
     made = api()
     view = made.view
-    numbers = made.number("snapshot", view.board.snapshot), made.number("orders", view.orders)
+    numbers = [made.number(*of) for of in (("snapshot", view.board.snapshot), ("orders", view.orders))]
+    numbers += made.number("settings", view.settings), made.number("status", view.status())
     with view.journal.reading() as memory:
         tag = made.tag("gates", numbers, memory.since, memory.serial, list(memory.tallies.values()))
     return _answer(tag, lambda: msgspec.json.encode(made.gates()))

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -31,16 +31,14 @@ def create_app(
     *,
     is_ours: Callable[[str], bool] = lambda _: True,
     pace: Pace | None = None,
-    speaks_for: Mapping[str, str] | None = None,
 ) -> Flask:
     """The application around a View. is_ours: whether a Host header names us; others are refused with 421.
 
-    pace: what all requests together may take of a processor, None for no bound. speaks_for: by gate, in words, for
-    which pods; every pod if it is not there.
+    pace: what all requests together may take of a processor, None for no bound.
     """
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
-    app.extensions["readygate-api"] = api.Api(view, speaks_for=speaks_for)
+    app.extensions["readygate-api"] = api.Api(view)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
     for blueprint in (health.bp, api.bp, verbs.bp):

@@ -160,7 +160,7 @@ def cluster_cap(snapshot: Snapshot) -> CapTold:
         for name, decision in state.decisions.items()
         if decision.held_by is HeldBy.CAP
     }
-    return CapTold(None, len(snapshot.view(snapshot.refusing)), len(held))
+    return CapTold(snapshot.cap, len(snapshot.view(snapshot.refusing)), len(held))
 
 
 def page(names: Sequence[str], after: str, limit: int | None) -> tuple[Sequence[str], str]:

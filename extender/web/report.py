@@ -168,6 +168,21 @@ class OrderTold(_Told, frozen=True, rename="camel"):
     expires: str | None = None
 
 
+class SchedulerTold(_Told, frozen=True, rename="camel"):
+    """What kube-scheduler asks of this extender. mode: protect or enforce, as the configuration says; "" if it does
+    not. calls, unanswered: of the verb filter since the start, and those that got no verdict. per_second, p99_seconds:
+    of the last ten minutes, the latter a bound that 99 of 100 keep, None without calls or above all bounds.
+    last_call_seconds: None if none was seen.
+    """
+
+    mode: str = ""
+    calls: int = 0
+    unanswered: int = 0
+    per_second: float = 0.0
+    p99_seconds: float | None = msgspec.field(default=None, name="p99Seconds")
+    last_call_seconds: float | None = None
+
+
 class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
     """GET gates. cap: of the cluster. faults: entries of the orders that are ignored, and why."""
 
@@ -175,6 +190,7 @@ class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
     cap: CapTold = CapTold()
     orders: tuple[OrderTold, ...] = ()
     faults: tuple[str, ...] = ()
+    scheduler: SchedulerTold | None = None
 
 
 class RefusedNode(_Told, frozen=True, rename="camel"):

@@ -5,15 +5,22 @@ from typing import Protocol
 
 from flask import current_app
 
+from extender.counts import Lately
 from extender.policy.orders import Orders
+from extender.settings import Settings
 from extender.source import Source
 from extender.status import Status
 from extender.why.journal import Journal
 
 
 class View(Source, Protocol):
-    """A Source, and what is said of it. orders: what operators have ordered. journal: what is remembered."""
+    """A Source, and what is said of it. settings: what the answers follow from. calls: kube-scheduler's of late.
+    orders: what operators have ordered. journal: what is remembered."""
 
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def calls(self) -> Lately: ...
     @property
     def journal(self) -> Journal: ...
 

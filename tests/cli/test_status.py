@@ -1,7 +1,9 @@
 """`readygate status`: its page at three widths, whose word is taken, exit codes."""
 
 import json
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from cli.__main__ import main
@@ -18,6 +20,7 @@ from extender.web.report import (
     NodeVerdict,
     NodeVerdicts,
     OrderTold,
+    SchedulerTold,
     Scope,
     StormTold,
 )
@@ -309,3 +312,46 @@ def test_five_thousand_nodes_are_drawn(capsys, cluster):
     cluster.extenders = [Extender(f"e-{number}", nodes={"nodes": nodes}) for number in range(3)]
     code, out, _ = status(capsys)
     assert (1, "... and 4,950 more: readygate status -a shows all") == (code, out.splitlines()[-1])
+
+
+# What kube-scheduler asks.
+
+ASKED = SchedulerTold(calls=12_345, unanswered=2, per_second=1.25, p99_seconds=0.002, last_call_seconds=3.0)
+QUIET = SchedulerTold(calls=7, last_call_seconds=3000.0)
+NEVER = SchedulerTold()
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "expected"),
+    [
+        pytest.param((), None, id="extenders of another release do not tell"),
+        pytest.param((NEVER,), "has never asked; `readygate doctor` says whether it is told to.", id="never"),
+        pytest.param((QUIET, NEVER), "asked last 50m ago, 0 of 7 calls unanswered.", id="nothing to place"),
+        pytest.param(
+            (SchedulerTold(calls=7),), "has not asked for ten minutes, 0 of 7 calls unanswered.", id="before we looked"
+        ),
+        pytest.param(
+            (ASKED, NEVER, QUIET),
+            "asks 1 of 3 extenders, 1.2 calls/s, p99 below 2ms, 2 of 12,352 calls unanswered.",
+            id="one leads, and asks the extender beside it",
+        ),
+        pytest.param(
+            (SchedulerTold(calls=7, unanswered=7, per_second=0.1),),
+            "asks 1 of 1 extender, 0.1 calls/s, p99 above 1s, 7 of 7 calls unanswered.",
+            id="slow",
+        ),
+    ],
+)
+def test_the_line_of_the_scheduler(schedulers, expected):
+    page = text_of(drawn.page(replace(STATUS, schedulers=schedulers), 120)).splitlines()
+    found = [line for line in page if line.startswith("Scheduler: ")]
+    assert found == ([] if expected is None else [f"Scheduler: {expected}"])
+
+
+@pytest.mark.parametrize("mode", ["protect", "enforce"])
+def test_the_mode_stands_in_the_first_line(mode):
+    gates = msgspec.structs.replace(GATES, scheduler=SchedulerTold(mode=mode))
+    first = text_of(drawn.page(replace(STATUS, gates=gates), 120)).splitlines()[0]
+    assert (
+        f"prod-eu1   2 of 6 nodes open   cap 65: 4 used   {mode}   2 of 2 extenders agree   last word 0.4s ago" == first
+    )

@@ -11,9 +11,8 @@ from typing import Self
 import pytest
 
 from extender.feed.mirror import Mirror
-from extender.policy.exempt import Rules
-from extender.policy.pods import Classes, PodClass
 from extender.policy.reasons import REASONS
+from extender.settings import parse
 from extender.web.app import create_app
 from tests.kit.waiting import wait_for, wait_until
 from tests.plane import blame
@@ -52,9 +51,7 @@ class Told:
 def told(extender: Extender) -> Iterator[Told]:
     mirror = Mirror(
         Path(extender.settings["feed"]["socket"]),
-        exemptions=Rules("readygate-system", None),
-        classes=Classes((PodClass(),)),
-        stale_limit_s=120.0,
+        parse(""),
     )
     mirror.start()
     wait_until(lambda: mirror.board.filled, "the feed")

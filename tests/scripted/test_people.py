@@ -159,6 +159,30 @@ def test_after_a_reload_the_new_worker_is_followed(both):
     wait_until(people.ready, "the feed", timeout_s=10)
 
 
+def test_a_reload_with_other_gates_reaches_the_people_too(both):
+    """By one signal to the extender; the rules and the decisions of a worker come over one connection."""
+    extender, people, _ = both
+    before = dict(extender.settings)
+    extender.settings |= {"mode": "enforce", "gates": [{"name": "gpu", "for": {"resources": ["nvidia.com/gpu"]}}]}
+
+    def told():
+        answer = json.loads(people.get("/api/v1/gates")[1])
+        return [(gate["gate"], gate["for"]) for gate in answer["gates"]], answer["scheduler"]["mode"]
+
+    try:
+        extender.write()
+        os.kill(extender.process.pid, signal.SIGHUP)
+        expected = [("gpu", "pods that request nvidia.com/gpu")], "enforce"
+        wait_until(lambda: told() == expected, "the other gates", timeout_s=30)
+        assert read_filter_result(post(people, question("h1", "u1"))[1]) == extender.filter(["h1", "u1"])
+        assert extender.filter(["h1", "u1"]).FailedNodes == {}, "the gate is not for ordinary pods"
+    finally:
+        extender.settings = before
+        extender.write()
+        os.kill(extender.process.pid, signal.SIGHUP)
+        wait_until(lambda: told() == ([("health", "every pod")], ""), "the gates of before", timeout_s=30)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from extender import settings
 from extender.feed.mirror import Mirror
-from extender.policy.exempt import rules_of
-from extender.policy.gates import classes_of
 from tests.bench import arms
 from tests.bench.asking import node_name
 from tests.bench.figures import quantile
@@ -98,8 +96,7 @@ def _follow(arm: arms.Arm) -> Mirror:
     assert arm.config is not None
     loaded = settings.load(arm.config)
     socket = Path(loaded.feed.socket or "")
-    spoken = {"exemptions": rules_of(loaded), "classes": classes_of(loaded)}
-    mirror = Mirror(socket, **spoken, stale_limit_s=loaded.stale_limit_seconds)
+    mirror = Mirror(socket, loaded)
     mirror.start()
     while not (mirror.board.filled and mirror.connected):
         arm.child.check()

@@ -4,78 +4,27 @@ import itertools
 import socket
 import threading
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from extender.counts import RequestResult
 from extender.feed import wire
 from extender.feed.mirror import Mirror
 from extender.feed.publisher import FOLLOWERS_MAX, Publisher
 from extender.policy.decision import CapState, Decision, GateState, Storm
-from extender.policy.exempt import Rules
 from extender.policy.orders import Orders, parse_orders
-from extender.policy.pods import EVERY_POD, Classes
-from extender.policy.snapshot import Board, Snapshot
+from extender.policy.snapshot import Snapshot
 from extender.services import Services
 from extender.settings import parse
 from extender.source import Sync
 from extender.why.entries import Anew, Named
-from extender.why.journal import Journal
+from tests.extender.feed.published import SETTINGS, Published
 from tests.extender.feed.test_wire import status
 from tests.extender.why.attempting import Scheduler, gate
 from tests.kit.waiting import wait_until
 
 OPEN, CLOSED = Decision("", since_monotonic=1.0), Decision("closed", "ns/pod", "evidence", 2.0)
-CLASSES = Classes([EVERY_POD])
-RULES = Rules(frozenset({("readygate-system", None)}))
-
-
-class Published:
-    """What an extender says of itself."""
-
-    def __init__(self):
-        self.board = Board(lambda _: None)
-        self.orders = Orders()
-        self.said = status(at_monotonic=time.monotonic(), caches={}, required=[])
-        self.beating = {}
-        self.journal = Journal()
-
-    def decide(self, decisions, gate="health"):
-        self.board.swap(self.board.snapshot.with_decisions(gate, decisions))
-
-    def status(self):
-        return self.said
-
-    def beats(self):
-        return self.beating
-
-
-@pytest.fixture
-def published():
-    return Published()
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "feed" / "socket"
-
-
-@pytest.fixture
-def publisher(published, path):
-    running = Publisher(path, published)
-    running.start()
-    wait_until(lambda: path.exists(), "the socket")
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def mirror(path):
-    running = Mirror(path, exemptions=RULES, classes=CLASSES, stale_limit_s=120.0)
-    running.start()
-    yield running
-    running.stop()
 
 
 def decisions(mirror):
@@ -215,7 +164,7 @@ def test_it_follows_the_next_one_and_forgets_nodes_that_are_gone(published, publ
     ],
 )
 def test_whether_verdicts_are_given(path, said, later_s, expected):
-    mirror = Mirror(path, exemptions=RULES, classes=CLASSES, stale_limit_s=120.0, monotonic=lambda: 7.0 + later_s)
+    mirror = Mirror(path, SETTINGS, monotonic=lambda: 7.0 + later_s)
     mirror.board.swap(mirror.board.snapshot)
     mirror._take(wire.Said(status(**said)))
     assert mirror.sync() == expected
@@ -258,7 +207,7 @@ def test_another_user_is_refused(path, monkeypatch):
 @pytest.mark.usefixtures("publisher")
 def test_a_publisher_that_another_user_has_put_there_is_not_believed(path, monkeypatch):
     monkeypatch.setattr("extender.feed.mirror.trusted", lambda _: False)
-    mirror = Mirror(path, exemptions=RULES, classes=CLASSES, stale_limit_s=120.0)
+    mirror = Mirror(path, SETTINGS)
     mirror.turn()
     assert "another user" in mirror.why_not()
 
@@ -362,7 +311,7 @@ def test_one_who_comes_again_has_all_again_and_one_who_began_anew_has_forgotten(
 ):
     same(mirror, published)
     assert len(asked.memory.pods) == 1000
-    again = Mirror(path, exemptions=RULES, classes=CLASSES, stale_limit_s=120.0)
+    again = Mirror(path, SETTINGS)
     again.start()
     same(again, published)
     publisher.stop()
@@ -390,6 +339,6 @@ def test_decisions_come_although_what_is_remembered_never_ends(published, mirror
 
 
 def test_entries_that_do_not_follow_end_the_connection_in_one_line(path):
-    mirror = Mirror(path, exemptions=RULES, classes=CLASSES, stale_limit_s=120.0)
+    mirror = Mirror(path, SETTINGS)
     with pytest.raises(wire.FeedError, match="does not follow"):
         mirror._take(wire.Remembered([Anew(1.0), Named(7, ["n"])]))

@@ -1,10 +1,10 @@
 """Frames of the feed: what goes in comes out, however it is cut, and what is no feed is refused in one line."""
 
 import math
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from extender.counts import Counts, RequestResult
 from extender.feed import wire
@@ -12,6 +12,7 @@ from extender.policy.decision import CapState, Decision, GateState, HeldBy, Stor
 from extender.policy.orders import parse_orders
 from extender.policy.overlay import Overlay
 from extender.policy.snapshot import Snapshot
+from extender.settings import parse
 from extender.status import CacheStatus, Status
 from extender.why.entries import Anew, Cause, Dropped, Event, Forgotten, Named, PodRecord, Tally
 
@@ -39,6 +40,7 @@ def status(**changes):
 
 FRAMES = [
     wire.Hello(wire.PROTOCOL, 42),
+    wire.Ruled.of(parse("gates: [{name: gpu, cap: 20%, damping: off}]")),
     wire.Said(status()),
     wire.Ordered.of(parse_orders({"a": '{"order": "hold", "scope": {"node": "n1"}}', "b": "rubbish"})),
     wire.Changes("health", [wire.Row.of("n1", OPEN), wire.Row.of("n2", CLOSED), wire.Row.of("n4", HELD)], ["n3"]),
@@ -46,7 +48,8 @@ FRAMES = [
         [
             wire.Gate("health", True, "gate", CapState(3, 1, 2), (Storm("closed", "R", 7, "dns", 1.0),)),
             wire.Gate("cni", False, "preferNot", CapState(), ()),
-        ]
+        ],
+        7,
     ),
     wire.Beats({"n1": 3.25}),
     wire.Remembered([Anew(1.0), Named(0, ["n1"]), Cause(0, "base", "r", False), PodRecord("ns", "p", "u", 1.0, 2.0)]),

@@ -4,9 +4,10 @@ import pytest
 
 from extender.policy.orders import parse_orders
 from extender.policy.snapshot import Snapshot
+from extender.settings import parse
 from extender.web.app import create_app
 from extender.why.entries import Anew, Event, Tally
-from tests.extender.web.showing import DATA, NODES, WALL, Client, gates
+from tests.extender.web.showing import DATA, NODES, SETTINGS, WALL, Client, gates
 from tests.extender.web.test_app import Shown
 from tests.extender.why.attempting import UNHEALTHY, Scheduler
 from tests.kit.clock import Clock
@@ -16,11 +17,12 @@ from tests.kit.clock import Clock
 def shown():
     """Six nodes, four gates, two events, and pods that kube-scheduler has asked about."""
     shown = Shown()
-    shown.board.swap(Snapshot({state.name: state for state in gates()}, frozenset(NODES)))
+    shown.board.swap(Snapshot({state.name: state for state in gates()}, frozenset(NODES), 2))
     scheduler = Scheduler()
     scheduler.board = shown.board
     shown.scheduler, shown.journal = scheduler, scheduler.journal
     shown.orders = parse_orders(DATA)
+    shown.settings = parse(SETTINGS)
     write = shown.journal.write
     write(Anew(2.0))
     write(Event(1, 5.0, "closed", "base", "n2", UNHEALTHY, "dns: timed out"))
@@ -35,7 +37,7 @@ def shown():
 
 @pytest.fixture
 def application(shown):
-    app = create_app(shown, speaks_for={"gpu": "pods with nvidia.com/gpu"})
+    app = create_app(shown)
     app.extensions["readygate-api"].wall = Clock(WALL)
     return app
 

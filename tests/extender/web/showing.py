@@ -6,6 +6,10 @@ from tests.extender.why.attempting import UNHEALTHY
 
 WALL = 1_800_000_000.0
 NODES = [f"n{number}" for number in range(1, 7)]
+SETTINGS = """
+mode: protect
+gates: [{name: base}, {name: gpu, for: {resources: [nvidia.com/gpu]}}, {name: dns}, {name: disk}]
+"""
 DATA = {
     "rma": '{"order": "hold", "scope": {"node": "n5"}, "author": "ana", "reason": "RMA 4711",'
     ' "expires": "2099-01-01T00:00:00Z"}',

@@ -2,8 +2,10 @@
 
 import pytest
 
+from extender.counts import Counts
 from extender.policy.decision import Decision, GateState
 from extender.why.entries import Event
+from tests.extender.feed.test_wire import status
 from tests.extender.web.showing import NODES
 from tests.extender.why.attempting import UNHEALTHY, snapshot_of
 
@@ -125,10 +127,37 @@ def test_the_gates(client):
         }
     ] == base["storms"]
     assert ("closed", "n2") == (base["lastChange"]["kind"], base["lastChange"]["node"])
-    assert {"for": "pods with nvidia.com/gpu", "nodes": 2, "notGated": 1, "lastChange": None}.items() <= gpu.items()
+    assert {
+        "for": "pods that request nvidia.com/gpu",
+        "nodes": 2,
+        "notGated": 1,
+        "lastChange": None,
+    }.items() <= gpu.items()
     assert {"armed": False, "closed": 1, "refused10m": 0, "wouldRefuse10m": 6}.items() <= dns.items()
     assert "preferNot" == disk["severity"]
-    assert {"limit": None, "closed": 3, "held": 1} == answer["cap"]
+    assert {"limit": 2, "closed": 3, "held": 1} == answer["cap"]
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        pytest.param({}, (0, 0, 0.0, None, None), id="never asked"),
+        pytest.param({"answered": 60, "exempt": 20, "stale": 4}, (84, 4, 1.4, 0.002, 2.0), id="asked for a minute"),
+    ],
+)
+def test_what_kube_scheduler_asks(client, shown, results, expected):
+    shown.said = status(counts=Counts())
+    shown.calls.note(shown.said.counts, 10.0)
+    shown.monotonic.time += 58.0
+    for result, number in results.items():
+        shown.said.counts.results[result] += number
+        shown.said.counts.durations[3] += number
+    shown.calls.note(shown.said.counts, 68.0)
+    shown.monotonic.time += 2.0
+    told = client.json("/api/v1/gates")["scheduler"]
+    assert "protect" == told["mode"]
+    fields = ("calls", "unanswered", "perSecond", "p99Seconds", "lastCallSeconds")
+    assert expected == tuple(told[field] for field in fields)
 
 
 def test_the_orders_in_force_and_what_is_wrong_with_others(client):

@@ -2,13 +2,14 @@
 
 import pytest
 
-from extender.counts import Counts
+from extender.counts import Counts, Lately
 from extender.feed import wire
 from extender.policy.decision import CapState, Decision, GateState, HeldBy, Storm
 from extender.policy.exempt import Rules
 from extender.policy.orders import Orders, parse_orders
 from extender.policy.reasons import CLOSED_NOT_READY
 from extender.policy.snapshot import Board, Snapshot
+from extender.settings import parse
 from extender.source import Sync
 from extender.web import api
 from extender.web.app import create_app
@@ -22,6 +23,7 @@ class Shown:
 
     orders = Orders()
     connected = True
+    settings = parse("")
     exemptions = Rules(frozenset({("readygate-system", None)}))
     attempts = None
 
@@ -29,6 +31,7 @@ class Shown:
         self.journal = Journal()
         self.board = Board(lambda _: None)
         self.counts = Counts()
+        self.calls = Lately()
         self.monotonic = Clock(10.0)
         self.said = status()
         self.stuck = []

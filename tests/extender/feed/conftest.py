@@ -1,0 +1,35 @@
+"""Both ends of the feed, over a real socket."""
+
+import pytest
+
+from extender.feed.mirror import Mirror
+from extender.feed.publisher import Publisher
+from tests.extender.feed.published import SETTINGS, Published
+from tests.kit.waiting import wait_until
+
+
+@pytest.fixture
+def published():
+    return Published()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "feed" / "socket"
+
+
+@pytest.fixture
+def publisher(published, path):
+    running = Publisher(path, published)
+    running.start()
+    wait_until(lambda: path.exists(), "the socket")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def mirror(path):
+    running = Mirror(path, SETTINGS)
+    running.start()
+    yield running
+    running.stop()

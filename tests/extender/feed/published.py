@@ -1,0 +1,32 @@
+"""An extender as the feed sees it, by hand."""
+
+import time
+
+from extender.policy.orders import Orders
+from extender.policy.snapshot import Board
+from extender.settings import parse
+from extender.why.journal import Journal
+from tests.extender.feed.test_wire import status
+
+SETTINGS = parse("")
+
+
+class Published:
+    """What an extender says of itself."""
+
+    def __init__(self):
+        self.settings = SETTINGS
+        self.board = Board(lambda _: None)
+        self.orders = Orders()
+        self.said = status(at_monotonic=time.monotonic(), caches={}, required=[])
+        self.beating = {}
+        self.journal = Journal()
+
+    def decide(self, decisions, gate="health"):
+        self.board.swap(self.board.snapshot.with_decisions(gate, decisions))
+
+    def status(self):
+        return self.said
+
+    def beats(self):
+        return self.beating
