@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts bench soak chaos image lock clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts bench soak chaos manifests image lock clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS=
 
 chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--only R12 --minutes 1")
 	@$(VENV)/python -m tests.chaos $(ARGS)
+
+manifests: venv ## deploy/ and the chart's README and schema, from charts/readygate
+	@$(VENV)/python -m tests.charts.manifests
 
 image: venv ## the container image as an archive under build/
 	@$(VENV)/python -m images.build

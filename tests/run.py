@@ -72,7 +72,8 @@ LINT = [
         environ=WITH_TOOLS,
     ),
 ]
-FAST = [Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests")]
+TOOLS = Step("tools", [PYTHON, "-m", "tests.testbed.shared.tools"], "helm and promtool, built once and cached")
+FAST = [TOOLS, Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests", needs="tools")]
 SOURCES = Step(
     "sources",
     [PYTHON, "-m", "tests.testbed.shared.binaries", "--fetch"],

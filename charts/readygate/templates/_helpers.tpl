@@ -1,0 +1,50 @@
+{{/* Names. Namespaced objects have fixed ones, so a second release in one namespace is refused by Helm itself; what the
+     whole cluster sees carries the release's. */}}
+{{- define "readygate.fullname" -}}
+{{- if contains "readygate" .Release.Name -}}{{ .Release.Name }}{{- else -}}{{ .Release.Name }}-readygate{{- end -}}
+{{- end -}}
+{{- define "readygate.agent" -}}readygate-agent{{- end -}}
+{{- define "readygate.extender" -}}readygate-extender{{- end -}}
+{{- define "readygate.agent.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-agent{{- end -}}
+{{- define "readygate.extender.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-extender{{- end -}}
+
+{{/* As spelled in kube/contract.py and extender/outlets/kick.py; a test compares them. */}}
+{{- define "readygate.condition" -}}readygate.dev/NodeHealthy{{- end -}}
+{{- define "readygate.kick" -}}readygate.dev/kick{{- end -}}
+{{- define "readygate.leases" -}}kube-node-lease{{- end -}}
+
+{{- define "readygate.labels" -}}
+app.kubernetes.io/name: {{ . }}
+app.kubernetes.io/part-of: readygate
+{{- end -}}
+
+{{- define "readygate.image" -}}
+{{- $image := .Values.image -}}
+{{- $repository := required "image.repository is needed, as your nodes pull it: registry.example/readygate" $image.repository -}}
+{{- if $image.digest -}}{{ $repository }}@{{ $image.digest }}
+{{- else -}}{{ $repository }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "readygate.pullSecrets" -}}
+{{- with .Values.image.pullSecrets -}}
+imagePullSecrets:
+{{- range . }}
+- name: {{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* [base, over] -> base with what over says; mappings are joined, all else is replaced, also by null, false and 0. */}}
+{{- define "readygate.joined" -}}
+{{- $base := index . 0 -}}
+{{- range $key, $value := index . 1 -}}
+{{- $before := get $base $key -}}
+{{- if and (hasKey $base $key) (kindIs "map" $value) (kindIs "map" $before) -}}
+{{- $_ := set $base $key (include "readygate.joined" (list $before $value) | fromYaml) -}}
+{{- else -}}
+{{- $_ := set $base $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $base -}}
+{{- end -}}

@@ -1,0 +1,48 @@
+{{/* The figures of the profile, or what the values say instead. */}}
+{{- define "readygate.agent.figures" -}}
+{{- $profiles := dict
+  "default" (dict "checkPeriodSeconds" 10 "checkFailureThreshold" 3 "probePeriodSeconds" 2 "probeFailureThreshold" 2)
+  "fast" (dict "checkPeriodSeconds" 2 "checkFailureThreshold" 2 "probePeriodSeconds" 1 "probeFailureThreshold" 2) -}}
+{{- $figures := get $profiles .Values.agent.profile -}}
+{{- range $key := keys $figures -}}
+{{- $own := get $.Values.agent $key -}}
+{{- if not (kindIs "invalid" $own) -}}{{- $_ := set $figures $key $own -}}{{- end -}}
+{{- end -}}
+{{- toYaml $figures -}}
+{{- end -}}
+
+{{/* The agent's configuration file. */}}
+{{- define "readygate.agent.settings" -}}
+{{- $agent := .Values.agent -}}
+{{- $figures := include "readygate.agent.figures" . | fromYaml -}}
+{{- $given := list -}}
+{{- if $agent.cni.check -}}
+{{- $binDirs := list -}}
+{{- range $agent.cni.binDirs -}}{{- $binDirs = append $binDirs (printf "/host%s" .) -}}{{- end -}}
+{{- $cni := dict "confDir" (printf "/host%s" $agent.cni.confDir) "binDirs" $binDirs -}}
+{{- $given = append $given (dict "name" "cni" "cni" $cni "severity" "gate") -}}
+{{- end -}}
+{{- $given = concat $given $agent.checks -}}
+{{- if not $given -}}{{- fail "there must be at least one check: agent.cni.check or agent.checks" -}}{{- end -}}
+{{- $checks := list -}}
+{{- range $given -}}
+{{- $base := dict "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold -}}
+{{- $checks = append $checks (include "readygate.joined" (list $base .) | fromYaml) -}}
+{{- end -}}
+{{- toYaml (dict
+  "mode" "pod"
+  "listen" (dict "address" "0.0.0.0" "port" 9375)
+  "log" (dict "level" $agent.logLevel)
+  "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
+  "checks" $checks
+  "condition" (dict "publish" $agent.publishCondition)) -}}
+{{- end -}}
+
+{{/* Folders of the host that are mounted. The parent of the configuration folder, not the folder: a mount follows the
+     folder when somebody moves it away, and that is the very fault to be seen. */}}
+{{- define "readygate.agent.mounts" -}}
+{{- $agent := .Values.agent -}}
+{{- $mounts := list -}}
+{{- if $agent.cni.check -}}{{- $mounts = concat (list (dir $agent.cni.confDir)) $agent.cni.binDirs -}}{{- end -}}
+{{- toYaml (concat $mounts $agent.hostPaths | uniq) -}}
+{{- end -}}

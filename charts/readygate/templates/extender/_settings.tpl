@@ -1,0 +1,58 @@
+{{/* What the extender is given: the defaults of this deployment, joined with `extender.configuration`. A gate that names
+     no health pods speaks by the agents of this release. */}}
+{{- define "readygate.extender.given" -}}
+{{- $name := include "readygate.agent" . -}}
+{{- $ours := dict "namespace" .Release.Namespace "labelSelector" (printf "app.kubernetes.io/name=%s" $name) "daemonSet" $name -}}
+{{- $listen := dict "address" "127.0.0.1" "port" 9376 -}}
+{{- if .Values.extender.tlsSecret -}}
+{{- $folder := "/etc/readygate-tls" -}}
+{{- $_ := set $listen "tls" (dict
+  "certificate" (printf "%s/tls.crt" $folder) "key" (printf "%s/tls.key" $folder) "clientCA" (printf "%s/ca.crt" $folder)) -}}
+{{- end -}}
+{{- $people := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 -}}
+{{- with .Values.extender.people.address -}}{{- $_ := set $people "moreAddresses" (list .) -}}{{- end -}}
+{{- $base := dict
+  "listen" $listen
+  "feed" (dict "socket" "/run/readygate/feed/socket")
+  "people" $people
+  "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
+  "gates" (list (dict)) -}}
+{{- $given := include "readygate.joined" (list $base .Values.extender.configuration) | fromYaml -}}
+{{- $gates := list -}}
+{{- range $given.gates -}}
+{{- $gate := dict "enforcement" $.Values.enforcement "healthPods" $ours -}}
+{{- $gates = append $gates (include "readygate.joined" (list $gate (omit . "healthPods")) | fromYaml) -}}
+{{- if hasKey . "healthPods" -}}{{- $_ := set (last $gates) "healthPods" .healthPods -}}{{- end -}}
+{{- end -}}
+{{- $_ := set $given "gates" $gates -}}
+{{- toYaml $given -}}
+{{- end -}}
+
+{{/* The extender's configuration file. */}}
+{{- define "readygate.extender.settings" -}}
+{{- include "readygate.extender.given" . -}}
+{{- end -}}
+
+{{/* What it reads and writes, so what it needs the rights for. */}}
+{{- define "readygate.extender.needs" -}}
+{{- $given := include "readygate.extender.given" . | fromYaml -}}
+{{- $orders := "readygate-orders" -}}
+{{- with $given.orders -}}{{- if hasKey . "configMap" -}}{{- $orders = .configMap | default "" -}}{{- end -}}{{- end -}}
+{{- $condition := dig "outlets" "nodeCondition" "enabled" true $given -}}
+{{- $events := dig "outlets" "events" "enabled" true $given -}}
+{{- $drivers := false -}}
+{{- $pods := dict -}}
+{{- $daemonSets := dict -}}
+{{- range $given.gates -}}
+{{- if dig "for" "csiDrivers" false . -}}{{- $drivers = true -}}{{- end -}}
+{{- with .healthPods -}}
+{{- $_ := set $pods .namespace true -}}
+{{- if .daemonSet -}}{{- $_ := set $daemonSets .namespace true -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $namespaces := list -}}
+{{- if or $orders $condition $events -}}{{- $namespaces = append $namespaces .Release.Namespace -}}{{- end -}}
+{{- $namespaces = concat $namespaces (list (include "readygate.leases" .)) (keys $pods | sortAlpha) | uniq -}}
+{{- toYaml (dict "orders" $orders "condition" $condition "events" $events "drivers" $drivers "pods" $pods
+  "daemonSets" $daemonSets "namespaces" $namespaces) -}}
+{{- end -}}

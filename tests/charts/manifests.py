@@ -1,0 +1,84 @@
+"""Writes what is made of the chart: deploy/, the chart's schema and its README. `make manifests`.
+
+deploy/base is the chart with its defaults in the namespace readygate-system; deploy/monitoring is for clusters with the
+Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's name there is `readygate`.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.charts import documents, schema
+from tests.charts.rendering import CHART, ROOT, rendered
+
+VALUES = CHART / "values.yaml"
+FOLDERS = {"base": ("namespace", "agent", "extender"), "monitoring": ("monitoring",)}
+GIVEN = ['image.repository="readygate"', "namespace.create=true"]
+HEAD = "# Made by `make manifests` of charts/readygate: change it there.\n"
+_SOURCE = re.compile(r"# Source: readygate/templates/(\w+)[/.].*\n")
+
+
+def made() -> dict[Path, str]:
+    """The text of each file, by its path from the root."""
+    values = VALUES.read_text()
+    readme = CHART / "README.md"
+    return {
+        (CHART / "values.schema.json").relative_to(ROOT): schema.schema(),
+        readme.relative_to(ROOT): documents.readme(readme.read_text(), values),
+        **_deployed(),
+    }
+
+
+def _deployed() -> dict[Path, str]:
+    parts: dict[str, list[str]] = {}
+    for document in rendered(given=GIVEN).split("\n---\n"):
+        text = document.removeprefix("---\n").strip("\n") + "\n"
+        if found := _SOURCE.match(text):
+            parts.setdefault(found[1], []).append(text[found.end() :])
+    files: dict[Path, str] = {}
+    for folder, names in FOLDERS.items():
+        there = [name for name in names if name in parts]
+        if not there:
+            continue
+        for name in there:
+            files[Path("deploy", folder, f"{name}.yaml")] = HEAD + "---\n" + "---\n".join(parts[name])
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [f"{name}.yaml" for name in there],
+        }
+        files[Path("deploy", folder, "kustomization.yaml")] = HEAD + yaml.safe_dump(kustomization, sort_keys=False)
+    assert sum(map(len, parts.values())) == sum(
+        len(parts[n]) for names in FOLDERS.values() for n in names if n in parts
+    )
+    return files
+
+
+def differing() -> list[str]:
+    """Which files are not as the chart says, and which are of no chart any more."""
+    wanted = made()
+    there = {path.relative_to(ROOT) for path in (ROOT / "deploy").rglob("*.yaml")}
+    stale = {path for path, text in wanted.items() if not (ROOT / path).exists() or (ROOT / path).read_text() != text}
+    return sorted(map(str, stale | there - set(wanted)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.charts.manifests", description=__doc__)
+    parser.parse_args()
+    (CHART / "values.schema.json").unlink(missing_ok=True)  # an earlier one may not know the values of today
+    wanted = made()
+    for path in (ROOT / "deploy").rglob("*.yaml"):
+        if path.relative_to(ROOT) not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(text)
+    print("\n".join(map(str, wanted)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The schema of the chart's values: closed, the sections of the two configuration files from the code that reads them.
+
+Pure but for the chart's own files.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+import yaml
+
+from agent import settings as agent_settings
+from extender import settings as extender_settings
+from tests.charts.rendering import CHART
+
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+# Helm's own, and what it does not show to the chart's templates.
+ALSO: dict[str, Schema] = {"global": {"type": "object"}}
+# Sections that the chart gives the rest of.
+JOINED = {"Tls"}
+_COUNT: Schema = {"type": "integer", "minimum": 1}
+_FOLDER: Schema = {"type": "string", "pattern": "^/[^/]"}
+_QUANTITIES: Schema = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}]},
+}
+_LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+_RESOURCES: Schema = {
+    "type": "object",
+    "properties": {"requests": _QUANTITIES, "limits": _QUANTITIES},
+    "additionalProperties": False,
+}
+_FIGURE: Schema = {"anyOf": [_COUNT, {"type": "null"}]}
+# What the value in values.yaml does not say of itself, by its path.
+RULES: dict[str, Schema] = {
+    "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    "image.pullPolicy": {"enum": ["IfNotPresent", "Always", "Never"]},
+    "image.pullSecrets": {"type": "array", "items": {"type": "string", "minLength": 1}},
+    "kubernetes.server": {"type": "string", "pattern": "^(https?://.+)?$"},
+    "enforcement": {"enum": ["shadow", "armed"]},
+    "agent.profile": {"enum": ["default", "fast"]},
+    "agent.checkPeriodSeconds": _FIGURE,
+    "agent.checkFailureThreshold": _FIGURE,
+    "agent.probePeriodSeconds": _FIGURE,
+    "agent.probeFailureThreshold": _FIGURE,
+    "agent.cni.confDir": _FOLDER,
+    "agent.cni.binDirs": {"type": "array", "items": _FOLDER},
+    "agent.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
+    "agent.hostPaths": {"type": "array", "items": _FOLDER},
+    "agent.runAsUser": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+    "agent.resources": _RESOURCES,
+    "agent.logLevel": {"enum": ["debug", "info", "warning", "error"]},
+    "agent.maxUnavailable": {"anyOf": [_COUNT, {"type": "string", "pattern": "^([1-9][0-9]?|100)%$"}]},
+    "agent.minReadySeconds": {"type": "integer", "minimum": 0},
+    "extender.configuration": {"$ref": "#/$defs/extender.Settings"},
+    "extender.nodeSelector": _LABELS,
+    "extender.resources": _RESOURCES,
+    "extender.people.resources": _RESOURCES,
+}
+_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number"}
+
+
+def schema() -> str:
+    """The text of values.schema.json."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    root = _section(values, "")
+    root["properties"] |= ALSO
+    definitions = _definitions("extender", extender_settings.Settings) | _definitions("agent", agent_settings.Check)
+    return json.dumps({"$schema": DRAFT, "title": "readygate"} | root | {"$defs": definitions}, indent=2) + "\n"
+
+
+def _section(values: dict[str, Any], path: str) -> Schema:
+    properties = {key: _of(value, f"{path}{key}") for key, value in values.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _of(value: Any, path: str) -> Schema:
+    if path in RULES:
+        return RULES[path]
+    if isinstance(value, dict):
+        return _section(value, f"{path}.")
+    return {"type": _TYPES[type(value)]}
+
+
+def _definitions(half: str, root: type) -> dict[str, Schema]:
+    """What a type and those in it may be, their names led by which half's they are."""
+    found = msgspec.json.schema(root)["$defs"]
+    for name in JOINED & found.keys():
+        del found[name]["required"]
+    return {f"{half}.{name}": _portable(definition, half) for name, definition in sorted(found.items())}
+
+
+def _portable(node: Any, half: str) -> Any:
+    """As Go takes it: its regular expressions know no `\\Z`. What is a default is the code's affair."""
+    if isinstance(node, list):
+        return [_portable(each, half) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {}
+    for key, value in node.items():
+        if key in ("default", "title"):
+            continue
+        if key == "$ref":
+            kept[key] = value.replace("#/$defs/", f"#/$defs/{half}.")
+        elif key == "pattern":
+            kept[key] = value.replace(r"\Z", "$")
+        elif key == "description" and isinstance(value, str):
+            kept[key] = " ".join(value.split())
+        else:
+            kept[key] = _portable(value, half)
+    return kept

@@ -1,0 +1,148 @@
+"""What the chart is: the same as is committed of it, documented, closed, and right in any namespace."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from agent import settings as agent_settings
+from extender import settings as extender_settings
+from kube import contract
+from tests.charts import documents, manifests
+from tests.charts.rendering import CHART, SUPPORTED, Refused, helm, objects, rendered
+from tests.charts.rendering import documents as read
+
+IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
+VALUES = (CHART / "values.yaml").read_text()
+
+
+def test_what_is_committed_of_the_chart_is_what_is_made_of_it():
+    assert manifests.differing() == [], "make manifests"
+
+
+def test_every_value_has_a_comment():
+    assert documents.rows(VALUES)
+    with pytest.raises(documents.Undocumented, match=r"^a\.c$"):
+        documents.rows("a:\n  # Says what.\n  b: 1\n  c: 2\n")
+
+
+def test_every_value_is_used():
+    templates = "".join(path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file())
+    of_figures = [row.path for row in documents.rows(VALUES) if row.path.endswith(("Seconds", "Threshold"))]
+    unused = [row.path for row in documents.rows(VALUES) if not _named(row.path, templates)]
+    assert sorted(set(unused) - set(of_figures)) == []
+
+
+def _named(path: str, templates: str) -> bool:
+    """By its last words: templates take sections as variables."""
+    return f".{'.'.join(path.split('.')[-2:])}" in templates or f".{path.rsplit('.', maxsplit=1)[-1]}" in templates
+
+
+@pytest.mark.parametrize("form", SUPPORTED)
+def test_the_checks_of_helm_find_nothing_in_a_supported_form(form):
+    said = helm("lint", "--strict", str(CHART), f"--values={SUPPORTED[form]}")
+    assert "1 chart(s) linted, 0 chart(s) failed" in said
+
+
+@pytest.mark.parametrize("form", SUPPORTED)
+def test_both_halves_accept_their_configuration(form):
+    sent = objects(SUPPORTED[form])
+    environ = {"POD_NAME": "p", "POD_NAMESPACE": contract.NAMESPACE, "POD_UID": "u"}
+    texts = {name: text for (kind, _, _), o in sent.items() if kind == "ConfigMap" for name, text in o["data"].items()}
+    assert agent_settings.parse(texts["agent.yaml"].encode(), environ).checks
+    assert extender_settings.parse(texts["extender.yaml"]).gates
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        pytest.param([], "image.repository is needed", id="no image"),
+        pytest.param([IMAGE, "imagee={}"], "imagee", id="a value that is not known"),
+        pytest.param([IMAGE, 'agent={"cni":{"confdir":"/etc/cni"}}'], "confdir", id="one further down"),
+        pytest.param([IMAGE, 'agent={"profile":"slow"}'], "/agent/profile", id="a profile that is not known"),
+        pytest.param([IMAGE, 'agent={"cni":{"check":false}}'], "at least one check", id="nothing to check"),
+        pytest.param(
+            [IMAGE, 'agent={"checks":[{"name":"a","perodSeconds":3}]}'], "perodSeconds", id="a check misspelt"
+        ),
+        pytest.param(
+            [IMAGE, 'agent={"maxUnavailable":"0%"}'], "/agent/maxUnavailable", id="a roll-out that stands still"
+        ),
+        pytest.param([IMAGE, 'agent={"hostPaths":["/"]}'], "/agent/hostPaths/0", id="the whole host"),
+        pytest.param(
+            [IMAGE, 'extender={"configuration":{"gates":[{"nmae":"health"}]}}'], "nmae", id="a key of a gate misspelt"
+        ),
+        pytest.param(
+            [IMAGE, 'extender={"configuration":{"staleLimitSeconds":10}}'],
+            "/extender/configuration/staleLimitSeconds",
+            id="a value that the extender would refuse",
+        ),
+        pytest.param([IMAGE, 'enforcement="enforce"'], "/enforcement", id="a mode for an enforcement"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_changed(given, said):
+    with pytest.raises(Refused) as refused:
+        rendered(given=given)
+    assert said in str(refused.value)
+
+
+def test_null_turns_off_what_has_a_default():
+    sent = objects(given=[IMAGE, 'extender={"configuration":{"orders":{"configMap":null},"cap":false}}'])
+    text = sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    settings = extender_settings.parse(text)
+    assert (settings.orders.config_map, settings.cap) == (None, False)
+
+
+def test_great_numbers_stay_whole():
+    given = [IMAGE, 'extender={"configuration":{"gates":[{"for":{"priority":{"from":1000000000}}}]}}']
+    sent = objects(given=given)
+    assert (
+        "from: 1000000000\n" in sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    )
+
+
+def test_in_another_namespace_nothing_speaks_of_the_usual_one():
+    text = rendered(SUPPORTED["default"], namespace="gates-of-ours")
+    assert contract.NAMESPACE not in text
+    there = {document["metadata"].get("namespace") for document in read(text)}
+    assert there == {None, "gates-of-ours", contract.NAMESPACE_NODE_LEASE}
+
+
+def test_what_others_see_carries_the_name_of_the_release():
+    """Two releases, in two namespaces, share nothing."""
+    one = set(objects(SUPPORTED["gates"], release="readygate", namespace="a"))
+    assert one & set(objects(SUPPORTED["gates"], release="two", namespace="b")) == set()
+
+
+def test_a_policy_and_its_binding_name_each_other():
+    for release in ("readygate", "two"):
+        sent = objects(SUPPORTED["default"], release=release)
+        policies = {name for kind, _, name in sent if kind == "ValidatingAdmissionPolicy"}
+        bound = {
+            o["spec"]["policyName"] for (kind, _, _), o in sent.items() if kind == "ValidatingAdmissionPolicyBinding"
+        }
+        assert policies == bound
+
+
+def test_the_version_is_that_of_the_product():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert f'version = "{chart["appVersion"]}"' in (CHART.parents[1] / "pyproject.toml").read_text()
+    assert chart["version"] == chart["appVersion"]
+
+
+def test_the_schema_lets_nothing_in_that_it_does_not_know():
+    found = json.loads((CHART / "values.schema.json").read_text())
+    open_ones = list(_open(found, ""))
+    assert open_ones == ["/properties/global"]
+
+
+def _open(node: Any, path: str) -> Any:
+    if isinstance(node, dict):
+        if node.get("type") == "object" and "additionalProperties" not in node:
+            yield path
+        for key, value in copy.copy(node).items():
+            yield from _open(value, f"{path}/{key}")
+    if isinstance(node, list):
+        for place, value in enumerate(node):
+            yield from _open(value, f"{path}/{place}")

@@ -1,0 +1,126 @@
+"""The roles and the chart make the same objects of the same wishes: for each supported form, object by object."""
+
+import copy
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from extender import settings as extender_settings
+from kube import contract
+from tests.charts.rendering import SUPPORTED, Object, Objects, objects, sha256
+from tests.playbooks import rendering as roles
+
+CONFIGURATION = "readygate.dev/configuration"
+# What an inventory says for the same.
+INVENTORIES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "fast": {
+        "readygate_image": "registry.example/readygate@sha256:" + "0123456789abcdef" * 4,
+        "readygate_agent_profile": "fast",
+        "__readygate_extender_admin_server": None,
+    },
+    "silent": {
+        "readygate_agent_publish_condition": False,
+        "readygate_extender_admission_policy": False,
+        "__readygate_extender_admin_server": None,
+        "readygate_extender_configuration": {
+            "orders": {"configMap": None},
+            "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
+        },
+    },
+    "tls": {
+        "readygate_enforcement": "armed",
+        "readygate_extender_tls_secret": "extender-tls",
+        "readygate_extender_configuration": {"listen": {"tls": {"clientNames": ["system:kube-scheduler"]}}},
+        "readygate_extender_people_address": "",
+        "__readygate_extender_admin_server": None,
+    },
+    "checks": {
+        "readygate_kubernetes_server": "https://192.0.2.1:6443",
+        "readygate_agent_cni_conf_dir": "/etc/kube/cni/net.d",
+        "readygate_agent_cni_bin_dirs": ["/usr/lib/cni", "/opt/cni/bin"],
+        "readygate_agent_checks": [
+            {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "periodSeconds": 7, "severity": "warn"},
+            {"name": "log", "exec": {"command": ["test", "-w", "/host/var/log"]}},
+        ],
+        "readygate_agent_host_paths": ["/var/log"],
+        "readygate_agent_run_as_user": 0,
+        "readygate_agent_log_level": "debug",
+        "readygate_agent_check_period_seconds": 5,
+        "readygate_agent_max_unavailable": "2",
+        "readygate_agent_min_ready_seconds": 90,
+        "readygate_extender_configuration": {"gates": [{"missingGraceSeconds": 60}], "log": {"level": "debug"}},
+    },
+    "gates": {
+        "readygate_enforcement": "armed",
+        "readygate_extender_node_selector": {"example.com/scheduler": "true"},
+        "__readygate_extender_admin_server": None,
+        "readygate_extender_configuration": {
+            "gates": [
+                {"name": "health"},
+                {
+                    "name": "cni",
+                    "enforcement": "shadow",
+                    "healthPods": {"namespace": "kube-system", "labelSelector": "", "daemonSet": "cilium"},
+                },
+                {
+                    "name": "disk",
+                    "healthPods": {"namespace": "storage", "labelSelector": "app=probe"},
+                    "for": {"csiDrivers": ["ebs.csi.aws.com"], "priority": {"from": 1000000000}},
+                },
+                {
+                    "name": "kernel",
+                    "healthPods": None,
+                    "conditions": {"allOf": [{"of": "node", "type": "Deadlock", "status": "False"}]},
+                    "damping": False,
+                },
+            ],
+            "cap": {"cluster": "25%", "leaveInPool": 0},
+        },
+    },
+}
+
+
+def role_objects(inventory: dict[str, Any]) -> Objects:
+    given = {"readygate_image": "localhost/readygate:dev"} | roles.ADMIN_SERVER | inventory
+    sent = roles.objects("readygate_agent", given) | roles.objects("readygate_extender", given)
+    return {key: roles.plain(each) for key, each in sent.items()}
+
+
+def meaning(key: tuple[str, str, str], sent: Objects) -> Object:
+    """An object as its readers take it: configuration files as their settings, what is told of one by its content."""
+    read = copy.deepcopy(sent[key])
+    if read["kind"] == "ConfigMap":
+        read["data"] = {name: settings_of(name, text) for name, text in read["data"].items()}
+    if read["kind"] == "DaemonSet":
+        annotations = read["spec"]["template"]["metadata"]["annotations"]
+        (told,) = sent["ConfigMap", key[1], key[2]]["data"].values()
+        assert sha256(told) == annotations.pop(CONFIGURATION)
+    return read
+
+
+def settings_of(name: str, text: str) -> Any:
+    if name == "extender.yaml":
+        return msgspec.to_builtins(extender_settings.parse(text))
+    return yaml.safe_load(text)
+
+
+def test_each_supported_form_has_an_inventory():
+    assert sorted(SUPPORTED) == sorted(INVENTORIES)
+
+
+@pytest.mark.parametrize("form", INVENTORIES)
+def test_the_roles_send_the_objects_of_the_chart(form):
+    by_role, by_chart = role_objects(INVENTORIES[form]), objects(SUPPORTED[form])
+    assert sorted(by_role) == sorted(by_chart)
+    for key in by_role:
+        assert meaning(key, by_role) == meaning(key, by_chart), key
+
+
+def test_names_of_the_chart_are_those_of_the_code():
+    sent = objects(SUPPORTED["default"])
+    assert ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT) in sent
+    assert ("DaemonSet", contract.NAMESPACE, contract.NAME_EXTENDER) in sent
+    assert ("Role", contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER) in sent
