@@ -49,7 +49,7 @@ def test_the_checks_of_helm_find_nothing_in_a_supported_form(form):
 @pytest.mark.parametrize("form", SUPPORTED)
 def test_both_halves_accept_their_configuration(form):
     sent = objects(SUPPORTED[form])
-    environ = {"POD_NAME": "p", "POD_NAMESPACE": contract.NAMESPACE, "POD_UID": "u"}
+    environ = {"POD_NAME": "p", "POD_NAMESPACE": contract.NAMESPACE, "POD_UID": "u", "POD_IP": "192.0.2.7"}
     texts = {name: text for (kind, _, _), o in sent.items() if kind == "ConfigMap" for name, text in o["data"].items()}
     assert agent_settings.parse(texts["agent.yaml"].encode(), environ).checks
     assert extender_settings.parse(texts["extender.yaml"]).gates

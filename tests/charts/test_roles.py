@@ -1,6 +1,7 @@
 """The roles and the chart make the same objects of the same wishes: for each supported form, object by object."""
 
 import copy
+import json
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import yaml
 
 from extender import settings as extender_settings
 from kube import contract
-from tests.charts.rendering import SUPPORTED, Object, Objects, objects, sha256
+from tests.charts.rendering import SUPPORTED, Object, Objects, keyed, objects, sha256
 from tests.playbooks import rendering as roles
 
 CONFIGURATION = "readygate.dev/configuration"
@@ -17,6 +18,10 @@ CONFIGURATION = "readygate.dev/configuration"
 INVENTORIES: dict[str, dict[str, Any]] = {
     "default": {},
     "fast": {
+        "readygate_image_architectures": ["amd64"],
+        "readygate_agent_node_selector": {"pool": "gpu"},
+        "readygate_agent_cni_check": False,
+        "readygate_agent_checks": [{"name": "gpu", "exec": {"command": ["/bin/true"]}}],
         "readygate_image": "registry.example/readygate@sha256:" + "0123456789abcdef" * 4,
         "readygate_agent_profile": "fast",
         "__readygate_extender_admin_server": None,
@@ -89,6 +94,14 @@ def role_objects(inventory: dict[str, Any]) -> Objects:
     return {key: roles.plain(each) for key, each in sent.items()}
 
 
+def named_alike(sent: Objects) -> Objects:
+    """With the name of the agent's configuration, which follows from its text, told from its pods' reference to it."""
+    (key,) = [key for key in sent if key[0] == "ConfigMap" and key[2].startswith(f"{contract.NAME_AGENT}-")]
+    (text,) = sent[key]["data"].values()
+    assert key[2] == f"{contract.NAME_AGENT}-{sha256(text)[:10]}"
+    return keyed(json.loads(json.dumps(list(sent.values())).replace(key[2], contract.NAME_AGENT)))
+
+
 def meaning(key: tuple[str, str, str], sent: Objects) -> Object:
     """An object as its readers take it: configuration files as their settings, what is told of one by its content."""
     read = copy.deepcopy(sent[key])
@@ -113,7 +126,7 @@ def test_each_supported_form_has_an_inventory():
 
 @pytest.mark.parametrize("form", INVENTORIES)
 def test_the_roles_send_the_objects_of_the_chart(form):
-    by_role, by_chart = role_objects(INVENTORIES[form]), objects(SUPPORTED[form])
+    by_role, by_chart = named_alike(role_objects(INVENTORIES[form])), named_alike(objects(SUPPORTED[form]))
     assert sorted(by_role) == sorted(by_chart)
     for key in by_role:
         assert meaning(key, by_role) == meaning(key, by_chart), key

@@ -31,7 +31,7 @@
 {{- end -}}
 {{- toYaml (dict
   "mode" "pod"
-  "listen" (dict "address" "0.0.0.0" "port" 9375)
+  "listen" (dict "address" "$(POD_IP)" "port" 9375)
   "log" (dict "level" $agent.logLevel)
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "checks" $checks
@@ -45,4 +45,16 @@
 {{- $mounts := list -}}
 {{- if $agent.cni.check -}}{{- $mounts = concat (list (dir $agent.cni.confDir)) $agent.cni.binDirs -}}{{- end -}}
 {{- toYaml (concat $mounts $agent.hostPaths | uniq) -}}
+{{- end -}}
+
+{{/* Named by its content: agents of an earlier version keep the configuration they were made with. */}}
+{{- define "readygate.agent.config" -}}
+{{ include "readygate.agent" . }}-{{ printf "%s\n" (include "readygate.agent.settings" .) | sha256sum | trunc 10 }}
+{{- end -}}
+
+{{/* Root while the CNI is checked: Calico, Cilium and hardened hosts write its configuration with mode 0600. */}}
+{{- define "readygate.agent.user" -}}
+{{- if kindIs "invalid" .Values.agent.runAsUser -}}{{ ternary 0 69375 .Values.agent.cni.check }}
+{{- else -}}{{ .Values.agent.runAsUser | int64 }}
+{{- end -}}
 {{- end -}}
