@@ -16,6 +16,7 @@
   "feed" (dict "socket" "/run/readygate/feed/socket")
   "people" $people
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
+  "mode" "protect"
   "gates" (list (dict)) -}}
 {{- $given := include "readygate.joined" (list $base .Values.extender.configuration) | fromYaml -}}
 {{- $gates := list -}}
