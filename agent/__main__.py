@@ -7,6 +7,7 @@ time.
 import argparse
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from agent import settings
@@ -18,6 +19,7 @@ from component.settings import SettingsError
 from kube.errors import CredentialsInvalid
 
 PROGRAM = "readygate-agent"
+NO_THREAD = "can't start new thread"  # CPython's words
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,12 +37,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     logs.set_up(loaded.log.level)
     try:
-        lifecycle.run(build(loaded), signals.wait)
+        services = _built(loaded, signals)
+        if services is not None:
+            lifecycle.run(services, signals.wait)
     except CredentialsInvalid as e:
         return complain(PROGRAM, e, EXIT_USAGE)
     except (StartFailed, OSError) as e:
         return complain(PROGRAM, e, EXIT_FAILED)
+    except RuntimeError as e:
+        if str(e) != NO_THREAD:
+            raise
+        return complain(PROGRAM, f"{e}: raise the limit of processes (pids), or configure fewer checks", EXIT_FAILED)
     return EXIT_INTERRUPTED if signals.first == signal.SIGINT else 0
+
+
+def _built(loaded: settings.Settings, signals: Signals) -> list[Service] | None:
+    """None where a signal came first: credentials may be waited for, as of a kubeconfig's plugin, for half a minute."""
+    made: list[list[Service] | Exception] = []
+
+    def make() -> None:
+        try:
+            made.append(build(loaded))
+        except Exception as e:  # noqa: BLE001 - raised again by who waits
+            made.append(e)
+        signals.wake()
+
+    threading.Thread(target=make, name="start", daemon=True).start()
+    signals.wait()
+    if signals.first is not None:
+        return None
+    if isinstance(made[0], Exception):
+        raise made[0]
+    return made[0]
 
 
 def build(loaded: settings.Settings) -> list[Service]:

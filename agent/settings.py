@@ -32,7 +32,7 @@ MAX_PODS = 110  # of a kubelet
 
 
 class Listen(Section, frozen=True):
-    address: NonEmpty = "0.0.0.0"
+    address: NonEmpty = "::"  # every address, of both families
     port: Port = 9375
 
 

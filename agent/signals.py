@@ -16,7 +16,12 @@ class Signals:
             signal.signal(number, self._caught)
 
     def wait(self) -> None:
+        """Returns at the first signal, or once for each wake()."""
         os.read(self._reader, 1)
+
+    def wake(self) -> None:
+        """Ends one wait()."""
+        os.write(self._writer, b"?")
 
     def _caught(self, number: int, _frame: FrameType | None) -> None:
         if self.first is None:

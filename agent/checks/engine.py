@@ -16,6 +16,7 @@ from agent.checks.health import NodeHealth, log_text, node_health
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, missed_runs, next_status, overdue
 from agent.probe.ticker import Ticker
 from agent.processes.command import kill_running, reap_orphans
+from agent.ration import Ration
 from agent.wire.condition import REASON_STARTING
 from component.loop import Loop
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 LATE_S = 2.0  # beyond the deadline of a run: twice KILL_WAIT_S, what killing and reaping a command may take
 TURN_S = 0.5  # how often lateness is looked for: small beside LATE_S
 STALLED_S = 15.0  # chosen: no machine that still works keeps a thread from running for so long
+LINES = 20  # of log at once where the health changes again and again; after them
+LINE_S = 10.0  # one line in so many seconds, of the newest health
 STOP_LIMIT_S = 0.9  # a Service stops within a second
 KILL_AGAIN_S = 0.05
 
@@ -46,8 +49,12 @@ class CheckEngine:
         self._wall = wall
         self._monotonic = monotonic
         self._logged: object = None
+        self._lines = Ration(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
-        self._workers = [_Worker(spec, self._loop.wake, wall, monotonic) for spec in specs]
+        self._workers = [
+            _Worker(spec, self._loop.wake, wall, monotonic, phase=(index + 1) / len(specs))
+            for index, spec in enumerate(specs)
+        ]
         self._loops = [*(worker.loop for worker in self._workers), self._loop]
 
     def start(self) -> None:
@@ -82,15 +89,19 @@ class CheckEngine:
         if os.getpid() == 1:
             reap_orphans()
         health = self.node_health()
-        if health.log_key != self._logged:
-            _log(health)
-        self._logged = health.log_key
+        if health.log_key != self._logged and self._lines.take(self._monotonic()):
+            _log(health, self._lines.left_out)
+            self._logged = health.log_key
         self._publish(health)
         return TURN_S
 
 
 class _Worker:
-    """One check: its thread, its status, and how often its runs ended how. `changed` is called after each run."""
+    """One check: its thread, its status, and how often its runs ended how. `changed` is called after each run.
+
+    All checks run at once when the agent starts, so that the health is soon known; `phase`, more than 0 up to 1, is the
+    part of its period after which it runs again, so that checks of one period do not run together for ever.
+    """
 
     def __init__(
         self,
@@ -98,8 +109,11 @@ class _Worker:
         changed: Callable[[], None],
         wall: Callable[[], float],
         monotonic: Callable[[], float],
+        *,
+        phase: float,
     ) -> None:
         self.spec = spec
+        self._phase = phase
         self.runs: dict[CheckState, int] = {state: 0 for state in CheckState if state is not CheckState.STARTING}
         self.loop = Loop(
             f"check-{spec.name}",
@@ -125,7 +139,7 @@ class _Worker:
         """One run; returns the seconds until the next is due."""
         began = self._monotonic()
         if self._ticker is None:
-            self._ticker = Ticker(self.spec.period_s, began)
+            self._ticker = Ticker(self.spec.period_s, began - (1 - self._phase) * self.spec.period_s)
         elif not self._ticker.take(began):
             return self._ticker.wait_s(began)
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
@@ -160,8 +174,10 @@ def _alive(loop: Loop) -> bool:
     return loop.healthy(-math.inf)  # at that time no sign of life was due yet
 
 
-def _log(health: NodeHealth) -> None:
-    facts = {"reason": health.reason}
+def _log(health: NodeHealth, left_out: int) -> None:
+    facts: dict[str, object] = {"reason": health.reason}
+    if left_out:
+        facts["looks_left_out"] = left_out
     if health.problems:
         facts["problems"] = log_text(health.problems)
     if health.notices:

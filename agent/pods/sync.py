@@ -161,7 +161,10 @@ class PodLoop:
                 self._wake_in(uid, RETRY_S)
         if monotonic >= self._next_housekeeping:
             self._next_housekeeping = monotonic + HOUSEKEEPING_S
-            self._housekeeping()
+            try:
+                self._housekeeping()
+            except Exception:
+                log.exception("housekeeping failed")
 
     def _end_everything(self) -> None:
         self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S)

@@ -1,8 +1,7 @@
 """TCP connections with one deadline for everything: name, connect, TLS, each read and write. Mirrors pkg/probe/dialer.
 
 Python's socket timeouts count per call, so a peer that sends a byte a second is never too late; here every call gets
-only what is left. getaddrinfo has no timeout at all, so names are resolved in threads that may be left behind, a
-bounded number of them.
+only what is left.
 """
 
 import contextlib
@@ -11,20 +10,18 @@ import os
 import socket
 import ssl
 import struct
-import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
 
 TLS_HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
-LOOKUPS_AT_ONCE = 16  # chosen: threads that a resolver without answers may keep; more checks than that wait
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
-_lookups = threading.BoundedSemaphore(LOOKUPS_AT_ONCE)
-AddressInfo = tuple[int, int, int, str, Any]
+_names = Names()
 
 
 class DialError(Exception):
@@ -127,7 +124,7 @@ def _tls_context() -> ssl.SSLContext:
     return context
 
 
-def _addresses(host: str, port: int, deadline: Deadline) -> list[AddressInfo]:
+def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
     if not 0 <= port <= 65535:
         raise DialError(f"dial tcp: address {port}: invalid port")
     if not host:
@@ -136,45 +133,12 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[AddressInfo]:
             (socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("::1", port)),
         ]
     try:
-        if is_address(host):
-            return _lookup(host, port, socket.AI_NUMERICHOST)
-        return _lookup_in_thread(host, port, deadline)
+        found = look_up(host, socket.AI_NUMERICHOST) if is_address(host) else _names.addresses(host, deadline.left_s)
     except (socket.gaierror, UnicodeError) as e:
         raise DialError(f"dial tcp: lookup {host}: {_lookup_cause(e)}") from e
-
-
-def _lookup(host: str, port: int, flags: int = 0) -> list[AddressInfo]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    return [(int(family), int(kind), protocol, name, address) for family, kind, protocol, name, address in found]
-
-
-def _lookup_in_thread(host: str, port: int, deadline: Deadline) -> list[AddressInfo]:
-    slots = _lookups
-    if not slots.acquire(timeout=deadline.left_s()):
-        raise TimeoutError("deadline exceeded")
-    found: list[AddressInfo] = []
-    problem: list[Exception] = []
-    done = threading.Event()
-
-    def look_up() -> None:
-        try:
-            found.extend(_lookup(host, port))
-        except (OSError, UnicodeError) as e:
-            problem.append(e)
-        finally:
-            slots.release()
-            done.set()
-
-    try:
-        threading.Thread(target=look_up, name="lookup", daemon=True).start()
-    except RuntimeError as e:
-        slots.release()
-        raise DialError(f"dial tcp: lookup {host}: no thread for it") from e
-    if not done.wait(deadline.left_s()):
-        raise TimeoutError("deadline exceeded")
-    if problem:
-        raise problem[0]
-    return found
+    except NoThread as e:
+        raise DialError(f"dial tcp: lookup {host}: {e}") from e
+    return [(family, kind, protocol, name, (to[0], port, *to[2:])) for family, kind, protocol, name, to in found]
 
 
 def _lookup_cause(error: Exception) -> str:

@@ -15,15 +15,20 @@ import signal
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
+
+from agent.processes.proc import ENV_COMMAND, end_marked
 
 OUTPUT_LIMIT_BYTES = 10 * 2**10  # the kubelet reads as much of a command's output, or of a response's body
 KILL_WAIT_S = 1.0
 DRAIN_S = 0.1  # what a command wrote before it ended is in the pipe; its children may hold the pipe open for ever
 STEP_S = 0.005
+SUSPECT_S = 1.0
 POLL_S = 0.05  # only where the kernel has no pidfd
+LONGEST_WAIT_S = 3600.0  # of one look at a selector: what it takes is limited
 _READ_BYTES = 64 * 2**10
 
 # With vfork the interpreter itself would stand still until the command's file is read: for ever, on a dead server.
@@ -33,6 +38,7 @@ _lock = threading.Lock()
 _own: set[int] = set()  # pids of commands that were started and not yet reaped
 _leftovers: "dict[int, subprocess.Popen[bytes]]" = {}  # those of _own that outlived SIGKILL
 _starting = 0  # how many commands are between fork and _own
+_suspects: dict[int, float] = {}  # ended children that may be commands between fork and _own, since when (monotonic)
 
 
 class RuntimeUnavailable(Exception):  # noqa: N818 - a state of the runtime, not a mistake
@@ -101,19 +107,26 @@ def run_command(
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
     output_limit_bytes: int = OUTPUT_LIMIT_BYTES,
+    sweep: bool = False,
 ) -> Completed:
     """Runs `command` without a shell and without input; stdout and stderr are kept up to the limit each.
 
-    When the command ends, what it left in its process group is killed too. Raises ExecTimeout, and RuntimeUnavailable
+    When the command ends, what it left in its process group is killed too; with `sweep` also what made a session of its
+    own, by a mark in its environment. Raises ExecTimeout, and RuntimeUnavailable
     when it could not be started.
     """
     deadline = time.monotonic() + timeout_s
+    mark = f"{ENV_COMMAND}={uuid.uuid4()}" if sweep else ""
+    if sweep:
+        env = {**(os.environ if env is None else env), **dict([mark.split("=")])}
     process = _spawn(command, env, cwd)
     capture = _Capture(output_limit_bytes)
     try:
         ended = _follow(process, capture, deadline)
     finally:
         _kill_group(process)
+        if sweep:
+            end_marked({mark.encode()})
     output = [bytes(capture.kept[stream]) for stream in (process.stdout, process.stderr) if stream]
     leftover = not _reap(process)
     if not ended:
@@ -125,21 +138,25 @@ def reap_orphans() -> int:
     """Reaps ended processes that are ours only because we are process 1 and their parents died. Returns how many.
 
     Only for a process that starts children through run_command alone: it would take others' exit codes from them.
-    Does nothing while a command is being started: its pid is not known yet.
+    While a command is being started its pid is not known yet: then who has ended is left alone for SUSPECT_S, in which
+    a command's own thread takes it. So one that cannot even be started, its file being on a dead
+    server, does not keep the others from being reaped.
     """
     reaped = 0
     with _lock:
-        while _starting == 0:
+        while True:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return reaped
             if found is None or found.si_pid in _own:
                 return reaped
+            if _starting and time.monotonic() < _suspects.setdefault(found.si_pid, time.monotonic()) + SUSPECT_S:
+                return reaped
+            _suspects.clear()
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(found.si_pid, os.WNOHANG)
                 reaped += 1
-    return reaped
 
 
 def kill_running() -> None:
@@ -244,7 +261,7 @@ def _drain(selector: selectors.BaseSelector, capture: _Capture, until: float) ->
 
 
 def _read(selector: selectors.BaseSelector, capture: _Capture, timeout_s: float) -> None:
-    for key, _ in selector.select(timeout_s):
+    for key, _ in selector.select(min(timeout_s, LONGEST_WAIT_S)):
         if key.data is not None and not capture.read(key.data):
             selector.unregister(key.data)
 

@@ -12,6 +12,8 @@ PROC = Path("/proc")
 
 # Every process of a container inherits it, also one that made a session of its own.
 ENV_CONTAINER_ID = "READYGATE_CONTAINER_ID"
+# The same for what the command of a check starts.
+ENV_COMMAND = "READYGATE_COMMAND"
 
 
 def boot_id() -> str:
@@ -40,12 +42,17 @@ def end_containers(leaders: Mapping[str, int | None]) -> int:
     """
     if not leaders:
         return 0
-    ended: set[int] = set()
     for leader in leaders.values():
         if leader is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, signal.SIGKILL)
-    marks = {f"{ENV_CONTAINER_ID}={container_id}".encode() for container_id in leaders}
+    return end_marked({f"{ENV_CONTAINER_ID}={container_id}".encode() for container_id in leaders})
+
+
+def end_marked(marks: AbstractSet[bytes]) -> int:
+    """SIGKILL to every process with one of these NAME=VALUE in its environment; returns how many it met. Repeats until
+    none is left."""
+    ended: set[int] = set()
     for _ in range(20):
         marked = [pid for pid in _marked(marks) if start_ticks(pid) is not None]
         if not marked:

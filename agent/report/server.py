@@ -1,25 +1,37 @@
-"""The agent's own small HTTP server: /readyz, /livez, /metrics. Standard library, a bounded number of threads.
+"""The agent's own small HTTP server: /readyz, /livez, /metrics. One thread, in which nobody waits for anybody.
 
-It never measures: it shows what the other rooms know. A client that is slow, or one of too many, is cut off.
+It never measures: it shows what the other rooms know, so each answer is made at once. Guaranteed: whoever sends a whole
+request is answered, however many others stall; who stalls is cut off after REQUEST_LIMIT_S, and earlier where there are
+too many: of the address with the most connections the oldest goes. So one stranger cannot make a probe of the kubelet
+fail.
 """
 
 import contextlib
 import errno
-import http.server
 import logging
+import selectors
 import socket
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from component.lifecycle import Service, StartFailed, unhealthy
+from component.loop import Loop
 
 log = logging.getLogger(__name__)
 
 TEXT = "text/plain; charset=utf-8"
-CONNECTION_LIMIT = 16  # kubelet, Prometheus and a few people; more at once is a mistake or an attack
+CONNECTION_LIMIT = 256  # kubelet, Prometheus and a few people; more at once is a mistake or an attack
 REQUEST_LIMIT_S = 3.0  # for a whole connection, whatever the client does
+REQUEST_LIMIT_BYTES = 8 * 2**10
+BACKLOG = 128
+TURN_S = 0.5
+STUCK_AFTER_S = 15.0
+NO_DESCRIPTOR_PAUSE_S = 0.1
+EVERY_ADDRESS = "::"
+_WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
+_WORDS |= {503: "Service Unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +42,7 @@ class Page:
 
 
 Pages = Mapping[str, Callable[[], Page]]
-"""Path -> what to answer. Called in the server's threads; must not wait."""
+"""Path -> what to answer. Called in the server's thread; must not wait."""
 
 
 def livez_page(services: Sequence[Service], monotonic: float) -> Page:
@@ -39,129 +51,230 @@ def livez_page(services: Sequence[Service], monotonic: float) -> Page:
     return Page(503, "".join(f"{name}: does not progress\n" for name in stuck)) if stuck else Page(200, "ok\n")
 
 
+@dataclass(slots=True, eq=False)
+class _Client:
+    """`until`: when it is cut off (monotonic). `reply`: what is still to be sent, None while the request comes in."""
+
+    connection: socket.socket
+    source: str
+    until: float
+    request: bytearray = field(default_factory=bytearray)
+    reply: memoryview | None = None
+
+
 class HealthServer:
-    """A Service that answers GET and HEAD for a fixed set of paths. Port 0 takes a free one: see `port`."""
+    """A Service that answers GET and HEAD for a fixed set of paths. Port 0 takes a free one: see `port`. The address
+    `::` is every address of the host, of both families; without IPv6 it is every IPv4 address."""
 
     name = "server"
 
-    def __init__(self, address: str, port: int, pages: Pages) -> None:
+    def __init__(
+        self, address: str, port: int, pages: Pages, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._address = address
         self._port = port
         self._pages = dict(pages)
-        self._server: _Server | None = None
-        self._thread: threading.Thread | None = None
+        self._monotonic = monotonic
+        self._clients: dict[socket.socket, _Client] = {}
+        self._listener: socket.socket | None = None
+        self._listens_again_at = 0.0
+        self._loop = Loop(
+            "server",
+            self._turn,
+            stuck_after_s=STUCK_AFTER_S,
+            unblock=self._unblock,
+            at_end=self._end,
+            monotonic=monotonic,
+        )
 
     @property
     def port(self) -> int:
         """The port it listens on, once started."""
-        return self._server.server_address[1] if self._server else self._port
+        return self._port
 
     def start(self) -> None:
         """Raises StartFailed when the address cannot be had."""
         try:
-            self._server = _Server(self._address, self._port, self._pages)
+            self._listener = _listener(self._address, self._port)
         except (OSError, TypeError, UnicodeError) as e:
             raise StartFailed(f"cannot listen on {self._address}:{self._port}: {_cause(e)}") from e
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="server", daemon=True
-        )
-        self._thread.start()
+        self._port = self._listener.getsockname()[1]
+        self._selector = selectors.DefaultSelector()
+        self._waker, self._woken = socket.socketpair()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._loop.start()
 
     def stop(self) -> None:
-        server, thread = self._server, self._thread
-        self._thread = None
-        if server is None or thread is None:
+        self._loop.stop()
+
+    def healthy(self, monotonic: float) -> bool:
+        return self._loop.healthy(monotonic)
+
+    def _unblock(self) -> None:
+        if self._listener is not None:
+            with contextlib.suppress(OSError):
+                self._waker.send(b"!")
+
+    def _end(self) -> None:
+        for client in list(self._clients.values()):
+            self._leave(client)
+        if self._listener is not None:
+            self._listener.close()
+        self._selector.close()
+        self._waker.close()
+        self._woken.close()
+
+    # --- the loop ---
+
+    def _turn(self) -> float:
+        for key, _ in self._selector.select(TURN_S):
+            if key.fileobj is self._listener:
+                self._accept()
+            elif key.fileobj is self._woken:
+                self._woken.recv(1)
+            elif (client := self._clients.get(key.fileobj)) is not None:  # type: ignore[call-overload]
+                self._serve(client)
+        monotonic = self._monotonic()
+        for client in [c for c in self._clients.values() if c.until <= monotonic]:
+            self._leave(client)
+        if self._listens_again_at and monotonic >= self._listens_again_at and self._listener is not None:
+            self._listens_again_at = 0.0
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        return 0.0
+
+    def _accept(self) -> None:
+        if self._listener is None:
             return
-        server.shutdown()
-        thread.join(1.0)
-        server.server_close()
+        for _ in range(BACKLOG):
+            try:
+                connection, address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as e:
+                self._not_accepted(e)
+                return
+            connection.setblocking(False)
+            client = _Client(connection, str(address[0]), self._monotonic() + REQUEST_LIMIT_S)
+            self._clients[connection] = client
+            self._selector.register(connection, selectors.EVENT_READ)
+            if len(self._clients) > CONNECTION_LIMIT:
+                self._leave(who_goes(self._clients.values()))
 
-    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
-        return self._thread is not None and self._thread.is_alive()
+    def _not_accepted(self, error: OSError) -> None:
+        """Without a descriptor the listener stays readable: somebody has to go, or it has to wait."""
+        if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            return  # the client went away
+        if self._clients:
+            self._leave(who_goes(self._clients.values()))
+        elif self._listener is not None:
+            self._selector.unregister(self._listener)
+            self._listens_again_at = self._monotonic() + NO_DESCRIPTOR_PAUSE_S
 
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
-    allow_reuse_address = True
-
-    def __init__(self, address: str, port: int, pages: Pages) -> None:
-        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.pages = pages
-        self._slots = threading.BoundedSemaphore(CONNECTION_LIMIT)
-        super().__init__((address, port), _Handler)
-
-    def server_bind(self) -> None:
-        # HTTPServer's own asks DNS for the host's name, which may hang where DNS is what is broken.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
-        if not self._slots.acquire(blocking=False):
-            self.shutdown_request(request)
+    def _serve(self, client: _Client) -> None:
+        try:
+            if client.reply is None:
+                self._read(client)
+            if client.reply is not None:
+                self._write(client)
+        except BlockingIOError:
             return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._slots.release()
-            raise
+        except OSError:
+            self._leave(client)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        guard = threading.Timer(REQUEST_LIMIT_S, _cut, (request,))
-        guard.daemon = True
-        try:
-            guard.start()
-            super().process_request_thread(request, client_address)
-        except RuntimeError:  # no thread to be had: better no answer than one without an end
-            self.shutdown_request(request)
-        finally:
-            guard.cancel()
-            self._slots.release()
+    def _read(self, client: _Client) -> None:
+        data = client.connection.recv(REQUEST_LIMIT_BYTES)
+        client.request += data
+        whole = b"\r\n\r\n" in client.request or b"\n\n" in client.request
+        if whole or len(client.request) >= REQUEST_LIMIT_BYTES:
+            client.reply = memoryview(self._answer(bytes(client.request) if whole else b""))
+        elif not data:
+            self._leave(client)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002
-        log.debug("a client went away")
+    def _write(self, client: _Client) -> None:
+        assert client.reply is not None  # noqa: S101 - by the caller
+        client.reply = client.reply[client.connection.send(client.reply) :]
+        if client.reply:
+            self._selector.modify(client.connection, selectors.EVENT_WRITE)
+        else:
+            self._leave(client)
 
+    def _leave(self, client: _Client) -> None:
+        del self._clients[client.connection]
+        self._selector.unregister(client.connection)
+        with contextlib.suppress(OSError):  # what it still sends must not make a reset of our answer
+            client.connection.shutdown(socket.SHUT_WR)
+            client.connection.recv(REQUEST_LIMIT_BYTES)
+        client.connection.close()
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Server
-    timeout = REQUEST_LIMIT_S
-    server_version = "readygate-agent"
-    sys_version = ""
-
-    def do_GET(self) -> None:
-        page_of = self.server.pages.get(self.path.partition("?")[0])
+    def _answer(self, request: bytes) -> bytes:
+        method, path = request_line(request)
+        if not method:
+            return _reply(Page(400, "bad request\n"))
+        if method not in ("GET", "HEAD"):
+            return _reply(Page(405, "only GET and HEAD\n"), "Allow: GET, HEAD\r\n")
+        page_of = self._pages.get(path)
         if page_of is None:
-            self._answer(Page(404, "not found; there are " + ", ".join(sorted(self.server.pages)) + "\n"))
-            return
-        try:
-            page = page_of()
-        except Exception:
-            log.exception("a page could not be made", extra={"path": self.path[:64]})
-            page = Page(500, "internal error\n")
-        self._answer(page)
-
-    do_HEAD = do_GET  # noqa: N815 - the name http.server looks for
-
-    def _answer(self, page: Page) -> None:
-        body = page.body.encode(errors="replace")
-        self.send_response(page.status)
-        self.send_header("Content-Type", page.content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - http.server's signature
-        log.debug("request", extra={"line": (format % args)[:128]})
+            page = Page(404, "not found; there are " + ", ".join(sorted(self._pages)) + "\n")
+        else:
+            try:
+                page = page_of()
+            except Exception:
+                log.exception("a page could not be made", extra={"path": path[:64]})
+                page = Page(500, "internal error\n")
+        reply = _reply(page)
+        return reply if method == "GET" else reply[: reply.index(b"\r\n\r\n") + 4]
 
 
-def _cut(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+def request_line(request: bytes) -> tuple[str, str]:
+    """Method and path without query; two empty texts for what is no request."""
+    line = request.partition(b"\n")[0].decode("latin-1").rstrip("\r")
+    words = line.split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
+        return "", ""
+    return words[0], words[1].partition("?")[0]
+
+
+def who_goes(clients: Iterable[_Client]) -> _Client:
+    """Of the address with the most connections the oldest. `clients`: oldest first, at least one."""
+    waiting = list(clients)
+    most = Counter(client.source for client in waiting).most_common(1)[0][0]
+    return next(client for client in waiting if client.source == most)
+
+
+def _reply(page: Page, more: str = "") -> bytes:
+    body = page.body.encode(errors="replace")
+    head = (
+        f"HTTP/1.1 {page.status} {_WORDS.get(page.status, 'Unknown')}\r\nContent-Type: {page.content_type}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n{more}\r\n"
+    )
+    return head.encode() + body
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    """Raises OSError, TypeError, UnicodeError."""
+    try:
+        made = _bound(socket.AF_INET6 if ":" in address else socket.AF_INET, address, port)
+    except OSError as e:
+        if address != EVERY_ADDRESS or e.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+            raise
+        made = _bound(socket.AF_INET, "0.0.0.0", port)  # a kernel without IPv6
+    made.setblocking(False)
+    return made
+
+
+def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address != EVERY_ADDRESS))
+        listener.bind((address, port))
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def _cause(error: OSError | TypeError | UnicodeError) -> str:

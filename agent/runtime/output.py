@@ -43,9 +43,12 @@ class Output:
 
     def _append(self, data: bytes) -> None:
         if self._size_bytes + len(data) > self._limit_bytes:
-            self._file.close()
+            # Where the new file cannot be made nothing has changed, and the next output tries again.
+            new = self._path.with_name(f"{self._path.name}.new")
+            following = new.open("wb", buffering=0)
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-            self._file = self._path.open("ab", buffering=0)
-            self._size_bytes = 0
+            new.replace(self._path)
+            self._file.close()
+            self._file, self._size_bytes = following, 0
         self._file.write(data)
         self._size_bytes += len(data)

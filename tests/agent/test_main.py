@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,7 +79,25 @@ def test_a_signal_before_there_is_anything_ends_it_cleanly(tmp_path: Path, monke
     monkeypatch.setattr(command.settings, "load", interrupted)
     monkeypatch.setattr(command, "build", lambda _settings: [Service(journal)])
     assert run(tmp_path) == 0
-    assert journal == ["start", "stop"]
+    assert journal == [], "nothing was started"
+
+
+def test_a_signal_while_credentials_are_waited_for_ends_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a kubeconfig's plugin that hangs for half a minute."""
+    release = threading.Event()
+
+    def hang(_settings: object) -> list[Service]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        release.wait(60)
+        return []
+
+    monkeypatch.setattr(command, "build", hang)
+    begun = time.monotonic()
+    assert run(tmp_path) == 0
+    assert time.monotonic() - begun < 30
+    release.set()
 
 
 @pytest.mark.parametrize(
@@ -88,6 +107,11 @@ def test_a_signal_before_there_is_anything_ends_it_cleanly(tmp_path: Path, monke
             StartFailed("kubelet.rootDir is not usable: [Errno 28] No space left on device:\n'/run/x'; give a folder"),
             "kubelet.rootDir is not usable: [Errno 28] No space left on device: '/run/x'; give a folder",
             id="a full disk",
+        ),
+        pytest.param(
+            RuntimeError("can't start new thread"),
+            "can't start new thread: raise the limit of processes (pids), or configure fewer checks",
+            id="no more threads",
         ),
         pytest.param(
             OSError(24, "Too many open files"), "[Errno 24] Too many open files", id="no more file descriptors"

@@ -18,7 +18,7 @@ def parse(text: str, **environ: str) -> settings.Settings:
 
 def test_defaults_of_mode_pod() -> None:
     found = parse("mode: pod\n" + CHECKS)
-    assert ("0.0.0.0", 9375, "info") == (found.listen.address, found.listen.port, found.log.level)
+    assert ("::", 9375, "info") == (found.listen.address, found.listen.port, found.log.level)
     check = found.checks[0]
     assert ("/etc/cni/net.d", ("/opt/cni/bin",)) == (check.cni.conf_dir, check.cni.bin_dirs)
     assert (0, 10, 1, 1, 3, "gate") == (

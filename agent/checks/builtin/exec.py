@@ -33,7 +33,7 @@ class Check:
                 return Finding(CheckState.HUNG, f"process {self._leftover.pid} cannot be killed")
             self._leftover = None
         try:
-            done = run_command(self._command, timeout_s=self._timeout_s)
+            done = run_command(self._command, timeout_s=self._timeout_s, sweep=True)
         except ExecTimeout as e:
             self._leftover = e.leftover
             output = e.output.decode(errors="replace").strip()

@@ -12,7 +12,7 @@ import pytest
 from agent import settings
 from agent.checks.builtin import tcp_socket
 from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
-from agent.checks.engine import LATE_S, CheckEngine
+from agent.checks.engine import LATE_S, LINE_S, LINES, CheckEngine
 from agent.checks.health import NodeHealth
 from agent.checks.state import CheckState, Finding, Thresholds
 from agent.processes import command
@@ -160,6 +160,35 @@ def test_each_change_is_one_line_of_log_and_a_normal_start_is_no_warning(start, 
     wait_until(lambda: len(caplog.records) == len(expected))
     facts = [vars(record) for record in caplog.records]
     assert expected == [(f["levelname"], f["message"], f.get("problems"), f.get("notices")) for f in facts]
+
+
+def test_checks_of_one_period_do_not_run_together_for_ever() -> None:
+    """The first runs come at once, the second ones after a part of the period each, then a period apart."""
+    clock = Clock(1000.0)
+    engine = CheckEngine([CheckSpec(name, lambda: PASSED, period_s=12.0) for name in "abcd"], monotonic=clock)
+    assert [3.0, 6.0, 9.0, 12.0] == [worker._turn() for worker in engine._workers]
+    second = zip(engine._workers, (1003.0, 1006.0, 1009.0, 1012.0), strict=True)
+    assert [12.0, 12.0, 12.0, 12.0] == [_turn_at(worker, clock, at) for worker, at in second]
+
+
+def _turn_at(worker: object, clock: Clock, at: float) -> float:
+    clock.time = at
+    return worker._turn()
+
+
+def test_a_check_that_flaps_does_not_fill_the_log(caplog) -> None:
+    caplog.set_level(logging.INFO)
+    clock = Clock(1000.0)
+    findings = [Finding(CheckState.FAILED), PASSED]
+    engine = CheckEngine(
+        [CheckSpec("a", lambda: findings[int(clock()) % 2], thresholds=Thresholds(1, 1), period_s=1.0)], monotonic=clock
+    )
+    for _ in range(600):
+        engine._workers[0]._turn()
+        engine._turn()
+        clock.time += 1.0
+    assert len(caplog.records) <= LINES + 600 / LINE_S
+    assert any(getattr(record, "looks_left_out", 0) > 0 for record in caplog.records), "and says that it left some out"
 
 
 def check_threads() -> list[str]:

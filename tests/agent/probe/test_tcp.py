@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from agent.probe import dial
+from agent.probe import dial, names
+from agent.probe.names import Names
 from agent.probe.outcome import HandlerResult, Outcome
 from agent.probe.tcp import tcp_connect
 
@@ -53,12 +54,60 @@ def test_a_name_server_that_does_not_answer_costs_the_timeout(monkeypatch: pytes
         return []
 
     monkeypatch.setattr(dial.socket, "getaddrinfo", hang)
-    monkeypatch.setattr(dial, "_lookups", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(dial, "_names", Names(at_once=2))
     begun = time.monotonic()
-    outcomes = [tcp_connect("slow.example", 80, 0.1) for _ in range(4)]
-    assert [Outcome(FAILURE, "dial tcp slow.example:80: i/o timeout")] * 4 == outcomes, "also when no thread is free"
+    outcomes = [tcp_connect(f"slow-{number}.example", 80, 0.1) for number in range(4)]
+    expected = [Outcome(FAILURE, f"dial tcp slow-{number}.example:80: i/o timeout") for number in range(4)]
+    assert expected == outcomes, "also when no thread is free"
     assert time.monotonic() - begun < 10
     release.set()
+
+
+def test_a_dead_name_asked_for_again_and_again_does_not_keep_another_from_being_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+    asked: list[object] = []
+    real = socket.getaddrinfo
+
+    def look_up(host: str, *arguments: object, **more: object) -> object:
+        asked.append(host)
+        if host == "dead.example":
+            release.wait(20)
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return real("127.0.0.1", *arguments, **more)
+
+    monkeypatch.setattr(names.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(dial, "_names", Names(at_once=2))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        for _ in range(20):
+            assert tcp_connect("dead.example", port, 0.01).result is FAILURE
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect("alive.example", port, 20)
+    assert ["dead.example", "alive.example"] == asked, "one look-up a name at a time"
+    release.set()
+
+
+def test_all_who_wait_for_a_name_get_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, asked = threading.Event(), []
+
+    def look_up(host: str, *_arguments: object, **_more: object) -> object:
+        asked.append(host)
+        release.wait(20)
+        return [(2, 1, 6, "", ("192.0.2.7", 0))]
+
+    monkeypatch.setattr(names.socket, "getaddrinfo", look_up)
+    made, found = Names(), []
+    waiting = [
+        threading.Thread(target=lambda: found.append(made.addresses("a.example", lambda: 20.0))) for _ in range(3)
+    ]
+    for thread in waiting:
+        thread.start()
+    release.set()
+    for thread in waiting:
+        thread.join(20)
+    assert [[(2, 1, 6, "", ("192.0.2.7", 0))]] * 3 == found
+    assert len(asked) <= 3
 
 
 def test_a_name_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:

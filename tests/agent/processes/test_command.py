@@ -139,6 +139,55 @@ def test_a_command_whose_start_hangs_holds_nobody_else_up(tmp_path: Path) -> Non
     assert not hanging.is_alive()
 
 
+def test_while_a_start_hangs_orphans_are_reaped_all_the_same() -> None:
+    """In a process of its own that adopts orphans; the start that hangs is only counted."""
+    script = textwrap.dedent("""
+        import ctypes, os, time
+        from agent.processes import command
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        if os.fork() == 0:
+            for _ in range(3):
+                if os.fork() == 0:
+                    time.sleep(0.1)
+                    os._exit(0)
+            os._exit(0)
+        os.wait()  # the first child: the three are ours now
+        time.sleep(0.3)
+        command._starting = 1
+        assert command.reap_orphans() == 0, "the first look may see a command that is just being started"
+        end, reaped = time.monotonic() + 15, 0
+        while reaped < 3 and time.monotonic() < end:
+            time.sleep(0.05)
+            reaped += command.reap_orphans()
+        print(reaped)
+    """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "3\n"
+
+
+@pytest.mark.parametrize("ends_by", ["itself", "its deadline"])
+def test_what_a_command_of_a_check_detached_dies_with_it(ends_by: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    script = f"setsid sh -c 'echo $$ > {started}; exec sleep 600' >/dev/null 2>&1 & until [ -s {started} ]; do :; done"
+    if ends_by == "itself":
+        assert run_command(["/bin/sh", "-c", script], timeout_s=20, sweep=True).exit_code == 0
+    else:
+        with pytest.raises(ExecTimeout):
+            run_command(["/bin/sh", "-c", f"{script}; sleep 600"], timeout_s=2, sweep=True)
+    assert not _lives(int(started.read_text()))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_timeout_of_months_is_waited_for_in_parts() -> None:
+    assert Completed(0, b"hi\n", b"") == shell("echo hi", timeout_s=2**31 - 1)
+
+
 def test_a_pid_that_is_no_longer_ours_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that outlived SIGKILL ends later: its pid may be given to a stranger."""
     monkeypatch.setattr(command, "KILL_WAIT_S", 0.0)

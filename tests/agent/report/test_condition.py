@@ -137,9 +137,26 @@ def test_fifty_flips_without_an_api_server_are_one_write_after_it(scene: Scene) 
     scene.publish(FALSE)
     scene.server.failing = None
     before = len(scene.server.bodies)
-    scene.wait(10)
+    scene.wait(38)
     assert [("False", "CheckFailed")] == scene.server.written[before:]
     assert scene.publisher.errors > 50
+
+
+def test_a_health_that_flaps_each_second_is_written_once_in_ten_seconds(scene: Scene) -> None:
+    """Five checks on a shared cause; the names of those that fail are part of what the condition means."""
+    for second in range(120):
+        names = [f"check-{number}" for number in range(5) if (second + number) % 2]
+        scene.publisher.publish(Condition("False", "CheckFailed", "", (second % 2, *names)))
+        scene.wait(1.0)
+    assert 3 + 12 >= len(scene.server.bodies) >= 12
+
+
+def test_the_newest_health_is_written_when_its_turn_comes(scene: Scene) -> None:
+    for wanted in (TRUE, FALSE, TRUE, FALSE, TRUE, FALSE):
+        scene.publish(wanted)
+    assert [("True", "ChecksPassed"), ("False", "CheckFailed"), ("True", "ChecksPassed")] == scene.server.written
+    scene.wait(10.1)
+    assert [("False", "CheckFailed")] == scene.server.written[3:]
 
 
 def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
@@ -256,9 +273,9 @@ def test_an_update_that_is_no_longer_one_needs_no_retry(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("random", "expected"),
     [
-        pytest.param(0.0, [0.375, 0.75, 1.5, 3.0, 6.0, 6.0], id="at the soonest a quarter less"),
-        pytest.param(0.5, [0.5, 1.0, 2.0, 4.0, 8.0, 8.0], id="on average doubling from half a second to eight"),
-        pytest.param(1.0, [0.625, 1.25, 2.5, 5.0, 10.0, 10.0], id="at the latest a quarter more"),
+        pytest.param(0.0, [0.375, 0.75, 1.5, 3.0, 6.0, 12.0, 22.5, 22.5], id="at the soonest a quarter less"),
+        pytest.param(0.5, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0], id="doubling from half a second to thirty"),
+        pytest.param(1.0, [0.625, 1.25, 2.5, 5.0, 10.0, 20.0, 37.5, 37.5], id="at the latest a quarter more"),
     ],
 )
 def test_failed_writes_are_spread_around_doubling_pauses(random: float, expected: list[float]) -> None:

@@ -1,8 +1,10 @@
 """The health server over real sockets."""
 
+import contextlib
+import errno
 import http.client
+import selectors
 import socket
-import threading
 import time
 
 import pytest
@@ -15,20 +17,13 @@ from component.lifecycle import StartFailed
 
 @pytest.fixture
 def running():
-    release = threading.Event()
-
-    def wait() -> Page:
-        release.wait(5)
-        return Page(200, "late\n")
-
     def broken() -> Page:
         raise RuntimeError("no page")
 
     pages = {"/readyz": lambda: Page(503, "cni: failed\n"), "/livez": lambda: Page(200, "ok\n"), "/broken": broken}
-    made = HealthServer("127.0.0.1", 0, {**pages, "/wait": wait})
+    made = HealthServer("127.0.0.1", 0, pages)
     made.start()
     yield made
-    release.set()
     made.stop()
     made.stop()
 
@@ -49,9 +44,8 @@ def ask(running: HealthServer, path: str, method: str = "GET") -> tuple[int, str
         pytest.param("/livez?verbose", "GET", (200, "ok\n"), id="a query is ignored"),
         pytest.param("/readyz", "HEAD", (503, ""), id="HEAD has no body"),
         pytest.param("/broken", "GET", (500, "internal error\n"), id="a page that breaks"),
-        pytest.param(
-            "/none", "GET", (404, "not found; there are /broken, /livez, /readyz, /wait\n"), id="no such page"
-        ),
+        pytest.param("/none", "GET", (404, "not found; there are /broken, /livez, /readyz\n"), id="no such page"),
+        pytest.param("/livez", "POST", (405, "only GET and HEAD\n"), id="another method"),
     ],
 )
 def test_pages(running: HealthServer, path: str, method: str, expected: tuple[int, str]) -> None:
@@ -95,24 +89,87 @@ def test_an_address_that_is_no_name(address: str) -> None:
         HealthServer(address, 0, {}).start()
 
 
-def test_a_connection_that_got_no_thread_gives_its_place_back(
+def test_who_has_the_most_connections_loses_the_oldest() -> None:
+    def client(source: str) -> object:
+        return server._Client(socket.socket(), source, 0.0)
+
+    one, two, three, stranger = client("10.0.0.7"), client("10.0.0.1"), client("10.0.0.7"), client("10.0.0.9")
+    assert server.who_goes([two, one, three, stranger]) is one
+
+
+def test_one_stranger_with_many_connections_keeps_nobody_else_out(
     running: HealthServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class NoThread:
-        def __init__(self, *_arguments: object) -> None:
-            self.daemon = False
-
-        def start(self) -> None:
-            raise RuntimeError("can't start new thread")
-
-        def cancel(self) -> None: ...
-
-    with monkeypatch.context() as broken:
-        broken.setattr(server.threading, "Timer", NoThread)
-        for _ in range(server.CONNECTION_LIMIT + 1):
-            with pytest.raises((OSError, http.client.HTTPException)):
-                ask(running, "/livez")
+    monkeypatch.setattr(server, "CONNECTION_LIMIT", 8)
+    probe = socket.create_connection(("127.0.0.1", running.port), source_address=("127.0.0.2", 0))
+    stalled = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(64)]
     assert (200, "ok\n") == ask(running, "/livez")
+    probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")  # the only one of its address: it was not cut off
+    assert probe.recv(100).startswith(b"HTTP/1.1 503 ")
+    for client in (*stalled, probe):
+        client.close()
+
+
+def test_out_of_descriptors_it_neither_spins_nor_stays_deaf(running: HealthServer) -> None:
+    refusals: list[float] = []
+
+    class NoDescriptor:
+        """The listener while the process has none left."""
+
+        def __init__(self, listener: socket.socket) -> None:
+            self.listener = listener
+
+        def fileno(self) -> int:
+            return self.listener.fileno()
+
+        def close(self) -> None:
+            self.listener.close()
+
+        def accept(self) -> object:
+            if len(refusals) < 3:
+                refusals.append(time.monotonic())
+                raise OSError(errno.EMFILE, "Too many open files")
+            return self.listener.accept()
+
+    listener = running._listener
+    running._selector.unregister(listener)
+    running._listener = NoDescriptor(listener)
+    running._selector.register(running._listener, selectors.EVENT_READ)
+    running._unblock()
+    assert (200, "ok\n") == ask(running, "/livez")
+    assert refusals[2] - refusals[0] >= server.NO_DESCRIPTOR_PAUSE_S
+
+
+def test_every_address_is_of_both_families() -> None:
+    made = HealthServer("::", 0, {"/livez": lambda: Page(200, "ok\n")})
+    made.start()
+    assert (200, "ok\n") == ask(made, "/livez")
+    with contextlib.suppress(OSError), socket.create_connection(("::1", made.port), timeout=5) as client:
+        client.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+    made.stop()
+
+
+def test_without_ipv6_every_address_is_every_ipv4_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = server._bound
+
+    def without(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return real(family, address, port)
+
+    monkeypatch.setattr(server, "_bound", without)
+    made = HealthServer("::", 0, {"/livez": lambda: Page(200, "ok\n")})
+    made.start()
+    assert (200, "ok\n") == ask(made, "/livez")
+    made.stop()
+
+
+def test_a_page_larger_than_the_buffers_comes_whole() -> None:
+    made = HealthServer("127.0.0.1", 0, {"/metrics": lambda: Page(200, "x" * 5_000_000)})
+    made.start()
+    assert (200, "x" * 5_000_000) == ask(made, "/metrics")
+    made.stop()
 
 
 def test_livez_names_what_stands_still() -> None:

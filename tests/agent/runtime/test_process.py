@@ -366,3 +366,28 @@ def test_the_output_of_a_container_that_was_just_reaped_is_left_alone(tmp_path, 
     runtime.stop()
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
     assert (tmp_path / "pods" / "uid-1" / "c" / "0.log").read_text() == "last words\n"
+
+
+def test_a_log_that_cannot_be_rotated_costs_output_and_is_rotated_when_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk: first no new file can be made, then one can."""
+    reader, writer = os.pipe()
+    log = tmp_path / "c.log"
+    output = Output(reader, log, limit_bytes=10)
+
+    def full(*_of: object, **_more: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    os.write(writer, b"12345678\n")
+    assert output.pump()
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "open", full)
+        for _ in range(3):
+            os.write(writer, b"abcdefgh\n")
+            assert output.pump(), "the container does not notice"
+    os.write(writer, b"ABCDEFGH\n")
+    assert output.pump()
+    assert (b"ABCDEFGH\n", b"12345678\n") == (log.read_bytes(), (tmp_path / "c.log.1").read_bytes())
+    output.close()
+    os.close(writer)

@@ -38,7 +38,8 @@ def test_a_command_that_cannot_be_killed_is_not_started_beside_itself(monkeypatc
     stuck = subprocess.Popen(["sleep", "60"])
     started: list[tuple[str, ...]] = []
 
-    def run(command: tuple[str, ...], *, timeout_s: float) -> Completed:
+    def run(command: tuple[str, ...], *, timeout_s: float, sweep: bool) -> Completed:
+        assert sweep, "what it detaches dies with it"
         started.append(command)
         if len(started) == 1:
             raise ExecTimeout(command, timeout_s, leftover=stuck)
