@@ -33,7 +33,7 @@ RUN_ELSEWHERE = {
     "make demo": ("tests/plane/test_demo.py", '["make", "demo", "STAY=0"]'),
     "make test": (".ci/run", "exec make test"),
     "make test-fast": ("tests/run.py", "        *FAST,\n        DIFFERENTIAL,"),
-    "make lint": ("tests/run.py", "        *LINT,\n        *FAST,"),
+    "make lint": ("tests/run.py", "*LINT, *FAST, PLANE[-1]]"),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
     ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
