@@ -23,6 +23,7 @@ def main(argv: list[str] | None = None) -> int:
         description="Answers kube-scheduler which nodes may take a pod, by the health pods of the nodes.",
         load=_load,
         serve=_serve,
+        rehearse=_rehearse,
     )
 
 
@@ -36,6 +37,12 @@ def _serve(loaded: "Settings", config: Path) -> int:
     from extender.process import server
 
     return server.serve(loaded, functools.partial(_load, config))
+
+
+def _rehearse(loaded: "Settings") -> str:
+    from extender.process import rehearsal
+
+    return rehearsal.rehearse(loaded)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,18 @@ def run(
     description: str,
     load: Callable[[Path], "Settings"],
     serve: Callable[["Settings", Path], int],
+    rehearse: Callable[["Settings"], str] | None = None,
 ) -> int:
-    """The exit code. load: raises SettingsError. serve: serves in the foreground; may raise foreground.StartError."""
+    """The exit code. load: raises SettingsError. serve: serves in the foreground; may raise foreground.StartError.
+
+    rehearse: does all but that, and says in a line what came of it; may raise the same.
+    """
     parser = argparse.ArgumentParser(prog=program, description=description, epilog=EXIT_CODES)
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the extender's YAML configuration")
     parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
+    if rehearse is not None:
+        text = "check the configuration file, read what it takes to decide, write nothing, serve nobody and exit"
+        parser.add_argument("--rehearse", action="store_true", help=text)
     arguments = parser.parse_args(argv)
     # Until gunicorn has its own handlers: a stop during the imports is a clean stop too. Not by an exception: in the
     # middle of an import it may become another one (3.11 makes a RuntimeError of what comes out of a __set_name__).
@@ -52,6 +59,9 @@ def run(
     from extender.foreground import StartError
 
     try:
+        if rehearse is not None and arguments.rehearse:
+            print(f"{arguments.config}: {rehearse(loaded)}")
+            return 0
         return serve(loaded, arguments.config)
     except StartError as e:
         return complain(program, e, EXIT_USAGE if e.usage else EXIT_FAILED)

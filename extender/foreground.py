@@ -1,6 +1,9 @@
-"""gunicorn in the foreground, as both commands of the extender run it: a bound socket, its log lines, how it ends."""
+"""gunicorn in the foreground, as both commands of the extender run it: a bound socket, its user, its log lines, how it
+ends.
+"""
 
 import contextlib
+import ctypes
 import logging
 import os
 import select
@@ -15,6 +18,8 @@ from component.command import EXIT_INTERRUPTED
 
 log = logging.getLogger(__name__)
 
+PR_SET_DUMPABLE = 4  # prctl(2)
+
 
 class StartError(Exception):
     """The server cannot start. One line with cause and remedy. usage: whether the configuration is at fault."""
@@ -24,10 +29,11 @@ class StartError(Exception):
         self.usage = usage
 
 
-def listen(address: str, port: int, *, section: str = "listen") -> socket.socket:
+def listen(address: str, port: int, *, section: str = "listen", shared: bool = False) -> socket.socket:
     """A bound socket. Here and not in gunicorn, which tries a taken port for five seconds and says so ten times.
 
-    section: of the settings, for the remedy. Raises StartError.
+    section: of the settings, for the remedy. shared: with others of the same user, as they too allow. Raises
+    StartError.
     """
     where = f"{address} port {port}"
     try:
@@ -36,12 +42,37 @@ def listen(address: str, port: int, *, section: str = "listen") -> socket.socket
         )[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(full)
     except (OSError, UnicodeError) as e:  # the latter for a name that is none, "a..b"
         cause = getattr(e, "strerror", None) or str(e)
-        text = f"cannot listen on {where}: {cause}; change {section}.address or {section}.port"
+        remedy = f"change {section}.address or {section}.port"
+        if isinstance(e, PermissionError):
+            remedy += ", or start as root with the capability NET_BIND_SERVICE"
+        text = f"cannot listen on {where}: {cause}; {remedy}"
         raise StartError(text, usage=False) from e
     return listener
+
+
+def become(user: int) -> None:
+    """This process is that user and group from now on, and has no privilege that could undo it. Raises StartError.
+
+    Called with the port in hand: below 1024 it is nobody's to take while we start again, and what reads what clients
+    send is no root. Who is that user already stays as it is.
+    """
+    if os.getresuid() == (user, user, user):
+        return
+    try:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    except OSError as e:
+        cause = f"user {os.geteuid()} cannot become user {user}: {e.strerror}"
+        remedy = "start as root with the capabilities SETUID and SETGID, or leave listen.user out"
+        raise StartError(f"{cause}; {remedy}", usage=False) from e
+    # The kernel keeps what a process knew as root from its new user, and with it our own /proc/self/fd.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def log_address(arbiter: Any) -> None:  # noqa: ANN401 - gunicorn's Arbiter

@@ -18,6 +18,7 @@ from extender.gate_settings import Caps, Gate, LabelKey, Off, Orders, Storm, che
 from extender.keys import DnsLabel, Seconds, Text
 from extender.outlet_settings import Outlets
 
+UserId = Annotated[int, Meta(ge=1, le=2**31 - 2, description="the number of a user, 1 and more")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
 SocketPath = Annotated[
     str, Meta(pattern=r"^(/[!-.0-~]+)+\Z", description="an absolute path of printable characters without blanks")
@@ -52,10 +53,12 @@ class Listen(Section, frozen=True):
     """Where kube-scheduler finds us. Loopback: it runs beside the scheduler, and without tls nobody shows who they are.
 
     hosts: what else a client may call us in its Host header, beside this address, localhost and loopback addresses.
+    user: whom a process that was started as root becomes, for good, once the port is its own; also its group.
     """
 
     address: Text = "127.0.0.1"
     port: Port = 9376
+    user: UserId | None = None
     hosts: tuple[Text, ...] = ()
     tls: Tls | None = None
 
@@ -79,10 +82,23 @@ def _is_host(text: str) -> bool:
 
 
 class Kubernetes(Section, frozen=True):
-    """kubeconfig: path of a file, null = the pod's service account. server: overrides the address found there."""
+    """kubeconfig: path of a file, null = the pod's service account. server: overrides the address found there.
+
+    token_file, ca_file: instead of both, for who is no pod of a service account; read again when they are renewed.
+    """
 
     kubeconfig: Text | None = None
     server: Text | None = None
+    token_file: Text | None = None
+    ca_file: Text | None = field(default=None, name="caFile")
+
+    def __post_init__(self) -> None:
+        if self.token_file is None and self.ca_file is None:
+            return
+        if self.kubeconfig is not None:
+            raise ValueError("kubeconfig: is a text, allowed: null beside tokenFile and caFile")
+        if self.token_file is None or self.ca_file is None or self.server is None:
+            raise ValueError("tokenFile: is not enough, allowed: server, tokenFile and caFile, all three or none")
 
 
 class Exempt(Section, frozen=True):
@@ -138,12 +154,14 @@ class People(Section, frozen=True):
     """Where people, probes and Prometheus find the pages: a process of its own, readygate-people.
 
     more_addresses: beside the first; `$(NAME)` is a variable of the environment. hosts: what else a client may call it.
+    shares_port: with another process of the same user, as while one deployment takes over from another.
     processor_percent: how much of one processor all pages together may take in the long run.
     """
 
     address: Text = "127.0.0.1"
     more_addresses: tuple[Text, ...] = ()
     port: Port = 9377
+    shares_port: bool = False
     hosts: tuple[Text, ...] = ()
     processor_percent: Annotated[int, Meta(ge=1, le=100, description="1 to 100")] = 3
 

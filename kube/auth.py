@@ -1,11 +1,13 @@
-"""Who we are towards the API server, and where it is: the pod's own service account, or a kubeconfig.
+"""Who we are towards the API server, and where it is: the pod's own service account, or files that somebody renews.
 
 Token files are read again each minute by the monotonic clock (a wall clock set back would freeze an expired token),
 and at once after a 401. The same holds for certificates: what somebody renews at the same path is used by new
 connections, and what cannot be read leaves the last in use.
 """
 
+import base64
 import hashlib
+import json
 import os
 import ssl
 from collections.abc import Callable, Mapping
@@ -129,18 +131,39 @@ def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = o
             "not inside a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
             "name a kubeconfig file (kubernetes.kubeconfig)"
         )
-    credentials = TokenFile(root / "token")
     if not (root / "token").is_file():
         raise CredentialsInvalid(
             f"no service account token at {root / 'token'}: set automountServiceAccountToken or name a kubeconfig file"
         )
-    ca_file = root / "ca.crt"
+    bracketed = f"[{host}]" if ":" in host else host
+    return by_files(f"https://{bracketed}:{port}", token_file=root / "token", ca_file=root / "ca.crt")
+
+
+def by_files(server: str, *, token_file: Path, ca_file: Path) -> Connection:
+    """The connection by a token and a certificate authority, each in a file that may be renewed while we run.
+
+    Raises CredentialsInvalid if the authority cannot be used; the token is read with the first request.
+    """
     try:
         authority = AuthorityFile(ca_file)
     except (OSError, ValueError) as e:
         raise CredentialsInvalid(f"certificate authority {ca_file} cannot be used: {_cause(e)}") from e
-    bracketed = f"[{host}]" if ":" in host else host
-    return Connection(f"https://{bracketed}:{port}", ssl_context=None, credentials=credentials, tls=authority)
+    return Connection(server, ssl_context=None, credentials=TokenFile(token_file), tls=authority)
+
+
+def expiry_of(token: str) -> float | None:
+    """When a service account's token ends, in seconds since the epoch; None for a token that does not say. Pure.
+
+    Whoever holds a token may read this; whether it is true only the API server can tell.
+    """
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return float(claims["exp"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _cause(error: Exception) -> str:

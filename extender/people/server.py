@@ -109,7 +109,10 @@ def addresses(people: People, environ: Mapping[str, str] = os.environ) -> list[s
 
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
-    listeners = [listen(address, settings.people.port, section="people") for address in addresses(settings.people)]
+    people = settings.people
+    listeners = [
+        listen(address, people.port, section="people", shared=people.shares_port) for address in addresses(people)
+    ]
     for listener in listeners:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             listener.setsockopt(socket.SOL_SOCKET, option, _TIMEVAL)

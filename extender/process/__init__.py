@@ -1,6 +1,7 @@
 """The process: gunicorn around our application.
 
     server            settings -> listener -> gunicorn in the foreground; SIGHUP loads the settings anew
+    rehearsal         the same without a port or a write: does it come to verdicts?
     gunicorn.conf.py  what is the same everywhere
     arbiter           gunicorn's master; its worker is replaced by the next only when that one has synced
     generations       which worker answers, comes, goes; pure

@@ -1,6 +1,7 @@
 """gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
 
 import logging
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from gunicorn.app.base import Application
 
 from component.settings import SettingsError
-from extender.foreground import StartError, listen, run
+from extender.foreground import StartError, become, listen, run
 from extender.process.arbiter import Arbiter
 from extender.serve.tls import CertificateError, Certificates
 from extender.services import Services, build
@@ -46,7 +47,7 @@ class Server(Application):  # type: ignore[misc]
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
         """Raises StartError if the settings cannot be used."""
         self._settings = settings
-        self._connection = _usable(settings)
+        self._connection = usable(settings)
         self._before = self._settings, self._connection
         self._load_settings = load_settings
         self._bind = f"fd://{listener.detach()}"
@@ -55,6 +56,9 @@ class Server(Application):  # type: ignore[misc]
     def load_config(self) -> None:
         self.load_config_from_file(str(CONF))
         self.cfg.set("bind", self._bind)
+        # What gunicorn takes for granted is who we were when it was imported.
+        self.cfg.set("user", os.geteuid())
+        self.cfg.set("group", os.getegid())
         self.cfg.set("loglevel", "debug" if self._settings.log.level == "debug" else "warning")
 
     def load(self) -> Services:
@@ -64,7 +68,7 @@ class Server(Application):  # type: ignore[misc]
         """Called at SIGHUP, see `arbiter.Reloading`. A configuration that is bad leaves the old one in force."""
         try:
             settings = self._load_settings()
-            connection = _usable(settings)
+            connection = usable(settings)
         except (SettingsError, StartError) as e:
             log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
             return False
@@ -82,7 +86,7 @@ class Server(Application):  # type: ignore[misc]
         self._settings, self._connection = self._before
 
 
-def _usable(settings: Settings) -> Connection:
+def usable(settings: Settings) -> Connection:
     """Raises StartError for credentials, an address or files of TLS that cannot be used. Sends nothing.
 
     An address shows what is wrong with it only when a client is made of it; that one is thrown away.
@@ -90,7 +94,8 @@ def _usable(settings: Settings) -> Connection:
     try:
         if settings.listen.tls is not None:
             Certificates(settings.listen.tls)
-        connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
+        given = settings.kubernetes
+        connection = connect(given.kubeconfig, server=given.server, token_file=given.token_file, ca_file=given.ca_file)
         Client(connection, user_agent=contract.NAME_EXTENDER)
     except (CertificateError, CredentialsInvalid) as e:
         raise StartError(str(e), usage=True) from e
@@ -100,4 +105,6 @@ def _usable(settings: Settings) -> Connection:
 def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
     """Serve until SIGTERM (0) or SIGINT (130). Also returns in the worker, with its exit code. Raises StartError."""
     listener = listen(settings.listen.address, settings.listen.port)
+    if settings.listen.user is not None:
+        become(settings.listen.user)
     return run(Arbiter(Server(settings, load_settings, listener)))

@@ -17,7 +17,7 @@ from extender.gate_settings import (
     Storm,
 )
 from extender.outlet_settings import Events, NodeCondition, Outlets
-from extender.settings import Exempt, Settings, Tls, load, parse
+from extender.settings import Exempt, Kubernetes, Settings, Tls, load, parse
 
 
 def test_an_empty_file_gives_the_defaults():
@@ -28,6 +28,7 @@ EVERY_KEY = """
 listen:
   address: "::1"
   port: 0
+  user: 69376
   hosts: [extender.example.com, "2001:db8::1"]
   tls: {certificate: /c, key: /k, clientCA: /ca, clientNames: ["system:kube-scheduler"]}
 kubernetes: {kubeconfig: /k, server: "http://127.0.0.1:1"}
@@ -60,7 +61,7 @@ orders: {configMap: null}
 outlets: {nodeCondition: {enabled: false}, events: {perSecond: 1}}
 kick: {enabled: false, repeatAfterSeconds: 0}
 feed: {socket: /run/readygate/feed/socket}
-people: {address: "::", port: 80, hosts: [pages.example.com]}
+people: {address: "::", port: 80, sharesPort: true, hosts: [pages.example.com]}
 log: {level: debug}
 """
 
@@ -68,6 +69,7 @@ log: {level: debug}
 def test_every_key_by_its_name():
     settings = parse(EVERY_KEY)
     assert (settings.listen.address, settings.kubernetes.kubeconfig, settings.log.level) == ("::1", "/k", "debug")
+    assert (settings.listen.user, settings.people.shares_port) == (69376, True)
     assert settings.listen.hosts == ("extender.example.com", "2001:db8::1")
     assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
     assert (settings.feed.socket, settings.people.port) == ("/run/readygate/feed/socket", 80)
@@ -103,6 +105,11 @@ def test_every_key_by_its_name():
     )
 
 
+def test_a_token_and_an_authority_in_files():
+    given = parse("kubernetes: {server: 'https://192.0.2.11:6443', tokenFile: /c/token, caFile: /c/ca.crt}").kubernetes
+    assert Kubernetes(server="https://192.0.2.11:6443", token_file="/c/token", ca_file="/c/ca.crt") == given
+
+
 def test_what_can_be_switched_off_by_a_word():
     settings = parse("{cap: off, storm: off, gates: [{damping: off, cap: off}]}")
     assert (settings.cap, settings.storm, settings.gate.damping, settings.gate.cap) == (False, False, False, False)
@@ -127,6 +134,15 @@ def test_what_can_be_switched_off_by_a_word():
         ),
         ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path'),
         ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
+        ("listen: {user: 0}", "listen.user: is 0, allowed: the number of a user, 1 and more"),
+        (
+            "kubernetes: {server: 'https://a', tokenFile: /t}",
+            "kubernetes.tokenFile: is not enough, allowed: server, tokenFile and caFile, all three or none",
+        ),
+        (
+            "kubernetes: {server: 'https://a', tokenFile: /t, caFile: /c, kubeconfig: /k}",
+            "kubernetes.kubeconfig: is a text, allowed: null beside tokenFile and caFile",
+        ),
         ("listen: 5", "listen: is 5, allowed: a mapping with the keys address, port"),
         ("listen:", "listen: is empty, allowed: a mapping with the keys address, port"),
         (

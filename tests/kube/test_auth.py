@@ -1,12 +1,13 @@
 """Service account credentials: rotation by the monotonic clock, and one line for each way they can be missing."""
 
+import base64
 import subprocess
 import sys
 
 import pytest
 
 from kube import auth
-from kube.auth import TokenFile
+from kube.auth import TokenFile, expiry_of
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
 
@@ -77,6 +78,33 @@ def test_what_is_missing_in_a_pod_is_named_in_one_line(tmp_path, environ, files,
     with pytest.raises(CredentialsInvalid, match=expected) as caught:
         auth.in_cluster(tmp_path, environ)
     assert "\n" not in str(caught.value)
+
+
+def jwt(payload: bytes) -> str:
+    return f"e30.{base64.urlsafe_b64encode(payload).decode().rstrip('=')}.sig"
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        pytest.param(jwt(b'{"exp": 1800000000}'), 1.8e9, id="a service account's"),
+        pytest.param(jwt(b'{"iat": 1}'), None, id="one that says nothing of it"),
+        pytest.param(jwt(b'{"exp": "soon"}'), None, id="one that says it in words"),
+        pytest.param(jwt(b'{"exp": null}'), None, id="nothing"),
+        pytest.param(jwt(b"[1]"), None, id="no claims"),
+        pytest.param(jwt(b"{"), None, id="no JSON"),
+        pytest.param("a.\u00e9.c", None, id="no base64"),
+        pytest.param("opaque", None, id="no JWT"),
+    ],
+)
+def test_when_a_token_ends(token, expected):
+    assert expected == expiry_of(token)
+
+
+def test_files_of_somebody_who_is_no_pod(tmp_path):
+    files = {"server": "https://192.0.2.11:6443", "token_file": str(tmp_path / "t"), "ca_file": str(tmp_path / "ca")}
+    with pytest.raises(CredentialsInvalid, match=f"certificate authority {tmp_path}/ca cannot be used: No such file"):
+        connect(None, **files)
 
 
 def test_connect_without_a_file_is_in_cluster(monkeypatch):

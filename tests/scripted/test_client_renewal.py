@@ -8,6 +8,7 @@ import pytest
 from kube import errors, kubeconfig, paths
 from kube.auth import in_cluster
 from kube.client import Client
+from kube.connect import connect
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
 from tests.scripted.tls import Authority, make_authority
@@ -186,3 +187,24 @@ def test_the_authority_of_a_pod_is_read_again(old, new, tmp_path):
         shutil.copyfile(new.folder / "ca.crt", tmp_path / "ca.crt")
         read(client)
         client.close()
+
+
+def test_a_static_pods_token_and_authority_are_renewed_where_they_lie(old, new, tmp_path):
+    """By the play, on the host: the running extender goes on with what has taken their place."""
+    ca, token = tmp_path / "ca.crt", tmp_path / "token"
+    shutil.copyfile(old.folder / "ca.crt", ca)
+    token.write_text("first")
+    with FakeApiServer(tls=old.server_context()) as api:
+        api.put(node("n"))
+        api.tokens = {"first"}
+        client = Client(
+            connect(None, server=api.url, token_file=str(token), ca_file=str(ca)), user_agent="t", deadline_s=5.0
+        )
+        read(client)
+        api.tokens = {"second"}
+        token.write_text("second")
+        read(client)
+        api._tls = new.server_context()
+        api.cut_connections()
+        shutil.copyfile(new.folder / "ca.crt", ca)
+        read(client)

@@ -1,0 +1,161 @@
+"""The two forms of the extender: where they are the same, where not, and who may take whose place."""
+
+import ast
+from typing import Any
+
+import pytest
+import yaml
+
+from extender import settings as extender_settings
+from kube import contract
+from tests.playbooks.rendering import ADMIN_SERVER, ROLES, objects, render
+
+NS = contract.NAMESPACE
+EXTENDER = contract.NAME_EXTENDER
+ROLE = "readygate_extender"
+FOLDER = "/etc/kubernetes/readygate-extender"
+ENFORCE = {"readygate_scheduler_config_mode": "enforce"}
+STATIC = {"readygate_extender_form": "static"}
+FILES = ROLES / ROLE / "files"
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+RENEWED = {"__readygate_extender_revision": "abc"}
+
+
+def static_pod(**given: Any) -> dict[str, Any]:
+    text = render(ROLE, STATIC | ADMIN_SERVER | given)("lookup('ansible.builtin.template', 'static-pod.yaml.j2')")
+    return yaml.safe_load(text)
+
+
+def configuration(**given: Any) -> extender_settings.Settings:
+    return extender_settings.parse(render(ROLE, STATIC | ADMIN_SERVER | given)("__readygate_extender_content"))
+
+
+def daemon_set_spec(**given: Any) -> dict[str, Any]:
+    sent = objects(ROLE, {"readygate_extender_form": "daemonset"} | ADMIN_SERVER | given)
+    return sent["DaemonSet", NS, EXTENDER]["spec"]["template"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, ("daemonset", 9376), id="protect: the cluster's own way"),
+        pytest.param(ENFORCE, ("static", 337), id="enforce: what needs no scheduler, at a port of its own"),
+        pytest.param(STATIC, ("static", 337), id="static where somebody wants it"),
+        pytest.param(STATIC | {"readygate_extender_port": 9000}, ("static", 9000), id="a port that somebody chose"),
+    ],
+)
+def test_the_form_follows_from_the_mode_and_the_port_from_the_form(given, expected):
+    value = render(ROLE, given)
+    assert expected == (value("readygate_extender_form"), int(value("readygate_extender_port")))
+
+
+def without(mapping: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if key not in keys}
+
+
+def test_both_forms_run_the_same_containers():
+    """But for the configuration's file, the port, and how they come to their credentials."""
+    static, pod = static_pod()["spec"], daemon_set_spec()
+    for ours, theirs in zip(static["containers"], pod["containers"], strict=True):
+        differs = {"command", "env", "securityContext", "volumeMounts", *PROBES}
+        assert without(ours, *differs) == without(theirs, *differs)
+        assert (ours["command"][:2], ours["command"][2].rpartition("/")[0]) == (theirs["command"][:2], "/etc/readygate")
+        for probe in PROBES:
+            if probe in theirs:
+                assert without(ours[probe], "httpGet") == without(theirs[probe], "httpGet")
+    same = ("hostNetwork", "enableServiceLinks", "securityContext", "terminationGracePeriodSeconds")
+    assert [static[key] for key in same] == [pod[key] for key in same]
+    assert static["containers"][1]["securityContext"] == pod["containers"][1]["securityContext"]
+
+
+def test_a_static_pod_names_no_object_of_the_api_server():
+    """The kubelet refuses one that does, from a feature gate on that is on by default."""
+    spec = static_pod(readygate_extender_tls_secret="s")["spec"]
+    assert {"hostPath", "emptyDir"} == {key for volume in spec["volumes"] for key in volume if key != "name"}
+    assert [] == [key for key in ("serviceAccountName", "serviceAccount", "imagePullSecrets") if key in spec]
+    paths = {volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
+    assert {f"{FOLDER}/{name}" for name in ("config", "credentials", "tls")} == paths
+
+
+def test_below_1024_it_starts_as_root_with_three_capabilities_and_becomes_its_user():
+    extender, people = static_pod()["spec"]["containers"]
+    assert {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "runAsUser": 0,
+        "runAsGroup": 0,
+        "runAsNonRoot": False,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE", "SETGID", "SETUID"]},
+    } == extender["securityContext"]
+    assert "runAsUser" not in people["securityContext"]
+    listen = configuration().listen
+    assert ("127.0.0.1", 337, 69376) == (listen.address, listen.port, listen.user)
+
+
+@pytest.mark.parametrize("form", ["static", "daemonset"])
+def test_from_1024_on_it_is_no_root_at_any_time(form):
+    given = {"readygate_extender_port": 9000, "readygate_extender_form": form}
+    spec = static_pod(**given)["spec"] if form == "static" else daemon_set_spec(**given)
+    assert "runAsUser" not in spec["containers"][0]["securityContext"]
+    assert configuration(**given).listen.user is None
+
+
+def test_a_daemon_set_below_1024_does_the_same_as_a_static_pod():
+    assert (
+        static_pod()["spec"]["containers"][0]["securityContext"]
+        == daemon_set_spec(readygate_extender_port=337)["containers"][0]["securityContext"]
+    )
+
+
+def test_its_credentials_are_files_that_only_the_extender_sees():
+    given = configuration().kubernetes
+    assert ("/etc/readygate-credentials/token", "/etc/readygate-credentials/ca.crt") == (
+        given.token_file,
+        given.ca_file,
+    )
+    assert given.server == "https://192.0.2.11:6443"
+    extender, people = static_pod()["spec"]["containers"]
+    seen = [{mount["name"]: mount.get("readOnly") for mount in one["volumeMounts"]} for one in (extender, people)]
+    assert (True, True, False) == (seen[0]["credentials"], seen[0]["config"], "credentials" in seen[1])
+
+
+def test_both_forms_let_people_listen_at_the_same_port_meanwhile():
+    assert configuration().people.shares_port
+    text = objects(ROLE, ADMIN_SERVER)["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    assert extender_settings.parse(text).people.shares_port
+
+
+def test_the_static_form_sends_neither_daemon_set_nor_config_map():
+    both, static = objects(ROLE, ADMIN_SERVER), objects(ROLE, STATIC | ADMIN_SERVER)
+    assert {("DaemonSet", NS, EXTENDER), ("ConfigMap", NS, EXTENDER)} == set(both) - set(static)
+    assert {("DaemonSet", NS, EXTENDER), ("ConfigMap", NS, EXTENDER)} == set(
+        objects(ROLE, STATIC | ADMIN_SERVER, "daemonset-form")
+    )
+
+
+def test_one_account_has_the_rights_of_both_forms():
+    """So its token on a host can do what the pod's can, and nothing more."""
+    static = objects(ROLE, STATIC | ADMIN_SERVER)
+    rbac = {key: one for key, one in objects(ROLE, ADMIN_SERVER).items() if "Role" in key[0] or "Policy" in key[0]}
+    assert rbac
+    assert rbac == {key: static[key] for key in rbac}
+
+
+def test_a_change_of_anything_is_another_revision():
+    def revision(**given: Any) -> str:
+        return render(ROLE, STATIC | ADMIN_SERVER | given)("__readygate_extender_revision")
+
+    changes: list[dict[str, Any]] = [
+        {},
+        {"readygate_image": "registry.example/readygate:2"},
+        {"readygate_enforcement": "armed"},
+        {"readygate_extender_resources": {}},
+        {"readygate_extender_port": 338},
+    ]
+    assert len(changes) == len({revision(**given) for given in changes})
+    assert revision() == revision()
+
+
+@pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])
+def test_the_programs_on_the_host_are_read_by_the_oldest_python_there(name):
+    ast.parse((FILES / name).read_text(), feature_version=(3, 6))
