@@ -54,8 +54,8 @@ def test_who_cannot_become_it_does_not_serve(process, monkeypatch):  # noqa: ARG
     with pytest.raises(StartError) as caught:
         become(USER)
     assert str(caught.value) == (
-        "user 0 cannot become user 69376: Operation not permitted; start as root with the capabilities SETUID and SETGID, "
-        "or leave listen.user out"
+        "user 0 cannot become user 69376: Operation not permitted; "
+        "start as root with the capabilities SETUID and SETGID, or leave listen.user out"
     )
 
 

@@ -147,18 +147,18 @@ EXTENDER = {
 
 
 @pytest.mark.parametrize(
-    ("mode", "ignorable"),
+    ("mode", "ignorable", "port"),
     [
-        pytest.param("protect", True, id="protect: a dead extender is passed over"),
-        pytest.param("enforce", False, id="enforce: pods wait for a dead extender"),
+        pytest.param("protect", True, 9376, id="protect: a dead extender is passed over"),
+        pytest.param("enforce", False, 337, id="enforce: pods wait for a dead extender, which is a static pod"),
     ],
 )
-def test_the_schedulers_configuration(mode, ignorable):
+def test_the_schedulers_configuration(mode, ignorable, port):
     assert content({"readygate_scheduler_config_mode": mode}) == {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
-        "extenders": [{**EXTENDER, "ignorable": ignorable}],
+        "extenders": [{**EXTENDER, "ignorable": ignorable, "urlPrefix": f"http://127.0.0.1:{port}"}],
     }
 
 

@@ -45,6 +45,10 @@ def token(*, days_ago: float, days: float = 100) -> str:
     return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.s"
 
 
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 class Host:
     def __init__(self, folder):
         self.folder = folder
@@ -95,7 +99,7 @@ def test_the_first_time_authority_and_token_are_written_for_root_and_the_extende
     assert "create token readygate-extender --namespace=readygate-system --duration=2400h" in (
         (host.folder / "asked").read_text()
     )
-    assert ["ca.crt", "token"] == sorted(os.listdir(host.files))
+    assert ["ca.crt", "token"] == names(host.files)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +121,14 @@ def test_a_token_is_renewed_in_time(host, days_ago, is_taken, changed):
 
 def test_check_says_what_would_change_and_changes_nothing(host):
     assert ["ca.crt", "token"] == host.run("--check")[1]["changed"]
-    assert [] == os.listdir(host.files)
+    assert [] == names(host.files)
     assert "create token" not in (host.folder / "asked").read_text()
 
 
 def test_the_secret_for_tls_becomes_files(host):
     given = ("--tls-secret=extender-tls", f"--tls-folder={host.tls}")
     assert ["ca.crt", "token", "ca.crt", "tls.crt", "tls.key"] == host.run(*given)[1]["changed"]
-    assert ["ca.crt", "tls.crt", "tls.key"] == sorted(os.listdir(host.tls))
+    assert ["ca.crt", "tls.crt", "tls.key"] == names(host.tls)
     host.say("secret", {"data": {"tls.crt": encoded("c")}})
     code, said = host.run(*given)
     assert (1, "Secret extender-tls lacks tls.key, ca.crt\n") == (code, said)

@@ -1,10 +1,9 @@
-"""The program that puts the static pod's manifest in place, on a host whose kubelet is this test: it starts a process of
-the revision that it finds in the manifest, if that is one that works.
+"""The program that puts the static pod's manifest in place, on a host whose kubelet is this test: it starts a process
+of the revision that it finds in the manifest, if that is one that works.
 """
 
 import http.server
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -78,7 +77,8 @@ class Host:
 
     def _watch(self):
         while not self._stop.wait(0.01):
-            self.seen += [name for name in os.listdir(self.manifests) if name not in self.seen]
+            names = {path.name for path in self.manifests.iterdir()}
+            self.seen += sorted(names.difference(self.seen))
             found = self.manifest.read_text() if self.manifest.exists() else ""
             if found != self._running:
                 self._end()

@@ -62,7 +62,7 @@ def answers_within(revision, url, limit_s):
 
 
 def copy_over(source, target, folder):
-    """A copy of source becomes target, in one step; it is made in folder, for the kubelet reads what lies in its own."""
+    """A copy of source becomes target, in one step; it is made in folder: what lies in its own the kubelet reads."""
     temporary = folder / "moving"
     with temporary.open("wb") as file:
         os.fchmod(file.fileno(), 0o600)
