@@ -9,7 +9,7 @@
 {{- $_ := set $listen "tls" (dict
   "certificate" (printf "%s/tls.crt" $folder) "key" (printf "%s/tls.key" $folder) "clientCA" (printf "%s/ca.crt" $folder)) -}}
 {{- end -}}
-{{- $people := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 -}}
+{{- $people := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 "sharesPort" true -}}
 {{- with .Values.extender.people.address -}}{{- $_ := set $people "moreAddresses" (list .) -}}{{- end -}}
 {{- $base := dict
   "listen" $listen
