@@ -15,6 +15,7 @@
     gates      the gates of the configuration, as policy sees them
     exempt     which pods are never refused a node
     refusals   which nodes were refused to some pod, and the order that loses no kick
+    spelling   names of nodes as JSON spells them, looked up as they came
     snapshot   all decisions at a moment, looked up by requests
     rows       one node at one gate: verdict, order, damping
     ledger     what is remembered from one decision to the next

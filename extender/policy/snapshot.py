@@ -17,6 +17,7 @@ from extender.policy.decision import Decision, GateState
 from extender.policy.overlay import Overlay
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, OPEN
 from extender.policy.refusals import NOTED, Refusals
+from extender.policy.spelling import Sorted, Spelled, respelled, sort_out_spelled, spelled_at, spelled_of
 
 ALL_GATES = -1
 UNKNOWN_NODE = CLOSED_NO_HEALTH_POD  # the reason for a name in no snapshot: not seen yet, or no node at all
@@ -34,6 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
 
     cap: how many nodes all gates that refuse may close together, None = as many as they like.
     refusing, avoiding: masks of the armed gates of severity `gate` and `preferNot`; follow from the gates.
+    spellings: as spelled() has made them, by mask.
     """
 
     gates: Mapping[str, GateState] = msgspec.field(default_factory=dict)
@@ -42,6 +44,8 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
     refusing: int = 0
     avoiding: int = 0
     _views: dict[int, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    _closed: dict[int, frozenset[str]] = msgspec.field(default_factory=dict)
+    spellings: dict[int, Spelled] = msgspec.field(default_factory=dict)
     _parts: dict[int, list[tuple[str, Mapping[str, str]]]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,6 +62,12 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         snapshot = type(self)(gates, nodes, cap)
         for mask in list(self._views):
             snapshot.view(mask)
+        if self.spellings:  # what has not changed since is spelled already
+            known = respelled(next(iter(self.spellings.values())).nodes, self.nodes, nodes)
+            for mask, spelled in list(self.spellings.items()):
+                view = snapshot.view(mask)
+                same = view is self.view(mask)
+                snapshot.spellings[mask] = spelled._replace(nodes=known) if same else spelled_at(known, view)
         return snapshot
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
@@ -89,6 +99,25 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
             found = _joined([state.closed for state in self._of(mask) if state.closed])
             if len(self._views) < VIEWS_MAX:
                 self._views[mask] = found  # remembered by whoever asks; each would remember the same
+        return found
+
+    def closed(self, mask: int) -> frozenset[str]:
+        """The names of view(mask): a set compares with another one by hashes, and need not look at every name."""
+        found = self._closed.get(mask)
+        if found is None:
+            found = frozenset(self.view(mask))
+            if len(self._closed) < VIEWS_MAX:
+                self._closed[mask] = found
+        return found
+
+    def spelled(self, mask: int) -> Spelled:
+        """All nodes, and those of view(mask), as requests spell them."""
+        found = self.spellings.get(mask)
+        if found is None:
+            known = next(iter(self.spellings.values())).nodes if self.spellings else spelled_of(self.nodes)
+            found = spelled_at(known, self.view(mask))
+            if len(self.spellings) < VIEWS_MAX:
+                self.spellings[mask] = found
         return found
 
     def parts(self, mask: int) -> list[tuple[str, Mapping[str, str]]]:
@@ -161,16 +190,31 @@ class Board:
         snapshot = self._snapshot
         answer = sort_out(names, snapshot, mask)
         if answer.refused and "" not in answer.refused:
-            parts = snapshot.parts(mask & snapshot.refusing)
-            notes: list[Note] = [(parts[0][0], answer.refused, answer.unknown)]
-            if len(parts) > 1:
-                notes = list(_noted_at(answer, snapshot, mask & snapshot.refusing))
-            for gate, refused, unknown in notes:
-                self._refusals[gate].note(refused, unknown)
-            newest = self._snapshot
-            if newest is not snapshot:
-                self._look_again(notes, newest)
+            self._note(answer.refused, answer.unknown, snapshot, mask & snapshot.refusing)
         return answer
+
+    def look_up_spelled(self, names: list[bytes], mask: int = ALL_GATES) -> tuple[Sorted, Snapshot] | None:
+        """The same for names as JSON spells them, and what it was made of; None, and nothing is noted, where look_up()
+        is to be asked: not each is another node that we know, or no gate refuses any."""
+        snapshot = self._snapshot
+        mask &= snapshot.refusing
+        found = sort_out_spelled(names, snapshot.spelled(mask)) if mask else None
+        if found is None:
+            return None
+        if found.refused:
+            self._note(found.refused, (), snapshot, mask)
+        return found, snapshot
+
+    def _note(self, refused: Mapping[str, str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> None:
+        parts = snapshot.parts(mask)
+        notes: list[Note] = [(parts[0][0], refused, unknown)]
+        if len(parts) > 1:
+            notes = list(_noted_at(refused, unknown, snapshot, mask))
+        for gate, here, strangers in notes:
+            self._refusals[gate].note(here, strangers)
+        newest = self._snapshot
+        if newest is not snapshot:
+            self._look_again(notes, newest)
 
     def _look_again(self, notes: Iterable[Note], newest: Snapshot) -> None:
         released: list[str] = []
@@ -230,10 +274,9 @@ class Board:
 NOTHING = Snapshot()
 
 
-def _noted_at(answer: Answer, snapshot: Snapshot, mask: int) -> Iterator[Note]:
+def _noted_at(refused: Mapping[str, str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> Iterator[Note]:
     """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
     first. Before that gate opens it, no pod of these gates can use it. In C speed, as sort_out()."""
-    refused, unknown = answer.refused, answer.unknown
     whole = not unknown and len(refused) == len(snapshot.view(mask))  # every closed node was asked about
     for gate, closed in snapshot.parts(mask):
         here = closed if whole else dict.fromkeys(closed.keys() & refused.keys(), NOTED)
@@ -262,14 +305,13 @@ def sort_out(names: Sequence[str], snapshot: Snapshot, mask: int = ALL_GATES) ->
         names = each_once(names)
     if not mask:
         return Answer(list(names), {}, (), snapshot)
-    closed = snapshot.view(mask)
-    refused = closed.keys() & asked
+    refused = asked & snapshot.closed(mask)
     unknown: Collection[str] = () if asked <= snapshot.nodes else asked - snapshot.nodes
-    reasons = dict(zip(refused, map(closed.__getitem__, refused), strict=True))
+    if not refused and not unknown:
+        return Answer(list(names), {}, (), snapshot)
+    reasons = dict(zip(refused, map(snapshot.view(mask).__getitem__, refused)))  # noqa: B905 - of one length
     if unknown:
         reasons.update(dict.fromkeys(unknown, UNKNOWN_NODE))
-    if not reasons:
-        return Answer(list(names), {}, (), snapshot)
     survivors = [] if len(reasons) == len(asked) else list(filterfalse(reasons.__contains__, names))
     return Answer(survivors, reasons, unknown, snapshot)
 

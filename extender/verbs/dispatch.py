@@ -18,12 +18,18 @@ _NOT_GIVEN = Answer([], {})
 def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
     """The answer to one ExtenderArgs. Never raises for what a request may hold."""
     try:
-        args = wire.read_filter_args(request, whole=source.classes.needs_spec)
+        return _answer(source, request)
     except wire.MalformedError as e:
         return Reply(RequestResult.MALFORMED, wire.write_error(f"readygate: {e}"), status=HTTPStatus.BAD_REQUEST)
     except wire.UnanswerableError as e:
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(str(e)))
-    names = args.node_names or []
+
+
+def _answer(source: Source, request: bytes | bytearray) -> Reply:
+    """Raises RequestError."""
+    classes, attempts = source.classes, source.attempts
+    written = wire.read_as_written(request, whole=classes.needs_spec)
+    args: wire.FilterArgs | wire.WrittenArgs = written or wire.read_filter_args(request, whole=classes.needs_spec)
     pod = args.pod or NOBODY
     meta, spec = pod.metadata or NO_META, pod.spec or NO_SPEC
     exemption = exemption_of(
@@ -34,26 +40,57 @@ def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
         priority_class=spec.priority_class_name,
         priority=spec.priority,
     )
-    classes = source.classes
     mask = classes.all if classes.everybody else mask_of(classes, pod)
+    sync = Sync.OK if exemption is not Exemption.NONE else source.sync()
+    if written is not None and exemption is Exemption.NONE and sync is Sync.OK:
+        reply = _answer_spelled(source, written, mask)
+        if reply is not None:
+            return reply
+    if isinstance(args, wire.WrittenArgs):
+        args = wire.read_filter_args(request, whole=classes.needs_spec)
+    names = args.node_names or []
     if exemption is not Exemption.NONE:
         answer = Answer(each_once(names), {})
-    elif (sync := source.sync()) is Sync.OK:
+    elif sync is Sync.OK:
         answer = source.board.look_up(names, mask)
     else:
         result = NOT_ANSWERED[sync]
-        if source.attempts is not None:
-            _append(source.attempts, pod, names, _NOT_GIVEN, mask, unanswered=result)
+        if attempts is not None:
+            _append(attempts, pod, names, _NOT_GIVEN, mask, unanswered=result)
         return Reply(result, wire.write_error(sync.value))
     # Where nothing is refused to the pod, no name was looked up.
     if "" in (answer.refused or (() if _looked_up(answer, mask) else answer.survivors)):
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     if answer.refused:
         source.counts.refuse(answer.refused.values())
-    if source.attempts is not None:
-        _append(source.attempts, pod, names, answer, mask, exempt=exemption)
-    written = wire.write_names(answer.survivors, answer.refused)
-    return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, written, exemption)
+    if attempts is not None:
+        _append(attempts, pod, names, answer, mask, exempt=exemption)
+    reply_body = wire.write_names(answer.survivors, answer.refused)
+    return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, reply_body, exemption)
+
+
+def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Reply | None:
+    """The answer where each name is one that we know, as nearly always: none of them is decoded, none encoded. None
+    where they have to be."""
+    attempts, pod, names = source.attempts, written.pod, written.names
+    asked = names.split(b",")
+    if (attempts is not None and attempts.keep_names) or not 1 < len(asked) <= wire.NAMES_MAX:
+        return None
+    found = source.board.look_up_spelled(asked, mask)
+    if found is None:
+        return None
+    (survivors, refused), snapshot = found
+    if refused:
+        source.counts.refuse(refused.values())
+        names = b",".join(survivors)
+    if attempts is not None:
+        meta = pod.metadata or NO_META
+        monotonic = attempts.monotonic()
+        count = len(asked)
+        attempts.add(
+            Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
+        )
+    return Reply(RequestResult.ANSWERED, wire.write_spelled(names, refused))
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:

@@ -49,6 +49,13 @@ class FilterArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     node_names: list[str] | None = None
 
 
+class WrittenArgs(msgspec.Struct, frozen=True, gc=False):
+    """names: what stands in the brackets of NodeNames, as it came."""
+
+    pod: Pod
+    names: bytes
+
+
 class _WholeFilterArgs(FilterArgs, frozen=True, gc=False, rename="pascal"):
     pod: WholePod | None = None
 
@@ -71,7 +78,26 @@ _encode = msgspec.json.Encoder().encode
 # Never filled: preemption would try these nodes again, and with two of them its text changes at every attempt, which
 # makes kube-scheduler retry the pod without pause.
 _NO_FAILED_NODES: dict[str, str] = {}
+_LAST_KEYS = b',"Nodes":null,"NodeNames":['  # Go's encoder writes no blanks
+_LAST_KEYS_BYTES = len(_LAST_KEYS)
 _KEYS = {"pod": "Pod", "nodenames": "NodeNames"}
+
+
+def read_as_written(body: bytes | bytearray, *, whole: bool = False) -> WrittenArgs | None:
+    """Of a request in the form that kube-scheduler gives it; None for any other one, which read_filter_args() decodes.
+
+    What comes before the last two keys is decoded as an object, so it is whole and these are keys of it. Whether what
+    stands in the brackets are texts is still to be seen.
+    """
+    begin = body.rfind(b"[") + 1
+    end = begin - _LAST_KEYS_BYTES  # of what comes before
+    if not (body.startswith(_LAST_KEYS, end) and body.endswith(b"]}")) or len(body) > UNCOUNTED_BYTES:
+        return None
+    try:
+        pod = (_whole_args if whole else _args).decode(body[:end] + b"}").pod
+    except _UNDECODABLE:
+        return None
+    return None if pod is None else WrittenArgs(pod, bytes(body[begin:-2]))
 
 
 def read_filter_args(body: bytes | bytearray, *, whole: bool = False) -> FilterArgs:
@@ -128,6 +154,16 @@ def _malformed(error: Exception) -> MalformedError:
 
 def write_names(survivors: list[str], refused: dict[str, str]) -> bytes:
     return _encode(_FilterResult(None, survivors, _NO_FAILED_NODES, refused))
+
+
+def write_spelled(survivors: bytes, refused: dict[str, str]) -> bytes:
+    """The same. survivors: names as JSON spells them, with their commas."""
+    return b"".join(
+        (b'{"Nodes":null,"NodeNames":[', survivors, _BETWEEN, _encode(refused) if refused else b"{}", b',"Error":""}')
+    )
+
+
+_BETWEEN = b'],"FailedNodes":{},"FailedAndUnresolvableNodes":'
 
 
 def write_error(text: str) -> bytes:
