@@ -13,7 +13,9 @@ from typing import Protocol
 
 from component.loop import Loop
 from extender.changes import lines
+from extender.cluster.health_pods import Speakers
 from extender.cluster.index import Batch
+from extender.cluster.unheard import Unheard
 from extender.policy.decide import Rules, decide
 from extender.policy.evidence import Surroundings
 from extender.policy.ledger import Decided, Ledger
@@ -25,6 +27,7 @@ APART_S = 0.02
 AWAITED_PAUSE_S = 0.5  # while nothing may be decided yet: what is awaited may not come
 STUCK_AFTER_S = 30.0  # deciding on 5,000 nodes at once takes a tenth of a second
 FAILING_LIMIT_S = 30.0  # for so long decisions may fail before we count as stuck: a restart may help, waiting will not
+NOBODY_SPEAKS = "its selector matches no pod on any node; see healthPods of the gate, and readygate doctor"
 REMEDY = "see the line `watch failed` of each; the rights are in the Roles of the playbooks"
 
 
@@ -33,6 +36,7 @@ class Evidence(Protocol):
 
     def take(self, also: Iterable[str] = (), *, everything: bool = False) -> Batch | None: ...
     def give_back(self, names: Iterable[str]) -> None: ...
+    def silent(self) -> Collection[Speakers]: ...
 
 
 class Decider:
@@ -70,6 +74,7 @@ class Decider:
         self._wall = wall
         self._sleep = sleep
         self._ledger = Ledger()
+        self._unheard = Unheard()
         self._decided_at = -math.inf
         self._failing_since: float | None = None
         self._loop = Loop(
@@ -106,7 +111,9 @@ class Decider:
             self._evidence.give_back(names)
             raise
         self._failing_since = None
-        return max(0.0, min(batch.due_at, self._ledger.due_at(monotonic, wall)) - self._monotonic())
+        self._tell_who_is_unheard(monotonic)
+        due_at = min(batch.due_at, self._ledger.due_at(monotonic, wall), self._unheard.due_at)
+        return max(0.0, due_at - self._monotonic())
 
     def deciding(self, monotonic: float) -> bool:
         """False while decisions have failed for longer than the limit: what is published is older than it looks."""
@@ -124,6 +131,14 @@ class Decider:
         if released:
             self._on_release(released)
         return True
+
+    def _tell_who_is_unheard(self, monotonic: float) -> None:
+        late, back = self._unheard.turn(self._evidence.silent(), monotonic)
+        for one in late:
+            facts = {"gate": one.gate, "namespace": one.pods.namespace, "labelSelector": one.pods.label_selector}
+            log.warning("no health pod speaks to a gate", extra={**facts, "error": NOBODY_SPEAKS})
+        for one in back:
+            log.info("a health pod speaks to the gate again", extra={"gate": one.gate})
 
     def _tell(self, before: Snapshot, decided: Decided, monotonic: float) -> None:
         """After all else: what fails here keeps no decision from being published."""

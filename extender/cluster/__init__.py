@@ -4,6 +4,7 @@
     objects     JSON keys of what says nothing of health: DaemonSets, orders, claims and volumes; pure
     heartbeat   age of the Leases by our own clock, and when it counts; pure
     health_pods the pods of one list, by node and DaemonSet
+    unheard     gates to which no health pod speaks; pure
     index       events in, the evidence of changed nodes out
     around      where DaemonSets can run and what is ordered: what is decided with beside nodes
     volumes     which CSI driver serves a claim; look-ups for requests

@@ -54,6 +54,9 @@ class HealthPods:
     def on(self, daemon_set: str | None, node: str) -> tuple[HealthPod, ...]:
         return self._views[daemon_set].get(node, ())
 
+    def any_of(self, daemon_set: str | None) -> bool:
+        return bool(self._views[daemon_set])
+
     def replace(self, pods: Sequence[Found]) -> list[str]:
         """Takes these instead of all; the nodes for which something differs."""
         before = self._views

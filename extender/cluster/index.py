@@ -245,6 +245,13 @@ class Index:
 
     # For people.
 
+    def silent(self) -> list[Speakers]:
+        """Of which no health pod is on any node, though there are nodes. None before all lists are there."""
+        with self._lock:
+            if self._listed_at is None or not self._nodes:
+                return []
+            return [one for one in self._speakers if not self._pods[one.pods].any_of(one.daemon_set)]
+
     def beats(self) -> dict[str, float]:
         """By name of its Lease: monotonic seconds when a kubelet was last seen to beat."""
         with self._lock:

@@ -2,11 +2,12 @@
 
 import pytest
 
+from extender.cluster.unheard import AFTER_S
 from extender.decider import APART_S, FAILING_LIMIT_S
 from extender.policy import decide as deciding
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import LATER, lease, node, pod
-from tests.extender.world import World
+from tests.extender.world import PODS, World
 
 
 @pytest.fixture
@@ -48,6 +49,55 @@ def test_a_decision_tells_since_when_it_holds(world):
     world.clock.time = 120.0
     world.then.upsert_pod(pod("n1", name="another", created=LATER, Ready="False"))
     assert since() == 110.0
+
+
+# Gates to which nobody speaks.
+
+UNHEARD = "no health pod speaks to a gate"
+
+
+def told(caplog):
+    return [record.message for record in caplog.records if "speaks" in record.message]
+
+
+def test_a_selector_that_matches_nothing_is_told_once_after_a_while_and_when_it_does_again(caplog):
+    caplog.set_level("INFO")
+    world = World().listed([node("n1")], [])
+    assert AFTER_S == world.decide()
+    for seconds in (AFTER_S - 1, 1, 5000):
+        world.clock.time += seconds
+        world.decide()
+    assert [UNHEARD] == told(caplog)
+    (record,) = [record for record in caplog.records if record.message == UNHEARD]
+    assert ("health", PODS.namespace, PODS.label_selector) == (record.gate, record.namespace, record.labelSelector)
+    world.then.upsert_pod(pod("n1"))
+    assert [UNHEARD, "a health pod speaks to the gate again"] == told(caplog)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "expected"),
+    [
+        pytest.param([node("n1")], [pod("n1", Ready="False")], [], id="a bad one speaks"),
+        pytest.param([], [], [], id="without nodes there is nothing to say"),
+        pytest.param([node("n1")], [pod("n1", owners=[])], [UNHEARD], id="one of another DaemonSet does not"),
+    ],
+)
+def test_who_counts_as_unheard(nodes, pods, expected, caplog):
+    world = World().listed(nodes, pods)
+    world.clock.time += AFTER_S
+    world.decide()
+    world.clock.time += AFTER_S
+    world.decide()
+    assert expected == told(caplog)
+
+
+def test_a_roll_out_that_leaves_a_moment_without_any_is_not_told(caplog):
+    world = World().listed([node("n1")], [pod("n1")])
+    for _ in range(5):
+        world.then.remove_pod(pod("n1"))
+        world.clock.time += AFTER_S / 2
+        world.then.upsert_pod(pod("n1"))
+    assert [] == told(caplog)
 
 
 # When it is woken, and what it sleeps.
