@@ -41,6 +41,17 @@ class ObjectMeta(BareMeta, frozen=True, gc=False, rename="camel", omit_defaults=
     generation: int | None = None
 
 
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Of a Pod or a Node; the last field has a Node's only."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    last_heartbeat_time: str | None = None
+
+
 def daemon_set_of(owners: Sequence[OwnerReference] | None) -> str:
     """Name of the DaemonSet that controls a pod, or ""."""
     for owner in owners or ():

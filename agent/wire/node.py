@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agent import model
+from kube.objects import Condition
 from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
@@ -15,15 +16,6 @@ Json = dict[str, Any]
 class _Address(msgspec.Struct, rename="camel"):
     type: str = ""
     address: str = ""
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_heartbeat_time: str | None = None
-    last_transition_time: str | None = None
 
 
 class _Info(msgspec.Struct, rename="camel"):
@@ -43,7 +35,7 @@ class _Status(msgspec.Struct, rename="camel"):
     capacity: dict[str, str] | None = None
     allocatable: dict[str, str] | None = None
     node_info: _Info | None = None
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -101,7 +93,7 @@ def status_patch(status: model.NodeStatus) -> bytes:
     return _encode({"status": _write_status(status)})
 
 
-def _condition(wire: _Condition) -> model.NodeCondition:
+def _condition(wire: Condition) -> model.NodeCondition:
     return model.NodeCondition(
         type=wire.type,
         status=wire.status,

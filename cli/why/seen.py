@@ -3,7 +3,7 @@
 import msgspec
 
 from agent.status.conditions import CONDITION_POD_SCHEDULED
-from kube.objects import UNREADABLE
+from kube.objects import UNREADABLE, Condition
 from kube.times import parse_time
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -40,17 +40,9 @@ class _Spec(_Told, frozen=True, rename="camel"):
     scheduling_gates: list[_Named] | None = None
 
 
-class _Condition(_Told, frozen=True, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
-
-
 class _Status(_Told, frozen=True, rename="camel"):
     phase: str = ""
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class PodSeen(_Told, frozen=True, rename="camel"):
@@ -59,7 +51,7 @@ class PodSeen(_Told, frozen=True, rename="camel"):
     status: _Status = _Status()
 
     @property
-    def scheduled(self) -> _Condition | None:
+    def scheduled(self) -> Condition | None:
         return next((one for one in self.status.conditions or () if one.type == CONDITION_POD_SCHEDULED), None)
 
     @property

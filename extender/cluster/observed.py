@@ -13,10 +13,11 @@ import msgspec
 
 from component.text import one_line
 from extender.cluster.heartbeat import Renewal
+from extender.policy.decision import TOLD_HEALTHY, TOLD_HELD_CLOSED, TOLD_NOT_YET_HEALTHY
 from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
 from extender.policy.placement import ROLE, Taint
 from kube import contract
-from kube.objects import BareMeta, daemon_set_of
+from kube.objects import BareMeta, Condition, daemon_set_of
 from kube.times import format_time, parse_time
 
 KEEPS_PODS_OFF = frozenset({"NoSchedule", "NoExecute"})  # effects of taints
@@ -25,15 +26,6 @@ DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
 TEXTS_MAX = 65_536
 # Node conditions that whoever drains or repairs a node sets: reserved names (enhancement 5683).
 OUT_OF_SERVICE = frozenset({"DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"})
-
-
-class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
-    last_heartbeat_time: str | None = None
 
 
 class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -235,7 +227,16 @@ def observed_node(
             for taint in node.spec.taints or ()
             if taint.key.startswith(ROLE) and taint.effect in KEEPS_PODS_OFF
         ),
+        told_good=any(one.type == contract.CONDITION_NODE_HEALTHY and _tells_good(one) for one in conditions),
     )
+
+
+def _tells_good(ours: Condition) -> bool:
+    """Whether what one of us wrote of a node says that it was healthy once. That a gate closes it says so too, but for
+    want of a first good health pod, or by an order."""
+    if ours.status == contract.STATUS_TRUE:
+        return ours.reason == TOLD_HEALTHY
+    return ours.reason not in ("", TOLD_NOT_YET_HEALTHY, TOLD_HELD_CLOSED)
 
 
 def _observed_condition(condition: Condition, wanted: Wanted, texts: Texts) -> ObservedCondition:

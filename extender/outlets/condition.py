@@ -19,9 +19,9 @@ from component.loop import LOG_AGAIN_S, Loop
 from extender.outlets import wire
 from extender.outlets.election import WRITE_S
 from extender.outlets.marks import Mark
-from extender.outlets.standing import HEALTHY, Standing, standing_of
+from extender.outlets.standing import Standing, standing_of
 from extender.outlets.turns import Due, Turns, due_of
-from extender.policy.decision import Decision, GateState
+from extender.policy.decision import TOLD_HEALTHY, Decision, GateState
 from kube import paths
 from kube.contract import STATUS_TRUE
 from kube.errors import Conflict, CredentialsInvalid, Forbidden, Invalid, KubeError, NotFound
@@ -210,7 +210,7 @@ class Conditions:
             memory.stood_at.pop(node, None)
             return
         stands_at = standing.status, standing.reason
-        first = (mark.status, mark.reason) if mark.status else (STATUS_TRUE, HEALTHY)
+        first = (mark.status, mark.reason) if mark.status else (STATUS_TRUE, TOLD_HEALTHY)
         if not self._write:
             first = stands_at  # nothing says what an earlier writer told
         if memory.stood_at.get(node, first) != stands_at:

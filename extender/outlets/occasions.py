@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from component.text import one_line
-from extender.outlets.standing import EVIDENCE_LIMIT, HEALTHY, NOTHING_KNOWN, WORDS, Standing, said_of
+from extender.outlets.standing import EVIDENCE_LIMIT, NOTHING_KNOWN, WORDS, Standing, said_of
+from extender.policy.decision import TOLD_HEALTHY
 from extender.policy.snapshot import UNKNOWN_NODE, Snapshot
 from kube.contract import STATUS_TRUE
 
@@ -40,8 +41,8 @@ def of_node(node: str, uid: str, standing: Standing) -> Occasion:
     if standing.status != STATUS_TRUE:
         reason = NODE_CLOSED
     else:
-        reason = NODE_OPENED if standing.reason == HEALTHY else f"Node{standing.reason}"
-    return Occasion(About("Node", "", node, uid), standing.reason != HEALTHY, reason, standing.message)
+        reason = NODE_OPENED if standing.reason == TOLD_HEALTHY else f"Node{standing.reason}"
+    return Occasion(About("Node", "", node, uid), standing.reason != TOLD_HEALTHY, reason, standing.message)
 
 
 class Blame(NamedTuple):

@@ -13,12 +13,18 @@ from typing import NamedTuple
 
 from component.text import one_line
 from extender.policy import reasons
-from extender.policy.decision import Decision, GateState, HeldBy
+from extender.policy.decision import (
+    TOLD_HEALTHY,
+    TOLD_HELD_CLOSED,
+    TOLD_NOT_YET_HEALTHY,
+    Decision,
+    GateState,
+    HeldBy,
+)
 from kube.contract import STATUS_FALSE, STATUS_TRUE, STATUS_UNKNOWN
 
 MESSAGE_LIMIT = 400  # characters
 EVIDENCE_LIMIT = 160  # of one gate
-HEALTHY = "Healthy"
 HELD_OPEN = "HeldOpen"
 WOULD_BE_CLOSED = "WouldBeClosed"  # a gate in shadow
 NOT_PREFERRED = "NotPreferred"
@@ -29,7 +35,7 @@ WORDS: Mapping[str, str] = {
     reasons.CLOSED_UNHEALTHY: "Unhealthy",
     reasons.CLOSED_NOT_READY: "HealthPodNotReady",
     reasons.CLOSED_UNKNOWN: "HealthUnknown",
-    reasons.CLOSED_HELD: "HeldClosed",
+    reasons.CLOSED_HELD: TOLD_HELD_CLOSED,
 }
 NOTHING_KNOWN = frozenset({reasons.CLOSED_NODE_LOST, reasons.CLOSED_UNKNOWN})
 
@@ -72,7 +78,7 @@ def standing_of(gates: Mapping[str, GateState], node: str) -> Standing | None:
     for reason, words in others.items():
         if words:
             return Standing(STATUS_TRUE, reason, _line(_SAID[reason], words))
-    return Standing(STATUS_TRUE, HEALTHY, one_line(f"open at {_gates(open_at)}", MESSAGE_LIMIT))
+    return Standing(STATUS_TRUE, TOLD_HEALTHY, one_line(f"open at {_gates(open_at)}", MESSAGE_LIMIT))
 
 
 _SAID = {
@@ -91,7 +97,9 @@ def _otherwise(state: GateState) -> str:
 def _closed(words: list[_Word]) -> Standing:
     known = [word for word in words if word.decision.reason not in NOTHING_KNOWN]
     first = (known or words)[0].decision.reason
-    return Standing(STATUS_FALSE if known else STATUS_UNKNOWN, WORDS.get(first, "Closed"), _line("closed", words))
+    new = any(word.decision.new for word in words)  # read again by an extender that starts, see cluster.observed
+    word = TOLD_NOT_YET_HEALTHY if new else WORDS.get(first, "Closed")
+    return Standing(STATUS_FALSE if known else STATUS_UNKNOWN, word, _line("closed", words))
 
 
 def _line(said: str, words: list[_Word]) -> str:

@@ -9,7 +9,7 @@ from extender.outlets.marks import Mark, mark_of
 from extender.outlets.occasions import Occasion
 from extender.outlets.standing import Standing
 from kube import contract
-from kube.objects import BareMeta
+from kube.objects import BareMeta, Condition
 from kube.times import format_time
 
 NAME_LIMIT = 253  # characters of an object's name
@@ -30,17 +30,8 @@ class _Lease(msgspec.Struct):
     spec: _LeaseSpec | None = None
 
 
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-    last_transition_time: str | None = None
-    last_heartbeat_time: str | None = None
-
-
 class _NodeStatus(msgspec.Struct):
-    conditions: list[_Condition] | None = None
+    conditions: list[Condition] | None = None
 
 
 class _Node(msgspec.Struct):

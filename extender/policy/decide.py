@@ -317,13 +317,16 @@ def _decision(row: Row, held: Held | None, known: Decision | None, monotonic: fl
     if held is not None:
         reason, (by, note, until) = OPEN, held
     elif known is None and row.wants == verdict.bare and row.held_by is HeldBy.NONE:
-        return Decision(row.wants, verdict.pod, verdict.evidence, monotonic, row.changes_at, verdict.bare)
+        return Decision(row.wants, verdict.pod, verdict.evidence, monotonic, row.changes_at, verdict.bare, new=row.new)
     else:
         reason, by, note, until = row.wants, row.held_by, row.note, row.until
     if reason == verdict.bare and by is not HeldBy.NOT_GATED:
         by, note, until = HeldBy.NONE, "", None
     since = known.since_monotonic if known is not None and known.reason == reason else monotonic
-    decision = Decision(reason, verdict.pod, verdict.evidence, since, row.changes_at, verdict.bare, by, until, note)
+    new = row.new and reason != OPEN
+    decision = Decision(
+        reason, verdict.pod, verdict.evidence, since, row.changes_at, verdict.bare, by, until, note, new
+    )
     return known if known is not None and decision == known else decision
 
 

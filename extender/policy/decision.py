@@ -12,6 +12,11 @@ import msgspec
 
 from extender.policy.reasons import OPEN
 
+# Reasons of our condition of a Node that `cluster` reads again, so that one who starts knows what the last one saw.
+TOLD_HEALTHY = "Healthy"
+TOLD_NOT_YET_HEALTHY = "NotYetHealthy"
+TOLD_HELD_CLOSED = "HeldClosed"
+
 Severity = Literal["gate", "preferNot", "warn"]
 
 
@@ -34,7 +39,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     since_monotonic: when the reason became this one. changes_at: monotonic seconds when it must be decided again
     although nothing happened; None if never. verdict: the reason before anything held it. held_by, note: who held it,
-    and in words for people. until: monotonic seconds when that ends by itself; None if it does not.
+    and in words for people. until: monotonic seconds when that ends by itself; None if it does not. new: closed beside
+    the caps, for nothing tells that the node was ever in use.
     """
 
     reason: str
@@ -46,6 +52,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     held_by: HeldBy = HeldBy.NONE
     until: float | None = None
     note: str = ""
+    new: bool = False
 
 
 class CapState(msgspec.Struct, frozen=True, gc=False):

@@ -56,7 +56,8 @@ class ObservedNode:
 
     created: as of pods. born_at: the same by the monotonic clock. ready_since: when Ready became this, RFC 3339.
     conditions: all but Ready and our own. in_service: False while it is cordoned, being deleted, drained or maintained.
-    roles: its taints of that kind, NoSchedule or NoExecute; of others nothing is kept.
+    roles: its taints of that kind, NoSchedule or NoExecute; of others nothing is kept. told_good: whether our condition
+    of it says that it was healthy once.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ObservedNode:
     conditions: tuple[ObservedCondition, ...] = ()
     in_service: bool = True
     roles: tuple[Taint, ...] = ()
+    told_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)

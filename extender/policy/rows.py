@@ -40,7 +40,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     but is not to be closed anew. counted: whether it is on both sides of the caps' fractions. closures: when the
     verdict closed it, monotonic, as damping remembers it. healthy_since: when the verdict opened it. turned_at: when it
     closed it, monotonic, -inf if nothing tells. since: the same as the objects tell it, or the wall clock when it was
-    seen; RFC 3339.
+    seen; RFC 3339. new: nothing tells that the node was ever in use.
     """
 
     node: ObservedNode
@@ -61,6 +61,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     turned_at: float = -math.inf
     since: str = ""
     changes_at: float | None = None
+    new: bool = False
 
     @property
     def competes(self) -> bool:
@@ -124,7 +125,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
     )
     past = _past(gate, verdict, before, around)
     used_from = -math.inf
-    if verdict.reason != OPEN and around.braked and never_good(memory, pods):
+    if verdict.reason != OPEN and around.braked and never_good(memory, pods, node):
         used_from = node.born_at + around.caps.new_node_s
     new = around.monotonic < used_from
     counts = node.in_service and not new
@@ -150,6 +151,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         turned_at=past.turned_at,
         since=past.since,
         changes_at=_soonest(_soonest(verdict.changes_at, stand.until), used_from if new else None),
+        new=new,
     )
 
 

@@ -162,10 +162,12 @@ def only_good(pods: Sequence[HealthPod], node: ObservedNode) -> HealthPod | None
     return pod if pod.created >= node.created else None
 
 
-def never_good(memory: Memory, pods: Sequence[HealthPod]) -> bool:
+def never_good(memory: Memory, pods: Sequence[HealthPod], node: ObservedNode) -> bool:
     """Whether nothing tells that the node was ever in use. A kubelet writes Ready False when it starts a pod; one that
-    turned False later was True."""
-    return not memory.ever_good and not any(pod.ready == contract.STATUS_FALSE and _turned_later(pod) for pod in pods)
+    turned False later was True. Of a pod that is gone the condition tells which one of us wrote."""
+    return not (memory.ever_good or node.told_good) and not any(
+        pod.ready == contract.STATUS_FALSE and _turned_later(pod) for pod in pods
+    )
 
 
 def _turned_later(pod: HealthPod) -> bool:

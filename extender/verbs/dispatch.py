@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from extender.counts import RequestResult
-from extender.policy.exempt import Exemption, exemption_of
+from extender.policy.exempt import Exemption
 from extender.policy.snapshot import Answer, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
-from extender.verbs.pods import NO_META, NO_SPEC, NOBODY, Pod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply
+from extender.verbs.pods import NO_META, NOBODY, Pod, mask_of
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of
 from extender.why.attempts import Attempt, Attempts
 
 _NOT_GIVEN = Answer([], {})
@@ -31,15 +31,7 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
     written = wire.read_as_written(request, whole=classes.needs_spec)
     args: wire.FilterArgs | wire.WrittenArgs = written or wire.read_filter_args(request, whole=classes.needs_spec)
     pod = args.pod or NOBODY
-    meta, spec = pod.metadata or NO_META, pod.spec or NO_SPEC
-    exemption = exemption_of(
-        source.exemptions,
-        namespace=meta.namespace,
-        labels=meta.labels,
-        owners=meta.owner_references,
-        priority_class=spec.priority_class_name,
-        priority=spec.priority,
-    )
+    exemption = exemption_of(source, pod)
     mask = classes.all if classes.everybody else mask_of(classes, pod)
     sync = Sync.OK if exemption is not Exemption.NONE else source.sync()
     if written is not None and exemption is Exemption.NONE and sync is Sync.OK:

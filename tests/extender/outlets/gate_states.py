@@ -14,9 +14,9 @@ REASONS = {
 }
 
 
-def closed(word, evidence="", held_by="", note=""):
+def closed(word, evidence="", held_by="", note="", *, new=False):
     reason = REASONS[word]
-    return Decision(reason, "ns/pod", evidence, verdict=reason, held_by=HeldBy(held_by), note=note)
+    return Decision(reason, "ns/pod", evidence, verdict=reason, held_by=HeldBy(held_by), note=note, new=new)
 
 
 def opened(verdict="open", evidence="", held_by="", note=""):

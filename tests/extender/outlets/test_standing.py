@@ -41,6 +41,15 @@ from tests.extender.outlets.gate_states import closed, gate, gates, opened
             id="what one gate knows counts more than what another does not",
         ),
         pytest.param(
+            [gate("a", n=closed("missing")), gate("b", n=closed("not ready", new=True))],
+            Standing(
+                "False",
+                "NotYetHealthy",
+                "closed: gate a: without a health pod; gate b: with a health pod that is not Ready",
+            ),
+            id="new at one gate: whoever starts shall not count it as one that was in use",
+        ),
+        pytest.param(
             [gate("a", n=closed("held", held_by="hold", note="ann: disk swap"))],
             Standing("False", "HeldClosed", "closed: gate a: held closed by an operator (hold: ann: disk swap)"),
             id="held closed, by whom",

@@ -136,6 +136,45 @@ def test_a_pause_is_kept_over_a_restart_who_failed_before_stays_closed() -> None
 
 
 @pytest.mark.parametrize(
+    ("told_good", "closed"),
+    [
+        pytest.param(False, 10, id="nothing tells that they were in use: new, and closed beside the cap"),
+        pytest.param(True, 3, id="one of us has written that they were healthy once: they count"),
+    ],
+)
+def test_a_young_cluster_whose_roll_out_fails_stays_within_the_cap_over_a_restart(told_good: bool, closed: int) -> None:
+    """The pods that were good are gone; those that took their place have failed at once."""
+    world = Cluster(GATE, caps=CAPS)
+    world.add(*(f"n{number:03}" for number in range(10)), age_s=120.0)
+    world.turn(30.0)
+    world.bad(*world.nodes)
+    world.turn(1.0)
+    assert 3 == len(world.closed())
+    for name in world.nodes:
+        world.change(name, told_good=told_good)
+    world.start()
+    world.turn(1.0)
+    assert closed == len(world.closed())
+    other = Cluster(GATE, caps=CAPS)
+    other.nodes, other.pods, other.monotonic = world.nodes, world.pods, world.monotonic
+    other.start()
+    other.turn()
+    assert world.closed() == other.closed()
+
+
+def test_a_node_that_was_never_healthy_is_new_until_it_is() -> None:
+    world = cluster(10)
+    world.add("new", age_s=0.0, good=False)
+    world.turn(1.0)
+    assert (True, False) == (world.decision("new").new, world.decision("n000").new)
+    world.good("new")
+    world.turn(1.0)
+    world.bad("new")
+    world.turn(1.0)
+    assert (False, CLOSED_NOT_READY) == (world.decision("new").new, world.decision("new").verdict)
+
+
+@pytest.mark.parametrize(
     ("failed_after_s", "closed"),
     [
         pytest.param(0, 10, id="Ready was False from the start: new, and closed beside the cap"),
