@@ -10,9 +10,40 @@ from extender.policy.decision import CapState
 from extender.policy.gates import Gate
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from extender.policy.storm import StormRule
+from kube.times import format_time
 from tests.extender.policy.cluster import CAPS, GATE, STORM, Cluster, cluster, names
 
 POOL = "readygate.dev/pool"
+
+
+# A rack without power.
+
+
+def test_a_dead_rack_is_a_storm_that_lasts_and_takes_no_place_under_the_cap() -> None:
+    """Its nodes' own Ready is Unknown, so Kubernetes' taint keeps pods off them; the cap is for who fails besides."""
+    world = cluster(20, storm=STORM)
+    rack = names(0, 1, 2, 3, 4)
+    for name in rack:
+        world.change(name, ready="Unknown", ready_since=format_time(world.wall))
+    world.turn(1.0)
+    assert (set(), dict.fromkeys(rack, "storm")) == (world.closed(), dict(world.held()))
+    world.run(86_400.0)
+    assert (set(), dict.fromkeys(rack, "storm")) == (world.closed(), dict(world.held()))
+    world.bad("n010", "n011")
+    world.turn(1.0)
+    assert (names(10, 11), rack) == (world.closed(), set(world.held()))
+    for name in rack:
+        world.change(name, ready="True")
+    world.turn(1.0)
+    assert (names(10, 11), {}) == (world.closed(), dict(world.held()))
+
+
+def test_fewer_dead_nodes_than_make_a_storm_are_closed() -> None:
+    world = cluster(20, storm=STORM)
+    for name in names(0, 1, 2):
+        world.change(name, ready="Unknown", ready_since=format_time(world.wall))
+    world.turn(1.0)
+    assert names(0, 1, 2) == world.closed()
 
 
 # Caps.
