@@ -13,8 +13,14 @@ import msgspec
 
 from component.text import one_line
 from extender.cluster.heartbeat import Renewal
-from extender.policy.decision import TOLD_HEALTHY, TOLD_HELD_CLOSED, TOLD_NOT_YET_HEALTHY
-from extender.policy.evidence import HealthPod, ObservedCondition, ObservedNode
+from extender.policy.evidence import (
+    TOLD_HEALTHY,
+    TOLD_HELD_CLOSED,
+    TOLD_NOT_YET_HEALTHY,
+    HealthPod,
+    ObservedCondition,
+    ObservedNode,
+)
 from extender.policy.placement import ROLE, Taint
 from kube import contract
 from kube.objects import BareMeta, Condition, daemon_set_of

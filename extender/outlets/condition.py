@@ -21,7 +21,8 @@ from extender.outlets.election import WRITE_S
 from extender.outlets.marks import Mark
 from extender.outlets.standing import Standing, standing_of
 from extender.outlets.turns import Due, Turns, due_of
-from extender.policy.decision import TOLD_HEALTHY, Decision, GateState
+from extender.policy.decision import Decision, GateState
+from extender.policy.evidence import TOLD_HEALTHY
 from kube import paths
 from kube.contract import STATUS_TRUE
 from kube.errors import Conflict, CredentialsInvalid, Forbidden, Invalid, KubeError, NotFound

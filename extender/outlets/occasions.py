@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from component.text import one_line
 from extender.outlets.standing import EVIDENCE_LIMIT, NOTHING_KNOWN, WORDS, Standing, said_of
-from extender.policy.decision import TOLD_HEALTHY
+from extender.policy.evidence import TOLD_HEALTHY
 from extender.policy.snapshot import UNKNOWN_NODE, Snapshot
 from kube.contract import STATUS_TRUE
 

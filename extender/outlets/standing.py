@@ -13,14 +13,8 @@ from typing import NamedTuple
 
 from component.text import one_line
 from extender.policy import reasons
-from extender.policy.decision import (
-    TOLD_HEALTHY,
-    TOLD_HELD_CLOSED,
-    TOLD_NOT_YET_HEALTHY,
-    Decision,
-    GateState,
-    HeldBy,
-)
+from extender.policy.decision import Decision, GateState, HeldBy
+from extender.policy.evidence import TOLD_HEALTHY, TOLD_HELD_CLOSED, TOLD_NOT_YET_HEALTHY
 from kube.contract import STATUS_FALSE, STATUS_TRUE, STATUS_UNKNOWN
 
 MESSAGE_LIMIT = 400  # characters

@@ -12,11 +12,6 @@ import msgspec
 
 from extender.policy.reasons import OPEN
 
-# Reasons of our condition of a Node that `cluster` reads again, so that one who starts knows what the last one saw.
-TOLD_HEALTHY = "Healthy"
-TOLD_NOT_YET_HEALTHY = "NotYetHealthy"
-TOLD_HELD_CLOSED = "HeldClosed"
-
 Severity = Literal["gate", "preferNot", "warn"]
 
 

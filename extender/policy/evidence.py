@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 from extender.policy.orders import Orders
 from extender.policy.placement import Placement, Taint
 
+# Reasons of our condition of a Node that `cluster` reads again, so that one who starts knows what the last one saw.
+TOLD_HEALTHY = "Healthy"
+TOLD_NOT_YET_HEALTHY = "NotYetHealthy"
+TOLD_HELD_CLOSED = "HeldClosed"
+
 
 @dataclass(frozen=True, slots=True)
 class HealthPod:
