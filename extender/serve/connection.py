@@ -24,6 +24,9 @@ class Stage(Enum):
         self.limit_s = limit_s
 
 
+_IDLE, _HEAD, _BODY, _ASKED, _ANSWERING, _CLOSING = Stage  # looked up for each call
+
+
 class Connection:
     """One client's side of HTTP.
 
@@ -50,7 +53,7 @@ class Connection:
         self.waits = False
         self.discard_bytes = 0
         self.since = monotonic
-        self.stage = Stage.IDLE
+        self.stage = _IDLE
         self.deadline = monotonic + limits.IDLE_LIMIT_S
 
     def receive(self, data: bytes | memoryview, monotonic: float) -> None:
@@ -62,7 +65,7 @@ class Connection:
         reader.feed(data)
         if self.requests:
             if not self.out:  # what settle() would find, spelled out for each call of kube-scheduler
-                self.stage, self.since, self.deadline = Stage.ASKED, monotonic, math.inf
+                self.stage, self.since, self.deadline = _ASKED, monotonic, math.inf
                 return
         elif reader.expects and reader.in_body and reader.refusal is None:
             reader.expects = False
@@ -129,7 +132,7 @@ class Connection:
 
     def hurry(self, monotonic: float) -> None:
         """Others wait for its large body to end."""
-        if self.stage is Stage.BODY:
+        if self.stage is _BODY:
             self.deadline = min(self.deadline, monotonic + limits.LARGE_BODY_TURN_S)
 
     @property
@@ -146,19 +149,19 @@ class Connection:
         """Finds the stage, after something was done to `out`; what else changes it does so itself."""
         reader = self.reader
         if self.out:
-            stage = Stage.ANSWERING
+            stage = _ANSWERING
         elif self.last:
-            stage = Stage.CLOSING
+            stage = _CLOSING
         elif self.requests or (reader.refusal is not None and not self.refused):  # asked
-            stage = Stage.ASKED
+            stage = _ASKED
         elif reader.within:
-            stage = Stage.BODY if reader.in_body else Stage.HEAD
+            stage = _BODY if reader.in_body else _HEAD
         else:
-            stage = Stage.IDLE
+            stage = _IDLE
         if stage is not self.stage:
-            if stage is not Stage.BODY:
+            if stage is not _BODY:
                 self.since = monotonic
             self.stage = stage
             self.deadline = monotonic + stage.limit_s
-            if stage is Stage.CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # of a body that was refused
+            if stage is _CLOSING and self.discard_bytes > limits.RECEIVE_BYTES:  # of a body that was refused
                 self.deadline = monotonic + limits.BODY_LIMIT_S

@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
     rest_bytes: int
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """What the parser has found in a head whose body comes by its length, and whose connection goes on."""
 
     method: bytes
@@ -59,12 +59,14 @@ class Heads:
     def __len__(self) -> int:
         return len(self._heads)
 
-    def find(self, data: bytes | memoryview) -> tuple[int, Head] | None:
-        """The head's length and what it says, if the data are one request with a known head, no more and no less."""
-        start = bytes(data[: limits.KNOWN_HEAD_BYTES])
-        end = start.find(_HEAD_END) + len(_HEAD_END)
+    def find(self, data: bytes | memoryview) -> Request | None:
+        """The request that the data are, if they are one with a known head, no more and no less."""
+        start = bytes(data[:_KNOWN_HEAD_BYTES])
+        end = start.find(_HEAD_END) + 4
         head = self._heads.get(start[:end])
-        return (end, head) if head is not None and end + head.body_bytes == len(data) else None
+        if head is None or end + head.body_bytes != len(data):
+            return None
+        return Request(head.method, head.target, head.host, bytes(data[end:]), True)
 
     def learn(self, data: bytes | memoryview, request: Request) -> None:
         """The data were this request, no more and no less, and no chunks."""
@@ -76,6 +78,7 @@ class Heads:
 
 
 _HEAD_END = b"\r\n\r\n"
+_KNOWN_HEAD_BYTES = limits.KNOWN_HEAD_BYTES
 _READ = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-encoding", b"expect"})
 
 
@@ -130,10 +133,11 @@ class Reader:
         if self.refusal is not None or self._ended:
             return
         between = not self.within  # the parser is between two requests, as it is before it
-        if between and (found := self._heads.find(data)) is not None:
-            begin, head = found
-            self.complete.append(Request(head.method, head.target, head.host, bytes(data[begin:]), True))
-            return
+        if between:
+            request = self._heads.find(data)
+            if request is not None:
+                self.complete.append(request)
+                return
         count = len(self.complete)
         try:
             self._parser.feed_data(data)

@@ -27,7 +27,9 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0  # how often overdue connections are looked for
 DRAIN_LOOK_S = 0.05
 LOG_AGAIN_S = 60.0  # between two bugs of ours in the log
+_IN = select.EPOLLIN
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
+_ASKED, _IDLE = Stage.ASKED, Stage.IDLE
 
 
 class Loop:
@@ -71,7 +73,7 @@ class Loop:
     def watch(self, fd: int, readable: Callable[[], None]) -> None:
         """Calls it whenever the descriptor can be read."""
         self._watched[fd] = readable
-        self._epoll.register(fd, select.EPOLLIN)
+        self._epoll.register(fd, _IN)
 
     def forget(self, fd: int) -> None:
         if self._watched.pop(fd, None) is not None:
@@ -85,7 +87,7 @@ class Loop:
             if listener.family in {socket.AF_INET, socket.AF_INET6}:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._listeners[listener.fileno()] = listener
-            self._epoll.register(listener.fileno(), select.EPOLLIN)
+            self._epoll.register(listener.fileno(), _IN)
 
     def drain(self, *, idle_s: float, limit_s: float) -> None:
         """Takes no connections any more: they are refused, if nobody else has the listeners. The answers that are still
@@ -128,6 +130,10 @@ class Loop:
         """Takes what has come and answers. Whether a watched descriptor was among it."""
         events = self._epoll.poll(wait_s, limits.EVENTS_MAX)
         monotonic = self._monotonic()
+        if len(events) == 1 and not self._turns.waiting and events[0][0] in self._clients:
+            fd, event = events[0]
+            self._guarded(self._take, self._clients[fd], event, monotonic)
+            return False
         asked: list[Client] = []
         others: list[int] = []
         for fd, event in events:
@@ -138,9 +144,7 @@ class Loop:
                 self._disturb(client, event)
             elif self._guarded(self._serve, client, event, monotonic):
                 asked.append(client)
-        if len(asked) == 1 and not self._turns.waiting:
-            self._guarded(self._answer, asked[0], monotonic)
-        elif asked or self._turns.waiting:
+        if asked or self._turns.waiting:
             self._answer_in_turn(asked, monotonic)
         return bool(others) and self._serve_others(others, monotonic)
 
@@ -206,7 +210,7 @@ class Loop:
                 self._make_place("connections")
             client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
             self._clients[client.fd] = client
-            self._epoll.register(client.fd, select.EPOLLIN)
+            self._epoll.register(client.fd, _IN)
 
     def _disturb(self, client: Client, event: int) -> None:
         """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
@@ -215,12 +219,17 @@ class Loop:
         else:
             self._want(client)
 
+    def _take(self, client: Client, event: int, monotonic: float) -> None:
+        """The only one that something happens to, as nearly always."""
+        if self._serve(client, event, monotonic):
+            self._answer(client, monotonic)
+
     def _serve(self, client: Client, event: int, monotonic: float) -> bool:
         """Whether it is to be answered now."""
-        if event & select.EPOLLIN:
+        if event & _IN:
             if not client.receive_some(self._view, monotonic):
                 self._close(client)
-            elif client.stage is Stage.ASKED:
+            elif client.stage is _ASKED:
                 return True
             elif not client.asked:
                 self._received_part(client, monotonic)
@@ -228,7 +237,7 @@ class Loop:
             self._close(client)
         else:
             self._send(client, monotonic)
-            return client.stage is Stage.ASKED and self._clients.get(client.fd) is client
+            return client.stage is _ASKED and self._clients.get(client.fd) is client
         return False
 
     def _received_part(self, client: Client, monotonic: float) -> None:
@@ -276,20 +285,20 @@ class Loop:
         if not keep:
             client.end()
         self._send(client, monotonic)
-        if client.stage is Stage.ASKED and self._clients.get(client.fd) is client:
+        if client.stage is _ASKED and self._clients.get(client.fd) is client:
             self._queue(client, monotonic)
 
     def _send(self, client: Client, monotonic: float) -> None:
         if not client.send_some(monotonic):
             self._close(client)
             return
-        at_rest = client.stage is Stage.IDLE and not client.gone and not client.waits
-        if at_rest and client.events == select.EPOLLIN and not self._held.sum_bytes:
+        at_rest = client.stage is _IDLE and not client.gone and not client.waits
+        if at_rest and client.events == _IN and not self._held.sum_bytes:
             return  # as after each answer to kube-scheduler
         out = client.out
         if client.finished:
             self._finish(client)
-        elif out or client.events != select.EPOLLIN or client.waits:
+        elif out or client.events != _IN or client.waits:
             self._want(client)
         if out or self._held.sum_bytes:
             self._held.update(client)
@@ -304,7 +313,7 @@ class Loop:
             self._want(client)
 
     def _want(self, client: Client) -> None:
-        events = (select.EPOLLIN if client.wants_bytes else 0) | (select.EPOLLOUT if client.out else 0)
+        events = (_IN if client.wants_bytes else 0) | (select.EPOLLOUT if client.out else 0)
         if events != client.events and self._clients.get(client.fd) is client:
             client.events = events
             self._epoll.modify(client.fd, events)
@@ -323,7 +332,7 @@ class Loop:
         crowd = list(self._clients.values())
         while (victim := gives_its_place(crowd)) is not None:
             # A request that is here and was not read yet shall not be lost.
-            if victim.stage is not Stage.IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
+            if victim.stage is not _IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
                 log.debug("closed a connection: too many %s", what)
                 self._close(victim)
                 return
@@ -345,7 +354,7 @@ class Loop:
             self._guarded(self._overdue, client, monotonic)
         self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
         if self.draining and monotonic >= self._idle_until:
-            for client in [one for one in self._clients.values() if one.stage is Stage.IDLE]:
+            for client in [one for one in self._clients.values() if one.stage is _IDLE]:
                 if client.silent():
                     self._close(client)
 

@@ -40,7 +40,9 @@ class Routes:
         hosts, host = self._hosts, request.host
         if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
             return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False
-        path = request.target if request.target == FILTER else path_of(request.target)
+        if request.target == FILTER and request.method == b"POST" and may_ask:
+            return self._filter(request.body)
+        path = path_of(request.target)
         if path in _VERBS:
             if not may_ask:
                 return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
@@ -62,10 +64,10 @@ class Routes:
     def _filter(self, body: bytes | bytearray) -> tuple[Answer, bool]:
         began = perf_counter()
         reply = answer_filter(self._source, body)
-        counts, result = self._source.counts, reply.result
+        counts = self._source.counts
         counts.answered_in(perf_counter() - began)
-        counts.count(result)
-        return Answer(reply.status, reply.body), result is RequestResult.ANSWERED or result is RequestResult.EXEMPT
+        counts.count(reply.result)
+        return Answer(reply.status, reply.body), reply.result in _VERDICTS
 
     def _verb(self, verb: str, body: bytes | bytearray) -> tuple[Answer, bool]:
         reply = table.VERBS[verb](self._source, body)

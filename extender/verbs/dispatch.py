@@ -13,6 +13,7 @@ from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of
 from extender.why.attempts import Attempt, Attempts
 
 _NOT_GIVEN = Answer([], {})
+_NOT_EXEMPT, _IN_SYNC, _ANSWERED = Exemption.NONE, Sync.OK, RequestResult.ANSWERED  # looked up for each call
 
 
 def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
@@ -33,17 +34,17 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
     pod = args.pod or NOBODY
     exemption = exemption_of(source, pod)
     mask = classes.all if classes.everybody else mask_of(classes, pod)
-    sync = Sync.OK if exemption is not Exemption.NONE else source.sync()
-    if written is not None and exemption is Exemption.NONE and sync is Sync.OK:
+    sync = source.sync() if exemption is _NOT_EXEMPT else _IN_SYNC
+    if written is not None and exemption is _NOT_EXEMPT and sync is _IN_SYNC:
         reply = _answer_spelled(source, written, mask)
         if reply is not None:
             return reply
     if isinstance(args, wire.WrittenArgs):
         args = wire.read_filter_args(request, whole=classes.needs_spec)
     names = args.node_names or []
-    if exemption is not Exemption.NONE:
+    if exemption is not _NOT_EXEMPT:
         answer = Answer(each_once(names), {})
-    elif sync is Sync.OK:
+    elif sync is _IN_SYNC:
         answer = source.board.look_up(names, mask)
     else:
         result = NOT_ANSWERED[sync]
@@ -82,7 +83,7 @@ def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Rep
         attempts.add(
             Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
         )
-    return Reply(RequestResult.ANSWERED, wire.write_spelled(names, refused))
+    return Reply(_ANSWERED, wire.write_spelled(names, refused))
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:

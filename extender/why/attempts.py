@@ -12,8 +12,8 @@ import msgspec
 
 from extender.policy.snapshot import Snapshot
 
-WAITING_MAX = 4096  # attempts that the recorder has not taken
-WAITING_NAMES_MAX = 262_144  # in them: 15 MB of texts
+ATTEMPT_NAMES = 64  # an attempt takes the memory of so many names
+WAITING_NAMES_MAX = 4 * (65_536 + ATTEMPT_NAMES)  # that the recorder has not taken: 15 MB of texts
 TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the API takes no longer ones
 
 
@@ -56,24 +56,24 @@ class Attempts:
         self.dropped = 0
         self.unfit = 0
         self._waiting: deque[Attempt] = deque()
-        self._names_added = 0  # written by the thread that answers
-        self._names_taken = 0  # written by the recorder
+        self._added = 0  # names, with those of the attempts themselves; written by the thread that answers
+        self._taken = 0  # written by the recorder
 
     def add(self, attempt: Attempt) -> None:
         """Called by the one thread that answers."""
         if len(attempt.namespace) + len(attempt.name) + len(attempt.uid) > TEXTS_LIMIT:
             self.unfit += 1
             return
-        names = len(attempt.refused) + len(attempt.names)
-        if len(self._waiting) >= WAITING_MAX or self._names_added - self._names_taken + names > WAITING_NAMES_MAX:
+        added = self._added + ATTEMPT_NAMES + len(attempt.refused) + len(attempt.names)
+        if added - self._taken > WAITING_NAMES_MAX:
             self.dropped += 1
             return
-        self._names_added += names
+        self._added = added
         self._waiting.append(attempt)
 
     def take(self, most: int) -> list[Attempt]:
         """The oldest. Called by the recorder."""
         waiting = self._waiting
         taken = [waiting.popleft() for _ in range(min(most, len(waiting)))]
-        self._names_taken += sum(len(attempt.refused) + len(attempt.names) for attempt in taken)
+        self._taken += sum(ATTEMPT_NAMES + len(attempt.refused) + len(attempt.names) for attempt in taken)
         return taken

@@ -47,8 +47,15 @@ class Journal:
 
     def put(self, entry: Entry) -> None:
         """As write(), within writing()."""
-        self.memory.apply(entry)
-        self._keep(entry)
+        if type(entry) is PodRecord:  # nearly all are
+            self.memory.pods.put(entry)
+            self._names += len(entry.codes)
+        else:
+            self.memory.apply(entry)
+        self.serial += 1
+        self._steps.append(entry)
+        if len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
+            self._forget()
 
     def renew(self, entries: Iterable[Entry]) -> None:
         """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
@@ -72,11 +79,7 @@ class Journal:
         with self._lock:
             return self.serial, self.memory.dump()
 
-    def _keep(self, entry: Entry) -> None:
-        self.serial += 1
-        self._steps.append(entry)
-        if type(entry) is PodRecord:
-            self._names += len(entry.codes)
+    def _forget(self) -> None:
         while len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
             gone = self._steps.popleft()
             if type(gone) is PodRecord:

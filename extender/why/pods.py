@@ -5,7 +5,6 @@ that still waits is asked about every five minutes at least, and whenever someth
 """
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterator
 
 from extender.why.entries import PodRecord
@@ -20,8 +19,8 @@ class Pods:
         self._pods_max = pods_max
         self._names_max = names_max
         # Each with the one asked about longest ago at the front.
-        self._accepted: OrderedDict[str, PodRecord] = OrderedDict()
-        self._refused: OrderedDict[str, PodRecord] = OrderedDict()
+        self._accepted: dict[str, PodRecord] = {}
+        self._refused: dict[str, PodRecord] = {}
         self.names = 0
 
     def __len__(self) -> int:
@@ -36,7 +35,11 @@ class Pods:
 
     def put(self, record: PodRecord) -> None:
         key = f"{record.namespace}/{record.name}"
-        self.drop(key)
+        before = self._refused.pop(key, None)
+        if before is None:
+            self._accepted.pop(key, None)
+        else:
+            self.names -= len(before.codes) + len(before.unknown)
         if record.codes or record.unknown_count or record.unanswered:
             self._refused[key] = record
             self.names += len(record.codes) + len(record.unknown)

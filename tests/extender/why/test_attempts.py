@@ -32,7 +32,7 @@ def test_texts_that_no_api_server_would_take_do_not_wait(changes):
 
 
 def test_a_recorder_that_is_behind_costs_a_bounded_number_of_attempts(monkeypatch):
-    monkeypatch.setattr(module, "WAITING_MAX", 3)
+    monkeypatch.setattr(module, "WAITING_NAMES_MAX", 3 * module.ATTEMPT_NAMES)
     attempts = Attempts()
     for number in range(5):
         attempts.add(attempt(name=f"p{number}"))

@@ -174,7 +174,7 @@ def test_many_attempts_are_taken_in_turns_that_give_way(monkeypatch):
 
 
 def test_attempts_that_were_dropped_are_told(monkeypatch):
-    monkeypatch.setattr(attempts_module, "WAITING_MAX", 2)
+    monkeypatch.setattr(attempts_module, "WAITING_NAMES_MAX", 2 * (attempts_module.ATTEMPT_NAMES + 1))
     recording = Recording(gate("base", ["n1"], ["n1"]))
     for number in range(5):
         recording.asks(["n1"], pod=f"p{number}")
