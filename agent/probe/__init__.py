@@ -1,6 +1,7 @@
 """One probe, whoever asks: the kubelet's prober for a container, or a check for the node.
 
     targets            where it goes and what it says: ports, URLs, headers; pure
+    url, reply         URLs, and responses, as Go's net/url and net/http read them; pure
     dial               TCP with one deadline for name, connect, TLS, reads and writes
     names              names to addresses, each name once at a time
     exec, http, tcp    the handlers, as pkg/probe of the kubelet

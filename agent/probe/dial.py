@@ -4,16 +4,14 @@ Python's socket timeouts count per call, so a peer that sends a byte a second is
 only what is left.
 """
 
-import contextlib
-import io
 import os
+import re
 import socket
 import ssl
 import struct
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
@@ -21,6 +19,10 @@ from agent.probe.targets import is_address, join_host_port
 TLS_HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
+# What Go offers: nothing without forward secrecy. OpenSSL's level 2 would refuse short keys even without verification.
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES+SHA1:@SECLEVEL=0"
+# What the C library takes for an address and Go for a name: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
+_NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
 _names = Names()
 
 
@@ -41,43 +43,6 @@ class Deadline:
         if left <= 0:
             raise TimeoutError("deadline exceeded")
         return left
-
-
-class DeadlineSocket:
-    """A connected socket whose every call ends at the deadline. `makefile` always gives the same buffer."""
-
-    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
-        self.connection = connection
-        self._deadline = deadline
-        raw: Any = _Reader(connection, deadline)
-        self._reader: io.BufferedReader = io.BufferedReader(raw, 16 * 2**10)
-
-    def sendall(self, data: bytes) -> None:
-        self.connection.settimeout(self._deadline.left_s())
-        self.connection.sendall(data)
-
-    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - what http.client calls
-        return self._reader
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.connection.close()
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
-        self._connection = connection
-        self._deadline = deadline
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a writable buffer
-        self._connection.settimeout(self._deadline.left_s())
-        return self._connection.recv_into(buffer)
-
-    def close(self) -> None:
-        """http.client closes its file early; the connection is closed by who opened it."""
 
 
 def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
@@ -119,7 +84,8 @@ def _tls_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # a probe asks whether it answers, not who it is
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # OpenSSL's level 2 refuses short keys even without verification
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -133,12 +99,28 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
             (socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("::1", port)),
         ]
     try:
-        found = look_up(host, socket.AI_NUMERICHOST) if is_address(host) else _names.addresses(host, deadline.left_s)
+        if is_address(host):
+            found = look_up(_with_zone_number(host), socket.AI_NUMERICHOST)
+        elif "\0" in host or _NUMBERS.fullmatch(host):
+            raise DialError(f"dial tcp: lookup {host}: no such host")
+        else:
+            found = _names.addresses(host, deadline.left_s)
     except (socket.gaierror, UnicodeError) as e:
         raise DialError(f"dial tcp: lookup {host}: {_lookup_cause(e)}") from e
     except NoThread as e:
         raise DialError(f"dial tcp: lookup {host}: {e}") from e
     return [(family, kind, protocol, name, (to[0], port, *to[2:])) for family, kind, protocol, name, to in found]
+
+
+def _with_zone_number(host: str) -> str:
+    """The C library takes a zone by its name only where the address is link-local."""
+    address, percent, zone = host.partition("%")
+    if not percent or zone.isdigit():
+        return host
+    try:
+        return f"{address}%{socket.if_nametoindex(zone)}"
+    except OSError as e:
+        raise DialError(f"dial tcp: lookup {host}: no such host") from e
 
 
 def _lookup_cause(error: Exception) -> str:

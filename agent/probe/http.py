@@ -1,63 +1,98 @@
 """The httpGet handler, as pkg/probe/http: a fresh connection, no proxy, no TLS verification, redirects within the host.
 
-Known differences: HTTP/1.1 only (kubelet offers HTTP/2 over TLS), and a response of more than 100 headers is a failure.
+Known difference: HTTP/1.1 only (kubelet offers HTTP/2 over TLS). What is sent and how an answer is read is Go's, byte
+by byte: `tests/differential` holds it to that.
 """
 
-import http.client
+import base64
 import re
+import socket
 import ssl
-from dataclasses import replace
-from urllib.parse import urljoin, urlsplit
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from agent.probe.dial import Deadline, DeadlineSocket, DialError, connect, wrap_tls
+from agent.probe.dial import Deadline, DialError, connect, wrap_tls
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
-from agent.probe.targets import HttpRequest, Url, join_host_port
+from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
+from agent.probe.targets import HttpRequest
+from agent.probe.url import Url, UrlError, parse_url
 from agent.processes.command import OUTPUT_LIMIT_BYTES
 from component.text import one_line
 
 REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10
 ERROR_LIMIT = 128  # characters of a library's own words
-INTERIM_LIMIT = 5  # 1xx responses before the real one, as net/http
+DRAIN_BYTES = 2 * 2**10  # of a redirect's body, read before it is followed
+PORTS = {"http": 80, "https": 443}
+_BLANKS = " \t"
+_BLOCK_BYTES = 16 * 2**10
+_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_HOST_LINE = re.compile(r"[-A-Za-z0-9!$%&()*+,.:;=\['\]_~]*")
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_NOT_WRITTEN = frozenset({"Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer"})
+_OF_A_BODY = frozenset({"Content-Encoding", "Content-Language", "Content-Location", "Content-Type"})
+_CLOSE = re.compile(r"(?:^|[ ,\t])close(?:$|[ ,\t])", re.IGNORECASE)
 
 
 class _ClientError(Exception):
     """What Go's http.Client.Do would return as an error: the probe failed."""
 
 
+@dataclass(slots=True)
+class _Exchange:
+    """A response whose body is still to be read."""
+
+    connection: socket.socket
+    reader: Reader
+    head: Head
+
+
 def http_get(request: HttpRequest, timeout_s: float) -> Outcome:
     """One probe. The timeout covers name, connect, TLS, redirects and body. Raises HandlerError for a body that breaks
     off: kubelet throws that result away. Redirects to another host are not followed, as newProber has it."""
     deadline = Deadline(timeout_s)
-    first, current = request, request
-    followed = 0
-    while True:
+    current, with_body_headers = request, True
+    for followed in range(REDIRECT_LIMIT + 1):
         try:
-            connection, response = _ask(current, deadline)
+            exchange = _ask(current, deadline)
         except _ClientError as e:
-            return Outcome(HandlerResult.FAILURE, f'Get "{current.url}": {e}')
+            return _failure(str(current.url), e)
         try:
-            location = response.getheader("Location") or "" if response.status in REDIRECTS else ""
-            if location:
-                try:
-                    following = _redirected(current, first, location, response.status)
-                except _ClientError as e:
-                    return Outcome(HandlerResult.FAILURE, f'Get "{location}": {e}')
-                if following.url.hostname == first.url.hostname:
-                    followed += 1
-                    if followed >= REDIRECT_LIMIT:
-                        return Outcome(
-                            HandlerResult.FAILURE, f'Get "{location}": stopped after {REDIRECT_LIMIT} redirects'
-                        )
-                    current = following
-                    continue
-            return _outcome(response.status, _body(response))
+            location = exchange.head.first("Location") if exchange.head.status in REDIRECTS else ""
+            if not location:
+                return _outcome(exchange)
+            with_body_headers = with_body_headers and exchange.head.status in (307, 308)
+            try:
+                following = _redirected(current, request, location, with_body_headers=with_body_headers)
+            except UrlError as e:
+                return _failure(location, f'failed to parse Location header "{location[:128]}": {e}')
+            if following.url.hostname != request.url.hostname:
+                return _outcome(exchange)
+            if followed + 1 >= REDIRECT_LIMIT:
+                return _failure(location, f"stopped after {REDIRECT_LIMIT} redirects")
+            _drain(exchange)
+            current = following
         finally:
-            connection.close()
+            exchange.connection.close()
+    raise AssertionError("the limit of redirects ends the loop")
 
 
-def _outcome(status: int, body: str) -> Outcome:
+def _failure(url: str, cause: object) -> Outcome:
+    return Outcome(HandlerResult.FAILURE, f'Get "{url}": {cause}')
+
+
+def _outcome(exchange: _Exchange) -> Outcome:
+    """Raises HandlerError."""
+    try:
+        body = read_at_most(exchange.reader, exchange.head, OUTPUT_LIMIT_BYTES).decode(errors="replace")
+    except TimeoutError as e:
+        raise HandlerError(
+            "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+        ) from e
+    except (OSError, ReplyError) as e:
+        raise HandlerError(str(e)) from e
+    status = exchange.head.status
     if 200 <= status < 300:
         return Outcome(HandlerResult.SUCCESS, body)
     if 300 <= status < 400:
@@ -66,24 +101,28 @@ def _outcome(status: int, body: str) -> Outcome:
     return Outcome(HandlerResult.FAILURE, f"HTTP probe failed with statuscode: {status}")
 
 
-def _ask(request: HttpRequest, deadline: Deadline) -> tuple[DeadlineSocket, http.client.HTTPResponse]:
-    """Sends the request and reads up to the end of the headers."""
-    url = request.url
-    head = _head(request)
+def _drain(exchange: _Exchange) -> None:
+    """As Go reads a redirect's body first: one that stalls costs the deadline."""
+    if exchange.head.length <= DRAIN_BYTES:
+        try:
+            read_at_most(exchange.reader, exchange.head, DRAIN_BYTES)
+        except (OSError, ReplyError):
+            return
+
+
+def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
+    """Sends the request and reads up to the end of the headers. Raises _ClientError."""
     opened = None
     try:
-        opened = connect(url.hostname, url.port, deadline)
+        head = request_head(request)
+        url = request.url
+        opened = connect(_ascii(url.hostname), int(url.port or PORTS[url.scheme]), deadline)
         if url.scheme == "https":
             opened = wrap_tls(opened, url.hostname, deadline)
-        connection = DeadlineSocket(opened, deadline)
-        connection.sendall(head)
-        for _ in range(INTERIM_LIMIT + 1):
-            response = http.client.HTTPResponse(connection, method="GET")  # type: ignore[arg-type]
-            response.begin()
-            if not 100 <= response.status < 200 or response.status == 101:
-                return connection, response
-            response.fp = None  # type: ignore[assignment] # else its end would close the buffer that the next response is in
-        raise _ClientError("net/http: HTTP/1.x transport connection broken: too many 1xx informational responses")
+        opened.settimeout(deadline.left_s())
+        opened.sendall(head)
+        reader = Reader(_receiver(opened, deadline))
+        return _Exchange(opened, reader, read_head(reader))
     except Exception as e:
         if opened is not None:
             opened.close()
@@ -92,81 +131,113 @@ def _ask(request: HttpRequest, deadline: Deadline) -> tuple[DeadlineSocket, http
         raise _ClientError(_cause(e)) from e
 
 
+def _receiver(connection: socket.socket, deadline: Deadline) -> Receive:
+    def receive() -> bytes:
+        connection.settimeout(deadline.left_s())
+        return connection.recv(_BLOCK_BYTES)
+
+    return receive
+
+
 def _cause(error: Exception) -> str:
     match error:
         case TimeoutError():
             return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         case DialError():
             return str(error)
-        case http.client.RemoteDisconnected() | ConnectionResetError():
-            return "EOF" if isinstance(error, http.client.RemoteDisconnected) else "connection reset by peer"
-        case http.client.HTTPException():
-            return f"net/http: HTTP/1.x transport connection broken: {one_line(error, ERROR_LIMIT)}"
+        case ReplyError():
+            text = one_line(error, ERROR_LIMIT)
+            return text if text == "EOF" else f"net/http: HTTP/1.x transport connection broken: {text}"
+        case ConnectionResetError():
+            return "connection reset by peer"
         case ssl.SSLError():
-            return f"tls: {error.reason or error}"
+            # The commonest mistake is https on a plain port.
+            plain = error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
+            return "http: server gave HTTP response to HTTPS client" if plain else f"tls: {error.reason or error}"
         case OSError():
             return (error.strerror or str(error)).lower()
     return f"net/http: {one_line(error, ERROR_LIMIT)}"
 
 
-def _head(request: HttpRequest) -> bytes:
-    lines = [f"GET {request.url.target} HTTP/1.1", f"Host: {request.host or request.url.netloc}"]
-    closing = False
-    for name, values in request.headers.items():
-        for value in values[:1] if name == "User-Agent" else values:
-            if not _HEADER_VALUE.fullmatch(value):
-                raise _ClientError(f'net/http: invalid header field value for "{name}"')
-            if name == "User-Agent" and not value:
-                continue  # present but empty: kubelet sends none
-            closing = closing or (name == "Connection" and value.lower() == "close")
-            lines.append(f"{name}: {value.strip()}")
-    if not closing:
+def request_head(request: HttpRequest) -> bytes:
+    """The bytes of the request, in Go's order. Raises _ClientError for what Go would not send."""
+    url, headers = request.url, request.headers
+    if url.scheme in PORTS:
+        _check_headers(headers)
+    if url.scheme not in PORTS:
+        raise _ClientError(f'unsupported protocol scheme "{url.scheme}"')
+    if not url.host:
+        raise _ClientError("http: no Host in request URL")
+    target = url.request_uri
+    if _CONTROL.search(target.replace(" ", "")):
+        raise _ClientError("net/http: can't write control character in Request.URL")
+    lines = [f"GET {target} HTTP/1.1", f"Host: {_host_line(request.host or url.host)}"]
+    agent = headers["User-Agent"][0].strip(" \t") if "User-Agent" in headers else "Go-http-client/1.1"
+    if agent:
+        lines.append(f"User-Agent: {agent}")
+    if url.user is not None and not headers.get("Authorization", ("",))[0]:
+        name, password = (*url.user, "")[:2]
+        basic = base64.b64encode(f"{name}:{password}".encode("latin-1")).decode()
+        headers = {**headers, "Authorization": (f"Basic {basic}",)}
+    for name in sorted(headers.keys() - _NOT_WRITTEN):
+        lines += [f"{name}: {value.strip(_BLANKS)}" for value in headers[name]]
+    connection = headers.get("Connection", ())
+    switches = bool(headers.get("Upgrade", ("",))[0]) and has_token(list(connection), "upgrade")
+    if not switches and not (connection and _CLOSE.search(connection[0])):
         lines.append("Connection: close")
-    if any("\n" in line or "\r" in line for line in lines):
-        raise _ClientError("net/http: invalid character in the request")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def _body(response: http.client.HTTPResponse) -> str:
-    """At most 10 KiB of it; the rest is not read. Raises HandlerError."""
+def _check_headers(headers: Mapping[str, tuple[str, ...]]) -> None:
+    for name, values in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise _ClientError(f'net/http: invalid header field name "{name}"')
+        if not all(_HEADER_VALUE.fullmatch(value) for value in values):
+            raise _ClientError(f'net/http: invalid header field value for "{name}"')
+
+
+def _ascii(name: str) -> str:
+    """A name of other letters as name servers know it; one that has none stays as it is."""
     try:
-        block = response.read(OUTPUT_LIMIT_BYTES)
-    except TimeoutError as e:
-        raise HandlerError(
-            "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
-        ) from e
-    except (OSError, http.client.HTTPException, ValueError) as e:
-        raise HandlerError("unexpected EOF" if isinstance(e, http.client.IncompleteRead) else str(e)) from e
-    if len(block) < OUTPUT_LIMIT_BYTES and response.length:
-        raise HandlerError("unexpected EOF")
-    return block.decode(errors="replace")
+        return name if name.isascii() else name.encode("latin-1").decode().encode("idna").decode()
+    except UnicodeError:
+        return name
 
 
-def _redirected(current: HttpRequest, first: HttpRequest, location: str, status: int) -> HttpRequest:
-    """The request after a redirect. A given Host header survives a relative one."""
-    try:
-        parts = urlsplit(urljoin(str(current.url), location))
-        netloc = parts.netloc.rpartition("@")[2]
-        hostname, port = _hostname(netloc), parts.port
-        relative = not urlsplit(location).scheme
-    except ValueError as e:
-        raise _ClientError(f'failed to parse Location header "{location[:128]}": {e}') from e
-    if parts.scheme not in ("http", "https"):
-        raise _ClientError(f'unsupported protocol scheme "{parts.scheme}"')
-    if not hostname:
-        raise _ClientError(f"{status} response with a Location without host")
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    target = target.replace(" ", "%20")
-    number = port or (443 if parts.scheme == "https" else 80)
-    url = Url(parts.scheme, hostname, number, target, netloc or join_host_port(hostname, number))
+def _host_line(host: str) -> str:
+    """Empty where it is no host; without the zone of an address."""
+    name, colon, port = host.rpartition(":") if not host.isascii() and ":" in host else (host, "", "")
+    host = _ascii(name) + colon + port
+    if not _HOST_LINE.fullmatch(host):
+        return ""
+    return re.sub(r"(^\[[^\]%]*)%[^\]]*\]", r"\1]", host)
+
+
+def _redirected(current: HttpRequest, first: HttpRequest, location: str, *, with_body_headers: bool) -> HttpRequest:
+    """The request after a redirect. A given Host header survives a relative one. Raises UrlError."""
+    url = current.url.resolve(location)
+    host = ""
+    if current.host and current.host != current.url.host and not _is_absolute(location):
+        host = current.host
     headers = dict(first.headers)
-    if "Referer" not in headers and not (current.url.scheme == "https" and url.scheme == "http"):
-        headers["Referer"] = (str(current.url),)
-    return replace(current, url=url, headers=headers, host=first.host if relative else "")
+    if not with_body_headers:
+        headers = {name: values for name, values in headers.items() if name not in _OF_A_BODY}
+    referer = _referer(current.url, url, headers.get("Referer", ("",))[0])
+    if referer:
+        headers["Referer"] = (referer,)
+    return replace(current, url=url, headers=headers, host=host)
 
 
-def _hostname(netloc: str) -> str:
-    """The host in its own case, without port and brackets: hosts are compared as they are written."""
-    if netloc.startswith("["):
-        return netloc[1:].partition("]")[0]
-    return netloc.partition(":")[0]
+def _is_absolute(location: str) -> bool:
+    try:
+        return bool(parse_url(location).scheme)
+    except UrlError:
+        return True
+
+
+def _referer(last: Url, following: Url, given: str) -> str:
+    if last.scheme == "https" and following.scheme == "http":
+        return ""
+    if given:
+        return given
+    return str(last).replace(last.userinfo(), "", 1) if last.user is not None else str(last)

@@ -3,19 +3,14 @@
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from urllib.parse import quote, unquote_to_bytes
+from dataclasses import dataclass, replace
 
 from agent.model import Container, EnvVar, HttpGetAction
+from agent.probe.reply import canonical
+from agent.probe.url import Url, UrlError, parse_url
 from component.text import expand
 
 USER_AGENT = "kube-probe/1.36"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_VALID_PATH = re.compile(r"[-A-Za-z0-9_.~$&+,/:;=@!'()*\[\]%]*")  # net/url's validEncoded for a path
-_PATH_SAFE = "/$&+,:;=@-_.~"  # what net/url leaves alone when it has to escape a path itself
-_HOST_FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\^`{|}/?#@]")
-_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~A-Za-z0-9]+")
 
 
 class TargetError(Exception):
@@ -23,22 +18,8 @@ class TargetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Url:
-    """`hostname` without brackets; `target` is what the request line says: path and query."""
-
-    scheme: str
-    hostname: str
-    port: int
-    target: str
-    netloc: str
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.netloc}{self.target}"
-
-
-@dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`headers` by canonical name, without Host. `host` is the Host line; empty: that of the URL."""
+    """`headers` by canonical name. `host` is the Host line; empty: that of the URL. Texts hold one character a byte."""
 
     url: Url
     headers: Mapping[str, tuple[str, ...]]
@@ -66,10 +47,23 @@ def join_host_port(host: str, port: int) -> str:
 
 
 def format_url(scheme: str, host: str, port: int, path: str) -> Url:
-    """The URL of a probe. `path` may hold a query; one that does not parse is passed on as it is, escaped."""
-    if _HOST_FORBIDDEN.search(host):
-        raise TargetError(f'parse "{scheme}://{host}:{port}": invalid character in host name')
-    return Url(scheme, host, port, _request_target(path), join_host_port(host, port))
+    """The URL of a probe. `path` may hold a query; one that does not parse is passed on as it is, escaped. Raises
+    TargetError for a host that there cannot be."""
+    path = bytes_text(path)
+    try:
+        url = parse_url(path)
+    except UrlError:
+        url = Url(path=path)
+    text = str(replace(url, scheme=scheme, host=join_host_port(bytes_text(host), port)))
+    try:
+        return parse_url(text)
+    except UrlError as e:
+        raise TargetError(f'parse "{text}": {e}') from e
+
+
+def bytes_text(text: str) -> str:
+    """One character a byte."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def http_request(action: HttpGetAction, container: Container, pod_ip: str) -> HttpRequest:
@@ -83,24 +77,16 @@ def http_request(action: HttpGetAction, container: Container, pod_ip: str) -> Ht
         headers["Accept"] = ("*/*",)
     elif not headers["Accept"][0]:
         del headers["Accept"]
-    host = headers.pop("Host", ("",))[0]
-    return HttpRequest(url, headers, host)
+    return HttpRequest(url, headers, headers.get("Host", ("",))[0])
 
 
 def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """Canonical name -> values in order (v1HeaderToHTTPHeader)."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in headers:
-        key = canonical_header(name)
-        found[key] = (*found.get(key, ()), value)
+        key = canonical(bytes_text(name))
+        found[key] = (*found.get(key, ()), bytes_text(value))
     return found
-
-
-def canonical_header(name: str) -> str:
-    """FOO-bAR -> Foo-Bar; a name that is no token stays as it is."""
-    if not _TOKEN.fullmatch(name):
-        return name
-    return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
 
 
 def expand_command(command: Iterable[str], env: Iterable[EnvVar]) -> tuple[str, ...]:
@@ -116,24 +102,3 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _request_target(path: str) -> str:
-    """The request line's path and query, as net/url parses and prints them."""
-    rest, query = path, ""
-    if _CONTROL.search(path):
-        return _rooted(quote(path, safe=_PATH_SAFE))
-    rest = rest.partition("#")[0]
-    rest, mark, query = rest.partition("?")
-    if rest.startswith("//") and not rest.startswith("///"):
-        rest = rest[2:]
-        rest = rest[rest.index("/") :] if "/" in rest else ""
-    if _BAD_ESCAPE.search(rest) or (not rest.startswith("/") and ":" in rest.partition("/")[0]):
-        return _rooted(quote(path, safe=_PATH_SAFE))
-    if not _VALID_PATH.fullmatch(rest):
-        rest = quote(unquote_to_bytes(rest), safe=_PATH_SAFE)
-    return _rooted(rest) + mark + query
-
-
-def _rooted(path: str) -> str:
-    return path if path.startswith("/") else f"/{path}"

@@ -33,6 +33,10 @@ class Copied:
 
 
 PACKAGES = {
+    "httpprobe": Copied(
+        "pkg/probe/http",
+        {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},
+    ),
     "prober": Copied(
         "pkg/kubelet/prober",
         {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
@@ -93,7 +97,7 @@ def copy_package(upstream: Path, to: Path, package: Copied) -> None:
             continue
         text = path.read_text()
         for pattern, instead in package.changes.items():
-            text, count = re.subn(pattern, instead, text)
+            text, count = re.subn(pattern, instead, text, flags=re.MULTILINE)
             if count:
                 missing.discard(pattern)
         text += _still_used(text)

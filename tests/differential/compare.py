@@ -13,6 +13,7 @@ from tests.differential.shrink import shrunk
 from tests.differential.target import Answers, History, Target
 
 BATCH = 200
+SHOWN = 4000
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,14 @@ class Difference:
         ours, theirs = (answers[first] if first < len(answers) else "nothing" for answers in (steps, others))
         gates = ", ".join(f"{name}={on}" for name, on in self.gates.items())
         return (
-            f"{self.target}: the agent differs from the kubelet\n  history {json.dumps(self.history)}\n"
+            f"{self.target}: the agent differs from the kubelet\n  history {_short(self.history)}\n"
             f"  with    {gates}\n  answer  {first}\n  agent   {json.dumps(ours)}\n  kubelet {json.dumps(theirs)}"
         )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ def answers(
     kubelet.ask(target.name, gates, histories)
     semantics = semantics_of(gates)
     ours = [_agents(target, history, semantics) for history in histories]
-    return ours, kubelet.answers()
+    return [target.told(answer) for answer in ours], [target.told(answer) for answer in kubelet.answers()]
 
 
 def _agents(target: Target, history: History, semantics: Semantics) -> Answers:

@@ -26,6 +26,7 @@ class Planted:
         return f"{self.target}: {self.file}: {self.was.strip()!r} -> {self.becomes.strip()!r}"
 
 
+_HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 ERRORS = (
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
@@ -62,6 +63,17 @@ ERRORS = (
         'rule.operator == "NotIn" and exit_code not in',
         'rule.operator == "NotIn" and exit_code in',
     ),
+    Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
+    Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
+    Planted("http", _HTTP, "if 300 <= status < 400:", "if 301 <= status < 400:"),
+    Planted("http", _HTTP, '"Content-Length", "Transfer-Encoding", "Trailer"', '"Content-Length", "Transfer-Encoding"'),
+    Planted("http", _HTTP, "following.url.hostname != request.url.hostname", "following.url.host != request.url.host"),
+    Planted("http", _REPLY, 'codings[0].lower() != "chunked"', 'codings[0].lower() not in ("chunked", "identity")'),
+    Planted("http", _REPLY, "if any(value != given[0] for value in given):", "if False:"),
+    Planted("http", _REPLY, "if len(code) != 3 or not", "if not"),
+    Planted("http", _REPLY, "status in (204, 304)", "status == 204"),
+    Planted("http", _URL, 'base[: base.rfind("/") + 1] + ref', 'base[: base.rfind("/")] + ref'),
+    Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
 )
 
 

@@ -20,5 +20,8 @@ class Target(Protocol):
     def draw(self, random: Random) -> History:
         """A random history."""
 
+    def told(self, answer: Answers) -> Answers:
+        """What of an answer is compared."""
+
     def answer(self, history: History, semantics: Semantics) -> Answers:
         """What the agent answers. Raises anything for what is no history."""

@@ -1,6 +1,8 @@
 """httpGet against a real socket: the rows H of kubelet's http_test.go, and peers that never end."""
 
 import socket
+import ssl
+import threading
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from agent.model import Container, HttpGetAction
 from agent.probe import dial
 from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
-from agent.probe.targets import http_request
+from agent.probe.targets import TargetError, http_request
 from tests.agent.probe.http_target import Answer, Call, Target, self_signed
 
 SUCCESS, WARNING, FAILURE = HandlerResult.SUCCESS, HandlerResult.WARNING, HandlerResult.FAILURE
@@ -285,3 +287,66 @@ def test_nobody_listens() -> None:
     action = HttpGetAction(port, "/x", "127.0.0.1")
     expected = f'Get "http://127.0.0.1:{port}/x": dial tcp 127.0.0.1:{port}: connect: connection refused'
     assert Outcome(FAILURE, expected) == http_get(http_request(action, Container("c"), ""), 1)
+
+
+@pytest.mark.parametrize(
+    ("location", "result"),
+    [
+        pytest.param("myapp://login", WARNING, id="an app's own scheme"),
+        pytest.param("mailto:x", WARNING, id="mailto"),
+        pytest.param("http:///x", WARNING, id="no host"),
+        pytest.param("http://other:99999/x", WARNING, id="another host, whatever its port"),
+        pytest.param("/%zz", FAILURE, id="a broken escape"),
+        pytest.param(":x", FAILURE, id="no URL"),
+    ],
+)
+def test_a_redirect_that_is_not_followed(location: str, result: HandlerResult) -> None:
+    with Target(lambda call: call.redirect(location)) as target:
+        assert result is ask(target).result
+
+
+def test_of_two_locations_the_first_counts() -> None:
+    def answer(call: Call) -> None:
+        if call.path == "/a":
+            call.reply(200, b"there")
+        else:
+            call.reply(302, b"", "Location: /a", "Location: /b")
+
+    with Target(answer) as target:
+        assert Outcome(SUCCESS, "there") == ask(target)
+
+
+def test_headers_that_would_make_a_server_wait_for_a_body_are_not_sent() -> None:
+    headers = (("Content-Length", "5"), ("Transfer-Encoding", "chunked"), ("Trailer", "x"))
+    with Target(lambda call: call.reply(200)) as target:
+        assert ask(target, "/", *headers).result is SUCCESS
+        assert [None, None, None] == [target.calls[0].header(name) for name, _ in headers]
+
+
+@pytest.mark.parametrize("host", ["[::1]", "[127.0.0.1]", "127.0.0.1:80"])
+def test_a_host_that_cannot_be_in_a_url_is_no_result_at_all(host: str) -> None:
+    with pytest.raises(TargetError):
+        http_request(HttpGetAction(80, host=host), Container(name="c"), "127.0.0.1")
+
+
+def test_a_server_that_speaks_only_what_go_does_not_is_a_failure(tmp_path: Path) -> None:
+    """RSA key exchange, which Go has given up; the server would take TLS 1.2 only."""
+    tls = self_signed(tmp_path)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_ciphers("AES128-SHA:AES128-GCM-SHA256:@SECLEVEL=0")
+    with Target(lambda call: call.reply(200), tls=tls) as target:
+        assert ask(target, scheme="HTTPS").result is FAILURE
+
+
+def test_https_on_a_plain_port_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with listener.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        action = HttpGetAction(listener.getsockname()[1], "/", "127.0.0.1", "HTTPS")
+        outcome = http_get(http_request(action, Container("c"), ""), 20.0)
+    assert outcome.output.endswith("server gave HTTP response to HTTPS client")

@@ -116,3 +116,20 @@ def test_a_name_nobody_has(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(dial.socket, "getaddrinfo", none)
     assert Outcome(FAILURE, "dial tcp: lookup no.example: no such host") == tcp_connect("no.example", 80, 1)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.1", "0", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.01", "127.0.0.1\0", "0x7f000001"]
+)
+def test_what_only_looks_like_an_address_is_a_name_that_nobody_has(host: str) -> None:
+    """The C library takes these for addresses; Go asks the name server, which has none such."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        outcome = tcp_connect(host, listener.getsockname()[1], 20)
+    assert Outcome(FAILURE, f"dial tcp: lookup {host}: no such host") == outcome
+
+
+def test_an_address_may_name_its_zone() -> None:
+    number = socket.if_nametoindex("lo")
+    assert ["::1%" + str(number), "::1", "fe80::1%7"] == [
+        dial._with_zone_number(host) for host in ("::1%lo", "::1", "fe80::1%7")
+    ]

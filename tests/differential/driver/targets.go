@@ -1,7 +1,11 @@
 package main
 
-import "readygate.dev/testbed/kube/prober"
+import (
+	"readygate.dev/testbed/kube/httpprobe"
+	"readygate.dev/testbed/kube/prober"
+)
 
 var targets = map[string]target{
+	"http":   httpprobe.Answer,
 	"prober": prober.Answer,
 }

@@ -4,6 +4,7 @@ prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doPr
 """
 
 from tests.differential.target import Target
+from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.prober import ProberTarget
 
-TARGETS: tuple[Target, ...] = (ProberTarget(),)
+TARGETS: tuple[Target, ...] = (HttpTarget(), ProberTarget())

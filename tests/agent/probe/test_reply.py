@@ -1,0 +1,94 @@
+"""Answers that a lenient reader takes for good ones, and some that a strict one would refuse: as net/http has them.
+
+`tests/differential` compares any bytes with Go; here is what a user can meet, to be read aloud.
+"""
+
+import pytest
+
+from agent.probe.reply import Reader, ReplyError, read_at_most, read_head
+
+OK = "HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + "Transfer-Encoding: chunked\r\n\r\n"
+NO_ANSWER, NO_BODY = "no answer", "no body"
+
+
+def read(text: str, block: int = 7) -> object:
+    """Status and body of a stream that comes in small blocks and ends; or what breaks."""
+    blocks = [text.encode("latin-1")[at : at + block] for at in range(0, len(text), block)]
+    reader = Reader(lambda: blocks.pop(0) if blocks else b"")
+    try:
+        head = read_head(reader)
+    except ReplyError:
+        return NO_ANSWER
+    try:
+        return head.status, read_at_most(reader, head, 10240).decode("latin-1")
+    except ReplyError:
+        return NO_BODY
+
+
+@pytest.mark.parametrize("block", [1, 7, 100_000], ids=["byte by byte", "in small blocks", "at once"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(OK + "Content-Length: 5\r\n\r\nhello", (200, "hello"), id="a length"),
+        pytest.param(OK + "\r\nhello", (200, "hello"), id="a body up to the end"),
+        pytest.param(OK, NO_ANSWER, id="cut behind the status line"),
+        pytest.param("HTTP/1.1 200 OK", NO_ANSWER, id="cut in the status line"),
+        pytest.param(OK + "Content-Type: te", NO_ANSWER, id="cut in a header"),
+        pytest.param("", NO_ANSWER, id="nothing"),
+        pytest.param(
+            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", (204, ""), id="204 has no chunks"
+        ),
+        pytest.param("HTTP/1.1 304 N\r\nContent-Length: 9\r\n\r\n", (304, ""), id="304 has no body"),
+        pytest.param("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhi", (200, "hi"), id="1.0 has no chunks"),
+        pytest.param("HTTP/1.1 103 E\r\n\r\n" * 7 + OK + "\r\nhi", (200, "hi"), id="seven interim answers"),
+        pytest.param("HTTP/2.0 200 OK\r\n\r\nhi", (200, "hi"), id="another version"),
+        pytest.param("HTTP/1.10 200 OK\r\n\r\nhi", NO_ANSWER, id="no version"),
+        pytest.param("HTTP/1.1 +20 OK\r\n\r\nhi", (20, "hi"), id="a status with a sign"),
+        pytest.param(OK + "X: " + "x" * 70_000 + "\r\n\r\nhi", (200, "hi"), id="a header of 70 kB"),
+        pytest.param(OK + "X-A: b\r\n" * 300 + "\r\nhi", (200, "hi"), id="300 headers"),
+        pytest.param(OK + "Bad Name: x\r\nContent-Length: 2\r\n\r\nhi!", (200, "hi"), id="a name with a blank"),
+        pytest.param(OK + "X: a\r\n b\r\n\r\nhi", (200, "hi"), id="a folded header"),
+        *(
+            pytest.param(f"{OK}{header}\r\n\r\nhello", NO_ANSWER, id=header or "an empty name")
+            for header in (
+                "Content-Length: abc",
+                "Content-Length: -1",
+                "Content-Length: +5",
+                "Content-Length: 0x5",
+                "Content-Length:",
+                "Content-Length: 5, 5",
+                "Content-Length: 5\r\nContent-Length: 6",
+                "Content-Length: 99999999999999999999",
+                "Transfer-Encoding: identity",
+                "Transfer-Encoding: gzip, chunked",
+                "Transfer-Encoding:",
+                "no colon",
+                ": no name",
+                "X\x01: a control character in a name",
+                "X: a \x00 in a value",
+                " first header line that begins with a blank",
+            )
+        ),
+        pytest.param(CHUNKED + "5\r\nhello\r\n0\r\n\r\n", (200, "hello"), id="chunks"),
+        pytest.param(CHUNKED + "5;x=1 \r\nhello\r\n0\r\nX-T: a\r\n\r\n", (200, "hello"), id="extension and trailer"),
+        pytest.param(CHUNKED + "5\r\nhello\r\n0\r\n", NO_BODY, id="no last line"),
+        pytest.param(CHUNKED + "5\r\nhello0\r\n\r\n", NO_BODY, id="nothing between chunks"),
+        pytest.param(CHUNKED + "0x5\r\nhello\r\n0\r\n\r\n", NO_BODY, id="0x"),
+        pytest.param(CHUNKED + " 5\r\nhello\r\n0\r\n\r\n", NO_BODY, id="a blank before the size"),
+        pytest.param(CHUNKED + "5\nhello\n0\n\n", NO_BODY, id="bare line feeds"),
+        pytest.param(CHUNKED + "5\r\nhello\r\n0\r\nno colon\r\n\r\n", NO_BODY, id="a bad trailer"),
+        pytest.param(CHUNKED + "5;" + "x" * 5000 + "\r\nhello\r\n0\r\n\r\n", NO_BODY, id="an extension of 5 kB"),
+        pytest.param(CHUNKED + "5\r\nhel", NO_BODY, id="cut in a chunk"),
+        pytest.param(OK + "Content-Length: 6\r\n\r\nhello", NO_BODY, id="cut in the body"),
+    ],
+)
+def test_answers(text: str, expected: object, block: int) -> None:
+    assert expected == read(text, block)
+
+
+def test_headers_without_end_are_given_up_at_ten_megabytes() -> None:
+    head = [b"HTTP/1.1 200 OK\r\n"]
+    endless = Reader(lambda: head.pop() if head else b"X: y\r\n" * 10_000)
+    with pytest.raises(ReplyError, match="headers exceeded 10485760 bytes"):
+        read_head(endless)

@@ -1,0 +1,159 @@
+// The probe handler for httpGet, over connections in memory: replies are bytes of the history, one a connection.
+package httpprobe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/probe"
+)
+
+type history struct {
+	Get     v1.HTTPGetAction `json:"get"`
+	PodIP   string           `json:"podIP"`
+	Replies []string         `json:"replies"` // one character a byte
+}
+
+type answered struct {
+	Result  probe.Result `json:"result"`
+	Output  string       `json:"output"`
+	Errored bool         `json:"errored"`
+	Dialled []string     `json:"dialled"`
+	Sent    []string     `json:"sent"`
+}
+
+// Bytes as a text of one character each, and back.
+func text(data []byte) string {
+	runes := make([]rune, len(data))
+	for index, one := range data {
+		runes[index] = rune(one)
+	}
+	return string(runes)
+}
+
+func raw(text string) []byte {
+	data := make([]byte, 0, len(text))
+	for _, one := range text {
+		data = append(data, byte(one))
+	}
+	return data
+}
+
+// A server that has its whole answer ready once the request is there, and then ends.
+type connection struct {
+	mutex   sync.Mutex
+	wake    *sync.Cond
+	request bytes.Buffer
+	reply   *bytes.Reader
+	closed  bool
+}
+
+type address struct{}
+
+func (address) Network() string { return "tcp" }
+func (address) String() string  { return "127.0.0.1:1" }
+
+func (c *connection) Read(to []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for !c.closed && !bytes.HasSuffix(c.request.Bytes(), []byte("\r\n\r\n")) {
+		c.wake.Wait()
+	}
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	if c.reply.Len() == 0 {
+		return 0, io.EOF
+	}
+	return c.reply.Read(to)
+}
+
+func (c *connection) Write(data []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	defer c.wake.Broadcast()
+	return c.request.Write(data)
+}
+
+func (c *connection) Close() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.closed = true
+	c.wake.Broadcast()
+	return nil
+}
+
+func (c *connection) LocalAddr() net.Addr              { return address{} }
+func (c *connection) RemoteAddr() net.Addr             { return address{} }
+func (c *connection) SetDeadline(time.Time) error      { return nil }
+func (c *connection) SetReadDeadline(time.Time) error  { return nil }
+func (c *connection) SetWriteDeadline(time.Time) error { return nil }
+
+type network struct {
+	mutex       sync.Mutex
+	replies     []string
+	dialled     []string
+	connections []*connection
+}
+
+func (n *network) dial(_ context.Context, _, to string) (net.Conn, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.dialled = append(n.dialled, to)
+	if len(n.replies) == 0 {
+		return nil, errors.New("connect: connection refused")
+	}
+	made := &connection{reply: bytes.NewReader(raw(n.replies[0]))}
+	made.wake = sync.NewCond(&made.mutex)
+	n.replies = n.replies[1:]
+	n.connections = append(n.connections, made)
+	return made, nil
+}
+
+// Put in where upstream says how connections are opened.
+var memory *network
+
+func memoryDial(ctx context.Context, kind, to string) (net.Conn, error) { return memory.dial(ctx, kind, to) }
+
+// Answer makes one probe.
+func Answer(given json.RawMessage) (any, error) {
+	var h history
+	if err := json.Unmarshal(given, &h); err != nil {
+		return nil, err
+	}
+	if h.Get.Path == "" {
+		h.Get.Path = "/" // as the API server defaults it
+	}
+	said := answered{Dialled: []string{}, Sent: []string{}}
+	request, err := NewRequestForHTTPGetAction(&h.Get, &v1.Container{}, h.PodIP, "probe")
+	if err != nil {
+		said.Result, said.Errored = probe.Unknown, true
+		return said, nil
+	}
+	if agents := request.Header["User-Agent"]; len(agents) == 1 && len(agents[0]) > 10 && agents[0][:10] == "kube-probe" {
+		request.Header["User-Agent"] = []string{"kube-probe/1.36"} // the release is stamped in by a flag
+	}
+	memory = &network{replies: h.Replies}
+	prober := New(false)
+	result, output, err := prober.Probe(request, 20*time.Second)
+	prober.(httpProber).transport.CloseIdleConnections()
+	said.Result, said.Errored = result, err != nil
+	said.Output = text([]byte(output))
+	said.Dialled = append(said.Dialled, memory.dialled...)
+	for _, made := range memory.connections {
+		made.mutex.Lock()
+		said.Sent = append(said.Sent, text(made.request.Bytes()))
+		made.mutex.Unlock()
+	}
+	return said, nil
+}
+
+var _ http.Handler
