@@ -9,6 +9,7 @@ from agent.checks.health import NodeHealth, condition_message, readyz_text
 from agent.checks.state import CheckState
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
+from agent.report.said import Said
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
 from component.command import product_version
@@ -21,10 +22,11 @@ def build(settings: Settings) -> list[Service]:
     publisher = _publisher(settings) if settings.condition.publish else None
     engine = CheckEngine([check_spec(check) for check in settings.checks], _publish_to(publisher))
     services: list[Service] = []
+    said = Said()
     pages = {
         "/readyz": lambda: readyz_page(engine.node_health(), time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
-        "/metrics": lambda: metrics_page(families(engine, publisher)),
+        "/metrics": lambda: metrics_page(families(engine, publisher, said)),
     }
     # The server first: a taken port ends the start before a check has run.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages), engine]
@@ -42,7 +44,7 @@ def condition_of(health: NodeHealth) -> Condition:
     return Condition(status, health.reason, condition_message(health), health.identity)
 
 
-def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[Family]:
+def families(engine: CheckEngine, publisher: ConditionPublisher | None, said: Said) -> list[Family]:
     """What /metrics shows."""
     statuses = engine.statuses()
     shown = [
@@ -62,6 +64,12 @@ def families(engine: CheckEngine, publisher: ConditionPublisher | None) -> list[
                 for s in statuses
                 for state in CheckState
             ],
+        ),
+        Family(
+            "readygate_check_output",
+            "gauge",
+            "1 while the check does not pass, with what it said when that began.",
+            said.samples(statuses),
         ),
         Family(
             "readygate_check_runs_total",

@@ -5,6 +5,7 @@ Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's n
 """
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ from tests.charts.rendering import CHART, ROOT, rendered
 
 VALUES = CHART / "values.yaml"
 FOLDERS = {"base": ("namespace", "agent", "extender"), "monitoring": ("monitoring",)}
-GIVEN = ['image.repository="readygate"', "namespace.create=true"]
+MONITORED = {part: {"enabled": True} for part in ("podMonitors", "rules", "dashboard")}
+GIVEN = ['image.repository="readygate"', "namespace.create=true", f"monitoring={json.dumps(MONITORED)}"]
 HEAD = "# Made by `make manifests` of charts/readygate: change it there.\n"
 _SOURCE = re.compile(r"# Source: readygate/templates/(\w+)[/.].*\n")
 

@@ -59,6 +59,10 @@ RULES: dict[str, Schema] = {
     "extender.nodeSelector": _LABELS,
     "extender.resources": _RESOURCES,
     "extender.people.resources": _RESOURCES,
+    "monitoring.podMonitors.labels": _LABELS,
+    "monitoring.podMonitors.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m)$"},
+    "monitoring.rules.labels": _LABELS,
+    "monitoring.dashboard.labels": _LABELS,
 }
 _TYPES = {bool: "boolean", str: "string", int: "integer", float: "number"}
 

@@ -68,7 +68,7 @@ PROMTOOL = Tool(
     "github.com/prometheus/prometheus/cmd/promtool",
     tags="remove_all_sd",
 )
-TOOLS = (HELM,)
+TOOLS = (HELM, PROMTOOL)
 
 
 def cache_key(tool: Tool) -> str:
