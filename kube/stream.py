@@ -94,6 +94,10 @@ class WatchStream:
             blocks.append(block)
             taken_bytes += len(block)
             self._read_bytes += len(block)
+            if self._length_bytes == math.inf:  # the buffer has given all it had
+                ended = reader.take_rest(blocks, BATCH_BYTES - taken_bytes)
+                self._more = not (ended or reader.dry)
+                return ended
         self._more = True
         return False
 

@@ -36,6 +36,7 @@ SOCKET_OPTIONS: list[tuple[int, int, int]] = [
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 25_000),  # milliseconds; keepalive gives up no sooner
 ]
+_BLOCK_BYTES = 2**16
 _LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
 
 
@@ -120,6 +121,25 @@ class TimedReader(io.RawIOBase):
                 raise TimeoutError("timed out") from None
             self.dry = True
             return None
+
+    def take_rest(self, blocks: list[bytes], most_bytes: int) -> bool:
+        """Appends what is there now, as TLS gives it: a block for each event of a watch, which a buffer above this
+        would take and copy one by one. Whether that was the end; else `dry` tells whether it was all. Waits for
+        nothing, and is not to be called while such a buffer holds bytes."""
+        if self._timeout_s:
+            self._sock.settimeout(0.0)
+            self._timeout_s = 0.0
+        receive, taken_bytes = self._sock.recv, 0
+        try:
+            while taken_bytes < most_bytes:
+                block = receive(_BLOCK_BYTES)
+                if not block:
+                    return True
+                blocks.append(block)
+                taken_bytes += len(block)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            self.dry = True
+        return False
 
     def close(self) -> None:
         if not self.closed:

@@ -52,7 +52,9 @@ class Arm:
         """Each about another pod."""
         self._made += count
         return [
-            json.dumps({"Pod": _pod(number), "Nodes": None, "NodeNames": self.names}).encode()
+            json.dumps(
+                {"Pod": _pod(number), "Nodes": None, "NodeNames": self.names}, separators=(",", ":")
+            ).encode()  # as kube-scheduler writes it
             for number in range(self._made - count, self._made)
         ]
 

@@ -57,6 +57,11 @@ class Connection:
     def read1(self, _: int) -> bytes:
         return self._body.read(self._block_bytes)
 
+    def take_rest(self, blocks: list[bytes], _: int) -> bool:
+        while block := self.read1(0):
+            blocks.append(block)
+        return not self.dry
+
     def isclosed(self) -> bool:
         return False
 
