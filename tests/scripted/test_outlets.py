@@ -181,3 +181,21 @@ def test_without_the_right_to_the_lease_nobody_writes_and_a_stop_is_quick(api):
         assert (False, []) == (replica.writers.leads, patches(api))
         began = time.monotonic()
     assert time.monotonic() - began < 5
+
+
+def test_a_replica_that_runs_on_after_the_removal_brings_nothing_back(api):
+    """As uninstall.yml does it: the rights first, then what was written, the Lease last."""
+    with running(api) as replica:
+        wait_all(api, "True")
+        wait_until(lambda: replica.writers.leads)
+        api.answer_next(403, reason="Forbidden", path=LEASES, times=10_000)
+        api.answer_next(403, reason="Forbidden", path=STATUS, times=10_000)
+        for name in NAMES:
+            api.put(node_json(name, Ready="True"))
+        (lease,) = api.objects("Lease")
+        api.delete("Lease", lease["metadata"]["name"], lease["metadata"]["namespace"])
+        replica.show(a=closed("missing"))
+        wait_until(lambda: not replica.writers.leads, "its end as the one that writes", timeout_s=40)
+        before = len(patches(api))
+        time.sleep(2)
+        assert (before, [], {""}) == (len(patches(api)), api.objects("Lease"), set(statuses(api).values()))
