@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts bench soak chaos manifests image lock clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests image lock clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-plane: venv ## ring 2: the real control plane on loopback (no root)
 
 test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
 	@$(VENV)/python -m tests.run hosts
+
+test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
+	@$(VENV)/python -m tests.run controls
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
 	@$(VENV)/python -m tests.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))

@@ -34,6 +34,10 @@ RUN_ELSEWHERE = {
     "make test": (".ci/run", "exec make test"),
     "make test-fast": ("tests/run.py", "*LINT, *FAST, PLANE[-1]]"),
     "make lint": ("tests/run.py", "*LINT, *FAST, PLANE[-1]]"),
+    ".venv/bin/ansible-playbook -i inventory.yml playbooks/prepare-control-plane.yml --limit control-3": (
+        "tests/hosts/controls/test_controls.py",
+        'plays.run("prepare-control-plane.yml", hosts=THREE, limit="control-3")',
+    ),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
     ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),

@@ -130,6 +130,6 @@ def test_an_obstacle_is_told_before_the_first_step(monkeypatch, capsys):
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
-    assert {"plane", "hosts", "all"} == set(run.OBSTACLES)
+    assert {"plane", "hosts", "controls", "all"} == set(run.OBSTACLES)
     assert set(run.OBSTACLES) <= set(run.SELECTIONS)
     assert os.environ.get(run.STEP_VARIABLE) != ""

@@ -27,7 +27,7 @@ def slurped(document: Any) -> dict[str, str]:
 
 
 def expression(given: dict[str, Any]) -> Any:
-    return render("readygate_scheduler_config", {"ansible_facts": {"nodename": "Control-1"}, **given})
+    return render("readygate_scheduler_config", {"__readygate_scheduler_config_node": "control-1", **given})
 
 
 def clustered(scheduler: dict[str, Any] | None, version: str, wanted: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from tests.testbed.hosts.hosts import Hosts
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
-_LIMIT_S = 400
+_LIMIT_S = 500
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Ansible:
     """`variables` go into every run, as in a group_vars file; the outputs are kept in `logs`."""
 
     def __init__(self, hosts: Hosts, folder: Path, logs: Path, variables: dict[str, Any]) -> None:
-        self._inventory = folder / "inventory.yml"
-        self._inventory.write_text(hosts.inventory())
+        self._folder = folder
+        self._hosts = hosts
         self._variables = variables
         self._logs = logs
         self._environ = {
@@ -67,12 +68,23 @@ class Ansible:
         self._number = 0
         self._progress = hosts.progress
 
-    def run(self, playbook: Path | str, *, check: bool = False, **variables: Any) -> Run:
-        """Never raises for a failed play: look at `code`."""
+    def run(
+        self,
+        playbook: Path | str,
+        *,
+        check: bool = False,
+        limit: str = "",
+        hosts: Sequence[str] = (),
+        **variables: Any,
+    ) -> Run:
+        """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all."""
         self._number += 1
         given = {**self._variables, **variables}
-        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(self._inventory)]
+        inventory = self._folder / f"inventory-{self._number}.yml"
+        inventory.write_text(self._hosts.inventory(hosts))
+        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory)]
         command += ["--extra-vars", json.dumps(given), *(["--check", "--diff"] if check else [])]
+        command += ["--limit", limit] if limit else []
         run = run_to_its_end([*command, str(PLAYBOOKS / playbook)], self._environ)
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)

@@ -6,6 +6,7 @@
 `layers`, `images`, `kubeadm`: what is on a host's disk, the control plane's images, and the joining.
 `state`, `teardown`: what a run has made, on disk, so that any later process removes it and nothing else.
 
-Guarantees: a Ready node for each host that joined, or a HostsError with cause and remedy in one line, and then nothing is left running.
+Guarantees: a Ready node for each host that joined, or a HostsError with cause and remedy in one line, and then nothing
+is left running.
 Imports `tests.testbed.shared` and `images`, never `tests.testbed.plane`.
 """

@@ -300,10 +300,11 @@ class Hosts:
 
         self._timed(f"import of {archive.name}", lambda: self._each(one))
 
-    def inventory(self) -> str:
-        """For Ansible: groups control_plane and workers, reached through `ssh_config`."""
+    def inventory(self, controls: Sequence[str] = ()) -> str:
+        """For Ansible: groups control_plane (of all that have joined, or of these) and workers, by `ssh_config`."""
+        chosen = [self._machines[name].peer for name in controls] or self.layout.controls
         lines = ["all:", "  children:"]
-        for group, peers in (("control_plane", self.layout.controls), ("workers", self.layout.workers)):
+        for group, peers in (("control_plane", chosen), ("workers", self.layout.workers)):
             lines += [f"    {group}:", "      hosts:"]
             lines += [f"        {peer.name}: {{ansible_host: {peer.name}}}" for peer in peers]
         lines += [

@@ -1,0 +1,73 @@
+"""What each kube-scheduler of several runs with, asked of itself, and what kubeadm would give it."""
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+from tests.hosts.deployment.api import AdminApi
+from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.testbed.hosts.hosts import Hosts
+
+MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
+# On the host: /configz by the admin's certificate, which every scheduler takes.
+_ASK = """
+import base64, re, ssl, tempfile, urllib.request
+text = open("/etc/kubernetes/admin.conf").read()
+with tempfile.NamedTemporaryFile() as file:
+    for key in ("client-certificate-data", "client-key-data"):
+        file.write(base64.b64decode(re.search(key + ": (.*)", text).group(1)))
+    file.flush()
+    context = ssl._create_unverified_context()
+    context.load_cert_chain(file.name)
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+print(opener.open("https://127.0.0.1:10259/configz", timeout=5).read().decode())
+"""
+
+
+class Schedulers:
+    def __init__(self, hosts: Hosts, api: AdminApi) -> None:
+        self._hosts = hosts
+        self._api = api
+
+    def manifest(self, host: str) -> str:
+        return self._hosts.ssh(host, f"cat {MANIFEST}").stdout
+
+    def extenders(self, host: str) -> list[str] | None:
+        """The addresses of the extenders that this host's scheduler has loaded; None while it does not answer."""
+        done = self._hosts.ssh(host, "python3 -", stdin=_ASK, check=False)
+        if done.returncode != 0:
+            return None
+        (loaded,) = json.loads(done.stdout).values()
+        return [extender["urlPrefix"] for extender in loaded.get("extenders") or []]
+
+    def missing_files(self, host: str) -> list[str]:
+        """Of ours that the manifest in place, or kubeadm's ClusterConfiguration, names and this host has not."""
+        named = set(re.findall(r"/etc/kubernetes/readygate/[^\s\"']+\.yaml", self.manifest(host) + self.cluster()))
+        return [path for path in sorted(named) if self._hosts.ssh(host, ["test", "-e", path], check=False).returncode]
+
+    def cluster(self) -> str:
+        """kubeadm's ClusterConfiguration."""
+        return str(self._api.get(KUBEADM_CONFIG)["data"]["ClusterConfiguration"])
+
+    def change_cluster(self, **arguments: str) -> None:
+        """Gives kube-scheduler more arguments in kubeadm's ClusterConfiguration, as by `kubectl edit`."""
+        cluster: dict[str, Any] = yaml.safe_load(self.cluster())
+        scheduler = cluster.setdefault("scheduler", {}) or {}
+        more = [{"name": name, "value": value} for name, value in arguments.items()]
+        scheduler["extraArgs"] = [*(scheduler.get("extraArgs") or []), *more]
+        patch = {"data": {"ClusterConfiguration": yaml.safe_dump({**cluster, "scheduler": scheduler})}}
+        self._hosts.kubectl(
+            "patch",
+            "configmap",
+            "kubeadm-config",
+            "--namespace=kube-system",
+            "--type=merge",
+            f"--patch={json.dumps(patch)}",
+        )
+
+    def leader(self) -> str:
+        """The host whose scheduler schedules."""
+        lease = self._api.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler")
+        return str(lease["spec"]["holderIdentity"]).rpartition("_")[0]

@@ -1,0 +1,108 @@
+"""One story: two control planes get readygate, changes go wrong on the way, a third joins, kubeadm upgrades them."""
+
+import re
+
+import pytest
+
+from tests.hosts.controls.schedulers import MANIFEST
+from tests.kit.waiting import wait_for
+
+TWO = ("control-1", "control-2")
+THREE = (*TWO, "control-3")
+UPGRADE = "--yes --skip-phases=addon --ignore-preflight-errors=all 2>&1"
+
+
+def all_ask(schedulers, hosts) -> bool:
+    """Every scheduler of these hosts has loaded one extender: ours."""
+    return bool(
+        wait_for(lambda: all(len(schedulers.extenders(host) or []) == 1 for host in hosts), timeout_s=60, every_s=1)
+    )
+
+
+@pytest.mark.usefixtures("registered")
+def test_each_scheduler_asks(schedulers):
+    assert all_ask(schedulers, TWO)
+    assert [[], []] == [schedulers.missing_files(host) for host in TWO]
+
+
+def test_the_one_that_leads_is_changed_last(registered, led_before):
+    play = registered.output.partition("PLAY [Scheduler configuration")[2].partition("PLAY [What kubeadm")[0]
+    order = list(dict.fromkeys(re.findall(r"^\w+: \[(control-\d)\]", play, re.MULTILINE)))
+    assert [*(host for host in TWO if host != led_before), led_before] == order
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_second_run_changes_nothing(plays):
+    run = plays.run("site.yml")
+    assert (0, 0) == (run.code, run.changed), run.told()
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_group_that_lacks_a_control_plane_is_refused_before_anything_changes(plays, schedulers):
+    before = schedulers.cluster()
+    run = plays.run("site.yml", hosts=["control-1"], readygate_scheduler_config_http_timeout="2s")
+    assert (True, 0) == (run.code != 0, run.changed)
+    assert "control-2" in run.told()
+    assert before == schedulers.cluster()
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_run_limited_to_one_host_leaves_kubeadms_configuration_and_the_files_it_names(plays, schedulers):
+    before = schedulers.cluster()
+    run = plays.run("site.yml", limit="control-1", readygate_scheduler_config_http_timeout="2s")
+    assert 0 == run.code, run.told()
+    assert before == schedulers.cluster()
+    assert [[], []] == [schedulers.missing_files(host) for host in TWO]
+    assert all_ask(schedulers, TWO)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_change_that_stops_half_way_leaves_every_scheduler_with_its_files(controls, plays, schedulers):
+    controls.ssh("control-2", f"cp {MANIFEST} /root/kept && echo '# by hand' >> {MANIFEST}")
+    run = plays.run("site.yml", readygate_scheduler_config_http_timeout="3s")
+    assert 0 != run.code
+    assert [[], []] == [schedulers.missing_files(host) for host in TWO]
+    assert all_ask(schedulers, TWO)
+    controls.ssh("control-2", f"mv /root/kept {MANIFEST}")
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_next_whole_run_ends_what_was_begun(plays, schedulers):
+    run = plays.run("site.yml", readygate_scheduler_config_http_timeout="3s")
+    assert 0 == run.code, run.told()
+    assert [[], []] == [schedulers.missing_files(host) for host in TWO]
+    assert all_ask(schedulers, TWO)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_control_plane_that_was_prepared_joins_and_asks(controls, plays, schedulers):
+    run = plays.run("prepare-control-plane.yml", hosts=THREE, limit="control-3")
+    assert 0 == run.code, run.told()
+    said = controls.join("control-3")
+    assert "joined the cluster" in said
+    assert all_ask(schedulers, THREE)
+
+
+@pytest.mark.usefixtures("registered")
+def test_kubeadm_upgrades_each_and_all_ask_afterwards(controls, schedulers):
+    schedulers.change_cluster(**{"kube-api-burst": "150"})
+    version = controls.kubectl("version", "--output=json").stdout
+    wanted = re.search(r'"serverVersion".*?"gitVersion": "([^"]+)"', version, re.DOTALL)[1]
+    controls.ssh("control-1", f"kubeadm upgrade apply {wanted} --force {UPGRADE}", timeout_s=400)
+    for host in THREE[1:]:
+        controls.ssh(host, f"kubeadm upgrade node {UPGRADE.replace('--yes ', '')}", timeout_s=400)
+    assert ["--kube-api-burst=150"] * 3 == [
+        re.findall(r"--kube-api-burst=\d+", schedulers.manifest(h))[0] for h in THREE
+    ]
+    assert all_ask(schedulers, THREE)
+    assert [[], [], []] == [schedulers.missing_files(host) for host in THREE]
+
+
+@pytest.mark.usefixtures("registered")
+def test_uninstall_leaves_each_as_kubeadm_would_make_it(controls, plays, schedulers, untouched):
+    run = plays.run("uninstall.yml", hosts=THREE)
+    assert 0 == run.code, run.told()
+    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE), timeout_s=60, every_s=1)
+    for host in TWO:
+        assert untouched[host] == schedulers.manifest(host).replace("    - --kube-api-burst=150\n", "")
+    assert [""] * 3 == [controls.ssh(h, "ls -A /etc/kubernetes | grep readygate || true").stdout for h in THREE]
