@@ -37,7 +37,7 @@ from extender.why.attempts import Attempts
 from extender.why.journal import Journal
 from extender.why.recorder import Recorder
 from kube import contract
-from kube.auth import Connection
+from kube.auth import Connection, TokenFile
 from kube.client import Client
 
 STOP_LIMIT_S = 1.0
@@ -59,6 +59,7 @@ class Services:
         gates = gates_of(settings)
         self.monotonic = monotonic
         self.stopping = False
+        self.credentials_expire: Callable[[], float | None] = lambda: None
         self.counts = Counts()
         self.calls = Lately()  # who shows them looks at the counts
         self.exemptions = exempt.rules_of(settings)
@@ -187,6 +188,7 @@ class Services:
             kicks={} if self.kicker is None else dict(self.kicker.counters),
             outlets={} if self.writers is None else self.writers.said(),
             leads=None if self.writers is None else self.writers.leads,
+            credentials_expire=self.credentials_expire(),
         )
 
     def beats(self) -> Mapping[str, float]:
@@ -281,4 +283,8 @@ def _health_pods(gate: gate_settings.Gate) -> gate_settings.HealthPods | None:
 
 def build(settings: Settings, connection: Connection) -> Services:
     """The services for a connection to the API server; nothing is started or sent."""
-    return Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
+    services = Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
+    credentials = connection.credentials
+    if isinstance(credentials, TokenFile):
+        services.credentials_expire = lambda: credentials.expiry
+    return services

@@ -8,8 +8,11 @@ connections, and what cannot be read leaves the last in use.
 import base64
 import hashlib
 import json
+import logging
+import math
 import os
 import ssl
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +22,10 @@ from typing import Protocol
 from kube.errors import CredentialsInvalid
 
 SERVICE_ACCOUNT_ROOT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+log = logging.getLogger(__name__)
+
+ENDING_S = 30 * 86400.0
+TOLD_EVERY_S = 86400.0
 TOKEN_READ_EVERY_S = 60.0  # client-go's period; bound tokens live an hour and are replaced at 80 % of it
 
 
@@ -61,12 +68,17 @@ class Connection:
 class TokenFile:
     """A bearer token in a file that somebody else rotates.
 
-    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use; the server has the last word.
+    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use; the server has the last word. One
+    that nobody has renewed by when little of its time is left is told of in the log, once a day.
     """
 
-    def __init__(self, path: Path, *, read: Callable[[Path], str] = Path.read_text) -> None:
+    def __init__(
+        self, path: Path, *, read: Callable[[Path], str] = Path.read_text, wall: Callable[[], float] = time.time
+    ) -> None:
         self._path = path
         self._read = read
+        self._wall = wall
+        self._told_at = -math.inf
         self._remembered: tuple[float, Mapping[str, str]] | None = None
         self._last: Mapping[str, str] = {}
 
@@ -87,7 +99,21 @@ class TokenFile:
             return self._last
         self._last = {"Authorization": f"Bearer {token}"}
         self._remembered = (monotonic, self._last)
+        if monotonic - self._told_at >= TOLD_EVERY_S and is_ending(token, self._wall()):
+            self._told_at = monotonic
+            log.warning(
+                "the token ends soon and nobody has renewed it", extra={"file": str(self._path), "ends": self._ends(token)}
+            )
         return self._last
+
+    @property
+    def expiry(self) -> float | None:
+        """When the token in use ends, in seconds since the epoch; None where that is not known."""
+        return expiry_of(self._last.get("Authorization", "").removeprefix("Bearer "))
+
+    @staticmethod
+    def _ends(token: str) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(expiry_of(token) or 0.0))
 
     def refresh(self) -> None:
         self._remembered = None
@@ -156,12 +182,22 @@ def expiry_of(token: str) -> float | None:
 
     Whoever holds a token may read this; whether it is true only the API server can tell.
     """
+    return _claimed(token, "exp")
+
+
+def is_ending(token: str, wall: float) -> bool:
+    """Whether a tenth of its time is left, or a month of a longer one. The kubelet renews its tokens earlier. Pure."""
+    issued, ends = _claimed(token, "iat"), _claimed(token, "exp")
+    return issued is not None and ends is not None and ends - wall < min((ends - issued) / 10, ENDING_S)
+
+
+def _claimed(token: str, name: str) -> float | None:
     parts = token.split(".")
     if len(parts) != 3:
         return None
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"])
+        return float(claims[name])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -129,6 +129,12 @@ def _outlets(status: Status) -> Iterable[Metric]:
             value=float(status.leads),
         )
     yield from (written, waiting)
+    if status.credentials_expire is not None:
+        yield GaugeMetricFamily(
+            "readygate_credentials_expiry_timestamp_seconds",
+            "When the extender's token ends, if nobody renews it; seconds since the epoch.",
+            value=status.credentials_expire,
+        )
 
 
 def _by_label(family: GaugeMetricFamily | CounterMetricFamily, numbers: Mapping[str, float]) -> Metric:

@@ -50,6 +50,14 @@ RULES: dict[str, Schema] = {
     "agent.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
     "agent.hostPaths": {"type": "array", "items": _FOLDER},
     "agent.runAsUser": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, {"type": "null"}]},
+    "agent.metricsFrom": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {name: {"type": "object"} for name in ("namespaceSelector", "podSelector", "ipBlock")},
+            "additionalProperties": False,
+        },
+    },
     "agent.nodeSelector": _LABELS,
     "agent.resources": _RESOURCES,
     "agent.logLevel": {"enum": ["debug", "info", "warning", "error"]},

@@ -1,13 +1,14 @@
 """Service account credentials: rotation by the monotonic clock, and one line for each way they can be missing."""
 
 import base64
+import json
 import subprocess
 import sys
 
 import pytest
 
 from kube import auth
-from kube.auth import TokenFile, expiry_of
+from kube.auth import TokenFile, expiry_of, is_ending
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
 
@@ -99,6 +100,34 @@ def jwt(payload: bytes) -> str:
 )
 def test_when_a_token_ends(token, expected):
     assert expected == expiry_of(token)
+
+
+DAY_S = 86400.0
+
+
+@pytest.mark.parametrize(
+    ("life_days", "left_days", "expected"),
+    [
+        pytest.param(365, 31, False, id="a year's, a month is left"),
+        pytest.param(365, 29, True, id="a year's, less is left"),
+        pytest.param(30, 4, False, id="a month's"),
+        pytest.param(30, 2, True, id="a month's, a tenth of it is left"),
+        pytest.param(1 / 24, 0.19 / 24, False, id="a pod's, before the kubelet renews it"),
+    ],
+)
+def test_whether_somebody_should_renew_it(life_days, left_days, expected):
+    token = jwt(json.dumps({"iat": 0, "exp": life_days * DAY_S}).encode())
+    assert expected is is_ending(token, (life_days - left_days) * DAY_S)
+
+
+def test_a_token_that_nobody_renews_is_told_of_once_a_day(tmp_path, caplog):
+    path = tmp_path / "token"
+    path.write_text(jwt(json.dumps({"iat": 0, "exp": 365 * DAY_S}).encode()))
+    credentials = TokenFile(path, wall=lambda: 350 * DAY_S)
+    for monotonic in (0.0, 100.0, DAY_S - 1, DAY_S + 100):
+        credentials.headers(monotonic)
+    assert ["the token ends soon and nobody has renewed it"] * 2 == [record.message for record in caplog.records]
+    assert (365 * DAY_S, "1971-01-01T00:00:00Z") == (credentials.expiry, caplog.records[0].ends)
 
 
 def test_files_of_somebody_who_is_no_pod(tmp_path):

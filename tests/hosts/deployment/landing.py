@@ -1,0 +1,109 @@
+"""Pods without a wish of their own, one after the other, and how long each waited for its node; and whether whom the
+running kube-scheduler asks has answered all the time.
+"""
+
+import threading
+import time
+from typing import Self
+
+from tests.hosts.deployment.probing import PODS, clear, pod
+from tests.kit.waiting import wait_for
+from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.images import PAUSE
+from tests.testbed.shared.api import Api, ApiError
+
+_EVERY_S = 0.5
+_PATIENCE_S = 60.0
+
+
+class Landings:
+    """A context: pods are sent to any worker meanwhile. waited_s: by pod, None for one that never landed."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="landings", daemon=True)
+        self._sent: dict[str, float] = {}
+        self.waited_s: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        clear(self._api)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        clear(self._api)
+
+    def settle(self) -> float:
+        """No more are sent; all have landed. The longest wait in seconds, infinite if one has not landed."""
+        self._stop.set()
+        self._thread.join()
+        landed = wait_for(lambda: self._look() or len(self.waited_s) == len(self._sent), timeout_s=_PATIENCE_S)
+        return max(self.waited_s.values()) if landed and self.waited_s else float("inf")
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY_S / 2):
+            name = f"probing-{len(self._sent) + 1}"
+            try:
+                self._api.create(PODS, pod(name, None, PAUSE))
+            except ApiError:  # the API server is busy: what is not sent is not missed
+                continue
+            self._sent[name] = time.monotonic()
+            self._look()
+
+    def _look(self) -> None:
+        monotonic = time.monotonic()
+        for seen in self._api.items(f"{PODS}?labelSelector=app%3Dprobing"):
+            name = seen["metadata"]["name"]
+            if name in self._sent and name not in self.waited_s and seen["spec"].get("nodeName"):
+                self.waited_s[name] = monotonic - self._sent[name]
+                self._api.delete(f"{PODS}/{name}", grace_s=0)
+
+
+_ASKING = r"""
+import glob, re, time, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+def asked():
+    for path in glob.glob('/proc/[0-9]*/cmdline'):
+        try:
+            words = open(path).read().split('\0')
+        except OSError:
+            continue
+        if words[0].endswith('kube-scheduler'):
+            for word in words:
+                if word.startswith('--config='):
+                    return re.findall(r'urlPrefix: (\S+)', open(word[9:]).read())
+    return []
+while True:
+    for url in asked():
+        try:
+            opener.open(url + '/readyz', timeout=2).read()
+            print('answered', url, flush=True)
+        except OSError as e:
+            print('missed', url, e, flush=True)
+    time.sleep(0.05)
+"""
+
+
+class Asking:
+    """A context: on the host, whom kube-scheduler's process was started to ask is asked for /readyz all the time."""
+
+    def __init__(self, hosts: Hosts, host: str = "control-1") -> None:
+        self._hosts, self._host = hosts, host
+
+    def __enter__(self) -> Self:
+        self._hosts.ssh(self._host, "cat > /root/asking.py", stdin=_ASKING)
+        unit = "systemd-run --unit=asking --collect --quiet --property=StandardOutput=file:/root/asking.log"
+        self._hosts.ssh(self._host, f"rm -f /root/asking.log; {unit} python3 /root/asking.py")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hosts.ssh(self._host, "systemctl stop asking", check=False)
+
+    def told(self) -> tuple[set[str], list[str]]:
+        """The URLs that have answered, and each question that had no answer."""
+        lines = self._hosts.ssh(self._host, "cat /root/asking.log").stdout.splitlines()
+        answered = {line.split()[1] for line in lines if line.startswith("answered")}
+        return answered, [line for line in lines if line.startswith("missed")]

@@ -1,0 +1,217 @@
+"""The extender as a static pod, in enforce: nothing is placed without it, and whatever becomes of it, it is soon there.
+
+The tests stand in the order in which an operator would meet it: the way there, upgrades, faults, the way back.
+"""
+
+import json
+
+import pytest
+
+from kube import contract
+from tests.hosts.deployment.conftest import ARMED, MANIFESTS, namespaces, save
+from tests.hosts.deployment.landing import Asking, Landings
+from tests.kit.waiting import wait_for
+from tests.testbed.shared.api import ApiError
+
+NS = contract.NAMESPACE
+NAME = contract.NAME_EXTENDER
+ENFORCE = ARMED | {"readygate_scheduler_config_mode": "enforce"}
+FOLDER = "/etc/kubernetes/readygate-extender"
+MIRROR = f"/api/v1/namespaces/{NS}/pods/{NAME}-control-1"
+DAEMON_SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{NAME}"
+STATIC_URL, POD_URL = "http://127.0.0.1:337", "http://127.0.0.1:9376"
+GOES_ON_S = 10.0
+ROOM_S = 10.0  # for a machine that does much else
+UNREACHABLE = "https://10.99.0.250:6443"
+# Takes the next port of ours that is free, as who wants to be asked in the extender's place.
+THIEF = f"""
+import os, socket, time
+os.setgid(1000); os.setuid(1000)
+ends = time.monotonic() + 15
+taken = 0
+while time.monotonic() < ends:
+    for option in (None, socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        with socket.socket() as sock:
+            if option:
+                sock.setsockopt(socket.SOL_SOCKET, option, 1)
+            try:
+                sock.bind(('127.0.0.1', {STATIC_URL.rpartition(":")[2]}))
+                taken += 1
+            except OSError:
+                pass
+print(taken)
+"""
+
+
+def is_there(api, path) -> bool:
+    try:
+        api.get(path)
+    except ApiError as e:
+        if e.status == 404:
+            return False
+        raise
+    return True
+
+
+def answers(hosts, url=STATIC_URL) -> bool:
+    return hosts.ssh("control-1", f"curl --silent --fail --max-time 2 {url}/readyz", check=False).returncode == 0
+
+
+def started(api) -> str:
+    """The container that runs now; "" while none does."""
+    statuses = api.get(MIRROR)["status"].get("containerStatuses", [])
+    return next((s["containerID"] for s in statuses if s["name"] == "extender" and "running" in s["state"]), "")
+
+
+@pytest.fixture(scope="module")
+def static(hosts, ansible, deployed):  # noqa: ARG001
+    """By the way from a DaemonSet in protect: whom the scheduler asked meanwhile, and what was not answered."""
+    with Asking(hosts) as asking:
+        run = ansible.run("site.yml", **ENFORCE)
+        assert run.code == 0, run.told()
+        return asking.told()
+
+
+def test_a_daemon_set_in_enforce_is_refused_before_anything_changes(ansible, deployed):  # noqa: ARG001
+    run = ansible.run("site.yml", **ENFORCE, readygate_extender_form="daemonset")
+    assert (run.code != 0, run.changed) == (True, 0)
+    assert "so both would wait for ever" in run.told()
+
+
+def test_on_the_way_there_no_scheduler_was_without_an_extender(hosts, api, static):
+    answered, missed = static
+    assert ({POD_URL, STATIC_URL}, []) == (answered, missed)
+    assert (True, False) == (answers(hosts), is_there(api, DAEMON_SET))
+    listing = hosts.ssh("control-1", f"ls -A {MANIFESTS}").stdout.split()
+    assert sorted([f"{NAME}.yaml", *(f"{name}.yaml" for name in CONTROL_PLANE)]) == sorted(listing)
+
+
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+@pytest.mark.usefixtures("static")
+def test_neither_process_is_root_or_could_be(hosts):
+    owner = "ss --no-header --listening --tcp --numeric --processes 'sport = :337' | grep --only-matching 'pid=[0-9]*'"
+    pids = hosts.ssh("control-1", owner).stdout.split()
+    assert len(pids) == 2
+    for pid in pids:
+        status = hosts.ssh("control-1", f"cat /proc/{pid.removeprefix('pid=')}/status").stdout
+        assert {"CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"} <= set(status.splitlines())
+        assert "Uid:\t69376\t69376\t69376\t69376" in status
+
+
+@pytest.mark.usefixtures("static")
+def test_a_second_play_changes_nothing(ansible):
+    again = ansible.run("site.yml", **ENFORCE)
+    assert (again.code, again.changed) == (0, 0), again.told()
+
+
+@pytest.mark.usefixtures("static")
+def test_no_other_user_of_the_host_takes_the_port_while_it_starts_again(hosts):
+    hosts.ssh("control-1", "cat > /root/thief.py", stdin=THIEF)
+    hosts.ssh(
+        "control-1", "python3 /root/thief.py > /root/thief.log & sleep 1; pkill -9 --full 'bin/readygate-extender'"
+    )
+    assert wait_for(lambda: answers(hosts), timeout_s=60)
+    assert ["0"] == wait_for(lambda: hosts.ssh("control-1", "cat /root/thief.log").stdout.split(), timeout_s=60)
+
+
+@pytest.mark.usefixtures("static")
+def test_whoever_has_the_hosts_token_may_do_what_the_pods_account_may_and_nothing_more(hosts, api):
+    def rules(token: str, namespace: str) -> list[str]:
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+        said = api.by_token(token).create(path, body | {"spec": {"namespace": namespace}})["status"]
+        return sorted(json.dumps(rule, sort_keys=True) for rule in said["resourceRules"])
+
+    path = f"/api/v1/namespaces/{NS}/serviceaccounts/{NAME}/token"
+    asked = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}}
+    of_a_pod = api.create(path, asked)["status"]["token"]
+    on_the_host = hosts.ssh("control-1", f"cat {FOLDER}/credentials/token").stdout.strip()
+    for namespace in (NS, contract.NAMESPACE_NODE_LEASE, "default"):
+        assert rules(of_a_pod, namespace) == rules(on_the_host, namespace)
+    assert hosts.ssh("control-1", f"stat --format=%U:%g:%a {FOLDER}/credentials/token").stdout == "root:69376:640\n"
+
+
+def upgraded(hosts, api, ansible):  # noqa: ARG001
+    run = ansible.run(
+        "site.yml",
+        **(ENFORCE | {"readygate_extender_resources": {"requests": {"cpu": "90m"}, "limits": {"memory": "500Mi"}}}),
+    )
+    assert run.code == 0, run.told()
+
+
+def mirror_deleted(hosts, api, ansible):  # noqa: ARG001
+    api.delete(MIRROR)
+    assert wait_for(lambda: is_there(api, MIRROR), timeout_s=60)
+
+
+def container_killed(hosts, api, ansible):  # noqa: ARG001
+    before = started(api)
+    hosts.ssh("control-1", "pkill -9 --full 'bin/readygate-extender'")
+    assert wait_for(lambda: is_there(api, MIRROR) and started(api) not in ("", before), timeout_s=60)
+
+
+def refused_by_the_rehearsal(hosts, api, ansible):
+    before = started(api)
+    run = ansible.run("site.yml", **ENFORCE, readygate_extender_kubernetes_server=UNREACHABLE)
+    assert (run.code != 0, "nothing was changed" in run.told()) == (True, True), run.told()
+    assert "not read: pods, nodes" in run.told()
+    assert (before, True) == (started(api), answers(hosts))
+
+
+def put_back_by_the_host(hosts, api, ansible):  # noqa: ARG001
+    """The rehearsal takes no port, so it cannot know that this one is the scheduler's own."""
+    run = ansible.run("site.yml", **ENFORCE, readygate_extender_port=10259, readygate_extender_static_timeout_seconds=5)
+    assert (run.code != 0, "the earlier one is back in place and answers" in run.told()) == (True, True), run.told()
+    assert "cannot listen on 127.0.0.1 port 10259" in run.told()
+
+
+@pytest.mark.usefixtures("static")
+@pytest.mark.parametrize(
+    "become", [upgraded, mirror_deleted, container_killed, refused_by_the_rehearsal, put_back_by_the_host]
+)
+def test_whatever_becomes_of_it_scheduling_goes_on(hosts, api, ansible, artefacts, become):
+    """All the time in which it stands still counts, not only from the end of the fault on."""
+    with Landings(api) as landings:
+        become(hosts, api, ansible)
+        longest_s = landings.settle()
+    save(
+        artefacts, f"static-{become.__name__}", {"longest wait of a pod, s": longest_s, "pods": len(landings.waited_s)}
+    )
+    limit_s = GOES_ON_S + ROOM_S + (5 if become is put_back_by_the_host else 0)
+    assert longest_s <= limit_s
+
+
+def repaired(api, ansible, variables) -> float:
+    """The longest wait of a pod once site.yml has repaired what a deleted namespace took along."""
+    api.delete(f"/api/v1/namespaces/{NS}")
+    assert wait_for(lambda: NS not in namespaces(api), timeout_s=120, every_s=0.5)
+    run = ansible.run("site.yml", **variables)
+    assert run.code == 0, run.told()
+    with Landings(api) as landings:
+        wait_for(lambda: len(landings.waited_s) > 2, timeout_s=60)
+        return landings.settle()
+
+
+@pytest.mark.usefixtures("static")
+def test_site_yml_repairs_a_deleted_namespace_in_enforce(hosts, api, ansible):
+    assert repaired(api, ansible, ENFORCE) <= GOES_ON_S + ROOM_S
+    assert answers(hosts)
+    assert wait_for(lambda: is_there(api, MIRROR), timeout_s=60)
+
+
+def test_on_the_way_back_no_scheduler_was_without_an_extender_and_no_file_stays(hosts, api, ansible, static):  # noqa: ARG001
+    with Asking(hosts) as asking:
+        run = ansible.run("site.yml", **ARMED)
+        assert run.code == 0, run.told()
+        assert ({POD_URL, STATIC_URL}, []) == asking.told()
+    listing = hosts.ssh("control-1", f"ls -A {MANIFESTS}").stdout.split()
+    assert sorted(f"{name}.yaml" for name in CONTROL_PLANE) == sorted(listing)
+    assert hosts.ssh("control-1", f"ls -d {FOLDER}", check=False).returncode != 0
+    assert (False, True) == (is_there(api, MIRROR), is_there(api, DAEMON_SET))
+
+
+def test_site_yml_repairs_a_deleted_namespace_in_protect(hosts, api, ansible, deployed):  # noqa: ARG001
+    assert repaired(api, ansible, ARMED) <= GOES_ON_S + ROOM_S
+    assert answers(hosts, POD_URL)
