@@ -55,7 +55,6 @@ POD_STATUS = (
     Change({"status": {"phase": "Failed"}}, ours=False),
     Change({"status": {"reason": "Evicted"}}, ours=False),
     Change({"status": {"message": "x"}}, ours=False),
-    Change({"status": {"nominatedNodeName": "x"}}, ours=False),
     Change({"status": {"startTime": "2026-01-02T00:00:00Z"}}, ours=False),
     Change({"metadata": {"labels": {"a": "b"}}}, ours=False),
     Change({"metadata": {"annotations": {"a": "b"}}}, ours=False),
