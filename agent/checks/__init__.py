@@ -4,6 +4,7 @@
     builtin/    the kinds, one file each
     state       findings -> state of a check; pure
     health      states of all checks -> health of the node; pure
+    said        what checks that do not pass said, for alerts; pure
     engine      one thread a check; keeps the health of the node
 
 Guaranteed: one run of a check at a time; a check that hangs, breaks or cannot even be made touches nothing but its own

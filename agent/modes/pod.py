@@ -9,7 +9,7 @@ from agent.checks.health import NodeHealth, condition_message, readyz_text
 from agent.checks.state import CheckState
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
-from agent.report.said import Said
+from agent.checks.said import Said
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
 from component.command import product_version

@@ -3,7 +3,6 @@
     condition   mode pod: readygate.dev/NodeHealthy of our own pod
     server      the port: /readyz, /livez, /metrics
     metrics     families of samples in Prometheus' text format
-    said        what checks that do not pass said, for alerts (pure)
 
 Guaranteed: nothing here measures or decides, it shows what it is given; a client that is slow, or one of too many, is
 cut off; an API server that is away queues nothing up.
