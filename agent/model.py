@@ -105,13 +105,15 @@ class RestartRule:
 class EnvVar:
     """A literal value, or the downward-API field path it is taken from (`field_path` wins where set).
 
-    `unsupported` names a source that only a real kubelet can read, for example secretKeyRef.
+    `unsupported` names a source that only a real kubelet can read, for example secretKeyRef. `absent`: an optional one
+    of these, taken as not there: the container does not get it, and a probe's command sees it empty.
     """
 
     name: str
     value: str = ""
     field_path: str = ""
     unsupported: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without volumes and devices needs.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.node.machine import Machine
@@ -16,12 +18,33 @@ LABEL_HOSTNAME = "kubernetes.io/hostname"
 LABEL_OS = "kubernetes.io/os"
 LABEL_ARCH = "kubernetes.io/arch"
 LINUX = "linux"
+# Kept true on a Node that exists (updateDefaultLabels of kubelet_node_status.go).
+DEFAULT_LABELS = frozenset(
+    {
+        LABEL_HOSTNAME,
+        LABEL_OS,
+        LABEL_ARCH,
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "node.kubernetes.io/windows-build",
+    }
+)
 
 CONDITION_MEMORY_PRESSURE = "MemoryPressure"
 CONDITION_DISK_PRESSURE = "DiskPressure"
 CONDITION_PID_PRESSURE = "PIDPressure"
 OURS = (CONDITION_MEMORY_PRESSURE, CONDITION_DISK_PRESSURE, CONDITION_PID_PRESSURE, CONDITION_READY)
 
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?")
+_SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
+_SUFFIXES |= {letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")}
+_SUFFIXES |= {f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")}
 NEEDED_CAPACITY = ("cpu", "memory", "pods")
 
 
@@ -52,8 +75,10 @@ def new_node(facts: NodeFacts, errors: Sequence[str], wall: float) -> Node:
 
 
 def missing_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
-    """Labels that an existing Node lacks or has otherwise; empty values are never written."""
-    return {key: value for key, value in labels(facts).items() if value and node.labels.get(key) != value}
+    """Of DEFAULT_LABELS those that an existing Node lacks or has otherwise; empty values are never written. All others
+    are the administrator's once the Node is there."""
+    ours = {key: value for key, value in labels(facts).items() if key in DEFAULT_LABELS}
+    return {key: value for key, value in ours.items() if value and node.labels.get(key) != value}
 
 
 def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float) -> NodeStatus:
@@ -94,7 +119,9 @@ def not_ready_causes(*, runtime_healthy: bool, pods_healthy: bool) -> list[str]:
 
 def changed(old: NodeStatus, new: NodeStatus) -> bool:
     """Do the statuses differ in what we report, heartbeat times and the order of conditions aside?"""
-    if (old.addresses, old.capacity, old.allocatable) != (new.addresses, new.capacity, new.allocatable):
+    if old.addresses != new.addresses or not _same_amounts(old.capacity, new.capacity):
+        return True
+    if not _same_amounts(old.allocatable, new.allocatable):
         return True
     return old.info != new.info or _meanings(old) != _meanings(new)
 
@@ -102,6 +129,20 @@ def changed(old: NodeStatus, new: NodeStatus) -> bool:
 def ready_status(status: NodeStatus) -> str:
     """The status of the Ready condition, "" if there is none."""
     return next((c.status for c in status.conditions if c.type == CONDITION_READY), "")
+
+
+def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """By value: the API server writes 8192Mi as 8Gi."""
+    return old.keys() == new.keys() and all(amount(old[name]) == amount(new[name]) for name in new)
+
+
+def amount(quantity: str) -> Fraction | str:
+    """The number that a quantity is; the text itself where it is none."""
+    match = _QUANTITY.fullmatch(quantity)
+    if match is None:
+        return quantity
+    number, suffix, exponent = match.groups()
+    return Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""])
 
 
 def _meanings(status: NodeStatus) -> list[tuple[str, str, str, str, int]]:

@@ -1,7 +1,8 @@
 """The node's heartbeat: its Lease in kube-node-lease. Mirrors component-helpers apimachinery/lease/controller.go.
 
 Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it; a
-conflict reads it again. Five tries without a pause, then a back-off of 0.2 s to 7 s.
+conflict reads it again. It is made once its Node is there, which owns it; one without an owner gets it with the next
+renewal. Five tries without a pause, then a back-off of 0.2 s to 7 s.
 """
 
 import logging
@@ -12,7 +13,7 @@ from typing import Protocol
 
 from agent.model import LeaseSpec, Node
 from agent.node.outage import FAILURES, Outage
-from agent.wire.lease import LeaseObject, new_lease, parse_lease, renewed_lease
+from agent.wire.lease import LeaseObject, has_owner, new_lease, parse_lease, renewed_lease
 from agent.wire.node import parse_node
 from component.backoff import Backoff
 from component.loop import Loop
@@ -28,7 +29,12 @@ TRIES = 5
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 7.0
 DEADLINE_S = 10.0  # of a request, at most
+NO_NODE_PAUSE_S = 0.5  # the kubelet waits a whole period here
 STUCK_AFTER_S = 60.0  # longer than the requests of one try
+
+
+class _NoNodeError(Exception):
+    """The Node is not registered yet."""
 
 
 class LeaseClient(Protocol):
@@ -79,6 +85,8 @@ class LeaseKeeper:
         """One renewal; returns the seconds until the next."""
         try:
             self.renew()
+        except _NoNodeError:
+            return NO_NODE_PAUSE_S  # a Lease that is made before its Node would never go with it
         except FAILURES as e:
             return self._outage.failed(e)
         self._outage.succeeded()
@@ -110,13 +118,14 @@ class LeaseKeeper:
             except NotFound:
                 self._create(deadline_s)
                 return
-        body = renewed_lease(self._latest, self._spec())
+        node = None if has_owner(self._latest) else self._node(deadline_s)
+        body = renewed_lease(self._latest, self._spec(), node)
         self._latest = parse_lease(self._client.replace(path, body, deadline_s=deadline_s))
 
     def _create(self, deadline_s: float) -> None:
         node = self._node(deadline_s)
         if node is None:
-            log.info("node lease made before its node", extra={"node": self._node_name})
+            raise _NoNodeError
         path = paths.leases(NAMESPACE_NODE_LEASE)
         try:
             made = self._client.create(path, new_lease(self._spec(), node), deadline_s=deadline_s)

@@ -17,6 +17,8 @@ REASON_CREATE = "CreateContainerError"
 # Set for every container, whether the spec asks or not: a process has no network namespace of its own to listen in.
 ENV_POD_IP = "READYGATE_POD_IP"
 
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+_ESCAPES |= {"\\": r"\\", '"': r"\""}
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
 
 
@@ -36,12 +38,14 @@ def environment(pod: Pod, container: Container, place: Place) -> dict[str, str]:
     env[ENV_POD_IP] = place.pod_ip
     named: dict[str, str] = {}
     for variable in container.env:
-        named[variable.name] = _value(variable, pod, place, named)
+        if not variable.absent:
+            named[variable.name] = _value(variable, pod, place, named)
     return {**env, **named}
 
 
 def command_line(container: Container, env: Mapping[str, str], pause: Sequence[str]) -> list[str]:
-    """command + args with $(VAR) expanded; `pause` for a container that has neither.
+    """command + args with $(VAR) expanded; `pause` for a container that has neither. `env`: what the container gets; of
+    it only its own variables, and the pod's address, are put in, as the kubelet knows no others.
 
     Raises StartError for args without a command: the entrypoint of an image is not known.
     """
@@ -49,7 +53,9 @@ def command_line(container: Container, env: Mapping[str, str], pause: Sequence[s
         if container.args:
             raise StartError(REASON_CREATE, "args without command: set command, the image's entrypoint is not known")
         return list(pause)
-    return [expand(part, env) for part in (*container.command, *container.args)]
+    own = {ENV_POD_IP, *(variable.name for variable in container.env)}
+    known = {name: value for name, value in env.items() if name in own}
+    return [expand(part, known) for part in (*container.command, *container.args)]
 
 
 def _value(variable: EnvVar, pod: Pod, place: Place, named: Mapping[str, str]) -> str:
@@ -89,4 +95,16 @@ def _field(variable: EnvVar, pod: Pod, place: Place) -> str:
 
 def _listed(pairs: Mapping[str, str]) -> str:
     """FormatMap of pkg/fieldpath: sorted lines key="value"."""
-    return "\n".join(f'{key}="{value}"' for key, value in sorted(pairs.items()))
+    return "\n".join(f"{key}={_quoted(value)}" for key, value in sorted(pairs.items()))
+
+
+def _quoted(text: str) -> str:
+    """strconv.Quote of Go."""
+    return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _code(c)) for c in text) + '"'
+
+
+def _code(c: str) -> str:
+    number = ord(c)
+    if number < 0x80:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

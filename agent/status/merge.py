@@ -211,16 +211,16 @@ def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: f
     Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
     (`could_run`), and a pod in a terminal phase is never Ready.
     """
-    conditions = tuple(c for c in old.conditions if not is_owned(c.type))
-    conditions += tuple(c for c in new.conditions if is_owned(c.type))
     going_terminal = not is_terminal(old.phase) and is_terminal(new.phase)
     if going_terminal and not could_run:
         # The time is taken again: the condition waited for the containers to end.
-        target = find_condition(
-            with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall).conditions, CONDITION_DISRUPTION_TARGET
-        )
-        if target is not None:
-            conditions = replace_or_append(conditions, target)
+        new = with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall)
+    conditions = tuple(c for c in old.conditions if not is_owned(c.type))
+    for condition in new.conditions:
+        if is_owned(condition.type):
+            conditions += (condition,)
+        elif condition.type == CONDITION_DISRUPTION_TARGET and going_terminal and not could_run:
+            conditions = replace_or_append(conditions, condition)
     result = replace(new, conditions=conditions, extra=old.extra)
     if going_terminal and could_run:
         result = replace(result, phase=old.phase, reason=old.reason, message=old.message)

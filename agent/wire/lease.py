@@ -27,20 +27,33 @@ def parse_lease(raw: bytes) -> LeaseObject:
     return _decoder.decode(raw)
 
 
-def new_lease(spec: model.LeaseSpec, node: model.Node | None) -> bytes:
-    """The Lease of the holder's name to create; it goes with `node` where there is one."""
+def new_lease(spec: model.LeaseSpec, node: model.Node) -> bytes:
+    """The Lease of the holder's name to create; it goes with `node`."""
     metadata: dict[str, Any] = {"name": spec.holder_identity, "namespace": NAMESPACE_NODE_LEASE}
-    if node is not None:
-        metadata["ownerReferences"] = [
-            {"apiVersion": "v1", "kind": "Node", "name": spec.holder_identity, "uid": node.uid},
-        ]
+    metadata["ownerReferences"] = _owners(node)
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": _write_spec(spec)}
     return json.dumps(lease).encode()
 
 
-def renewed_lease(latest: LeaseObject, spec: model.LeaseSpec) -> bytes:
-    """`latest` with our fields, to replace it: its resourceVersion makes that fail if somebody else wrote meanwhile."""
-    return json.dumps({**latest, "spec": {**(latest.get("spec") or {}), **_write_spec(spec)}}).encode()
+def has_owner(lease: LeaseObject) -> bool:
+    return bool((lease.get("metadata") or {}).get("ownerReferences"))
+
+
+def renewed_lease(latest: LeaseObject, spec: model.LeaseSpec, node: model.Node | None) -> bytes:
+    """`latest` with our fields, to replace it: its resourceVersion makes that fail if somebody else wrote meanwhile.
+
+    `node`: becomes its owner. A holder that is there stays, as for the kubelet.
+    """
+    before = latest.get("spec") or {}
+    renewed = {**before, **_write_spec(spec), "holderIdentity": before.get("holderIdentity") or spec.holder_identity}
+    lease = {**latest, "spec": renewed}
+    if node is not None:
+        lease["metadata"] = {**(latest.get("metadata") or {}), "ownerReferences": _owners(node)}
+    return json.dumps(lease).encode()
+
+
+def _owners(node: model.Node) -> list[dict[str, str]]:
+    return [{"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}]
 
 
 def _write_spec(spec: model.LeaseSpec) -> dict[str, Any]:

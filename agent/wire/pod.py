@@ -176,7 +176,7 @@ def _container(wire: _Container) -> model.Container:
         image=wire.image,
         command=tuple(wire.command or ()),
         args=tuple(wire.args or ()),
-        env=tuple(var for env in wire.env or () if (var := _env_var(env)) is not None),
+        env=tuple(_env_var(env) for env in wire.env or ()),
         working_dir=wire.working_dir,
         ports=tuple(model.ContainerPort(p.container_port, p.name) for p in wire.ports or ()),
         readiness_probe=_probe(wire.readiness_probe),
@@ -194,8 +194,8 @@ def _rule(wire: _RestartRule) -> model.RestartRule:
     return model.RestartRule(wire.action, wire.exit_codes.operator, tuple(wire.exit_codes.values or ()))
 
 
-def _env_var(wire: _Env) -> model.EnvVar | None:
-    """None for an optional reference to something we cannot read: it counts as absent, as the kubelet does."""
+def _env_var(wire: _Env) -> model.EnvVar:
+    """An optional reference to something we cannot read counts as absent."""
     source = wire.value_from
     if source is None:
         return model.EnvVar(wire.name, wire.value)
@@ -208,7 +208,9 @@ def _env_var(wire: _Env) -> model.EnvVar | None:
     )
     for name, reference in references:
         if reference is not None:
-            return None if reference.optional else model.EnvVar(wire.name, unsupported=name)
+            if reference.optional:
+                return model.EnvVar(wire.name, absent=True)
+            return model.EnvVar(wire.name, unsupported=name)
     return model.EnvVar(wire.name, unsupported="resourceFieldRef" if source.resource_field_ref else "valueFrom")
 
 

@@ -118,12 +118,18 @@ def test_the_node_is_registered_and_ready(plane, agent):
     assert fetch(f"http://127.0.0.1:{agent.port}/livez") == (200, "ok\n")
 
 
+def lease_of(plane):
+    """It is made soon after the Node."""
+    leases = plane.api.items(LEASE.rpartition("/")[0])
+    return next((lease for lease in leases if lease["metadata"]["name"] == NODE), None)
+
+
 @pytest.mark.usefixtures("agent")
 def test_the_lease_is_renewed(plane):
-    first = plane.api.get(LEASE)
-    owner = first["metadata"].get("ownerReferences", [{}])[0]
+    first = wait_for(lambda: lease_of(plane), timeout_s=20)
+    (owner,) = first["metadata"]["ownerReferences"]
     assert (first["spec"]["holderIdentity"], first["spec"]["leaseDurationSeconds"]) == (NODE, 4)
-    assert owner.get("kind", "Node") == "Node"
+    assert owner["kind"] == "Node"
     renewed = wait_for(
         lambda: plane.api.get(LEASE)["spec"]["renewTime"] > first["spec"]["renewTime"], timeout_s=3, every_s=0.1
     )

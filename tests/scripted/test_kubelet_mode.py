@@ -136,7 +136,7 @@ def test_the_lease_goes_on_being_renewed(api, node):
 
 def test_stop_is_soon_over_while_the_api_server_gives_no_answers(api, node):
     node.put()
-    node.wait(lambda: node.ready() == "True")
+    node.wait(lambda: node.ready() == "True" and any(r.method == "PUT" for r in api.requests))
     api.stall_next(times=1000)
     node.wait(lambda: any(r.method == "PUT" for r in api.requests[-3:]))
     started = time.monotonic()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
-from agent.node.facts import NodeFacts, changed, missing_labels, new_node, node_status, ready_status
+from agent.node.facts import NodeFacts, amount, changed, missing_labels, new_node, node_status, ready_status
 from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
@@ -101,6 +101,26 @@ def test_heartbeats_order_and_foreign_conditions_are_no_change() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "equal"),
+    [
+        ("8192Mi", "8Gi"),
+        ("8589934592", "8Gi"),
+        ("4000m", "4"),
+        ("0.5", "500m"),
+        ("1e3", "1k"),
+        ("1.5Ki", "1536"),
+        ("100u", "0.1m"),
+    ],
+)
+def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> None:
+    facts = replace(FACTS, capacity={"memory": written, "cpu": "1", "pods": "1"})
+    old = by_server(node_status(facts, NOTHING, [], NOW))
+    old = replace(old, capacity={**old.capacity, "memory": equal}, allocatable={**old.allocatable, "memory": equal})
+    assert not changed(old, node_status(facts, old, [], NOW))
+    assert amount(written) == amount(equal) != amount("7")
+
+
+@pytest.mark.parametrize(
     "change",
     [
         pytest.param({"addresses": (NodeAddress("Hostname", "other"),)}, id="addresses"),
@@ -136,7 +156,10 @@ def test_the_node_to_create() -> None:
 @pytest.mark.parametrize(
     ("present", "expected"),
     [
-        pytest.param({"kubernetes.io/hostname": "node-1", "zone": "b"}, {"zone": "a"}, id="differs"),
+        pytest.param({"kubernetes.io/hostname": "node-1", "zone": "b"}, {}, id="an administrator's own"),
+        pytest.param(
+            {"kubernetes.io/hostname": "other"}, {"kubernetes.io/hostname": "node-1"}, id="a default one differs"
+        ),
         pytest.param({"kubernetes.io/hostname": "node-1", "zone": "a", "mine": "x"}, {}, id="foreign ones stay"),
     ],
 )

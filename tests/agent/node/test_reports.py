@@ -17,6 +17,8 @@ from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
 NAMESPACE = "kube-node-lease"
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}}
+META = {"name": "node-1", "namespace": NAMESPACE}
 
 
 @pytest.fixture
@@ -81,7 +83,9 @@ def test_a_node_that_exists_is_taken_over(
     api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {**labels, "mine": "x"}}})
     reporter.register()
     assert expected == verbs(api)
-    assert {"mine": "x", "zone": "a"}.items() <= api.get("Node", "node-1")["metadata"]["labels"].items()
+    assert {"mine": "x", "kubernetes.io/hostname": "node-1"}.items() <= api.get("Node", "node-1")["metadata"][
+        "labels"
+    ].items()
 
 
 def test_a_create_that_is_forbidden_says_so(api: FakeApiServer, reporter: NodeReporter) -> None:
@@ -204,12 +208,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def lease(client: Client, clock: Clock) -> LeaseKeeper:
+def lease(api: FakeApiServer, client: Client, clock: Clock) -> LeaseKeeper:
+    """Of a node that is registered."""
+    api.put(NODE)
     return LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
 
 
 def test_the_lease_is_made_with_its_node_as_owner(api: FakeApiServer, lease: LeaseKeeper) -> None:
-    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}})
     lease.renew()
     made = api.get("Lease", "node-1", NAMESPACE)
     assert {
@@ -220,9 +225,28 @@ def test_the_lease_is_made_with_its_node_as_owner(api: FakeApiServer, lease: Lea
     assert ["node-uid"] == [owner["uid"] for owner in made["metadata"]["ownerReferences"]]
 
 
-def test_the_lease_is_made_without_owner_before_the_node(api: FakeApiServer, lease: LeaseKeeper) -> None:
+def test_no_lease_is_made_before_the_node_and_soon_after_it(api: FakeApiServer, client: Client, clock: Clock) -> None:
+    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
+    assert lease.turn() <= 1.0
+    assert "POST" not in verbs(api)
+    api.put(NODE)
+    lease.turn()
+    assert ["node-uid"] == owners(api)
+
+
+def test_a_lease_without_owner_gets_it_with_the_next_renewal(api: FakeApiServer, client: Client, clock: Clock) -> None:
+    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
+    spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 40}
+    api.put({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": META, "spec": spec})
     lease.renew()
-    assert "ownerReferences" not in api.get("Lease", "node-1", NAMESPACE)["metadata"]
+    assert "ownerReferences" not in api.get("Lease", "node-1", NAMESPACE)["metadata"], "it is renewed all the same"
+    api.put(NODE)
+    lease.renew()
+    assert (["node-uid"], "somebody") == (owners(api), api.get("Lease", "node-1", NAMESPACE)["spec"]["holderIdentity"])
+
+
+def owners(api: FakeApiServer) -> list[str]:
+    return [owner["uid"] for owner in api.get("Lease", "node-1", NAMESPACE)["metadata"]["ownerReferences"]]
 
 
 def test_a_renewal_reads_nothing(api: FakeApiServer, lease: LeaseKeeper, clock: Clock) -> None:
@@ -235,8 +259,13 @@ def test_a_renewal_reads_nothing(api: FakeApiServer, lease: LeaseKeeper, clock: 
 
 
 def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(
-    client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    api: FakeApiServer,
+    client: Client,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    api.put(NODE)
     lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, random=lambda: 0.5)
     get = client.get
     monkeypatch.setattr(client, "get", lambda *_arguments, **_more: b"[]")
@@ -246,7 +275,7 @@ def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(
         pauses.append(lease.turn())
     assert [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0, 10.2] == pauses
     told = [record.getMessage() for record in caplog.records]
-    assert told == ["node lease not renewed", "node lease made before its node", "node lease renewal succeeded again"]
+    assert told == ["node lease not renewed", "node lease renewal succeeded again"]
 
 
 def test_a_slow_server_does_not_make_the_lease_unhealthy(

@@ -1,5 +1,7 @@
 """What a container is started with, as pkg/kubelet/kubelet_pods.go and third_party/forked/golang/expansion have it."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.model import Container, EnvVar, Pod
@@ -32,7 +34,8 @@ PLACE = Place("127.0.1.2", "127.0.1.1", {"PATH": "/bin"})
     ],
 )
 def test_expansion(text, expected):
-    made = command_line(Container("c", command=("echo",), args=(text,)), {"A": "1", "B": "2"}, ["pause"])
+    own = (EnvVar("A", "1"), EnvVar("B", "2"))
+    made = command_line(Container("c", command=("echo",), args=(text,), env=own), {"A": "1", "B": "2"}, ["pause"])
     assert ["echo", expected] == made
 
 
@@ -95,7 +98,26 @@ def test_a_source_that_cannot_be_read(variable, expected):
     ],
 )
 def test_command_line(container, expected):
-    assert expected == command_line(container, {"X": "1"}, ["pause"])
+    assert expected == command_line(replace(container, env=(EnvVar("X", "1"),)), {"X": "1"}, ["pause"])
+
+
+def test_a_command_sees_the_variables_of_its_own_container_only():
+    """The kubelet puts in what the spec names; what every process inherits is for the shell."""
+    container = Container("c", command=("$(HOSTNAME) $(PATH) $(MINE) $(READYGATE_POD_IP)",), env=(EnvVar("MINE", "1"),))
+    made = command_line(container, environment(POD, container, PLACE), ["pause"])
+    assert made == ["$(HOSTNAME) $(PATH) 1 127.0.1.2"]
+
+
+def test_what_an_optional_reference_would_give_is_not_there():
+    env = (EnvVar("X", absent=True), EnvVar("Y", "a$(X)"))
+    made = environment(POD, Container("c", env=env), PLACE)
+    assert ("a$(X)", False) == (made["Y"], "X" in made)
+
+
+def test_annotations_are_quoted_as_go_quotes_them():
+    pod = replace(POD, annotations={"B": 'a\\b "c"\n\t\x01\u2028é', "A": ""})
+    made = environment(pod, Container("c", env=(EnvVar("X", field_path="metadata.annotations"),)), PLACE)
+    assert made["X"] == 'A=""\nB="a\\\\b \\"c\\"\\n\\t\\x01\\u2028é"'
 
 
 def test_args_alone_are_refused():

@@ -63,14 +63,22 @@ def lease_json(owner: str = "") -> str:
         pytest.param(
             labels_patch({"zone": "ä"}), '{"metadata": {"labels": {"zone": "\\u00e4"}}}', id="a patch of its labels"
         ),
-        pytest.param(new_lease(SPEC, None), lease_json(), id="a Lease before its Node"),
         pytest.param(new_lease(SPEC, Node("node-1", uid="u")), lease_json(OWNER_JSON), id="a Lease of its Node"),
         pytest.param(
-            renewed_lease(parse_lease(b'{"metadata":{"labels":{"mine":"x"}},"spec":{"strategy":"Old"},"a":1}'), SPEC),
+            renewed_lease(
+                parse_lease(b'{"metadata":{"labels":{"mine":"x"}},"spec":{"strategy":"Old"},"a":1}'), SPEC, None
+            ),
             f'{{"metadata": {{"labels": {{"mine": "x"}}}}, "spec": {{"strategy": "Old", {SPEC_JSON}}}, "a": 1}}',
             id="a renewal keeps what others wrote",
         ),
-        pytest.param(renewed_lease(parse_lease(b'{"spec":null}'), SPEC), f'{{"spec": {{{SPEC_JSON}}}}}', id="no spec"),
+        pytest.param(
+            renewed_lease(parse_lease(b'{"spec":null}'), SPEC, None), f'{{"spec": {{{SPEC_JSON}}}}}', id="no spec"
+        ),
+        pytest.param(
+            renewed_lease(parse_lease(lease_json().encode()), SPEC, Node("node-1", uid="u")),
+            lease_json(OWNER_JSON),
+            id="a renewal of a Lease without owner",
+        ),
     ],
 )
 def test_bytes_on_the_wire(made: bytes, expected: str) -> None:

@@ -89,6 +89,7 @@ def test_a_container():
         model.EnvVar("V", "1"),
         model.EnvVar("F", field_path="metadata.name"),
         model.EnvVar("S", unsupported="secretKeyRef"),
+        model.EnvVar("O", absent=True),
         model.EnvVar("R", unsupported="resourceFieldRef"),
     ) == container.env
     assert (
