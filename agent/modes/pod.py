@@ -6,10 +6,10 @@ from collections.abc import Callable
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, condition_message, readyz_text
+from agent.checks.said import Said
 from agent.checks.state import CheckState
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
-from agent.checks.said import Said
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
 from component.command import product_version

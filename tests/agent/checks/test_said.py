@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from agent.checks.state import CheckState, CheckStatus, Severity
 from agent.checks.said import OUTPUT_LIMIT, Said
+from agent.checks.state import CheckState, CheckStatus, Severity
 
 PASSED = CheckStatus("dns", Severity.GATE, since=1.0, state=CheckState.PASSED, output="ok")
 FAILED = replace(PASSED, state=CheckState.FAILED, since=5.0, output="timed out after 1003 ms")
