@@ -301,8 +301,7 @@ class Reflector(Generic[T]):
                 item, version = event.object, event.object.metadata.resource_version
                 if version and not watching.is_older(version, self._resource_version):
                     self._hand_over(OPERATIONS[event.type], item)
-                    self._moves += version != self._resource_version
-                    self._resource_version = version
+                    self._move_to(version)
                     moved = item if event.type == "MODIFIED" else moved
                     continue
             following = self._look_closer(line)
@@ -360,8 +359,7 @@ class Reflector(Generic[T]):
             self._guard = self._guard.troubled(self._monotonic())
             log.exception("the store refused an object", extra={"reflector": self._name})
         self._counters["events"] += 1
-        if self._failure:
-            self._recovered()
+        self._recovered()
 
     def _move_to(self, version: str) -> None:
         self._moves += version != self._resource_version
