@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests image lock clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,8 +57,14 @@ chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--onl
 manifests: venv ## deploy/ and the chart's README and schema, from charts/readygate
 	@$(VENV)/python -m tests.charts.manifests
 
-image: venv ## the container image as an archive under build/
-	@$(VENV)/python -m images.build
+image: venv ## the container image as an archive under build/ (ARCH="amd64 arm64": for these, default: this machine's)
+	@$(VENV)/python -m images.build --arch "$(ARCH)"
+
+push: venv ## the image for amd64 and arm64 into a registry: REGISTRY=host/path (TAG=..., default: the version)
+	@$(VENV)/python -m images.push --registry "$(REGISTRY)" $(if $(TAG),--tag "$(TAG)") --options="$(PUSH_OPTIONS)"
+
+lock-image: venv ## renew images/debian.lock, the Debian packages of the image, from what the archive has now
+	@$(VENV)/python -m images.debian
 
 COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: venv ## renew the lock files from pyproject.toml: of all tools, of the demo's part, of the image and its build

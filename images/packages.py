@@ -12,10 +12,10 @@ import time
 from collections.abc import Sequence
 
 PACKAGES = (
-    "buildah",  # builds images/Containerfile
     "debian-archive-keyring",  # on Ubuntu: the base is Debian
     "mmdebstrap",
 )
+PUSH_PACKAGES = ("skopeo",)
 _INSTALL_LIMIT_S = 900.0
 
 

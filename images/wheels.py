@@ -1,85 +1,51 @@
-"""The wheels that go into the image: the project's own, and its locked run-time dependencies for the image's Python."""
+"""The wheels that go into the image: readygate's own, and its locked run-time dependencies for the image's Python.
 
+They are unpacked, not installed: no pip in the image, and none that would have to run on its architecture.
+"""
+
+import configparser
+import hashlib
+import io
 import os
-import platform
 import re
 import shutil
 import sys
-import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
+import zipfile
 from pathlib import Path
 
-from packaging.markers import default_environment
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
+from images.base import SITE
 from images.cache import cached, key_of
 from images.commands import BuildError, Progress, run
+from images.sbom import Distribution, distribution
+from images.tree import EXECUTABLE, Tree, file
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ROOT / "requirements.lock"
+LOCK = ROOT / "images" / "requirements.lock"
 IMAGE_PYTHON = "3.11"  # of the Debian the image stands on
-EXTRAS = ("extender",)  # not kubeconfig: in a pod the service account speaks for us
 PACKAGES = ("agent", "cli", "component", "extender", "kube")
 # Metadata and texts that go into the wheel beside the packages.
 _PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+_C_LIBRARIES = ("_2_36", "_2_28", "_2_17", "2014")  # that bookworm's 2.36 can stand in for
+_NOT_RUN = re.compile(r".*\.(c|h|pxd|pyi|pyx)|[^/]+\.dist-info/(RECORD|INSTALLER|direct_url\.json)|.*/py\.typed")
+_SCRIPT = """\
+#!/usr/bin/python3.11
+import sys
+
+from {module} import {function}
+
+if __name__ == "__main__":
+    sys.exit({function}())
+"""
 
 
-def runtime_names() -> set[str]:
-    """Canonical names of all distributions readygate needs at run time in the image, without itself."""
-    environment = {str(k): str(v) for k, v in default_environment().items()} | {
-        "python_version": IMAGE_PYTHON,
-        "python_full_version": f"{IMAGE_PYTHON}.2",
-        "sys_platform": "linux",
-        "platform_system": "Linux",
-    }
-    wanted: list[tuple[str, tuple[str, ...]]] = [("readygate", EXTRAS)]
-    seen: set[tuple[str, tuple[str, ...]]] = set()
-    while wanted:
-        name, extras = wanted.pop()
-        if (name, extras) in seen:
-            continue
-        seen.add((name, extras))
-        for requirement in map(Requirement, _project_requires() if name == "readygate" else _requires(name)):
-            marker = requirement.marker
-            if marker is None or any(marker.evaluate({**environment, "extra": extra}) for extra in (*extras, "")):
-                wanted.append((canonicalize_name(requirement.name), tuple(sorted(requirement.extras))))
-    return {name for name, _ in seen} - {"readygate"}
-
-
-def _project_requires() -> list[str]:
-    """From the sources: what was installed may be of an earlier state of them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    of_extras = [one for extra in EXTRAS for one in project["optional-dependencies"][extra]]
-    return [*project.get("dependencies", []), *of_extras]
-
-
-def _requires(name: str) -> list[str]:
-    try:
-        return distribution(name).requires or []
-    except PackageNotFoundError as e:
-        raise BuildError(f"{name} is not installed in {sys.prefix}: run make venv") from e
-
-
-def locked(names: set[str], lock: str) -> str:
-    """The entries of a lock file (pins with hashes) that are of these names. Raises BuildError when one is missing."""
-    entries = re.findall(r"^([A-Za-z0-9._-]+)==(?:.*\\\n)(?:    --hash=.*\n?)+", lock, re.MULTILINE)
-    blocks = re.finditer(r"^([A-Za-z0-9._-]+)==(?:.*\\\n)(?:    --hash=.*\n?)+", lock, re.MULTILINE)
-    missing = names - {canonicalize_name(name) for name in entries}
-    if missing:
-        raise BuildError(f"requirements.lock lacks {', '.join(sorted(missing))}: run make lock")
-    return "".join(block[0] for block in blocks if canonicalize_name(block[1]) in names)
-
-
-def dependency_wheels(progress: Progress) -> Path:
+def dependency_wheels(architecture: str, progress: Progress) -> Path:
     """Folder of the locked dependencies' wheels; downloaded once, against the hashes of the lock file."""
-    requirements = locked(runtime_names(), LOCK.read_text())
-    machine = platform.machine()
+    requirements = LOCK.read_text()
 
     def build(folder: Path) -> None:
-        (folder / "requirements.txt").write_text(requirements)
-        progress(f"fetching {requirements.count('==')} locked wheels for Python {IMAGE_PYTHON}, once")
-        platforms = [f"--platform=manylinux{tag}_{machine}" for tag in ("_2_36", "_2_28", "_2_17", "2014")]
+        progress(f"fetching {requirements.count('==')} locked wheels for Python {IMAGE_PYTHON} on {architecture}, once")
+        platforms = [f"--platform=manylinux{tag}_{_MACHINES[architecture]}" for tag in _C_LIBRARIES]
         _pip(
             "download",
             "--require-hashes",
@@ -88,14 +54,14 @@ def dependency_wheels(progress: Progress) -> Path:
             f"--python-version={IMAGE_PYTHON}",
             "--implementation=cp",
             *platforms,
-            f"--requirement={folder / 'requirements.txt'}",
+            f"--requirement={LOCK}",
             f"--dest={folder / 'wheels'}",
             what="wheels",
             log=folder / "pip.log",
             progress=progress,
         )
 
-    return cached("image-wheels", key_of([requirements, machine, IMAGE_PYTHON]), build, progress) / "wheels"
+    return cached("image-wheels", key_of([requirements, architecture, IMAGE_PYTHON]), build, progress) / "wheels"
 
 
 def source_files() -> list[Path]:
@@ -104,9 +70,9 @@ def source_files() -> list[Path]:
     return sorted(path for path in inside if "__pycache__" not in path.parts) + [ROOT / name for name in _PROJECT_FILES]
 
 
-def project_wheel(folder: Path, progress: Progress) -> None:
+def project_wheel(folder: Path, progress: Progress) -> Path:
     """Builds readygate's wheel into `folder`, from a copy: nothing is left in the checkout."""
-    source = folder.with_name("source")
+    source = folder / "source"
     for path in source_files():
         target = source / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,10 +84,34 @@ def project_wheel(folder: Path, progress: Progress) -> None:
         f"--wheel-dir={folder}",
         str(source),
         what="readygate's wheel",
-        log=folder.with_name("wheel.log"),
+        log=folder / "wheel.log",
         progress=progress,
     )
-    shutil.rmtree(source)
+    return next(folder.glob("*.whl"))
+
+
+def unpacked(wheel: Path, *, commands: bool = False) -> tuple[Tree, Distribution]:
+    """Its files where Python looks for them, and what it says of itself. commands: those of its entry points too."""
+    data = wheel.read_bytes()
+    tree: Tree = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if odd := next((name for name in names if ".data/" in name), None):
+            raise BuildError(f"{wheel.name} wants {odd} outside of Python's folder, which is not foreseen")
+        for name in names:
+            if not _NOT_RUN.fullmatch(name):
+                tree[f"{SITE}/{name}"] = file(archive.read(name))
+        info = next(name for name in names if name.endswith(".dist-info/METADATA"))
+        metadata = archive.read(info).decode()
+        points = info.replace("METADATA", "entry_points.txt")
+        if commands and points in names:
+            parser = configparser.ConfigParser(delimiters=("=",))
+            parser.read_string(archive.read(points).decode())
+            for name, value in parser["console_scripts"].items():
+                module, _, function = value.partition(":")
+                text = _SCRIPT.format(module=module, function=function)
+                tree[f"usr/local/bin/{name}"] = file(text.encode(), EXECUTABLE)
+    return tree, distribution(metadata, hashlib.sha256(data).hexdigest())
 
 
 def _pip(*arguments: str, what: str, log: Path, progress: Progress) -> None:

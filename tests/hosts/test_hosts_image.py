@@ -83,7 +83,7 @@ def test_the_image_holds_the_code_of_this_checkout(run_in_pod):
 
 
 def test_the_image_runs_as_a_user_that_is_not_root(run_in_pod):
-    assert run_in_pod(["sh", "-c", "echo $(id -u):$(id -g)"]).strip() == "65532:65532"
+    assert run_in_pod(["sh", "-c", "echo $(id -u):$(id -g)"]).strip() == "69375:69375"
 
 
 def test_every_module_comes_with_its_bytecode(run_in_pod):
