@@ -159,3 +159,8 @@ def test_a_change_of_anything_is_another_revision():
 @pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])
 def test_the_programs_on_the_host_are_read_by_the_oldest_python_there(name):
     ast.parse((FILES / name).read_text(), feature_version=(3, 6))
+
+
+@pytest.mark.parametrize(("names", "expected"), [([], None), (["a", "b"], [{"name": "a"}, {"name": "b"}])])
+def test_a_daemon_sets_image_is_pulled_with_the_inventorys_secrets(names, expected):
+    assert expected == daemon_set_spec(readygate_image_pull_secrets=names).get("imagePullSecrets")
