@@ -71,7 +71,9 @@ class Services:
         self.attempts = Attempts(monotonic)
         self.writers: Writers | None = None
         if client is not None:
-            self.writers = Writers(settings.outlets, client, gates=self._gates, monotonic=monotonic)
+            self.writers = Writers(
+                settings.outlets, client, gates=self._gates, namespace=settings.namespace, monotonic=monotonic
+            )
         self.recorder = Recorder(
             self.attempts,
             self.board,
@@ -215,7 +217,7 @@ class Services:
         self.watches.nodes(self.index, None if self.writers is None else self.writers.marks)
         if self.settings.heartbeat.limit_s < math.inf:
             self.watches.heartbeats(self.index)
-        self.watches.around(self.around)
+        self.watches.around(self.around, self.settings.namespace)
         if self.volumes is not None:
             self.watches.volumes(self.volumes)
         self.watch_with(self.watches.caches, self.watches.required)

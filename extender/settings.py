@@ -17,6 +17,7 @@ from component.text import one_line
 from extender.gate_settings import Caps, Gate, LabelKey, Off, Orders, Storm, check_off
 from extender.keys import DnsLabel, Seconds, Text
 from extender.outlet_settings import Outlets
+from kube import contract
 
 UserId = Annotated[int, Meta(ge=1, le=2**31 - 2, description="the number of a user, 1 and more")]
 Port = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535, 0 for any free one")]
@@ -177,7 +178,8 @@ class Settings(Section, frozen=True):
     """gates: in the order in which a node's reason is chosen. cap, storm: false = off.
 
     stale_limit_seconds: age of the last word from the API server beyond which no verdict is given any more. mode: how
-    kube-scheduler is told to take our silence (`ignorable`); only shown, null = not said.
+    kube-scheduler is told to take our silence (`ignorable`); only shown, null = not said. namespace: our own; its pods
+    are never refused, the orders and the leader's Lease are there.
     """
 
     listen: Listen = Listen()
@@ -195,6 +197,7 @@ class Settings(Section, frozen=True):
     people: People = People()
     log: Log = Log()
     mode: Literal["protect", "enforce"] | None = None
+    namespace: DnsLabel = contract.NAMESPACE
 
     def __post_init__(self) -> None:
         if not self.gates:

@@ -98,7 +98,7 @@ def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
     made.nodes(recorder)  # type: ignore[arg-type]
     if settings.heartbeat.limit_seconds:
         made.heartbeats(recorder)  # type: ignore[arg-type]
-    made.around(recorder)  # type: ignore[arg-type]
+    made.around(recorder, settings.namespace)  # type: ignore[arg-type]
     return made
 
 

@@ -101,7 +101,7 @@ class Watches:
             stated=lambda lease: lease.spec.renew_time,
         )
 
-    def around(self, around: Around) -> None:
+    def around(self, around: Around, namespace: str = contract.NAMESPACE) -> None:
         """DaemonSets, and the orders in our own namespace."""
         for namespace in around.namespaces:
             store = _Store(
@@ -112,7 +112,7 @@ class Watches:
         if around.config_map is not None:
             store = _Store(around.replace_orders, around.upsert_orders, around.remove_orders)
             selector = f"metadata.name={around.config_map}"
-            path = paths.config_maps(contract.NAMESPACE)
+            path = paths.config_maps(namespace)
             self._keep(ORDERS, self._lister(path, objects.ConfigMap, field_selector=selector), store)
 
     def volumes(self, volumes: Volumes) -> None:

@@ -28,7 +28,7 @@ FORBIDDEN_S = 60.0  # a right that we lack is not given by asking often
 RELEASE_S = 0.8  # for the last write, while the program stops
 RETRY = Backoff(first_s=1.0, limit_s=15.0, jitter=0.2)
 REMEDY = (
-    f"allow the extender's user the verbs get, create and update on leases in {contract.NAMESPACE}, "
+    "allow the extender's user the verbs get, create and update on leases in its namespace, "
     "as the playbooks' Role does, or switch off outlets.nodeCondition and outlets.events"
 )
 
@@ -61,8 +61,11 @@ class Leader:
         wall: Callable[[], float] = time.time,
         random: Callable[[], float] = random_module.random,
         identity: Callable[[], str] = new_identity,
+        namespace: str = contract.NAMESPACE,
     ) -> None:
-        """identity: called in the first turn, in the process whose identity it is."""
+        """identity: called in the first turn, in the process whose identity it is. namespace: where the Lease is."""
+        self._namespace = namespace
+        self._path = paths.lease(namespace, contract.NAME_EXTENDER)
         self._client = client
         self._last = last
         self._monotonic = monotonic
@@ -130,7 +133,7 @@ class Leader:
             self._election = election.released()
             record = election.release(format_micro_time(self._wall()))
             try:
-                self._last.replace(_path(), wire.write_lease(record, latest), deadline_s=RELEASE_S)
+                self._last.replace(self._path, wire.write_lease(record, latest, self._namespace), deadline_s=RELEASE_S)
             except (KubeError, CredentialsInvalid) as e:
                 log.info("lease not released", extra={"cause": type(e).__name__, "error": str(e)})
         self._last.close()
@@ -139,7 +142,7 @@ class Leader:
         election = self._election or Election(self._new_identity())
         if self._latest is None:
             try:
-                self._latest, seen = wire.read_lease(self._client.get(_path(), deadline_s=WRITE_S))
+                self._latest, seen = wire.read_lease(self._client.get(self._path, deadline_s=WRITE_S))
             except NotFound:
                 self._election = self._take(election, self._create)
                 return
@@ -158,14 +161,15 @@ class Leader:
     def _create(self, record: Record) -> bytes:
         try:
             return self._client.create(
-                paths.leases(contract.NAMESPACE), wire.write_lease(record, None), deadline_s=WRITE_S
+                paths.leases(self._namespace), wire.write_lease(record, None, self._namespace), deadline_s=WRITE_S
             )
         except AlreadyExists:
             self._latest = None
             raise
 
     def _replace(self, record: Record) -> bytes:
-        return self._client.replace(_path(), wire.write_lease(record, self._latest), deadline_s=WRITE_S)
+        body = wire.write_lease(record, self._latest, self._namespace)
+        return self._client.replace(self._path, body, deadline_s=WRITE_S)
 
     def _tell(self) -> None:
         leads = self.leads()
@@ -187,7 +191,3 @@ class Leader:
 
     def _count(self, result: str) -> None:
         self._counts[result] = self._counts.get(result, 0) + 1
-
-
-def _path() -> str:
-    return paths.lease(contract.NAMESPACE, contract.NAME_EXTENDER)

@@ -57,7 +57,7 @@ def read_lease(raw: bytes) -> tuple[LeaseObject, Record]:
     return _object.decode(raw), record
 
 
-def write_lease(record: Record, latest: LeaseObject | None) -> bytes:
+def write_lease(record: Record, latest: LeaseObject | None, namespace: str) -> bytes:
     """latest: what it replaces, with its resourceVersion, so that it fails if somebody else wrote meanwhile; None for a
     new one."""
     base: LeaseObject = latest or {
@@ -65,7 +65,7 @@ def write_lease(record: Record, latest: LeaseObject | None) -> bytes:
         "kind": "Lease",
         "metadata": {
             "name": contract.NAME_EXTENDER,
-            "namespace": contract.NAMESPACE,
+            "namespace": namespace,
             "labels": {contract.LABEL_NAME: contract.NAME_EXTENDER, "app.kubernetes.io/part-of": "readygate"},
         },
     }

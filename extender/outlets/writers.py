@@ -14,6 +14,7 @@ from extender.outlets.leader import Leader
 from extender.outlets.marks import Marks
 from extender.policy.decision import GateState
 from extender.status import Outlet
+from kube import contract
 from kube.client import Client
 
 
@@ -30,6 +31,7 @@ class Writers:
         client: Client,
         *,
         gates: Callable[[], Mapping[str, GateState] | None],
+        namespace: str = contract.NAMESPACE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.marks = Marks()
@@ -40,7 +42,7 @@ class Writers:
         wanted = settings.node_condition
         if not (wanted.enabled or settings.events.enabled):
             return
-        self._leader = Leader(client.branch(), client.branch(), monotonic=monotonic)
+        self._leader = Leader(client.branch(), client.branch(), namespace=namespace, monotonic=monotonic)
         self.services.append(self._leader)
         if settings.events.enabled:
             per_second = settings.events.per_second

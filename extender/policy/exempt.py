@@ -32,10 +32,11 @@ class Exemption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """health: namespace and name of each DaemonSet of health pods, None for any of the namespace. label: "" = no
-    opt-out. label_namespaces: where it counts, None = everywhere.
+    """own: our namespace. health: namespace and name of each DaemonSet of health pods, None for any of the namespace.
+    label: "" = no opt-out. label_namespaces: where it counts, None = everywhere.
     """
 
+    own: str = contract.NAMESPACE
     health: frozenset[tuple[str, str | None]] = frozenset()
     daemon_set_pods: bool = True
     namespaces: frozenset[str] = frozenset()
@@ -47,6 +48,7 @@ def rules_of(settings: Settings) -> Rules:
     exempt = settings.exempt
     pods = [gate.health_pods for gate in settings.gates if gate.health_pods is not None]
     return Rules(
+        own=settings.namespace,
         health=frozenset((one.namespace, one.daemon_set) for one in pods),
         daemon_set_pods=exempt.daemon_set_pods,
         namespaces=frozenset(exempt.namespaces) | ALWAYS,
@@ -70,7 +72,7 @@ def exemption_of(
         return Exemption.HEALTH_POD
     if daemon_set and rules.daemon_set_pods:
         return Exemption.DAEMON_SET
-    if namespace == contract.NAMESPACE:
+    if namespace == rules.own:
         return Exemption.READYGATE
     if namespace in rules.namespaces:
         return Exemption.NAMESPACE

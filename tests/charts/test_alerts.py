@@ -13,9 +13,9 @@ import yaml
 
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
+from agent.checks.said import Said
 from agent.modes.pod import families
 from agent.report.metrics import metrics_page
-from agent.report.said import Said
 from agent.settings import parse as agent_settings
 from tests.charts.rendering import CHART, ROOT, SUPPORTED, objects
 from tests.extender.web.conftest import application, client, shown  # noqa: F401 - fixtures

@@ -105,6 +105,9 @@ def test_great_numbers_stay_whole():
 def test_in_another_namespace_nothing_speaks_of_the_usual_one():
     text = rendered(SUPPORTED["default"], namespace="gates-of-ours")
     assert contract.NAMESPACE not in text
+    (config,) = [o for o in read(text) if o["kind"] == "ConfigMap" and "extender.yaml" in o["data"]]
+    settings = extender_settings.parse(config["data"]["extender.yaml"])
+    assert {settings.namespace, settings.gates[0].health_pods.namespace} == {"gates-of-ours"}
     there = {document["metadata"].get("namespace") for document in read(text)}
     assert there == {None, "gates-of-ours", contract.NAMESPACE_NODE_LEASE}
 

@@ -21,6 +21,7 @@ class Server:
         self.version = 0
         self.failures = []
         self.asked = []
+        self.path = PATH
 
     def client(self):
         return Client(self)
@@ -36,7 +37,7 @@ class Client:
         self.closed = False
 
     def _ask(self, method, path, deadline_s):
-        assert (PATH.startswith(path), deadline_s <= 5) == (True, True)
+        assert (self.server.path.startswith(path), deadline_s <= 5) == (True, True)
         self.server.asked.append(method)
         if self.server.failures:
             raise self.server.failures.pop(0)
@@ -235,6 +236,14 @@ def test_the_identity_is_made_in_the_thread_and_never_the_same_twice(clock):
     two.turn()
     assert holder != server.holder
     assert holder.split("_")[0] == server.holder.split("_")[0]
+
+
+def test_in_another_namespace_the_lease_is_there(clock):
+    server = Server()
+    server.path = "/apis/coordination.k8s.io/v1/namespaces/gates-of-ours/leases/readygate-extender"
+    leader = Leader(server.client(), server.client(), monotonic=clock, namespace="gates-of-ours")
+    leader.turn()
+    assert ("gates-of-ours", True) == (server.lease["metadata"]["namespace"], leader.leads())
 
 
 def test_as_a_service_it_releases_when_it_is_stopped():

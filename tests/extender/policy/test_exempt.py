@@ -109,6 +109,15 @@ def test_exemption_switched_off(expected, pod):
             id="kube-system, whatever is configured",
         ),
         pytest.param(
+            "namespace: ours", {"namespace": "ours"}, Exemption.READYGATE, id="our own namespace, whichever it is"
+        ),
+        pytest.param(
+            "namespace: ours",
+            {"namespace": "readygate-system"},
+            Exemption.NONE,
+            id="the usual one is nobody's where it is not ours",
+        ),
+        pytest.param(
             "gates: [{healthPods: {namespace: kube-system, labelSelector: k8s-app=cilium, daemonSet: cilium}}]",
             {"namespace": "kube-system", "owners": daemon_set("cilium")},
             Exemption.HEALTH_POD,

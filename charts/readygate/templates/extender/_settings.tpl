@@ -17,6 +17,7 @@
   "people" $people
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "mode" "protect"
+  "namespace" .Release.Namespace
   "gates" (list (dict)) -}}
 {{- $given := include "readygate.joined" (list $base .Values.extender.configuration) | fromYaml -}}
 {{- $gates := list -}}
