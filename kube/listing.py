@@ -1,6 +1,7 @@
-"""One kind of object at one path: lists it by pages, opens watches on it, decodes its items."""
+"""One kind of object at one path: lists it by pages, opens watches on it, decodes its items; what takes them."""
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,6 +25,7 @@ class HasMetadata(Protocol):
 
 T = TypeVar("T", bound=HasMetadata)
 T_co = TypeVar("T_co", bound=HasMetadata, covariant=True)
+C = TypeVar("C", contravariant=True)
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -162,3 +164,17 @@ class ListerWatcher(Generic[T]):
             return self._raw_list.decode(body)
         except UNREADABLE as e:
             raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e
+
+
+class Store(Protocol[C]):
+    """What the reflector fills. An exception is logged and counted; it stops neither the stream nor the thread."""
+
+    def replace(self, items: Sequence[C]) -> None:
+        """The whole truth, to be taken over atomically: what is missing was deleted, in a state nobody saw."""
+        ...
+
+    def upsert(self, item: C) -> None: ...
+
+    def remove(self, item: C) -> None:
+        """item: its last state. It may be unknown here."""
+        ...

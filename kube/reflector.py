@@ -10,13 +10,13 @@ import random as random_module
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from component.loop import Loop
 from kube import watching
 from kube.errors import CredentialsInvalid, Gone, KubeError, MalformedReply, Unauthorized, was_sent
 from kube.lag import Lag
-from kube.listing import HasMetadata, ListerWatcher, Page
+from kube.listing import HasMetadata, ListerWatcher, Page, Store
 from kube.objects import UNREADABLE
 from kube.pacing import ASKED_LIMIT_S, STEADY_S, Guard, Pace
 from kube.peers import Peers
@@ -33,21 +33,6 @@ LOOK_S = 10.0  # how often a quiet watch looks whether a list is due
 GRACE_S = 30.0  # beyond the longest time a step may take, before the thread counts as stuck
 
 T = TypeVar("T", bound=HasMetadata)
-C = TypeVar("C", contravariant=True)
-
-
-class Store(Protocol[C]):
-    """What the reflector fills. An exception is logged and counted; it stops neither the stream nor the thread."""
-
-    def replace(self, items: Sequence[C]) -> None:
-        """The whole truth, to be taken over atomically: what is missing was deleted, in a state nobody saw."""
-        ...
-
-    def upsert(self, item: C) -> None: ...
-
-    def remove(self, item: C) -> None:
-        """item: its last state. It may be unknown here."""
-        ...
 
 
 class Reflector(Generic[T]):

@@ -1,4 +1,4 @@
-"""R42: what agent, extender and tenants may write, asked of the real API server by hundreds of writes by chance.
+"""What agent, extender and tenants may write, asked of the real API server by hundreds of writes by chance.
 
 Tokens are real ones, bound to a pod or to none, as they are on a host; nothing is written, all are dry runs.
 """

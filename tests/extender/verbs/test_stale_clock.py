@@ -1,6 +1,6 @@
 """The API server falls silent and the clock walks on, 0 to 30 minutes: what becomes of each kind of pod, in both modes.
 
-R24 of docs/reliability.md: each cell of the table in docs/failure.md that time alone reaches.
+A row of docs/reliability.md (ages): each cell of the table in docs/failure.md that time alone reaches.
 """
 
 import pytest

@@ -1,6 +1,10 @@
 """A wall clock that a test steps, for a process: `sitecustomize.py` of this folder, which Python imports at its start.
 
 Monotonic time goes on as ever, as on a machine whose clock is set.
+
+Guarantees: a process has the true time until it is told otherwise; it is told by a file that is replaced as a whole, so
+it never reads half of a number.
+Tests of ring 1 import it; it imports `programs` of this package and nothing of the product.
 """
 
 import os
