@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ PACKAGES = (
 )
 PUSH_PACKAGES = ("skopeo",)
 _INSTALL_LIMIT_S = 900.0
+UPGRADES_VARIABLE = "READYGATE_UPGRADES"
 
 
 class PackagesError(Exception):
@@ -47,13 +49,36 @@ def install(packages: Sequence[str]) -> None:
     if os.geteuid() != 0:
         raise PackagesError(f"{', '.join(wanted)} missing and not root to install them; run: sudo {command}")
     started = time.monotonic()
-    print(f"packages: installing {', '.join(wanted)}", flush=True)
     _apt_get("update", "-q")
+    simulated = subprocess.run(
+        ["apt-get", "install", "--simulate", "--no-install-recommends", *wanted],
+        capture_output=True,
+        text=True,
+        check=False,  # why it cannot be installed is told by the real one
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    new, upgraded = changes(simulated.stdout)
+    print(f"packages: installing {', '.join(new or wanted)}", flush=True)
+    if upgraded:
+        # systemd-container, for one, wants the very version of the systemd that is there.
+        print(f"packages: UPGRADING what is installed, as they need it: {', '.join(upgraded)}", flush=True)
+        if os.environ.get(UPGRADES_VARIABLE) == "no":
+            raise PackagesError(f"{UPGRADES_VARIABLE}=no, so nothing was installed; by hand: {command}")
+        print(f"packages: ({UPGRADES_VARIABLE}=no would have stopped here)", flush=True)
     _apt_get("install", "-q", "--yes", "--no-install-recommends", *wanted)
     still = missing(packages)
     if still:
         raise PackagesError(f"apt-get said yes but {', '.join(still)} is not installed; run: {command}")
     print(f"packages: installed in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def changes(simulated: str) -> tuple[list[str], list[str]]:
+    """What `apt-get install --simulate` would newly install, and what it would upgrade: `NAME OLD -> NEW`."""
+    found = re.findall(r"^Inst (\S+) (?:\[(\S+)\] )?\((\S+)", simulated, re.MULTILINE)
+    return (
+        [name for name, old, _ in found if not old],
+        [f"{name} {old} -> {new}" for name, old, new in found if old],
+    )
 
 
 def _apt_get(*arguments: str) -> None:
