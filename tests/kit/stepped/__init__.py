@@ -3,7 +3,8 @@
 Monotonic time goes on as ever, as on a machine whose clock is set.
 
 Guarantees: a process has the true time until it is told otherwise; it is told by a file that is replaced as a whole, so
-it never reads half of a number.
+it never reads half of a number. Where the variable is not set, Python starts as it ever does.
+
 Tests of ring 1 import it; it imports `programs` of this package and nothing of the product.
 """
 
