@@ -87,6 +87,7 @@ class Settings(Section, frozen=True):
     log: Log = Log()
     kubernetes: Kubernetes = Kubernetes()
     checks: tuple[Check, ...] = ()
+    state_file: NonEmpty | None = None
     condition: ConditionSettings = ConditionSettings()
     kubelet: Kubelet | None = None
 
@@ -140,8 +141,10 @@ def _check(settings: Settings) -> Settings:
     if settings.mode == "kubelet":
         if settings.kubelet is None:
             raise SettingsError("kubelet: missing, allowed: a mapping with nodeName, podCIDR and rootDir")
-        if settings.checks or settings.condition.publish:
-            key = "checks" if settings.checks else "condition.publish"
+        if settings.checks or settings.condition.publish or settings.state_file is not None:
+            key = (
+                "checks" if settings.checks else "stateFile" if settings.state_file is not None else "condition.publish"
+            )
             raise SettingsError(f"{key}: not for mode kubelet, allowed: only with mode: pod")
         _check_kubelet(settings.kubelet)
         return settings

@@ -3,6 +3,7 @@
 A new check is a file in `builtin` and a row in KINDS.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -79,7 +80,8 @@ def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> 
 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
-    """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds."""
+    """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds. `key` changes with
+    the settings."""
 
     name: str
     run: Run
@@ -88,6 +90,7 @@ class CheckSpec:
     period_s: float = PROBE_DEFAULTS.period_s
     timeout_s: float = PROBE_DEFAULTS.timeout_s
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
+    key: str = ""
 
 
 def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> CheckSpec:
@@ -108,4 +111,5 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
             check.failure_threshold or PROBE_DEFAULTS.failure_threshold,
             keep_unknown=check.unknown == "keep",
         ),
+        key=hashlib.sha256(msgspec.json.encode(check, order="sorted")).hexdigest()[:16],
     )

@@ -9,7 +9,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from agent.checks.catalogue import CheckSpec
 from agent.checks.health import NodeHealth, log_text, node_health
@@ -33,7 +34,7 @@ KILL_AGAIN_S = 0.05
 
 class CheckEngine:
     """A Service. The health of the node goes to `publish`, at first that it is starting. Clocks: `wall` dates what is
-    shown, `monotonic` measures."""
+    shown, `monotonic` measures. `restored`: states by name from before a restart; `save` gets them at each turn."""
 
     name = "checks"
 
@@ -42,17 +43,20 @@ class CheckEngine:
         specs: Sequence[CheckSpec],
         publish: Callable[[NodeHealth], None] = lambda _health: None,
         *,
+        restored: Mapping[str, CheckStatus] = MappingProxyType({}),
+        save: Callable[[Sequence[CheckStatus]], None] = lambda _statuses: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._publish = publish
+        self._save = save
         self._wall = wall
         self._monotonic = monotonic
         self._logged: object = None
         self._lines = Ration(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
         self._workers = [
-            _Worker(spec, self._loop.wake, wall, monotonic, phase=(index + 1) / len(specs))
+            _Worker(spec, self._loop.wake, wall, monotonic, (index + 1) / len(specs), restored.get(spec.name))
             for index, spec in enumerate(specs)
         ]
         self._loops = [*(worker.loop for worker in self._workers), self._loop]
@@ -93,6 +97,7 @@ class CheckEngine:
             _log(health, self._lines.left_out)
             self._logged = health.log_key
         self._publish(health)
+        self._save(self.statuses())
         return TURN_S
 
 
@@ -109,8 +114,8 @@ class _Worker:
         changed: Callable[[], None],
         wall: Callable[[], float],
         monotonic: Callable[[], float],
-        *,
         phase: float,
+        restored: CheckStatus | None,
     ) -> None:
         self.spec = spec
         self._phase = phase
@@ -126,7 +131,7 @@ class _Worker:
         self._changed = changed
         self._wall = wall
         self._monotonic = monotonic
-        self._status = CheckStatus(spec.name, spec.severity, since=wall())
+        self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
         self._running_since: float | None = None  # monotonic
         self._ticker: Ticker | None = None  # from the first run on
 

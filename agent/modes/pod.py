@@ -1,26 +1,35 @@
 """Mode `pod`, put together: checks -> health of the node -> /readyz, and if wanted the condition of the own pod."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict
 
-from agent.checks.catalogue import check_spec
+from agent.checks.catalogue import CheckSpec, check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, condition_message, readyz_text
 from agent.checks.said import Said
-from agent.checks.state import CheckState
+from agent.checks.state import CheckState, CheckStatus
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.settings import Settings
+from agent.store.file import StateFile
 from component.command import product_version
 from component.lifecycle import Service
 from kube import contract
 
 
+class _Kept(TypedDict, total=False):
+    restored: Mapping[str, CheckStatus]
+    save: Callable[[Sequence[CheckStatus]], None]
+
+
 def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
     publisher = _publisher(settings) if settings.condition.publish else None
-    engine = CheckEngine([check_spec(check) for check in settings.checks], _publish_to(publisher))
+    specs = [check_spec(check) for check in settings.checks]
+    engine = CheckEngine(specs, _publish_to(publisher), **_kept(settings.state_file, specs))
     services: list[Service] = []
     said = Said()
     pages = {
@@ -84,6 +93,14 @@ def families(engine: CheckEngine, publisher: ConditionPublisher | None, said: Sa
             Family("readygate_condition_errors_total", "counter", "Failed writes.", [({}, float(publisher.errors))]),
         ]
     return shown
+
+
+def _kept(path: str | None, specs: list[CheckSpec]) -> _Kept:
+    """The states from before a restart, and who keeps those of now."""
+    if path is None:
+        return {}
+    state = StateFile(Path(path), specs)
+    return {"restored": state.restored(), "save": state.save}
 
 
 def _publish_to(publisher: ConditionPublisher | None) -> Callable[[NodeHealth], None]:

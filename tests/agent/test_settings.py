@@ -9,7 +9,7 @@ from component.settings import SettingsError
 
 CHECKS = "checks: [{name: cni, cni: {}}]\n"
 KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"
-ROOT_KEYS = "mode, listen, log, kubernetes, checks, condition, kubelet"
+ROOT_KEYS = "mode, listen, log, kubernetes, checks, stateFile, condition, kubelet"
 
 
 def parse(text: str, **environ: str) -> settings.Settings:

@@ -1,0 +1,80 @@
+"""The file in which the states of the checks outlive the agent."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent.checks.catalogue import CheckSpec
+from agent.checks.state import CheckStatus
+from agent.processes.proc import boot_id
+from agent.ration import Ration
+from agent.store import wire
+
+log = logging.getLogger(__name__)
+
+WRITES, WRITE_S = 10, 2.0  # so many at once, then one in so many seconds
+LIMIT_BYTES = 2**20  # of what is read
+
+
+class StateFile:
+    """`restored` reads it once; `save` replaces it where something has changed that counts. Used by one thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        specs: Sequence[CheckSpec],
+        *,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        boot_id: Callable[[], str] = boot_id,
+    ) -> None:
+        self._path = path
+        self._keys = {spec.name: spec.key for spec in specs}
+        self._severities = {spec.name: spec.severity for spec in specs}
+        self._needed = {spec.name: max(spec.thresholds.success, spec.thresholds.failure) for spec in specs}
+        self._wall = wall
+        self._monotonic = monotonic
+        self._boot_id = boot_id
+        self._written: object = None
+        self._failed = False
+        self._ration = Ration(WRITES, WRITE_S)
+
+    def restored(self) -> dict[str, CheckStatus]:
+        """By name; empty where there is nothing to be had."""
+        try:
+            with self._path.open("rb") as file:
+                data = file.read(LIMIT_BYTES)
+            found = wire.decode(data, self._keys, self._severities, boot_id=self._boot_id(), wall=self._wall())
+        except FileNotFoundError:
+            return {}
+        except (OSError, wire.StateInvalid) as e:
+            log.warning("kept states ignored", extra={"path": str(self._path), "error": str(e)})
+            return {}
+        log.info("states kept over a restart", extra={"checks": len(found)})
+        return found
+
+    def save(self, statuses: Sequence[CheckStatus]) -> None:
+        essence = wire.essence(statuses, self._needed)
+        if essence == self._written or not self._ration.take(self._monotonic()):
+            return
+        try:
+            self._replace(wire.encode(statuses, self._keys, boot_id=self._boot_id(), wall=self._wall()))
+        except OSError as e:
+            if not self._failed:  # one line, until it works again
+                log.warning("states not kept", extra={"path": str(self._path), "error": str(e)})
+            self._failed = True
+            return
+        self._failed, self._written = False, essence
+
+    def _replace(self, data: bytes) -> None:
+        """Whole or not at all, for whoever is killed meanwhile. No fsync: a file of another boot is not read."""
+        new = self._path.with_name(f"{self._path.name}.new")
+        try:
+            new.write_bytes(data)
+            new.replace(self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                new.unlink()
+            raise

@@ -1,0 +1,99 @@
+"""States of checks to bytes and back. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.model import Result
+from agent.probe.streak import Streak
+
+VERSION = 1
+# A state that was left behind longer ago says nothing any more: whoever was away so long has to look first.
+LONGEST_S = 600.0
+
+
+class StateInvalid(Exception):  # noqa: N818 - what the file is
+    """Why nothing is taken from these bytes."""
+
+
+class _Check(msgspec.Struct, forbid_unknown_fields=True):
+    """`key`: of the settings that it was run with."""
+
+    key: str
+    state: str
+    since: float
+    output: str
+    last: int
+    run: int
+    unknowns: int
+    kept: bool
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    boot_id: str
+    written_at: float
+    checks: dict[str, _Check]
+
+
+class _Version(msgspec.Struct):
+    version: int
+
+
+def encode(statuses: Sequence[CheckStatus], keys: Mapping[str, str], *, boot_id: str, wall: float) -> bytes:
+    """`keys`: of the settings, by name of check. A check that has not run yet is not written."""
+    checks = {
+        s.name: _Check(
+            keys[s.name], s.state.value, s.since, s.output, s.streak.last.value, s.streak.run, s.unknowns, s.kept
+        )
+        for s in statuses
+        if s.state is not CheckState.STARTING
+    }
+    return msgspec.json.encode(_Document(VERSION, boot_id, wall, checks))
+
+
+def decode(
+    data: bytes, keys: Mapping[str, str], severities: Mapping[str, Severity], *, boot_id: str, wall: float
+) -> dict[str, CheckStatus]:
+    """The states by name, of the checks whose settings are the same. Raises StateInvalid."""
+    try:
+        if (version := msgspec.json.decode(data, type=_Version).version) != VERSION:
+            raise StateInvalid(f"is of version {version}, ours is {VERSION}")
+        document = msgspec.json.decode(data, type=_Document)
+        if document.boot_id != boot_id:
+            raise StateInvalid("is of another boot")
+        if not -LONGEST_S <= wall - document.written_at <= LONGEST_S:
+            raise StateInvalid(f"was written {wall - document.written_at:.0f} s ago")
+        return {
+            name: CheckStatus(
+                name,
+                severities[name],
+                since=min(check.since, wall),
+                state=CheckState(check.state),
+                output=check.output,
+                streak=Streak(Result(check.last), max(0, check.run)),
+                unknowns=max(0, check.unknowns),
+                kept=check.kept,
+            )
+            for name, check in document.checks.items()
+            if keys.get(name) == check.key
+        }
+    except (msgspec.DecodeError, UnicodeError, ValueError) as e:
+        raise StateInvalid(f"does not parse: {e}") from e
+
+
+def essence(statuses: Sequence[CheckStatus], needed: Mapping[str, int]) -> tuple[object, ...]:
+    """What has to be written when it changes: not outputs, nor runs beyond the longer threshold (`needed`, by name)."""
+    return tuple(
+        (
+            s.name,
+            s.state,
+            s.since,
+            s.kept,
+            s.streak.last,
+            min(s.streak.run, needed[s.name]),
+            min(s.unknowns, needed[s.name]),
+        )
+        for s in statuses
+    )

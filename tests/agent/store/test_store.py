@@ -1,0 +1,158 @@
+"""The states of the checks over a restart of the agent: what is kept, what is ignored, and what a full disk costs."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.checks.catalogue import CheckSpec
+from agent.checks.engine import CheckEngine
+from agent.checks.state import CheckState, Finding, Thresholds
+from agent.store.file import StateFile
+from tests.kit.clock import Clock
+
+PASSED, FAILED = Finding(CheckState.PASSED), Finding(CheckState.FAILED, "gone")
+UNKNOWN = Finding(CheckState.UNKNOWN, "no such tool")
+
+
+class Node:
+    """One check, found anew at each turn; `restart` is a SIGKILL and the next agent."""
+
+    def __init__(self, path: Path, thresholds: Thresholds = Thresholds(1, 3)) -> None:  # noqa: B008 - frozen
+        self.path, self.clock, self.finding = path, Clock(1_700_000_000.0), PASSED
+        self.spec = CheckSpec("cni", lambda: self.finding, period_s=10.0, thresholds=thresholds, key="settings-1")
+        self.boot = "boot-1"
+        self.restart()
+
+    def restart(self) -> None:
+        state = StateFile(self.path, [self.spec], wall=self.clock, monotonic=self.clock, boot_id=lambda: self.boot)
+        self.engine = CheckEngine(
+            [self.spec], wall=self.clock, monotonic=self.clock, restored=state.restored(), save=state.save
+        )
+
+    def run(self, finding: Finding | None = None) -> None:
+        self.finding = finding or self.finding
+        self.clock.time += 10.0
+        self.engine._workers[0]._turn()
+        self.engine._turn()
+
+    @property
+    def healthy(self) -> bool:
+        return self.engine.node_health().healthy
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    made = Node(tmp_path / "state.json")
+    made.run()
+    return made
+
+
+def test_a_hundred_restarts_with_a_failure_each_never_close_a_healthy_node(node: Node) -> None:
+    seen = [node.healthy]
+    for _ in range(100):
+        node.restart()
+        seen.append(node.healthy)
+        node.run(FAILED)
+        seen.append(node.healthy)
+        node.run(PASSED)
+    assert seen == [True] * 201
+
+
+def test_failures_are_counted_over_restarts(node: Node) -> None:
+    seen = []
+    for _ in range(3):
+        node.restart()
+        node.run(FAILED)
+        seen.append(node.healthy)
+    assert seen == [True, True, False]
+
+
+def test_a_node_that_was_closed_stays_so_and_since_then(node: Node) -> None:
+    for _ in range(3):
+        node.run(FAILED)
+    since = node.engine.statuses()[0].since
+    node.clock.time += 60
+    node.restart()
+    assert (False, since, "gone") == (node.healthy, node.engine.statuses()[0].since, node.engine.statuses()[0].output)
+
+
+def test_a_check_whose_tool_has_gone_stays_open_as_before_the_restart(node: Node) -> None:
+    for _ in range(5):
+        node.run(UNKNOWN)
+    assert node.healthy
+    node.restart()
+    node.run(UNKNOWN)
+    assert (True, "CheckUnknown") == (node.healthy, node.engine.node_health().reason)
+
+
+def test_successes_up_to_a_threshold_are_counted_over_restarts(tmp_path: Path) -> None:
+    node = Node(tmp_path / "state.json", Thresholds(3, 1))
+    for _ in range(3):
+        node.run(FAILED)
+    seen = []
+    for _ in range(3):
+        node.run(PASSED)
+        seen.append(node.healthy)
+        node.restart()
+    assert seen == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        pytest.param(b"", "does not parse", id="empty"),
+        pytest.param(b'{"version": 1, "boot', "does not parse", id="cut"),
+        pytest.param(b"\xff\x00", "does not parse", id="garbage"),
+        pytest.param(b"[]", "does not parse", id="another document"),
+        pytest.param(b'{"version": 2, "more": 1}', "is of version 2", id="of a later agent"),
+        pytest.param({"boot_id": "boot-0"}, "is of another boot", id="of another boot"),
+        pytest.param({"written_at": 1_600_000_000.0}, "was written", id="too old"),
+        pytest.param({"written_at": 1_800_000_000.0}, "was written", id="of the future"),
+        pytest.param({"stranger": 1}, "does not parse", id="unknown fields"),
+    ],
+)
+def test_a_file_that_says_nothing_is_ignored_with_one_line(
+    node: Node, caplog: pytest.LogCaptureFixture, content: object, line: str
+) -> None:
+    written = json.loads(node.path.read_bytes())
+    node.path.write_bytes(content if isinstance(content, bytes) else json.dumps({**written, **content}).encode())
+    with caplog.at_level(logging.INFO):
+        node.restart()
+    assert [("kept states ignored", True)] == [(r.message, line in r.error) for r in caplog.records]
+    assert node.engine.statuses()[0].state is CheckState.STARTING
+
+
+def test_a_check_with_other_settings_starts_anew(node: Node) -> None:
+    node.spec = replace(node.spec, key="settings-2")
+    node.restart()
+    assert node.engine.statuses()[0].state is CheckState.STARTING
+
+
+def test_a_full_disk_costs_the_memory_and_one_line(
+    node: Node, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = node.path.read_bytes()
+
+    def full(*_of: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk, caplog.at_level(logging.WARNING):
+        disk.setattr(Path, "write_bytes", full)
+        for finding in (FAILED, PASSED, FAILED, PASSED):
+            node.run(finding)
+    assert ["states not kept"] == [record.message for record in caplog.records]
+    assert (before, True) == (node.path.read_bytes(), node.healthy), "the old file is whole"
+    node.run(FAILED)
+    assert node.path.read_bytes() != before
+
+
+def test_what_does_not_change_is_not_written_again(node: Node) -> None:
+    for _ in range(3):
+        node.run()
+    node.path.unlink()
+    for _ in range(100):
+        node.run()
+    assert not node.path.exists()
