@@ -310,7 +310,8 @@ def test_an_agents_configuration_never_changes_under_it(played):
 def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
     objects = played["silent"]
     spec = pod_spec(played["silent"], AGENT)
-    assert {"ServiceAccount", "ConfigMap", "DaemonSet"} == {key[0] for key in objects if key[2].startswith(AGENT)}
+    kinds = {key[0] for key in objects if key[2].startswith(AGENT)}
+    assert {"ServiceAccount", "ConfigMap", "NetworkPolicy", "DaemonSet"} == kinds
     assert not spec["automountServiceAccountToken"]
     assert "readinessGates" not in spec
     assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
