@@ -62,8 +62,12 @@ def held_back(rows: Mapping[str, Row], closed: Container[str]) -> dict[str, Held
 
 
 def lingering(row: Row) -> Held:
-    """In a pause the verdict is bad; otherwise the node has healed, and nobody holds it."""
-    return Held(HeldBy.PAUSE if row.held_by is HeldBy.PAUSE else HeldBy.NONE, row.note, row.until)
+    """In a pause the verdict is bad; otherwise the node has healed, and nobody holds it but the grace of its pod."""
+    if row.held_by is HeldBy.PAUSE:
+        return Held(HeldBy.PAUSE, row.note, row.until)
+    if row.verdict.bare != row.verdict.reason:
+        return Held(HeldBy.GRACE, row.verdict.evidence, row.verdict.changes_at)
+    return Held(HeldBy.NONE, row.note, row.until)
 
 
 def held_by_caps(

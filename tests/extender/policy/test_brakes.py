@@ -46,6 +46,23 @@ def test_fewer_dead_nodes_than_make_a_storm_are_closed() -> None:
     assert names(0, 1, 2) == world.closed()
 
 
+def test_a_damped_node_that_loses_its_place_while_its_pod_is_missing_is_open_by_grace() -> None:
+    """Found by a million steps by chance: nobody was said to hold it, and it had healed no more."""
+    world = cluster(10, Gate("health", cap=Limit(absolute=1), damping=Damping(), missing_grace_s=30.0))
+    for _ in range(2):
+        world.bad("n000")
+        world.turn(20.0)
+        world.good("n000")
+        world.turn(1.0)
+    assert {"n000": "damping"} == dict(world.held())
+    world.replace("n000")
+    world.bad("n001", since=world.wall - 3600.0)
+    world.turn(1.0)
+    assert ({"n001"}, {"n000": "grace"}) == (world.closed(), dict(world.held()))
+    decision = world.decision("n000")
+    assert ("health pod missing, last verdict", CLOSED_NO_HEALTH_POD) == (decision.note, decision.verdict)
+
+
 # Caps.
 
 
