@@ -1,0 +1,85 @@
+"""The chart on a real API server: it takes every supported form; helm installs, upgrades, rolls back and removes it.
+
+Monitors and rules are kinds of the Prometheus operator, which this server does not know; promtool has tried the rules.
+"""
+
+import os
+import subprocess
+
+import pytest
+import yaml
+
+from kube import contract
+from tests.charts.rendering import CHART, SUPPORTED, documents, helm, rendered
+from tests.plane.cluster import Cluster
+from tests.testbed.shared.api import ApiError
+
+NS = "gates-of-ours"
+RELEASE = "ours"
+OF_THE_OPERATOR = ("PodMonitor", "PrometheusRule")
+NAMESPACES = (NS, "storage", contract.NAMESPACE_NODE_LEASE)
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+SETS = f"/apis/apps/v1/namespaces/{NS}/daemonsets"
+
+
+@pytest.fixture
+def there(cluster: Cluster) -> Cluster:
+    for name in NAMESPACES:
+        cluster.api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": name}})
+    return cluster
+
+
+@pytest.mark.parametrize("form", SUPPORTED)
+def test_the_server_takes_each_supported_form_to_the_field(there, form):
+    text = rendered(SUPPORTED[form], given=["namespace.create=false"], namespace=NS, release=RELEASE)
+    known = [each for each in documents(text) if each["kind"] not in OF_THE_OPERATOR]
+    done = subprocess.run(
+        [
+            there.plane.kubectl,
+            f"--kubeconfig={there.plane.kubeconfig}",
+            "apply",
+            "--server-side",
+            "--dry-run=server",
+            "--validate=strict",
+            "--filename=-",
+        ],
+        input=yaml.safe_dump_all(known),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(known) == done.stdout.count("serverside-applied (server dry run)")
+
+
+def test_helm_installs_upgrades_rolls_back_and_removes_it(there, tmp_path):
+    environ = {
+        **os.environ,
+        "HELM_CACHE_HOME": str(tmp_path),
+        "HELM_CONFIG_HOME": str(tmp_path),
+        "HELM_DATA_HOME": str(tmp_path),
+    }
+    where = [f"--kubeconfig={there.plane.kubeconfig}", f"--namespace={NS}"]
+    given = [f"--values={SUPPORTED['default']}", "--set=namespace.create=false"]
+
+    def probe_period_s() -> int:
+        (agent,) = there.api.get(f"{SETS}/{contract.NAME_AGENT}")["spec"]["template"]["spec"]["containers"]
+        return agent["readinessProbe"]["periodSeconds"]
+
+    def ours() -> set[str]:
+        policies = {each["metadata"]["name"] for each in there.api.items(POLICIES)}
+        return {name for name in policies if name.startswith(RELEASE)}
+
+    helm("install", RELEASE, str(CHART), *where, *given, environ=environ)
+    try:
+        assert (2, True) == (probe_period_s(), bool(ours()))
+        helm("upgrade", RELEASE, str(CHART), *where, *given, "--set=agent.profile=fast", environ=environ)
+        assert probe_period_s() == 1
+        helm("rollback", RELEASE, "1", *where, environ=environ)
+        assert probe_period_s() == 2
+    finally:
+        helm("uninstall", RELEASE, *where, environ=environ)
+    assert ours() == set()
+    with pytest.raises(ApiError, match="404"):
+        there.api.get(f"{SETS}/{contract.NAME_AGENT}")
