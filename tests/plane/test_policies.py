@@ -164,7 +164,7 @@ def confined(cluster: Cluster) -> Iterator[Confined]:
             cluster.api.delete(path)
 
 
-def test_r42_of_200_writes_none_is_allowed_wrongly_and_none_denied_wrongly(confined, seed, artefacts):
+def test_of_200_writes_none_is_allowed_wrongly_and_none_denied_wrongly(confined, seed, artefacts):
     drawn = writes(random.Random(seed), WRITES, own=confined.own, other=confined.other, node=confined.node)
     said = [(write, confined.refused(write)) for write in drawn]
     wrong = {
