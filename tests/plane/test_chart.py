@@ -21,6 +21,16 @@ NAMESPACES = (NS, "storage", contract.NAMESPACE_NODE_LEASE)
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 SETS = f"/apis/apps/v1/namespaces/{NS}/daemonsets"
 
+# As the playbooks register a DaemonSet's extender.
+REGISTRATION = {
+    "urlPrefix": "http://127.0.0.1:9376",
+    "filterVerb": "filter",
+    "preemptVerb": "preempt",
+    "nodeCacheCapable": True,
+    "ignorable": True,
+    "httpTimeout": "1s",
+}
+
 
 @pytest.fixture
 def there(cluster: Cluster) -> Cluster:
@@ -71,8 +81,9 @@ def test_helm_installs_upgrades_rolls_back_and_removes_it(there, tmp_path):
         policies = {each["metadata"]["name"] for each in there.api.items(POLICIES)}
         return {name for name in policies if name.startswith(RELEASE)}
 
-    helm("install", RELEASE, str(CHART), *where, *given, environ=environ)
+    said = helm("install", RELEASE, str(CHART), *where, *given, environ=environ)
     try:
+        assert yaml.safe_load(said[said.index("extenders:") : said.index("   Leave")])["extenders"] == [REGISTRATION]
         assert (2, True) == (probe_period_s(), bool(ours()))
         helm("upgrade", RELEASE, str(CHART), *where, *given, "--set=agent.profile=fast", environ=environ)
         assert probe_period_s() == 1
