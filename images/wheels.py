@@ -116,4 +116,7 @@ def unpacked(wheel: Path, *, commands: bool = False) -> tuple[Tree, Distribution
 
 def _pip(*arguments: str, what: str, log: Path, progress: Progress) -> None:
     command = [sys.executable, "-m", "pip", *arguments, "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
-    run(command, what=what, log=log, progress=progress, environ={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    if not environ.get("SOURCE_DATE_EPOCH"):
+        environ.pop("SOURCE_DATE_EPOCH", None)  # as a Containerfile's ARG without a value is; it stops hatchling
+    run(command, what=what, log=log, progress=progress, environ=environ)

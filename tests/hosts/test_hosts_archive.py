@@ -7,12 +7,11 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from images import base, build, containerfile, oci, rootfs
-from images.tree import Entry, file, from_tar, to_tar, whole_bytes
+from images import base, build, oci
+from images.tree import Entry, from_tar, whole_bytes
 from images.wheels import ROOT, source_files
 from tests.hosts.registry import Registry
 
@@ -153,56 +152,3 @@ def _make(*arguments: str) -> subprocess.CompletedProcess[str]:
     argv = ["make", "--silent", "--assume-old=venv", *arguments]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=300)
-
-
-# By a container tool
-
-
-@pytest.mark.timeout(900)
-def test_a_stranger_builds_the_same_with_a_container_tool(trees, tmp_path):
-    """Minutes, for the only proof of it: packages and wheels are fetched in the build, as there. BASE is made here."""
-    base_image = tmp_path / "base.tar"
-    base_image.write_bytes(oci.archive([_debian_with_pip()], "localhost/base:1"))
-    tool = ["buildah", f"--root={tmp_path / 'store'}", f"--runroot={tmp_path / 'run'}", "--storage-driver=vfs"]
-    argv = [*tool, "build", "--isolation=chroot", f"--build-arg=BASE=oci-archive:{base_image}", "--tag=stranger"]
-    environ = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*argv, "--file=images/Containerfile", "."], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
-    )
-    assert 0 == done.returncode, f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
-    push = [*tool, "push", "--disable-compression", "stranger", f"oci-archive:{tmp_path / 'out.tar'}"]
-    subprocess.run(push, check=True, capture_output=True, env=environ)
-    config, tree = _read((tmp_path / "out.tar").read_bytes())
-    assert {
-        path: entry.data for path, entry in trees["amd64"].items() if entry.kind == "file" and path != build.INSIDE
-    } == {path: entry.data for path, entry in tree.items() if entry.kind == "file" and path != build.INSIDE}
-    expected = containerfile.config(build.CONTAINERFILE.read_text(), {})
-    assert expected == {key: config[key] for key in expected}
-
-
-def _debian_with_pip() -> oci.Image:
-    """What a public image with Python is, with the way to the package index that this machine has."""
-    folder = rootfs.debian("python-base", ("ca-certificates", "python3", "python3-venv"), print)
-    done = subprocess.run(["tar", "--create", f"--directory={folder}", "."], capture_output=True, check=True)
-    tree = from_tar(done.stdout)
-    authorities = Path("/etc/ssl/certs/ca-certificates.crt")
-    if authorities.exists():
-        tree["etc/ssl/certs/ca-certificates.crt"] = file(authorities.read_bytes())
-    options = {"cert": "/etc/ssl/certs/ca-certificates.crt", "index-url": os.environ.get("PIP_INDEX_URL", "")}
-    lines = [f"{key} = {value}\n" for key, value in options.items() if value]
-    tree["etc/pip.conf"] = file("".join(["[global]\n", *lines]).encode())
-    tar = to_tar(tree, 0)
-    config = {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]}
-    return oci.Image(build.native(), [oci.Layer(oci.compressed(tar), oci.digest(tar), "base")], config, 0)
-
-
-def _read(archive: bytes) -> tuple[dict[str, object], dict[str, Entry]]:
-    """What a container gets, and all files."""
-    files = from_tar(archive)
-
-    def blob(descriptor: dict[str, str]) -> bytes:
-        return files[f"blobs/{descriptor['digest'].replace(':', '/')}"].data
-
-    manifest = json.loads(blob(json.loads(files["index.json"].data)["manifests"][0]))
-    tree = {path: entry for layer in manifest["layers"] for path, entry in from_tar(blob(layer)).items()}
-    return json.loads(blob(manifest["config"]))["config"], tree

@@ -10,7 +10,6 @@ from images import packages
 PACKAGES = (
     *packages.PACKAGES,
     *packages.PUSH_PACKAGES,
-    "buildah",  # builds images/Containerfile as a stranger does
     "busybox-static",  # the pause image
     "iproute2",
     "openssh-client",
