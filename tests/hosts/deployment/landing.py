@@ -4,6 +4,7 @@ running kube-scheduler asks has answered all the time.
 
 import threading
 import time
+from itertools import pairwise
 from typing import Self
 
 from tests.hosts.deployment.probing import PODS, clear, pod
@@ -37,7 +38,9 @@ class Landings:
         clear(self._api)
 
     def settle(self) -> float:
-        """No more are sent; all have landed. The longest wait in seconds, infinite if one has not landed."""
+        """After three more none is sent, and all have landed. The longest wait, infinite if one has not landed."""
+        before = len(self.waited_s)
+        wait_for(lambda: len(self.waited_s) > before + 2, timeout_s=_PATIENCE_S)
         self._stop.set()
         self._thread.join()
         landed = wait_for(lambda: self._look() or len(self.waited_s) == len(self._sent), timeout_s=_PATIENCE_S)
@@ -80,7 +83,7 @@ while True:
     for url in asked():
         try:
             opener.open(url + '/readyz', timeout=2).read()
-            print('answered', url, flush=True)
+            print('answered', url, time.monotonic(), flush=True)
         except OSError as e:
             print('missed', url, e, flush=True)
     time.sleep(0.05)
@@ -104,6 +107,14 @@ class Asking:
 
     def told(self) -> tuple[set[str], list[str]]:
         """The URLs that have answered, and each question that had no answer."""
-        lines = self._hosts.ssh(self._host, "cat /root/asking.log").stdout.splitlines()
+        lines = self._lines()
         answered = {line.split()[1] for line in lines if line.startswith("answered")}
         return answered, [line for line in lines if line.startswith("missed")]
+
+    def longest_gap_s(self) -> float:
+        """Between two answers; infinite if there were none."""
+        times = [float(line.split()[2]) for line in self._lines() if line.startswith("answered")]
+        return max((later - earlier for earlier, later in pairwise(times)), default=float("inf"))
+
+    def _lines(self) -> list[str]:
+        return self._hosts.ssh(self._host, "cat /root/asking.log").stdout.splitlines()

@@ -172,31 +172,30 @@ def put_back_by_the_host(hosts, api, ansible):  # noqa: ARG001
     "become", [upgraded, mirror_deleted, container_killed, refused_by_the_rehearsal, put_back_by_the_host]
 )
 def test_whatever_becomes_of_it_scheduling_goes_on(hosts, api, ansible, artefacts, become):
-    """All the time in which it stands still counts, not only from the end of the fault on."""
-    with Landings(api) as landings:
+    """All the time without an answer counts, not only from the end of the fault on; and every pod lands."""
+    with Landings(api) as landings, Asking(hosts) as asking:
         become(hosts, api, ansible)
         longest_s = landings.settle()
-    save(
-        artefacts, f"static-{become.__name__}", {"longest wait of a pod, s": longest_s, "pods": len(landings.waited_s)}
-    )
-    limit_s = GOES_ON_S + ROOM_S + (5 if become is put_back_by_the_host else 0)
-    assert longest_s <= limit_s
+        gap_s = asking.longest_gap_s()
+    figures = {"longest time without an answer, s": gap_s, "longest wait of a pod, s": longest_s}
+    save(artefacts, f"static-{become.__name__}.json", figures | {"pods": len(landings.waited_s)})
+    assert gap_s <= GOES_ON_S + ROOM_S + (5 if become is put_back_by_the_host else 0)
+    assert longest_s < float("inf")
 
 
-def repaired(api, ansible, variables) -> float:
-    """The longest wait of a pod once site.yml has repaired what a deleted namespace took along."""
+def repaired(api, ansible, variables) -> bool:
+    """Whether pods land once site.yml has repaired what a deleted namespace took along."""
     api.delete(f"/api/v1/namespaces/{NS}")
     assert wait_for(lambda: NS not in namespaces(api), timeout_s=120, every_s=0.5)
     run = ansible.run("site.yml", **variables)
     assert run.code == 0, run.told()
     with Landings(api) as landings:
-        wait_for(lambda: len(landings.waited_s) > 2, timeout_s=60)
-        return landings.settle()
+        return landings.settle() < float("inf")
 
 
 @pytest.mark.usefixtures("static")
 def test_site_yml_repairs_a_deleted_namespace_in_enforce(hosts, api, ansible):
-    assert repaired(api, ansible, ENFORCE) <= GOES_ON_S + ROOM_S
+    assert repaired(api, ansible, ENFORCE)
     assert answers(hosts)
     assert wait_for(lambda: is_there(api, MIRROR), timeout_s=60)
 
@@ -213,5 +212,5 @@ def test_on_the_way_back_no_scheduler_was_without_an_extender_and_no_file_stays(
 
 
 def test_site_yml_repairs_a_deleted_namespace_in_protect(hosts, api, ansible, deployed):  # noqa: ARG001
-    assert repaired(api, ansible, ARMED) <= GOES_ON_S + ROOM_S
+    assert repaired(api, ansible, ARMED)
     assert answers(hosts, POD_URL)
