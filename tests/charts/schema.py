@@ -26,6 +26,28 @@ _QUANTITIES: Schema = {
     "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}]},
 }
 _LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+_TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+_EXPRESSION: Schema = {
+    "type": "object",
+    "properties": {
+        "key": {"type": "string", "minLength": 1},
+        "operator": {"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+        "values": _TEXTS,
+    },
+    "required": ["key", "operator"],
+    "additionalProperties": False,
+}
+_SELECTOR: Schema = {
+    "type": "object",
+    "properties": {"matchLabels": _LABELS, "matchExpressions": {"type": "array", "items": _EXPRESSION}},
+    "additionalProperties": False,
+}
+_BLOCK: Schema = {
+    "type": "object",
+    "properties": {"cidr": {"type": "string", "minLength": 1}, "except": _TEXTS},
+    "required": ["cidr"],
+    "additionalProperties": False,
+}
 _RESOURCES: Schema = {
     "type": "object",
     "properties": {"requests": _QUANTITIES, "limits": _QUANTITIES},
@@ -54,7 +76,7 @@ RULES: dict[str, Schema] = {
         "type": "array",
         "items": {
             "type": "object",
-            "properties": {name: {"type": "object"} for name in ("namespaceSelector", "podSelector", "ipBlock")},
+            "properties": {"namespaceSelector": _SELECTOR, "podSelector": _SELECTOR, "ipBlock": _BLOCK},
             "additionalProperties": False,
         },
     },
