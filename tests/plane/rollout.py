@@ -23,10 +23,12 @@ _WRITERS = 6
 
 @dataclass(frozen=True)
 class Image:
-    """What a pod of it does: Ready ANSWERS_AFTER_S after its start, for ready_for_s; 0 = never, infinite = always."""
+    """What a pod of it does: Ready ANSWERS_AFTER_S after its start, for ready_for_s; 0 = never, infinite = always.
+    waits: reason and message of a container that does not run."""
 
     name: str
     ready_for_s: float
+    waits: tuple[str, str] = ("", "")
 
     def ready(self, age_s: float) -> bool:
         return ANSWERS_AFTER_S <= age_s < ANSWERS_AFTER_S + self.ready_for_s
@@ -46,10 +48,20 @@ class _Pod:
 
 
 class Kubelets:
-    """Of all nodes: starts the health pods that are bound, probes them, ends those that are told to end."""
+    """Of all nodes: starts the health pods that are bound, probes them, ends those that are told to end.
 
-    def __init__(self, api: Api, images: tuple[Image, ...]):
+    dead: nodes whose kubelet does nothing any more. closed: nodes on which every agent says that they are not fit."""
+
+    def __init__(
+        self,
+        api: Api,
+        images: tuple[Image, ...],
+        *,
+        dead: frozenset[str] = frozenset(),
+    ):
         self._api = api
+        self._dead = dead
+        self.closed: frozenset[str] = frozenset()
         self._images = {image.name: image for image in images}
         self._pods: dict[str, _Pod] = {}
         self._end = threading.Event()
@@ -89,14 +101,17 @@ class Kubelets:
         writes: list[Callable[[], object]] = []
         for name, pod in found.items():
             path = f"{PODS}/{name}"
+            if bare.bound_to(pod) in self._dead:
+                continue
             if "deletionTimestamp" in pod["metadata"]:
                 writes.append(lambda path=path: self._api.delete(path, grace_s=0))
             elif bare.bound_to(pod):
                 known = self._pods.get(name) or _Pod(pod["spec"]["containers"][0]["image"], time.monotonic(), _now())
-                ready = self._images[known.image].ready(time.monotonic() - known.started)
+                image, closed = self._images[known.image], bare.bound_to(pod) in self.closed
+                ready = not closed and image.ready(time.monotonic() - known.started)
                 self._pods[name] = replace(known, said=ready)
                 if ready is not known.said:
-                    body = _status(known, ready=ready)
+                    body = _status(known, ready=ready, waits=image.waits, closed=closed)
                     writes.append(lambda path=path, body=body: self._api.patch(f"{path}/status", body))
         list(pool.map(lambda write: write(), writes))
 
@@ -105,12 +120,18 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _status(pod: _Pod, *, ready: bool) -> Object:
+def _status(pod: _Pod, *, ready: bool, waits: tuple[str, str], closed: bool) -> Object:
     status = contract.STATUS_TRUE if ready else contract.STATUS_FALSE
     turned = [contract.CONDITION_READY, contract.CONDITION_CONTAINERS_READY]
     conditions = [{"type": kind, "status": status, "lastTransitionTime": _now()} for kind in turned]
     conditions.append({"type": "Initialized", "status": "True", "lastTransitionTime": pod.started_text})
-    return {"status": {"phase": "Running", "startTime": pod.started_text, "conditions": conditions}}
+    if closed:
+        told = {"status": "False", "reason": "CheckFailed", "message": "cni: no plugin"}
+        conditions.append({"type": contract.CONDITION_NODE_HEALTHY, "lastTransitionTime": pod.started_text, **told})
+    state = {"waiting": {"reason": waits[0], "message": waits[1]}} if waits[0] else {"running": {}}
+    container = {"name": "agent", "image": pod.image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
+    status = {"phase": "Running", "startTime": pod.started_text, "conditions": conditions}
+    return {"status": {**status, "containerStatuses": [container]}}
 
 
 def install(api: Api, spec: Object) -> Callable[[], None]:

@@ -23,7 +23,11 @@ def render(role: str, given: dict[str, Any]) -> Any:
     """A function from a trusted expression to its value, with `given` as the variables of an inventory."""
     loader = DataLoader()
     folder = ROLES / role
-    read = {part: loader.load_from_file(str(folder / part / "main.yml"), trusted_as_template=True) for part in PARTS}
+    files = {part: folder / part / "main.yml" for part in PARTS}
+    read = {
+        part: loader.load_from_file(str(file), trusted_as_template=True) if file.exists() else {}
+        for part, file in files.items()
+    }
     given = {"readygate_image": IMAGE, **given, **read["vars"], "ansible_search_path": [str(folder)]}
     templar = Templar(loader, variables=read["defaults"] | given)
     return lambda expression: templar.template(trust_as_template(f"{{{{ {expression} }}}}"))

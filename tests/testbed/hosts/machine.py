@@ -58,7 +58,9 @@ class Machine:
         self._write("etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{lines}")
         self._write("etc/hostname", f"{self.peer.name}\n")
         self._write("etc/machine-id", f"{uuid.uuid5(uuid.NAMESPACE_DNS, self.name).hex}\n")
-        self._write(f"{CNI_CONF_DIR.lstrip('/')}/10-bridge.conflist", cni_configuration(self.peer.pod_subnet))
+        # For root alone, as Calico and Cilium write theirs.
+        conflist = cni_configuration(self.peer.pod_subnet)
+        self._write(f"{CNI_CONF_DIR.lstrip('/')}/10-bridge.conflist", conflist, mode=0o600)
         self._write("root/.ssh/authorized_keys", public_key, mode=0o600)
 
     def _write(self, path: str, text: str, mode: int = 0o644) -> None:

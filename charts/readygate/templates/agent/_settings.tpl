@@ -31,7 +31,7 @@
 {{- end -}}
 {{- toYaml (dict
   "mode" "pod"
-  "listen" (dict "address" "$(POD_IP)" "port" 9375)
+  "listen" (dict "address" "::" "port" 9375)
   "log" (dict "level" $agent.logLevel)
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "checks" $checks

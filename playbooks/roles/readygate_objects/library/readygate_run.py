@@ -1,0 +1,66 @@
+#!/usr/bin/python
+"""Begins a run of the playbooks, or ends it: another that has not ended stops this one before it changes anything."""
+
+import json
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.readygate_objects.kubectl import Kubectl
+from ansible.module_utils.readygate_objects.lock import FREE, HELD, NAME, NAMESPACE, OURS, standing, taken, told
+
+TRIES = 3
+
+
+def begin(kubectl: Kubectl, holder: str, dead: str) -> dict:
+    """{} when the run is ours; else the Lease of the other one. dead: a holder that is no more."""
+    for _ in range(TRIES):
+        wall, lease = time.time(), _read(kubectl)
+        if standing(lease, holder, wall, dead) == HELD:
+            return lease
+        try:
+            kubectl.run("replace" if lease else "create", "--filename=-", stdin=json.dumps(taken(lease, holder, wall)))
+            return {}
+        except OSError as e:  # somebody was faster: who?
+            if "AlreadyExists" not in str(e) and "Conflict" not in str(e) and "modified" not in str(e):
+                raise
+    return _read(kubectl)
+
+
+def end(kubectl: Kubectl, holder: str) -> None:
+    if standing(_read(kubectl), holder, time.time()) in (OURS, FREE):
+        kubectl.run("delete", "lease", NAME, "--ignore-not-found")
+
+
+def _read(kubectl: Kubectl) -> dict:
+    text = kubectl.run("get", "lease", NAME, "--ignore-not-found", "--output=json")
+    return json.loads(text) if text.strip() else {}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"choices": ["begin", "end"], "required": True},
+            "kubeconfig": {"type": "path", "required": True},
+            "holder": {"required": True},
+            "dead": {"default": ""},
+            "take_over": {"type": "bool", "default": False},
+        },
+    )
+    holder = module.params["holder"]
+    kubectl = Kubectl(module.params["kubeconfig"], NAMESPACE)
+    try:
+        if module.params["state"] == "end":
+            end(kubectl, holder)
+            module.exit_json(changed=False)
+        other = begin(kubectl, holder, module.params["dead"])
+        if other and module.params["take_over"]:
+            other = begin(kubectl, holder, other["spec"].get("holderIdentity", ""))
+    except OSError as e:
+        module.fail_json(msg=f"kubectl with {module.params['kubeconfig']}: {e}")
+    if other:
+        module.fail_json(msg=told(other, time.time()), holder=other["spec"].get("holderIdentity", ""))
+    module.exit_json(changed=False)
+
+
+if __name__ == "__main__":
+    main()

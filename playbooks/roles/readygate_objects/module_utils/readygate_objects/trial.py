@@ -1,0 +1,74 @@
+"""Pure: the pods in which a new image reads its new configuration before a roll-out, and what became of one."""
+
+import copy
+
+from ansible.module_utils.readygate_objects.rollout import GRACE_S, pod_of, short
+
+NAME = "readygate-trial"
+LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "readygate"}
+ARCH = "kubernetes.io/arch"
+
+
+def trial_nodes(daemon_set: dict, nodes: list) -> dict:
+    """Of each kind of processor a node that is well and that the DaemonSet may run on: architecture -> name."""
+    spec, found = daemon_set["spec"]["template"]["spec"], {}
+    for node in sorted(nodes, key=lambda each: (bool(each["spec"].get("unschedulable")), each["metadata"]["name"])):
+        labels = node["metadata"].get("labels", {})
+        if _ready(node) and _selected(spec, labels):
+            found.setdefault(labels.get(ARCH, ""), node["metadata"]["name"])
+    return found
+
+
+def trial_pod(daemon_set: dict, node: str, arch: str, seconds: int) -> dict:
+    """As an agent's pod of that node, which ends when it has read its configuration. Not placed by a scheduler."""
+    spec = copy.deepcopy(daemon_set["spec"]["template"]["spec"])
+    for name in ("readinessGates", "affinity", "nodeSelector", "serviceAccountName"):
+        spec.pop(name, None)
+    for container in spec["containers"]:
+        container["command"] = container["command"] + ["--check"]
+        for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+            container.pop(probe, None)
+    spec.update(nodeName=node, restartPolicy="Never", automountServiceAccountToken=False, activeDeadlineSeconds=seconds)
+    metadata = {
+        "name": f"{NAME}-{arch}".rstrip("-"),
+        "namespace": daemon_set["metadata"]["namespace"],
+        "labels": LABELS,
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def outcome(pod: dict, events: dict, memory: dict, monotonic: float) -> tuple:
+    """(ended, why): False while it is not known; why is "" where the trial went well.
+
+    events: as of pod_of. memory: of this pod, {} at first."""
+    status, seen = pod.get("status", {}), pod_of(pod, events)
+    if status.get("phase") == "Succeeded":
+        return True, ""
+    if status.get("phase") == "Failed":
+        ended = [each.get("state", {}).get("terminated", {}) for each in status.get("containerStatuses", ())]
+        said = [one.get("message", "").strip().splitlines()[-1:] for one in ended]
+        words = [line for lines in said for line in lines] or [
+            status.get("message") or status.get("reason") or "it failed"
+        ]
+        return True, short(words[0])
+    if memory.get("kind") != seen.kind:
+        memory.update(kind=seen.kind, since=monotonic)
+    lasting = seen.kind in GRACE_S and monotonic - memory["since"] >= GRACE_S[seen.kind]
+    return lasting, seen.cause
+
+
+def _ready(node: dict) -> bool:
+    conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", ())}
+    return conditions.get("Ready") == "True" and "deletionTimestamp" not in node["metadata"]
+
+
+def _selected(spec: dict, labels: dict) -> bool:
+    if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
+        return False
+    affinity = (
+        spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    )
+    terms = affinity.get("nodeSelectorTerms", [])
+    return not terms or any(
+        all(labels.get(each["key"]) in each["values"] for each in term.get("matchExpressions", ())) for term in terms
+    )
