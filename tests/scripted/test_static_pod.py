@@ -127,3 +127,17 @@ def test_an_interrupted_run_does_not_make_an_unproven_manifest_the_one_to_go_bac
     assert host.manifest.read_text() == BROKEN
     code, verdict = host.put(BROKEN)
     assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+
+
+def test_the_earlier_one_is_asked_where_it_answers_which_may_be_another_port(host):
+    """The manifest's own words are those of the role's template."""
+    template = (ROLES / "readygate_extender" / "templates" / "static-pod.yaml.j2").read_text()
+    assert "path: /readyz, port: {{ readygate_extender_port }}, scheme: " in template
+    address, port = host.server.server_address
+    first = f"{{host: {address}, path: /readyz, port: {port}, scheme: HTTP}}"
+    host.put(first)
+    command = [word for word in host.command(BROKEN) if not word.startswith("--ready=")]
+    code = subprocess.run([*command, "--ready=http://127.0.0.1:1/readyz"], timeout=80, check=False).returncode
+    verdict = json.loads((host.ours / "verdict.json").read_text())
+    assert (1, True, first) == (code, verdict["back"], host.manifest.read_text())
+    assert "the earlier one is back in place and answers" in verdict["said"]

@@ -13,6 +13,7 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import ssl
 import sys
 import time
@@ -21,6 +22,8 @@ from pathlib import Path
 
 LOOK_EVERY_S = 0.2
 EVIDENCE_LINES = 5
+BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
+READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
 LOGS = Path("/var/log/pods")
 CONTAINER = "readygate-system_readygate-extender-*/extender/*.log"
 
@@ -72,13 +75,26 @@ def copy_over(source, target, folder):
     temporary.rename(target)
 
 
-def evidence():
+def newest_log():
+    """Of the container that was started last, None if there is none."""
+    try:
+        return max(LOGS.glob(CONTAINER), key=lambda path: path.stat().st_mtime, default=None)
+    except OSError:  # rotated meanwhile
+        return None
+
+
+def evidence(log):
     """The last lines of the container that did not answer."""
-    logs = sorted(LOGS.glob(CONTAINER), key=lambda path: path.stat().st_mtime)
-    if not logs:
+    if log is None or not log.exists():
         return "no log: its container was never started; look with crictl and journalctl --unit kubelet"
-    lines = logs[-1].read_text(errors="replace").splitlines()[-EVIDENCE_LINES:]
+    lines = log.read_text(errors="replace").splitlines()[-EVIDENCE_LINES:]
     return " | ".join(line.strip()[:300] for line in lines)
+
+
+def ready_of(manifest, otherwise):
+    """Where the extender of a manifest says whether it is ready: an earlier one may have another port."""
+    found = READINESS.search(manifest)
+    return "%s://%s:%s/readyz" % (found.group(3).lower(), found.group(1), found.group(2)) if found else otherwise
 
 
 def run(arguments):
@@ -90,19 +106,19 @@ def run(arguments):
         if earlier.exists():
             earlier.unlink()
         return {"put": True, "back": False, "said": "the extender of the new manifest answers"}
-    back = earlier.exists()
+    back, log = earlier.exists(), newest_log()
     if back:
         earlier.rename(manifest)
     else:
         manifest.unlink()
     # It is back already: what is looked at now cannot keep it from being so.
-    answers = back and answers_within(None, arguments.ready, arguments.limit_s)
+    answers = back and answers_within(None, ready_of(manifest.read_text(), arguments.ready), BACK_LIMIT_S)
     said = "the extender of the new manifest did not answer within %g s; " % arguments.limit_s
     if back:
         said += "the earlier one is back in place and %s" % ("answers" if answers else "does not answer either")
     else:
         said += "there was no earlier one, so there is none"
-    return {"put": False, "back": back, "said": "%s. Its last lines: %s" % (said, evidence())}
+    return {"put": False, "back": back, "said": "%s. Its last lines: %s" % (said, evidence(log))}
 
 
 def main(argv):
