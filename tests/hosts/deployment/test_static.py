@@ -164,7 +164,6 @@ def put_back_by_the_host(hosts, api, ansible):  # noqa: ARG001
     """The rehearsal takes no port, so it cannot know that this one is the scheduler's own."""
     run = ansible.run("site.yml", **ENFORCE, readygate_extender_port=10259, readygate_extender_static_timeout_seconds=5)
     assert (run.code != 0, "the earlier one is back in place and answers" in run.told()) == (True, True), run.told()
-    assert "cannot listen on 127.0.0.1 port 10259" in run.told()
 
 
 @pytest.mark.usefixtures("static")
