@@ -31,7 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
-PLAYBOOKS = ["site.yml", "prepare-control-plane.yml", "uninstall.yml", "inventory-sample.yml"]
+PLAYBOOKS = [
+    "site.yml",
+    "prepare-control-plane.yml",
+    "check.yml",
+    "detach.yml",
+    "uninstall.yml",
+    "inventory-sample.yml",
+]
 # Called for by name, a ring that cannot run has failed; by hand, pytest skips it with a red line.
 MUST_RUN = {**os.environ, "CI": "true"}
 # ansible-lint looks for its own tools on PATH.

@@ -1,5 +1,6 @@
 """Renders the templates of a role as Ansible does, with the role's own defaults and variables, in this process."""
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,19 @@ def objects(role: str, given: dict[str, Any], template: str = "objects") -> Obje
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)
     return keyed
+
+
+def filters(role: str) -> dict[str, Any]:
+    """Those that the role brings along, as functions."""
+    found: dict[str, Any] = {}
+    for path in sorted((ROLES / role / "filter_plugins").glob("*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found |= module.FilterModule().filters()
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -1,149 +1,32 @@
-"""What the scheduler role makes of kubeadm's ClusterConfiguration and of the user's KubeSchedulerConfiguration."""
+"""The KubeSchedulerConfiguration that the scheduler role makes: what was there is kept, ours is in it once."""
 
-import base64
-import json
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.playbooks.rendering import plain, render
-
-FILE = "/etc/kubernetes/readygate/kube-scheduler-0123456789ab.yaml"
-EARLIER = "/etc/kubernetes/readygate/kube-scheduler-ffffffffffff.yaml"
-OURS_LISTED = {"name": "config", "value": FILE}
-VOLUME = {
-    "name": "readygate",
-    "hostPath": "/etc/kubernetes/readygate",
-    "mountPath": "/etc/kubernetes/readygate",
-    "readOnly": True,
-    "pathType": "Directory",
-}
-V1BETA4, V1BETA3 = "kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3"
-
-
-def slurped(document: Any) -> dict[str, str]:
-    return {"content": base64.b64encode(yaml.safe_dump(document).encode()).decode()}
-
-
-def expression(given: dict[str, Any]) -> Any:
-    return render("readygate_scheduler_config", {"__readygate_scheduler_config_node": "control-1", **given})
-
-
-def clustered(scheduler: dict[str, Any] | None, version: str, wanted: str) -> dict[str, Any]:
-    cluster = {"apiVersion": version, "kind": "ClusterConfiguration", "kubernetesVersion": "v1.36.3"}
-    if scheduler is not None:
-        cluster["scheduler"] = scheduler
-    stored = json.dumps({"data": {"ClusterConfiguration": yaml.safe_dump(cluster)}})
-    value = expression(
-        {"__readygate_scheduler_config_configmap": {"stdout": stored}, "readygate_scheduler_config_wanted": wanted}
-    )("__readygate_scheduler_config_wanted_cluster")
-    changed = plain(value)
-    section = changed.pop("scheduler")
-    assert changed == {k: v for k, v in cluster.items() if k != "scheduler"}, "nothing else is touched"
-    return section
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "version", "expected"),
-    [
-        pytest.param({}, V1BETA4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="as kubeadm made it"),
-        pytest.param(None, V1BETA4, {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]}, id="without a section"),
-        pytest.param(
-            {"extraArgs": [{"name": "v", "value": "2"}, {"name": "v", "value": "3"}], "extraEnvs": [{"name": "A"}]},
-            V1BETA4,
-            {
-                "extraArgs": [{"name": "v", "value": "2"}, {"name": "v", "value": "3"}, OURS_LISTED],
-                "extraEnvs": [{"name": "A"}],
-                "extraVolumes": [VOLUME],
-            },
-            id="arguments of others stay, also twice the same",
-        ),
-        pytest.param(
-            {"extraArgs": [{"name": "config", "value": EARLIER}], "extraVolumes": [VOLUME]},
-            V1BETA4,
-            {"extraArgs": [OURS_LISTED], "extraVolumes": [VOLUME]},
-            id="an earlier configuration of ours gives way",
-        ),
-        pytest.param(
-            {"extraArgs": {"v": "2", "config": EARLIER}},
-            V1BETA3,
-            {"extraArgs": {"v": "2", "config": FILE}, "extraVolumes": [VOLUME]},
-            id="v1beta3 keeps arguments as a mapping",
-        ),
-    ],
+from tests.playbooks.seeing import (
+    CLIENT,
+    EXTENDER,
+    FILE,
+    FIRST,
+    FOLDER,
+    KIND,
+    LAST,
+    PROFILES,
+    THEIRS,
+    given,
+    manifest,
+    plan,
+    seen,
 )
-def test_registration(scheduler, version, expected):
-    assert clustered(scheduler, version, FILE) == expected
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "version"),
-    [
-        pytest.param({}, V1BETA4, id="as kubeadm made it"),
-        pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, V1BETA4, id="with an argument"),
-        pytest.param({"extraArgs": {"v": "2"}}, V1BETA3, id="with an argument, v1beta3"),
-        pytest.param({"extraVolumes": [{**VOLUME, "name": "other"}]}, V1BETA4, id="with a volume"),
-        pytest.param(
-            {"extraArgs": [{"name": "config", "value": "/etc/own.yaml"}]}, V1BETA4, id="with a file of their own"
-        ),
-    ],
-)
-def test_taking_it_out_again_leaves_what_was_there(scheduler, version):
-    registered = clustered(scheduler, version, FILE)
-    assert clustered(registered, version, "") == scheduler
-
-
-def manifest(*arguments: str) -> dict[str, str]:
-    return slurped({"spec": {"containers": [{"command": ["kube-scheduler", *arguments]}]}})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        pytest.param(["--leader-elect=true"], "", id="none"),
-        pytest.param(["--v=2", f"--config={FILE}"], FILE, id="ours"),
-        pytest.param(["--config=/etc/kubernetes/own.yaml"], "", id="that of somebody else"),
-    ],
-)
-def test_which_configuration_the_manifest_names(arguments, expected):
-    value = expression({"__readygate_scheduler_config_on_disk": manifest(*arguments)})
-    assert value("__readygate_scheduler_config_named") == expected
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "expected"),
-    [pytest.param("10.99.0.11:6443", "10.99.0.11", id="IPv4"), pytest.param("[fd00::1]:6443", "fd00::1", id="IPv6")],
-)
-def test_kubeadm_is_told_the_address_of_the_host_and_its_name(endpoint, expected):
-    annotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
-    value = expression(
-        {
-            "__readygate_scheduler_config_configmap": {
-                "stdout": json.dumps({"data": {"ClusterConfiguration": f"apiVersion: {V1BETA4}"}})
-            },
-            "__readygate_scheduler_config_apiserver": slurped({"metadata": {"annotations": {annotation: endpoint}}}),
-        }
-    )
-    assert plain(value("__readygate_scheduler_config_wanted_init")) == {
-        "apiVersion": V1BETA4,
-        "kind": "InitConfiguration",
-        "nodeRegistration": {"name": "control-1"},
-        "localAPIEndpoint": {"advertiseAddress": expected},
-    }
-
-
-def content(given: dict[str, Any]) -> dict[str, Any]:
-    return yaml.safe_load(expression(given)("__readygate_scheduler_config_content"))
-
-
-EXTENDER = {
-    "urlPrefix": "http://127.0.0.1:9376",
-    "filterVerb": "filter",
-    "preemptVerb": "preempt",
-    "nodeCacheCapable": True,
-    "httpTimeout": "1s",
-}
+def configuration(text: str = "", inventory: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    made = plan(seen(text or manifest(), **more), given(**(inventory or {})))
+    assert made["problems"] == []
+    assert yaml.safe_load(made["content"]) == made["configuration"]
+    return made["configuration"]
 
 
 @pytest.mark.parametrize(
@@ -154,16 +37,12 @@ EXTENDER = {
     ],
 )
 def test_the_schedulers_configuration(mode, ignorable, port):
-    assert content({"readygate_scheduler_config_mode": mode}) == {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
-        "extenders": [{**EXTENDER, "ignorable": ignorable, "urlPrefix": f"http://127.0.0.1:{port}"}],
-    }
+    extender = {**EXTENDER, "ignorable": ignorable, "urlPrefix": f"http://127.0.0.1:{port}"}
+    assert {**KIND, **CLIENT, "extenders": [extender]} == configuration(inventory={"mode": mode})
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("inventory", "expected"),
     [
         pytest.param({"weight": 5}, {"prioritizeVerb": "prioritize", "weight": 5}, id="scores, with a weight"),
         pytest.param({"weight": "5"}, {"prioritizeVerb": "prioritize", "weight": 5}, id="a weight of the command line"),
@@ -174,34 +53,118 @@ def test_the_schedulers_configuration(mode, ignorable, port):
         ),
     ],
 )
-def test_what_is_registered_only_where_a_variable_says_so(given, expected):
-    named = {f"readygate_scheduler_config_{name}": value for name, value in given.items()}
-    assert {**EXTENDER, "ignorable": True, **expected} == content(named)["extenders"][0]
+def test_what_is_registered_only_where_a_variable_says_so(inventory, expected):
+    assert [{**EXTENDER, **expected}] == configuration(inventory=inventory)["extenders"]
 
 
 def test_over_tls_the_scheduler_shows_a_certificate_and_checks_the_extenders():
     tls = {"caFile": "/etc/kubernetes/readygate/ca.crt", "certFile": "/c", "keyFile": "/k"}
-    (extender,) = content({"readygate_scheduler_config_tls": tls})["extenders"]
+    (extender,) = configuration(inventory={"tls": tls})["extenders"]
     url = {"urlPrefix": "https://127.0.0.1:9376"}
-    assert {**EXTENDER, **url, "ignorable": True, "enableHTTPS": True, "tlsConfig": tls} == extender
+    assert {**EXTENDER, **url, "enableHTTPS": True, "tlsConfig": tls} == extender
 
 
-def test_the_users_configuration_is_kept_and_added_to():
-    base = {
-        "clientConnection": {"qps": 100},
-        "percentageOfNodesToScore": 100,
-        "extenders": [{"urlPrefix": "http://127.0.0.1:1"}],
-    }
-    merged = content({"readygate_scheduler_config_base": base})
-    assert merged["clientConnection"] == {"kubeconfig": "/etc/kubernetes/scheduler.conf", "qps": 100}
-    assert merged["extenders"] == [{"urlPrefix": "http://127.0.0.1:1"}, {**EXTENDER, "ignorable": True}]
-    assert merged["percentageOfNodesToScore"] == 100
+@pytest.mark.parametrize(
+    ("extenders", "expected"),
+    [
+        pytest.param([], [EXTENDER], id="none"),
+        pytest.param([FIRST, LAST], [FIRST, LAST, EXTENDER], id="others stay, ours comes last"),
+        pytest.param(
+            [FIRST, EXTENDER, LAST], [FIRST, EXTENDER, LAST], id="ours is there already, and is not added again"
+        ),
+        pytest.param(
+            [FIRST, {"urlPrefix": "http://127.0.0.1:9376/", "filterVerb": "old"}, LAST, EXTENDER],
+            [FIRST, EXTENDER, LAST],
+            id="ours is there twice and outdated: once, in its first place, as it is to be",
+        ),
+    ],
+)
+@pytest.mark.parametrize("way", ["the file that --config names", "a variable"])
+def test_an_existing_configuration_is_merged(extenders, expected, way):
+    base = {**KIND, "extenders": extenders, "profiles": PROFILES, "percentageOfNodesToScore": 100}
+    by_file = {"text": manifest(f"--config={THEIRS}"), "configs": {THEIRS: yaml.safe_dump(base)}}
+    made = configuration(**by_file) if way.startswith("the file") else configuration(inventory={"base": base})
+    assert made == {**base, **CLIENT, "extenders": expected}
+
+
+def test_ours_in_place_is_not_the_base_but_what_was_there_before_it():
+    base = {**KIND, "parallelism": 3}
+    text = manifest(f"--config={FILE}")
+    made = configuration(text, noted={"config": THEIRS}, configs={FILE: "parallelism: 9", THEIRS: yaml.safe_dump(base)})
+    assert made["parallelism"] == 3
+    assert "parallelism" not in configuration(text, noted={"config": ""}, configs={FILE: "parallelism: 9"})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="missing"),
+        pytest.param("kind: Pod", id="of another kind"),
+        pytest.param("a: [", id="no YAML"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_stops_the_play(content):
+    made = plan(seen(manifest(f"--config={THEIRS}"), configs={THEIRS: content}), given())
+    (problem,) = made["problems"]
+    assert THEIRS in problem
+    assert "cannot be read as a KubeSchedulerConfiguration" in problem
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        pytest.param("--profiling=false", {"enableProfiling": False}, id="profiling, of CIS 1.4.1"),
+        pytest.param("--profiling", {"enableProfiling": True}, id="profiling without a value"),
+        pytest.param("--contention-profiling=false", {"enableContentionProfiling": False}, id="contention profiling"),
+        pytest.param("--kube-api-qps=500", {"clientConnection": {"qps": 500}}, id="requests a second"),
+        pytest.param("--kube-api-burst=900", {"clientConnection": {"burst": 900}}, id="bursts"),
+        pytest.param(
+            "--kube-api-content-type=application/json",
+            {"clientConnection": {"contentType": "application/json"}},
+            id="content type",
+        ),
+        pytest.param("--kubeconfig=/k", {"clientConnection": {"kubeconfig": "/k"}}, id="credentials"),
+        pytest.param("--leader-elect=false", {}, id="but none that counts beside a file"),
+    ],
+)
+def test_flags_that_a_file_switches_off_are_carried_into_it_and_expected_of_the_running_scheduler(flag, expected):
+    made = plan(seen(manifest(flag)), given())
+    wanted = {**KIND, **expected, "extenders": [EXTENDER]}
+    wanted["clientConnection"] = {**CLIENT["clientConnection"], **expected.get("clientConnection", {})}
+    assert made["configuration"] == wanted
+    assert {**made["expect"], **KIND} == wanted
+
+
+def test_what_the_file_says_itself_comes_before_a_flag_that_was_ignored():
+    base = {**KIND, "enableProfiling": True}
+    assert configuration(manifest("--profiling=false"), {"base": base})["enableProfiling"] is True
 
 
 def test_the_file_is_named_after_its_content_so_that_a_change_restarts_the_scheduler():
-    def name(given: dict[str, Any]) -> str:
-        return expression(given)("__readygate_scheduler_config_file")
+    def name(**inventory: Any) -> str:
+        return plan(seen(manifest()), given(**inventory))["file"]
 
-    assert name({}) == name({"readygate_scheduler_config_mode": "protect"})
-    assert name({}) != name({"readygate_scheduler_config_mode": "enforce"})
-    assert name({}).startswith("/etc/kubernetes/readygate/kube-scheduler-")
+    assert name() == name(mode="protect")
+    assert name() != name(http_timeout="2s")
+    assert name().startswith(f"{FOLDER}/kube-scheduler-")
+
+
+@pytest.mark.parametrize(
+    ("text", "inventory", "named"),
+    [
+        pytest.param(None, {}, "kubeadm does not run kube-scheduler on this host", id="no manifest"),
+        pytest.param("# empty", {}, "is not there or no manifest", id="a manifest of nothing"),
+    ],
+)
+def test_a_host_that_kubeadm_does_not_run_is_refused_with_the_ways_there_are(text, inventory, named):
+    made = plan({**seen(None), "target": text}, given(**inventory))
+    assert named in made["problems"][0]
+    assert "readygate_scheduler_config_method" in made["problems"][0]
+
+
+def test_kubespray_is_refused_under_the_method_that_it_would_undo():
+    path = "/etc/kubernetes/kubescheduler-config.yaml"
+    text = manifest(f"--config={path}")
+    made = plan(seen(text, configs={path: yaml.safe_dump(KIND)}), given())
+    assert "readygate_scheduler_config_method: kubespray" in made["problems"][0]
+    assert plan(seen(text, configs={path: yaml.safe_dump(KIND)}), given(method="kubespray"))["problems"] == []

@@ -39,7 +39,7 @@ def test_the_image_is_built_and_put_on_each_host_as_the_readme_says(hosts, check
 
 def test_check_mode_says_what_would_change_and_changes_nothing(hosts, api, untouched, rehearsed):
     assert rehearsed.code == 0, rehearsed.told()
-    assert rehearsed.changed >= 5  # agent, extender, folder, configuration, manifest, kubeadm's ConfigMap
+    assert rehearsed.changed >= 4  # agent, extender, scheduler, kubeadm's ConfigMap
     assert "+    - --config=/etc/kubernetes/readygate/kube-scheduler-" in rehearsed.output
     if NS not in namespaces(api):  # else `deployed` has run since
         assert untouched == scheduler_files(hosts, api)
@@ -96,8 +96,11 @@ def test_a_second_run_changes_nothing(ansible, hosts, api, deployed):
 @pytest.mark.usefixtures("deployed")
 def test_the_manifest_folder_holds_the_same_names_as_before(hosts, api, untouched):
     assert untouched.listing == scheduler_files(hosts, api).listing
-    assert re.fullmatch(r"kube-scheduler-[0-9a-f]{12}\.yaml\nprevious\n", hosts.ssh("control-1", f"ls {FOLDER}").stdout)
-    assert hosts.ssh("control-1", "ls -A /etc/kubernetes").stdout.split().count(".readygate") == 0
+    listed = hosts.ssh("control-1", f"ls {FOLDER}").stdout.split()
+    (configuration,) = [name for name in listed if re.fullmatch(r"kube-scheduler-[0-9a-f]{12}\.yaml", name)]
+    assert {*listed} - {configuration} == {"bin", "job.json", "lock", "original", "proven", "verdict.json"}
+    units = hosts.ssh("control-1", "ls /etc/systemd/system").stdout.split()
+    assert [name for name in units if "readygate" in name] == [], "the dead man's switch is there only during a change"
 
 
 @pytest.mark.usefixtures("deployed")

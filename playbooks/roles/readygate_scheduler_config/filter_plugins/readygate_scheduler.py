@@ -1,0 +1,295 @@
+"""What the scheduler of one host is to run with, of what was seen there. Pure: values in, values out.
+
+`seen` is the result of the module readygate_scheduler_look, `given` the role's settings (vars/main.yml). YAML is read
+and written here only, on the controller.
+"""
+
+import difflib
+import hashlib
+import importlib.util
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Document = dict[str, Any]
+ENDPOINT = (
+    "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"  # an annotation of the API server's manifest
+)
+
+
+def _ours(name: str) -> Any:  # noqa: ANN401 - a module
+    """Of the package that runs on the hosts too; it lies beside this folder, also in a collection."""
+    path = Path(__file__).resolve().parent.parent / "module_utils" / "readygate_scheduler" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"readygate_scheduler_{name}", path)
+    assert spec is not None  # noqa: S101 - for the types
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+differences = _ours("proof").differences
+_documents = _ours("documents")
+plain, flags_of, command_of, without = _documents.plain, _documents.flags_of, _documents.command_of, _documents.without
+merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
+section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
+exec_start, with_config = _documents.exec_start, _documents.with_config
+
+
+def digest(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+def document(text: str | None) -> Document:
+    """Empty for no text or what is no mapping."""
+    try:
+        read = yaml.safe_load(text or "")
+    except yaml.YAMLError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def written(value: Document) -> str:
+    return yaml.safe_dump(plain(value), default_flow_style=False, width=10000)
+
+
+# The plan
+
+
+def plan(seen: Document, given: Document) -> Document:
+    """All that follows from what was seen, but kubeadm's renderings: `problems` (nothing may be changed while there are
+    any), `content` and `file` of the configuration, `expect`, `cluster_*` for kubeadm, `notice` for people."""
+    seen, given = plain(seen), plain(given)
+    problems = []
+    static = given["method"] == "kubeadm"
+    manifest = document(seen["target"]) if static else {}
+    if static and not manifest.get("spec"):
+        where = given["target"]
+        problems.append(
+            f"{where} is not there or no manifest: kubeadm does not run kube-scheduler on this host. Take the host out"
+            " of the group control_plane, or name another readygate_scheduler_config_method"
+        )
+    running = seen["process"]
+    line = exec_start(seen["unit_text"], given["target"])
+    command = (command_of(manifest) if manifest.get("spec") else []) or running
+    named = flags_of(command).get("config", "")
+    theirs = (seen["noted"] or {}).get("config", "") if is_ours(named, given["folder"]) or not named else named
+    flags = {**flags_of(running), **flags_of(command)} | ({} if static else flags_of(line.split()))
+    base = given["base"]
+    if not base and theirs:
+        base = document(seen["configs"].get(theirs))
+        if base.get("kind") != "KubeSchedulerConfiguration":
+            problems.append(
+                f"kube-scheduler runs with --config={theirs}, which cannot be read as a KubeSchedulerConfiguration:"
+                " mend it, or give its content as readygate_scheduler_config_base"
+            )
+    if "kubescheduler-config.yaml" in theirs and static:
+        problems.append(
+            "kubespray runs this scheduler and would undo what is written here: set readygate_scheduler_config_method:"
+            " kubespray, which prints what its inventory needs"
+        )
+    configuration = merged(base, given["extender"], flags)
+    content = written(configuration)
+    return {
+        "problems": problems,
+        "configuration": configuration,
+        "content": content,
+        "file": f"{given['folder']}/kube-scheduler-{digest(content)[:12]}.yaml",
+        "expect": expected(configuration),
+        "theirs": theirs,
+        "named": named,
+        "ours_named": is_ours(named, given["folder"]),
+        "command": command,
+        "line": line,
+    }
+
+
+def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
+    """What kubeadm is asked to render: `today`, `wanted`, `without`, each a whole ClusterConfiguration; `problems`."""
+    seen, given = plain(seen), plain(given)
+    cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))
+    if not cluster:
+        why = seen["cluster"].get("error") or "it has no ClusterConfiguration"
+        return {"problems": [f"ConfigMap kube-system/kubeadm-config: {why}"], "renderings": {}, "cluster": {}}
+    volume = {
+        "name": given["volume"],
+        "hostPath": given["folder"],
+        "mountPath": given["folder"],
+        "readOnly": True,
+        # A folder that must be there: FileOrCreate would make an empty file where ours is missing.
+        "pathType": "Directory",
+    }
+    endpoint = document(seen["apiserver"]).get("metadata", {}).get("annotations", {}).get(ENDPOINT, "")
+    init = {
+        "apiVersion": cluster["apiVersion"],
+        "kind": "InitConfiguration",
+        "nodeRegistration": {"name": given["node_name"] or seen["node"]},
+    }
+    if endpoint:  # without it kubeadm looks for a default route, which not every host has
+        init["localAPIEndpoint"] = {"advertiseAddress": re.sub(r"^\[?(.*?)\]?:[0-9]+$", r"\1", endpoint)}
+    in_manifest = section_of(cluster, made["named"], volume if made["ours_named"] else None, given["volume"])
+    renderings = {
+        "today": in_manifest,
+        "wanted": section_of(cluster, made["file"], volume, given["volume"]),
+        "without": section_of(cluster, made["theirs"], None, given["volume"]),
+    }
+    return {
+        "problems": [],
+        "cluster": cluster,
+        "clusters": renderings,
+        "renderings": {name: f"{json.dumps(one)}\n---\n{json.dumps(init)}" for name, one in renderings.items()},
+    }
+
+
+def edits(seen: Document, rendered: Document, given: Document) -> list[str]:
+    """Problems of the renderings: lines that would be lost, and a kubeadm patch that has the last word."""
+    today, in_place = rendered["today"], seen["target"]
+    if document(today) != document(in_place) and not given["overwrite_edits"]:
+        lines = list(difflib.unified_diff(in_place.splitlines(), today.splitlines(), "in place", "kubeadm's", n=1))
+        text = (
+            f"{given['target']} is not what kubeadm would write, so these lines (-) would be lost. Put them into"
+            " ConfigMap kube-system/kubeadm-config, name the patches or the environment of kubeadm"
+            " (readygate_scheduler_config_kubeadm_patches, readygate_scheduler_config_kubeadm_environment), or let them"
+            f" go by readygate_scheduler_config_overwrite_edits: true. {lines}"
+        )
+        return [text]
+    named = flags_of(command_of(document(rendered["wanted"])) or ["kube-scheduler"]).get("config", "")
+    if not is_ours(named, given["folder"]):
+        text = (
+            f"kubeadm renders a manifest that names --config={named} and not ours: a patch of kubeadm replaces the"
+            " command. Take --config out of it; what its file says is merged then"
+        )
+        return [text]
+    return []
+
+
+def job(seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool = False) -> Document:
+    """What the program on the host is told (module_utils/readygate_scheduler/jobs.py)."""
+    seen, given, made = plain(seen), plain(given), plain(made)
+    static = given["method"] == "kubeadm"
+    kept = {
+        "target": given["target"],
+        "expected": digest(seen["target"]),
+        "mode": 0o600 if static else 0o644,
+        "note": {"config": made["theirs"]},
+        "before_command": made["command"] if static else seen["process"],
+        "restart": [] if static else [["systemctl", "daemon-reload"], ["systemctl", "restart", given["unit"]]],
+        "healthz": seen["healthz"],
+        "limit_s": float(given["limit_s"]),
+        "logs": given["logs"] if static else "",
+        "evidence": [] if static else ["journalctl", f"--unit={given['unit']}", "--lines=3", "--output=cat"],
+        "keep": bool(given.get("keep")),
+        "force": bool(given["force"]),
+    }
+    wanted, bare = _contents(seen, given, made, rendered, remove=remove)
+    # Nothing restarts where only the text differs.
+    same = document(wanted) == document(seen["target"]) if static else wanted == seen["target"]
+    if same and not remove:
+        wanted = seen["target"]
+    after = command_of(document(wanted)) if static else _argv(wanted, made["line"])
+    files = {} if remove else {made["file"]: made["content"]}
+    gates = [f"--feature-gates={value}" for name, value in flags_of(after).items() if name == "feature-gates"]
+    trial = [f"--config={made['file']}", "--secure-port=0", "--write-config-to=/dev/null", *gates]
+    more = {
+        "wanted": wanted,
+        "without": bare,
+        "files": files,
+        "command": after,
+        "restarts": not same,
+        "trial": trial if given["validate"] and not remove else [],
+        "expect": {} if remove else made["expect"],
+        "configz": [] if remove else seen["configz_command"],
+    }
+    return {"id": digest(json.dumps({**kept, **more}, sort_keys=True))[:12] + f"-{given['run']}", **kept, **more}
+
+
+def _contents(
+    seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool
+) -> tuple[str | None, str | None]:
+    """The file as wanted, and as it would be without us. Where taking ours out of the manifest in place gives what
+    kubeadm wrote once, it is that, byte for byte."""
+    if given["method"] == "systemd":
+        line = with_config(made["line"], made["file"])
+        return (None if remove else f"# Written by readygate.\n[Service]\nExecStart=\nExecStart={line}\n"), None
+    if not remove:
+        return rendered["wanted"], rendered["without"]
+    bare = without(document(seen["target"]), given["folder"], given["volume"], made["theirs"])
+    if bare == document(seen["target"]):
+        return seen["target"], seen["target"]
+    known = [text for text in (seen["original"], seen["without"]) if text and document(text) == bare]
+    text = known[0] if known else written(bare)
+    return text, text
+
+
+def _argv(dropin: str | None, line: str) -> list[str]:
+    """Of the process that a unit starts; empty where systemd fills in more than we know."""
+    command = exec_start(dropin, "") if dropin else line
+    return [] if re.search(r"[$%\\]", command) else shlex.split(command.lstrip("-@:+!"))
+
+
+def asked(configmap: Document, folder: str) -> str:
+    """The file of ours that kubeadm's ConfigMap gives a scheduler; empty for none."""
+    config = config_of(document((plain(configmap).get("data") or {}).get("ClusterConfiguration")))
+    return config if is_ours(config, folder) else ""
+
+
+def registered(seen: Document, given: Document) -> bool:
+    """Is there anything of ours in what the scheduler is started by?"""
+    if given["method"] != "kubeadm":
+        return seen["target"] is not None and given["method"] == "systemd"
+    manifest = document(seen["target"])
+    return bool(manifest.get("spec")) and manifest != without(manifest, given["folder"], given["volume"], "")
+
+
+def findings(seen: Document, given: Document, made: Document) -> list[str]:
+    """What keeps readygate from being asked by this host's scheduler, a line each; nothing is needed but a look."""
+    seen, given, made = plain(seen), plain(given), plain(made)
+    found = ["a change of kube-scheduler is open: it was interrupted"] if seen["open"] else []
+    if not seen["healthy"]:
+        found.append(f"kube-scheduler does not answer at {seen['healthz']}")
+    if "error" in seen["configz"]:
+        return [*found, f"/configz of kube-scheduler cannot be read: {seen['configz']['error']}"]
+    loaded = seen["configz"].get("extenders") or []
+    (ours, *more) = [one for one in loaded if same_url(one, given["extender"])] or [None]
+    if ours is None:
+        listed = [one.get("urlPrefix") for one in loaded]
+        found.append(f"kube-scheduler does not ask {given['extender']['urlPrefix']}; its extenders: {listed or 'none'}")
+    else:
+        found += [f"kube-scheduler asks otherwise than wanted: {one}" for one in differences(given["extender"], ours)]
+    found += [f"{given['extender']['urlPrefix']} is registered {1 + len(more)} times"] if more else []
+    if given["method"] != "kubeadm" or ours is None:
+        return found
+    cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))
+    if not cluster:
+        found.append(f"ConfigMap kube-system/kubeadm-config cannot be read: {seen['cluster'].get('error')}")
+    elif not is_ours(config_of(cluster), given["folder"]):
+        found.append(
+            "ConfigMap kube-system/kubeadm-config does not know us: the next kubeadm upgrade loses the registration"
+        )
+    elif config_of(cluster) not in seen["files"]:
+        found.append(
+            f"kubeadm's ConfigMap names {config_of(cluster)}, which is not on this host: after a kubeadm upgrade"
+            " kube-scheduler does not start"
+        )
+    if made["named"] and made["ours_named"] and made["named"] not in seen["files"]:
+        found.append(f"the manifest names {made['named']}, which is not there: kube-scheduler does not start again")
+    return found
+
+
+class FilterModule:
+    """The names under which roles use them."""
+
+    def filters(self) -> dict[str, Any]:
+        return {
+            "readygate_scheduler_plan": plan,
+            "readygate_scheduler_kubeadm": kubeadm_plan,
+            "readygate_scheduler_edits": edits,
+            "readygate_scheduler_job": job,
+            "readygate_scheduler_registered": registered,
+            "readygate_scheduler_asked": asked,
+            "readygate_scheduler_findings": findings,
+        }

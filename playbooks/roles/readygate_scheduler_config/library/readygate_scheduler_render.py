@@ -1,0 +1,57 @@
+#!/usr/bin/python
+"""Lets kubeadm render the scheduler's manifest for several configurations; changes nothing."""
+
+import os
+import shutil
+import tempfile
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: readygate_scheduler_render
+short_description: Lets kubeadm render kube-scheduler's manifest
+options:
+  renderings: {type: dict, required: true, description: configuration files of kubeadm by a name each}
+  patches: {type: str, default: "", description: folder of kubeadm's patches}
+  environment: {type: dict, default: {}, description: environment of kubeadm; it copies proxies into the manifest}
+author: The readygate authors
+"""
+
+
+def render(module, configuration, folder):
+    given = module.params
+    command = ["kubeadm", "init", "phase", "control-plane", "scheduler", "--dry-run", "--config=/dev/stdin"]
+    command += ["--patches=" + given["patches"]] if given["patches"] else []
+    environ = {key: str(value) for key, value in given["environment"].items()}
+    environ["KUBEADM_INIT_DRYRUN_DIR"] = folder
+    code, out, err = module.run_command(command, data=configuration, environ_update=environ, handle_exceptions=False)
+    if code != 0:
+        said = " / ".join((err or out).strip().splitlines()[-3:])[-900:]
+        module.fail_json(msg="kubeadm cannot render the scheduler's manifest: " + said)
+    with open(os.path.join(folder, "kube-scheduler.yaml")) as file:
+        return file.read()
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "renderings": {"type": "dict", "required": True},
+            "patches": {"type": "str", "default": ""},
+            "environment": {"type": "dict", "default": {}},
+        },
+        supports_check_mode=True,
+    )
+    rendered = {}
+    for name, configuration in sorted(module.params["renderings"].items()):
+        folder = tempfile.mkdtemp(prefix="readygate-")
+        try:
+            rendered[name] = render(module, configuration, folder)
+        except OSError as e:
+            module.fail_json(msg="kubeadm cannot be run; name its folder in readygate_bin_dir: %s" % e)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    module.exit_json(changed=False, manifests=rendered)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""One change of the scheduler, from begin to verdict."""
+
+import contextlib
+import errno
+import json
+import os
+import time
+from typing import Any, Dict, List, Optional, Set
+
+from .dead_man import DeadMan
+from .errors import RefusedError
+from .hands import Hands, read
+from .jobs import Job, digest, mark_of, wanted_of
+from .proof import configuration_of, differences
+from .scheduler import Process, Scheduler
+
+POLL_S = 0.2
+GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
+TRIAL_LIMIT_S = 30
+
+
+class Change:
+    """One change of one file, `job["target"]`, from begin to verdict. Whoever holds the lock may call it."""
+
+    def __init__(self, folder: str, scheduler: Scheduler, hands: Hands, dead_man: "DeadMan") -> None:
+        self.folder = folder
+        self.scheduler = scheduler
+        self.hands = hands
+        self.dead_man = dead_man
+        self.pending = os.path.join(folder, "pending")
+        self.absent_s = 0.0
+
+    def path(self, *names: str) -> str:
+        return os.path.join(self.folder, *names)
+
+    def stands(self, job: Job) -> bool:
+        """Is all as the job wants it, and was that proven, of this very content? Looks only."""
+        mark = json.loads((read(self.path("proven", "mark.json")) or b"{}").decode())
+        files = {path: digest(read(path)) for path in job["files"]}
+        if mark.get("wanted") != wanted_of(job) or mark.get("files") != files or os.path.exists(self.pending):
+            return False
+        if files != mark_of(job)["files"]:
+            return False
+        return not self._missing(dict(job, restarts=False), set())
+
+    # Forwards
+
+    def apply(self, job: Job) -> Dict[str, Any]:
+        try:
+            self._may_begin(job)
+            self._write_configuration(job)
+            self._begin(job)
+        except RefusedError as e:
+            return self._tell(job, e.outcome, str(e), changed=False)
+        except OSError as e:
+            what = "the disk is full" if e.errno == errno.ENOSPC else str(e)
+            with contextlib.suppress(OSError):
+                self.hands.remove(self.path("pending.new"))
+            return self._tell(job, "failed", what + "; nothing was changed", changed=False)
+        try:
+            self.dead_man.arm()
+            self._swap(job)
+        except (OSError, RefusedError) as e:
+            return self._back(job, str(e))
+        return self._settle(job, job["limit_s"])
+
+    def _may_begin(self, job: Job) -> None:
+        if digest(read(job["target"])) != job["expected"]:
+            raise RefusedError("changed-meanwhile", job["target"] + " was changed since it was looked at; run again")
+        where = os.path.dirname(job["target"])
+        if os.path.exists(where) and os.stat(self.folder).st_dev != os.stat(where).st_dev:
+            raise RefusedError("refused", where + " is a file system of its own: nothing can be renamed into it")
+        # Two seconds, for a busy host is no broken scheduler.
+        if not job["force"] and not self._wait_for(job["before_command"], job["healthz"], 2.0):
+            said = self._evidence(job)
+            text = "kube-scheduler did not work before; nothing was changed. Mend it first"
+            raise RefusedError("broken-before", text + (": " + " / ".join(said) if said else ""))
+
+    def _wait_for(self, command: List[str], healthz: str, limit_s: float) -> bool:
+        end = time.monotonic() + limit_s
+        while not (self.scheduler.running(command) and self.scheduler.healthy(healthz)):
+            if time.monotonic() > end:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _write_configuration(self, job: Job) -> None:
+        """Its name carries its content, so no earlier one is ever overwritten by another; the scheduler's own binary
+        reads it before anything depends on it."""
+        written = []
+        for path, text in sorted(job["files"].items()):
+            if read(path) != text.encode():
+                written += [] if os.path.exists(path) else [path]
+                self.hands.write(path, text.encode(), 0o644)
+        running = self.scheduler.running(job["before_command"])
+        if job["trial"] and running:
+            binary = os.path.join(self.scheduler.proc, str(running[0][0]), "exe")
+            code, said = self.hands.run(["kube-scheduler", *job["trial"]], TRIAL_LIMIT_S, binary)
+            if code != 0:
+                for path in written:
+                    self.hands.remove(path)
+                text = "kube-scheduler does not accept its new configuration; nothing was changed: "
+                raise RefusedError("refused", text + " / ".join(said.strip().splitlines()[-3:])[-900:])
+
+    def _begin(self, job: Job) -> None:
+        """All that is needed to end it either way is on the disk before the first thing changes."""
+        before = read(job["target"])
+        mode = job["mode"] if before is None else os.stat(job["target"]).st_mode & 0o777
+        self._keep_original(job, before)
+        new = self.path("pending.new")
+        self.hands.remove(new)
+        self.hands.make(os.path.join(new, "proven"))
+        if before is not None:
+            self.hands.write(os.path.join(new, "before"), before, mode)
+        if job["wanted"] is not None:
+            self.hands.write(os.path.join(new, "wanted"), job["wanted"].encode(), mode)
+            self.hands.write(os.path.join(new, "proven", "target"), job["wanted"].encode())
+        if job["without"] is not None:
+            self.hands.write(os.path.join(new, "proven", "without"), job["without"].encode())
+        self.hands.write(os.path.join(new, "proven", "mark.json"), json.dumps(mark_of(job)).encode())
+        job["opened"] = {
+            "boot": self.scheduler.boot(),
+            "until": time.monotonic() + job["limit_s"],
+            "old": [list(who) for who in self.scheduler.processes()],
+        }
+        self.hands.write(os.path.join(new, "job.json"), json.dumps(job).encode())
+        self.hands.rename(new, self.pending)
+
+    def _keep_original(self, job: Job, before: Optional[bytes]) -> None:
+        """The file once and never again; the note where what is not ours has changed since."""
+        noted = self.path("original", "noted.json")
+        if not os.path.exists(noted):
+            self.hands.make(self.path("original"))
+            if before is not None:
+                self.hands.write(self.path("original", os.path.basename(job["target"])), before)
+        if read(noted) != json.dumps(job["note"]).encode():
+            self.hands.write(noted, json.dumps(job["note"]).encode())
+
+    def _swap(self, job: Job) -> None:
+        if wanted_of(job) == job["expected"]:
+            # The file is right and the process is not, so it has read another one.
+            for pid, _ in self.scheduler.running(job["command"]):
+                self.hands.run(["kill", str(pid)])
+        elif job["wanted"] is None:
+            self.hands.remove(job["target"])
+        else:
+            self.hands.make(os.path.dirname(job["target"]))
+            self.hands.rename(os.path.join(self.pending, "wanted"), job["target"])
+        self._restart(job)
+
+    def _restart(self, job: Job) -> None:
+        for argv in job["restart"]:
+            code, said = self.hands.run(argv, 60.0)
+            if code != 0:
+                raise RefusedError("put-back", " ".join(argv) + " failed: " + said.strip()[-300:])
+
+    def _settle(self, job: Job, limit_s: float) -> Dict[str, Any]:
+        cause = self._proof(job, limit_s)
+        if not cause:
+            return self._confirm(job, "kube-scheduler works with its new configuration")
+        return self._confirm(job, cause + "; the manifest stays as asked") if job["keep"] else self._back(job, cause)
+
+    def _proof(self, job: Job, limit_s: float) -> str:
+        """Empty as soon as the scheduler is shown to work with what is wanted, else what is missing at the end."""
+        old = {(pid, start) for pid, start in job["opened"]["old"]}
+        last_old = time.monotonic()
+        end = last_old + limit_s
+        while True:
+            now = time.monotonic()
+            last_old = now if old & set(self.scheduler.running(job["before_command"])) else last_old
+            cause = self._missing(job, old)
+            if not cause:
+                self.absent_s = round(time.monotonic() - last_old, 1)
+                return ""
+            if now >= end:
+                return "within %d s %s" % (round(job["limit_s"]), cause)
+            time.sleep(POLL_S)
+
+    def _missing(self, job: Job, old: Set[Process]) -> str:
+        if digest(read(job["target"])) != wanted_of(job):
+            return "its manifest did not stay in place"
+        if not [who for who in self.scheduler.running(job["command"]) if who not in old or not job["restarts"]]:
+            return "no new kube-scheduler started"
+        if not self.scheduler.healthy(job["healthz"]):
+            return "kube-scheduler did not answer at " + job["healthz"]
+        if not job["configz"]:
+            return ""
+        return configz_differences(self.hands, job["configz"], job["expect"])
+
+    def _confirm(self, job: Job, text: str) -> Dict[str, Any]:
+        """The first rename is the moment from which there is no way back."""
+        committed, proven = self.path("proven.new"), self.path("proven")
+        if os.path.exists(os.path.join(self.pending, "proven")):
+            self.hands.remove(committed)
+            self.hands.rename(os.path.join(self.pending, "proven"), committed)
+        if os.path.exists(committed):
+            self.hands.remove(proven)
+            self.hands.rename(committed, proven)
+        return self._close(job, "confirmed", text, changed=True)
+
+    # Backwards
+
+    def _back(self, job: Job, cause: str, wait: bool = True) -> Dict[str, Any]:
+        """The old file first, then what can be told of the cause: nothing keeps the first from happening."""
+        in_place = digest(read(job["target"]))
+        changed = in_place == wanted_of(job) != job["expected"]
+        if changed:
+            before = os.path.join(self.pending, "before")
+            if os.path.exists(before):
+                self.hands.rename(before, job["target"])
+            else:
+                self.hands.remove(job["target"])
+            with contextlib.suppress(RefusedError):
+                self._restart(job)
+            cause += "; the earlier manifest is back in place"
+        elif in_place != job["expected"]:
+            cause += "; somebody else has written %s meanwhile, it was left as it is" % job["target"]
+        elif in_place and not os.path.exists(os.path.join(self.pending, "before")):
+            changed = True
+            cause += "; the earlier manifest is back in place"
+        else:
+            cause += "; the manifest was not changed"
+        said = self._evidence(job)
+        if changed and wait:
+            works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"])
+            cause += " and works" if works else ", but kube-scheduler does not answer yet"
+        text = cause + (". Last words: " + " / ".join(said) if said else "")
+        return self._close(job, "put-back" if changed else "failed", text, changed)
+
+    def _evidence(self, job: Job) -> List[str]:
+        try:
+            said = self.scheduler.last_words(job["logs"])
+            return said or (self.hands.run(job["evidence"], 5.0)[1].splitlines()[-3:] if job["evidence"] else [])
+        except Exception as e:  # noqa: BLE001 - whatever it is, it must not keep anything from being put back
+            return ["no last words: " + str(e)]
+
+    # Ends
+
+    def recover(self) -> Optional[Dict[str, Any]]:
+        """Ends what a kill or a reboot has left open; None where nothing was."""
+        self.hands.remove(self.path("pending.new"))
+        text = read(os.path.join(self.pending, "job.json"))
+        if text is None:
+            self._clear()
+            return None
+        job = json.loads(text.decode())
+        if not os.path.exists(os.path.join(self.pending, "proven")):
+            return self._confirm(job, "kube-scheduler works with its new configuration")
+        swapped = digest(read(job["target"])) == wanted_of(job)
+        if job["opened"]["boot"] != self.scheduler.boot() and not (swapped and job["keep"]):
+            return self._back(job, "the host was restarted in the middle", wait=False)
+        if not swapped:
+            return self._back(job, "the change was interrupted")
+        with contextlib.suppress(RefusedError):
+            self._restart(job)
+        return self._settle(job, max(GRACE_S, job["opened"]["until"] - time.monotonic()))
+
+    def _close(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
+        verdict = self._tell(job, outcome, cause, changed)
+        self._clear()
+        return verdict
+
+    def _clear(self) -> None:
+        """First the change is over in one step, then it is tidied up."""
+        ended = self.path("ended")
+        if os.path.exists(self.pending):
+            self.hands.remove(ended)
+            self.hands.rename(self.pending, ended)
+        self.hands.remove(ended)
+        self.dead_man.disarm()
+
+    def _tell(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
+        wall = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        verdict = {"id": job["id"], "outcome": outcome, "cause": cause, "changed": changed, "at": wall}
+        verdict["absent_s"] = self.absent_s
+        print(json.dumps(verdict), flush=True)
+        with contextlib.suppress(OSError):  # a full disk: it is in the journal too
+            self.hands.write(self.path("verdict.json"), json.dumps(verdict).encode(), 0o644)
+        return verdict
+
+
+def configz_differences(hands: Hands, argv: List[str], expect: Dict[str, Any]) -> str:
+    """What the running scheduler has loaded otherwise, in one line; empty where all is as expected."""
+    code, said = hands.run(argv, 10.0)
+    try:
+        if code == 0:
+            found = differences(expect, configuration_of(said))
+            return "/configz did not show the new configuration: " + "; ".join(found[:5]) if found else ""
+    except (ValueError, AttributeError) as e:
+        said = str(e)
+    return "/configz could not be read: " + " ".join(said.split())[-300:]

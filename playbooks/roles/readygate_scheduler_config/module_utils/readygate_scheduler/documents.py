@@ -1,0 +1,147 @@
+"""Command lines, manifests and configurations of kube-scheduler, as values. Pure. Used on the controller only."""
+
+import json
+import re
+from typing import Any, Dict, List, Optional
+
+Document = Dict[str, Any]
+# Flags that kube-scheduler ignores as soon as it has a --config (options.go: ApplyDeprecated is for no file only), and
+# where they stand in the file.
+CARRIED = {
+    "profiling": (("enableProfiling",), lambda text: text == "true"),
+    "contention-profiling": (("enableContentionProfiling",), lambda text: text == "true"),
+    "kube-api-qps": (("clientConnection", "qps"), float),
+    "kube-api-burst": (("clientConnection", "burst"), int),
+    "kube-api-content-type": (("clientConnection", "contentType"), str),
+    "kubeconfig": (("clientConnection", "kubeconfig"), str),
+}
+# Of these it is known how /configz shows them; profiles come with all defaults filled in, leader election from flags.
+NOT_EXPECTED = ("apiVersion", "kind", "profiles", "leaderElection", "extenders")
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Without Ansible's types, which PyYAML does not write."""
+    return json.loads(json.dumps(value))
+
+
+def command_of(manifest: Document) -> List[str]:
+    """The process's arguments as the manifest says them; empty where something else starts it."""
+    container = manifest["spec"]["containers"][0]
+    command = [*container.get("command", []), *container.get("args", [])]
+    known = command and command[0].rpartition("/")[2] == "kube-scheduler"
+    return [] if not known or any("$(" in one for one in command) else command
+
+
+def flags_of(command: List[str]) -> Dict[str, str]:
+    """The last of each wins, as with pflag; a flag without a value is true."""
+    found, name = {}, ""
+    for one in command[1:]:
+        if one.startswith("-"):
+            name, given, value = one.lstrip("-").partition("=")
+            found[name] = value if given else "true"
+        elif name:
+            found[name], name = one, ""
+    return found
+
+
+def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Document:
+    """`base` with the extender in the place where an earlier one of ours stood, or last; what `base` does not say is
+    carried over from the flags. Others' extenders, profiles and plugins stay as they are."""
+    made = plain(base)
+    made.setdefault("apiVersion", "kubescheduler.config.k8s.io/v1")
+    made.setdefault("kind", "KubeSchedulerConfiguration")
+    for flag, (keys, read) in CARRIED.items():
+        if flag in flags:
+            part = made
+            for key in keys[:-1]:
+                part = part.setdefault(key, {})
+            part.setdefault(keys[-1], read(flags[flag]))
+    made.setdefault("clientConnection", {}).setdefault("kubeconfig", "/etc/kubernetes/scheduler.conf")
+    others = [one for one in made.get("extenders") or [] if not same_url(one, extender)]
+    places = [n for n, one in enumerate(made.get("extenders") or []) if same_url(one, extender)]
+    place = min([*places, len(others)])
+    made["extenders"] = [*others[:place], plain(extender), *others[place:]]
+    return made
+
+
+def same_url(one: Document, other: Document) -> bool:
+    """Is it the same extender? By where it is asked; how is what may change."""
+    return str(one.get("urlPrefix", "")).rstrip("/") == str(other.get("urlPrefix", "")).rstrip("/")
+
+
+def expected(configuration: Document) -> Document:
+    """What /configz has to show of it: all extenders in order, all settings whose form there is known."""
+    shown = {key: value for key, value in configuration.items() if key not in NOT_EXPECTED}
+    return {**shown, "extenders": configuration["extenders"]}
+
+
+# kubeadm
+
+
+def section_of(cluster: Document, config: str, volume: Optional[Document], ours: str) -> Document:
+    """kubeadm's ClusterConfiguration with the scheduler's --config in place (empty: none) and our volume or none.
+    Arguments are a list of {name, value} since v1beta4, a mapping before."""
+    made = plain(cluster)
+    section = made.get("scheduler") or {}
+    mapped = made["apiVersion"] in ("kubeadm.k8s.io/v1beta2", "kubeadm.k8s.io/v1beta3")
+    arguments = section.pop("extraArgs", None) or ({} if mapped else [])
+    listed = [{"name": k, "value": v} for k, v in arguments.items()] if mapped else arguments
+    named = [n for n, one in enumerate(listed) if one["name"] == "config"]
+    rest = [one for one in listed if one["name"] != "config"]
+    if config:
+        rest.insert(named[0] if named else len(rest), {"name": "config", "value": config})
+    if rest:
+        section["extraArgs"] = {one["name"]: one["value"] for one in rest} if mapped else rest
+    volumes = [one for one in section.pop("extraVolumes", None) or [] if one["name"] != ours]
+    if volume:
+        volumes.append(volume)
+    if volumes:
+        section["extraVolumes"] = volumes
+    return {**made, "scheduler": section}
+
+
+def config_of(cluster: Document) -> str:
+    """The --config that kubeadm gives the scheduler; empty for none."""
+    arguments = (cluster.get("scheduler") or {}).get("extraArgs") or []
+    if isinstance(arguments, dict):
+        return str(arguments.get("config", ""))
+    return next((str(one["value"]) for one in arguments if one["name"] == "config"), "")
+
+
+def without(manifest: Document, ours: str, volume: str, config: str) -> Document:
+    """A manifest of anybody's with what is ours taken out; `config` is the --config from before us, or empty."""
+    made = plain(manifest)
+    container = made["spec"]["containers"][0]
+    for key in ("command", "args"):
+        if key in container:
+            replaced = [f"--config={config}" if is_ours(one, ours) and config else one for one in container[key]]
+            container[key] = [one for one in replaced if not is_ours(one, ours)]
+    for part, key in ((container, "volumeMounts"), (made["spec"], "volumes")):
+        if key in part:
+            part[key] = [one for one in part[key] if one["name"] != volume]
+    return made
+
+
+def is_ours(argument: str, folder: str) -> bool:
+    """Is it a --config (or its value) of ours?"""
+    return re.fullmatch(rf"(--config=)?{re.escape(folder)}/kube-scheduler-[0-9a-f]+[.]yaml", argument) is not None
+
+
+# Units of systemd
+
+
+def exec_start(text: str, skipped: str) -> str:
+    """The command line of `systemctl cat`, past the drop-in `skipped`; an empty ExecStart= forgets those before."""
+    found, own = "", False
+    for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines():
+        if line.startswith("# /"):
+            own = line[2:].strip() == skipped
+        elif not own and line.startswith("ExecStart="):
+            found = line.partition("=")[2].strip()
+    return found
+
+
+def with_config(line: str, config: str) -> str:
+    """The command line with this --config, last: of two the last one counts."""
+    stripped = re.sub(r"\s--?config[= ]\S+", "", line)
+    return f"{stripped} --config={config}"

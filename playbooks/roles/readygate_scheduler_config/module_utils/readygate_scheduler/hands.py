@@ -1,0 +1,67 @@
+"""Files and commands of this host: everything that leaves a mark goes through here."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from typing import List, Optional, Tuple
+
+
+class Hands:
+    """Everything that leaves a mark, one effect a call; tests end the program before and after each."""
+
+    def make(self, path: str) -> None:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+
+    def write(self, path: str, data: bytes, mode: int = 0o600) -> None:
+        """Whole or not at all, and on the disk when it returns."""
+        part = os.path.join(os.path.dirname(path), "." + os.path.basename(path) + ".part")
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self.rename(part, path)
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new)
+        for folder in {os.path.dirname(old), os.path.dirname(new)}:
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def remove(self, path: str) -> None:
+        """A file or a folder, there or not."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+
+    def run(self, argv: List[str], limit_s: float = 30.0, binary: Optional[str] = None) -> Tuple[int, str]:
+        """Its code and what it said, errors only where it failed; 127: it cannot be run, 124: it took too long.
+        `binary` is what is run, where that is not argv[0]."""
+        try:
+            done = subprocess.run(
+                argv,
+                executable=binary,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=limit_s,
+            )
+        except subprocess.TimeoutExpired:
+            return 124, argv[0] + " took longer than " + str(limit_s) + " s"
+        except OSError as e:
+            return 127, str(e)
+        return done.returncode, (done.stdout + (done.stderr if done.returncode else b"")).decode("utf-8", "replace")
+
+
+def read(path: str) -> Optional[bytes]:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None

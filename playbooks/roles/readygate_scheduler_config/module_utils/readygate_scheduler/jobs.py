@@ -1,0 +1,43 @@
+"""What a change is told, and what is kept of it once it worked. Pure.
+
+A job is a JSON object:
+
+    id               the change's own name
+    target, wanted   the file that makes the scheduler run so, and its new content; None: it is to go
+    expected, mode   digest of what was there when it was looked at, empty for no file; rights of a new one
+    without          the content without us, for `detach`; None: no file
+    files            content by path of the configuration beside it
+    note             what is kept of the state before us, once
+    command          arguments of the new process; before_command: of the old one; empty: any
+    restarts         whether a new process has to start
+    restart          commands after each change of the file, where no kubelet looks at it
+    trial            arguments with which the scheduler's own binary reads the configuration and ends; empty: no trial
+    configz, expect  the command that reads /configz, and what it has to show; no command: it is not asked
+    healthz          URL that answers 200
+    limit_s          what the new process may take to prove itself
+    force            change it even where the scheduler does not work now
+    keep             never put the earlier file back
+    logs, evidence   pattern of log files and a command, for the last words of a scheduler that failed
+"""
+
+import hashlib
+from typing import Any, Dict, Optional
+
+Job = Dict[str, Any]
+
+
+def digest(data: Optional[bytes]) -> str:
+    """Of a file's content; empty for a file that is not there."""
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def wanted_of(job: Job) -> str:
+    """Digest of the file that the job is for; empty where it is to go."""
+    return digest(job["wanted"].encode()) if job["wanted"] is not None else ""
+
+
+def mark_of(job: Job) -> Dict[str, Any]:
+    """What is kept of a job that worked: what was proven, by content, and how to look again."""
+    kept = ("id", "target", "command", "healthz", "configz", "expect", "restart", "logs", "evidence", "limit_s", "mode")
+    files = {path: digest(text.encode()) for path, text in job["files"].items()}
+    return dict({key: job[key] for key in kept}, wanted=wanted_of(job), files=files)

@@ -1,0 +1,49 @@
+"""When what /configz shows is what a scheduler was given."""
+
+import json
+
+import pytest
+from readygate_scheduler.proof import configuration_of, differences
+from readygate_scheduler.scheduler import address_of
+
+ENDLESS = "extenders: 1 are expected, 0 loaded"
+
+
+@pytest.mark.parametrize(
+    ("expected", "loaded", "told"),
+    [
+        pytest.param({"a": 1}, {"a": 1, "b": 2}, [], id="more may be loaded"),
+        pytest.param(
+            {"a": {"b": False}}, {"a": {"b": True}}, ["a.b: false is expected, true loaded"], id="another value"
+        ),
+        pytest.param({"ignorable": False, "verb": ""}, {}, [], id="what is empty may be left out"),
+        pytest.param({"t": "60s"}, {"t": "1m0s"}, [], id="a minute in other words"),
+        pytest.param({"t": "1400ms"}, {"t": "1.4s"}, [], id="a part of a second in other words"),
+        pytest.param({"t": "1s"}, {"t": "2s"}, ['t: "1s" is expected, "2s" loaded'], id="another time"),
+        pytest.param({"extenders": [{}]}, {}, [ENDLESS], id="no extender at all"),
+        pytest.param({"l": [{"u": 1}, {"u": 2}]}, {"l": [{"u": 2}, {"u": 1}]}, None, id="another order"),
+        pytest.param({"qps": 50.0}, {"qps": 50}, [], id="numbers are numbers"),
+    ],
+)
+def test_differences(expected, loaded, told):
+    found = differences(expected, loaded)
+    assert len(found) == 2 if told is None else found == told
+
+
+def test_what_is_no_schedulers_configz_is_an_error():
+    assert configuration_of(json.dumps({"componentconfig": {"kind": "KubeSchedulerConfiguration"}}))
+    with pytest.raises(ValueError, match="no KubeSchedulerConfiguration"):
+        configuration_of(json.dumps({"kubeletconfig": {"kind": "KubeletConfiguration"}}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], "https://127.0.0.1:10259", id="as kubeadm has it"),
+        pytest.param(["--bind-address=0.0.0.0", "--secure-port=11259"], "https://127.0.0.1:11259", id="everywhere"),
+        pytest.param(["--bind-address=::"], "https://[::1]:10259", id="everywhere, IPv6"),
+        pytest.param(["--bind-address=192.0.2.1"], "https://192.0.2.1:10259", id="at one address"),
+    ],
+)
+def test_where_a_scheduler_is_asked_follows_its_arguments(arguments, expected):
+    assert address_of(["kube-scheduler", *arguments]) == expected
