@@ -103,12 +103,12 @@ class Watches:
 
     def around(self, around: Around, namespace: str = contract.NAMESPACE) -> None:
         """DaemonSets, and the orders in our own namespace."""
-        for namespace in around.namespaces:
+        for where in around.namespaces:
             store = _Store(
-                partial(around.replace_daemon_sets, namespace), around.upsert_daemon_set, around.remove_daemon_set
+                partial(around.replace_daemon_sets, where), around.upsert_daemon_set, around.remove_daemon_set
             )
-            lister = self._lister(paths.daemon_sets(namespace), objects.DaemonSet)
-            self._keep(daemon_sets_of(namespace), lister, store)
+            lister = self._lister(paths.daemon_sets(where), objects.DaemonSet)
+            self._keep(daemon_sets_of(where), lister, store)
         if around.config_map is not None:
             store = _Store(around.replace_orders, around.upsert_orders, around.remove_orders)
             selector = f"metadata.name={around.config_map}"

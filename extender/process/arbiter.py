@@ -5,6 +5,7 @@ import signal
 import time
 from typing import Any, Protocol
 
+from gunicorn import sock
 from gunicorn.errors import HaltServer
 
 from extender.foreground import Master
@@ -33,6 +34,8 @@ class Arbiter(Master):
     """
 
     _stopping = False
+
+    LISTENERS: list[Any]  # gunicorn's own
 
     def __init__(self, app: Any) -> None:  # noqa: ANN401 - gunicorn's Application, and Reloading
         self._generations = Generations()
@@ -80,6 +83,9 @@ class Arbiter(Master):
     def stop(self, graceful: bool = True) -> None:
         """The word beside the signal: one is lost on a process that has just been forked."""
         self._stopping = True
+        # First, so that who comes after the worker has taken its last is refused, and not taken by nobody.
+        sock.close_sockets(self.LISTENERS, unlink=False)
+        self.LISTENERS = []
         for end in self._ends.values():
             end.tell(Word.STOP)
         super().stop(graceful)

@@ -97,6 +97,7 @@ class Loop:
         monotonic = self._monotonic()
         for fd, listener in self._listeners.items():
             self._epoll.unregister(fd)  # closing alone does not: others have the same listener
+            self._accept(listener, monotonic)  # who has come until now is not refused any more
             listener.close()
         self._listeners.clear()
         self._idle_until = min(self._idle_until, monotonic + idle_s) if self.draining else monotonic + idle_s

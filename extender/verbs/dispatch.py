@@ -13,6 +13,7 @@ from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of
 from extender.why.attempts import Attempt, Attempts
 
 _NOT_GIVEN = Answer([], {})
+NODE_NAME_MAX = 253  # characters, in Kubernetes
 _NOT_EXEMPT, _IN_SYNC, _ANSWERED = Exemption.NONE, Sync.OK, RequestResult.ANSWERED  # looked up for each call
 
 
@@ -90,6 +91,11 @@ def _looked_up(answer: Answer, mask: int) -> bool:
     return answer.snapshot is not None and mask & answer.snapshot.refusing != 0
 
 
+def _of_nodes(refused: dict[str, str]) -> dict[str, str]:
+    """Without what can be no node's name: a request may hold texts of 32 MiB, and what is remembered has no such room."""
+    return {name: reason for name, reason in refused.items() if len(name) <= NODE_NAME_MAX and name.isascii()}
+
+
 def _append(
     attempts: Attempts,
     pod: Pod,
@@ -110,7 +116,7 @@ def _append(
             attempts.monotonic(),
             len(names),
             len(answer.survivors),
-            answer.refused,
+            _of_nodes(answer.refused) if answer.unknown else answer.refused,
             names if attempts.keep_names else (),
             mask,
             answer.snapshot,

@@ -145,7 +145,7 @@ def test_clients_that_send_a_chunk_a_byte_cost_no_call(extender):
 
 
 def test_a_connection_at_rest_keeps_its_place_though_more_come_than_there_are_places(extender):
-    resting = extender.connection(timeout=1)
+    resting = extender.connection(timeout=5)  # of a machine that has other things to do
     is_answered(resting)
     before = resting.sock.getsockname()
     with crowd(extender, 3 * CONNECTIONS_MAX, b"POST /filter HT"):
@@ -157,7 +157,7 @@ def test_a_connection_at_rest_keeps_its_place_though_more_come_than_there_are_pl
 def test_one_that_comes_is_answered_though_all_places_are_taken_by_those_that_had_answers(extender):
     with crowd(extender, CONNECTIONS_MAX + 20, CALL):
         for _ in range(CALLS):
-            fresh = extender.connection(timeout=1)
+            fresh = extender.connection(timeout=5)
             is_answered(fresh)
             fresh.close()
 
