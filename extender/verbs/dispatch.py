@@ -92,7 +92,7 @@ def _looked_up(answer: Answer, mask: int) -> bool:
 
 
 def _of_nodes(refused: dict[str, str]) -> dict[str, str]:
-    """Without what can be no node's name: a request may hold texts of 32 MiB, and what is remembered has no such room."""
+    """Without what can be no node's name: a request may hold texts of 32 MiB, for which no memory is set aside."""
     return {name: reason for name, reason in refused.items() if len(name) <= NODE_NAME_MAX and name.isascii()}
 
 

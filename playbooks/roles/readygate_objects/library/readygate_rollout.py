@@ -11,6 +11,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_objects.kubectl import Kubectl, warnings_of_pods
+from ansible.module_utils.readygate_objects.lock import NAME, NAMESPACE, stamp
 from ansible.module_utils.readygate_objects.rollout import (
     STALLED_S,
     Look,
@@ -107,6 +108,15 @@ def _seconds(text: str) -> float:
     return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
 
 
+def renew(kubectl: Kubectl, wall: float) -> None:
+    """The Lease of the run this roll-out is part of, which must not look dead in the meantime. Without one: nothing."""
+    patch = json.dumps({"spec": {"renewTime": stamp(wall)}})
+    try:
+        kubectl.run("patch", "lease", NAME, "--type=merge", "--patch=" + patch)
+    except OSError:  # no Lease, or no API server: the roll-out says so itself
+        return
+
+
 def watch(watched: Watched, parameters: dict) -> dict:
     """Looks until there is something new to say, or the time of this call is over."""
     memory, ends = parameters["memory"] or {}, time.monotonic() + parameters["seconds"]
@@ -168,6 +178,7 @@ def main() -> None:
             module.exit_json(changed=False, daemonset=watched.name, already=already)
         if module.params["state"] == "undo":
             module.exit_json(changed=True, image=watched.undo())
+        renew(Kubectl(module.params["kubeconfig"], NAMESPACE), time.time())  # once a call: every 20 s
         module.exit_json(changed=False, **watch(watched, module.params))
     except OSError as e:
         module.fail_json(msg=f"kubectl: {e}")

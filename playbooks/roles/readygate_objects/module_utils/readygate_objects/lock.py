@@ -9,7 +9,6 @@ import time
 NAME = "readygate-playbooks"
 NAMESPACE = "kube-system"
 SILENT_S = 600
-RENEWED_EVERY_S = 60
 FREE, OURS, HELD = "free", "ours", "held"
 
 
