@@ -92,7 +92,7 @@ def _layer(name: str, tar: bytes, progress: Progress) -> oci.Layer:
     if name == "readygate":
         blob = oci.compressed(tar)
     else:
-        key = key_of([oci.digest(tar), zlib.ZLIB_RUNTIME_VERSION])
+        key = key_of([oci.digest(tar), zlib.ZLIB_RUNTIME_VERSION, str(oci.GZIP_LEVEL)])
         blob = (
             cached("image-layer", key, lambda folder: _write(folder / "blob", oci.compressed(tar)), progress) / "blob"
         ).read_bytes()

@@ -61,7 +61,7 @@ def test_a_scheduler_that_does_not_come_up_gets_its_old_manifest_back(api, ansib
         readygate_scheduler_config_health_timeout_seconds=30,
     )
     assert run.code != 0
-    assert "the earlier one is back in place" in run.told()
+    assert "the earlier manifest is back in place and works" in run.told()
     assert "NoSuchPlugin" in run.told()
     assert schedules(api)
 
