@@ -63,6 +63,8 @@ class Ansible:
             **os.environ,
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_HOME": str(folder / "ansible"),
+            # Of its own: the sockets are named by the host, and control-1 of another cluster is another host.
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(folder / "cp"),
             "ANSIBLE_ROLES_PATH": str(PLAYBOOKS / "roles"),
         }
         self._number = 0

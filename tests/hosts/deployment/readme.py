@@ -49,6 +49,7 @@ class Checkout:
             "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_HOME": str(folder / "ansible"),
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(folder / "cp"),  # named by the host: not that of another cluster
             "ROOT": str(ROOT),
             "UPPER": str(folder / "upper"),
             "WORK": str(folder / "work"),
