@@ -89,7 +89,7 @@ def test_each_node_is_written_once_and_a_change_is_an_event(api):
         assert (3, []) == (len(patches(api)), api.objects("Event"))
         replica.show(b=closed("missing"))
         wait_until(lambda: [event["reason"] for event in api.objects("Event")] == ["NodeClosed"], timeout_s=10)
-        assert {"a": "True", "b": "False", "c": "True"} == statuses(api)
+        wait_until(lambda: {"a": "True", "b": "False", "c": "True"} == statuses(api), timeout_s=10)  # by another thread
         (event,) = api.objects("Event")
         assert ("default", "Node", "b", "uid-b") == (
             event["metadata"]["namespace"],
