@@ -58,12 +58,16 @@ def test_a_run_limited_to_one_host_leaves_kubeadms_configuration_and_the_files_i
 
 @pytest.mark.usefixtures("registered")
 def test_a_change_that_stops_half_way_leaves_every_scheduler_with_its_files(controls, plays, schedulers):
-    controls.ssh("control-2", f"cp {MANIFEST} /root/kept && echo '# by hand' >> {MANIFEST}")
+    last = schedulers.leader()  # so the others are changed before the play finds what kubeadm would lose
+    kept = schedulers.manifest(last)
+    edited = kept.replace("  labels:\n", "  labels:\n    edited: by-hand\n", 1)
+    assert kept != edited
+    controls.ssh(last, f"cat > {MANIFEST}", stdin=edited)
     run = plays.run("site.yml", readygate_scheduler_config_http_timeout="3s")
     assert 0 != run.code
     assert [[], []] == [schedulers.missing_files(host) for host in TWO]
     assert all_ask(schedulers, TWO)
-    controls.ssh("control-2", f"mv /root/kept {MANIFEST}")
+    controls.ssh(last, f"cat > {MANIFEST}", stdin=kept)
 
 
 @pytest.mark.usefixtures("registered")
