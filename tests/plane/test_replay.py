@@ -40,8 +40,8 @@ def recorded(file: Path, do: str) -> list[str]:
 
 
 def is_decided_on(file: Path) -> bool:
-    """Whether what was listed is old enough to have been decided on before the next event: what is closed at the
-    first decision of all is taken over as it is, and no cap looks at it.
+    """Whether what was listed is old enough to have been decided on before the next event: a node as young as these
+    that no decision has seen healthy is closed beside all caps.
     """
     listed = [line for line in lines_of(file) if line["do"] == "replace"]
     wanted = {"pods", "nodes", "orders", "daemonsets"}
