@@ -5,8 +5,10 @@ stop the later ones that do not need it, so one run tells all that is wrong. A s
 later ones: what it prints comes as a whole at its end, until then a line a minute tells how far it is. What a step
 leaves running is ended and told. Interrupted, the steps that run are interrupted too and say what they have seen; the
 table comes in any case.
-Exit code 0 only if every step passed, 2 if this machine lacks something (told before anything is built), 130 if
-interrupted.
+What this machine or this user cannot run is left out of `all`, and told at the beginning and at the end; where CI is
+set, and of a ring called for by its own name, nothing is.
+Exit code 0 only if every step that was not left out passed, 2 if this machine lacks something (told before anything is
+built), 130 if interrupted.
 """
 
 import argparse
@@ -18,11 +20,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
+from tests.kit.ability import must_run
 from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED
 from tests.kit.whole import end_marked
 from tests.testbed.shared import obstacles
@@ -118,15 +122,23 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     "controls": [*HOSTS[:-1], CONTROLS],
-    # What has to come over the network comes first. Rings 2 and 3 wait more than they compute; rings 0 and 1 do not.
-    "all": [PACKAGES, SOURCES, BINARIES, DIFFERENTIAL, *LINT, *FAST, replace(HOSTS[-1], beside=True), PLANE[-1]],
+    # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
+    "all": [PACKAGES, SOURCES, BINARIES, replace(HOSTS[-1], beside=True), DIFFERENTIAL, *LINT, *FAST, PLANE[-1]],
 }
+
+
+def of_ring_3() -> list[str]:
+    return [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)]
+
+
 OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,
-    "hosts": lambda: [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)],
-    "controls": lambda: [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)],
-    "all": lambda: [*obstacles.of_hosts(), *obstacles.disk_space(hosts=True)],
+    "hosts": of_ring_3,
+    "controls": of_ring_3,
+    "all": obstacles.disk_space,
 }
+# What `all` can do without: these steps, where one of these obstacles is found.
+CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, HOSTS[-1]], of_ring_3)
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
 PROGRESS_S = 60.0
@@ -135,7 +147,7 @@ _ENDED = re.compile(r"\b\d+ (passed|failed|error)")
 
 @dataclass(frozen=True)
 class Row:
-    """Of the table. `result`: passed, FAILED (code), INTERRUPTED or NOT RUN."""
+    """Of the table. `result`: passed, FAILED (code), INTERRUPTED, NOT RUN or LEFT OUT."""
 
     name: str
     result: str
@@ -267,22 +279,34 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
     parser.add_argument("selection", choices=sorted(SELECTIONS))
     selection = parser.parse_args(argv).selection
-    if found := OBSTACLES.get(selection, list)():
+    steps = SELECTIONS[selection]
+    left_out, lacks = CAN_BE_LEFT_OUT[0], CAN_BE_LEFT_OUT[1]() if selection == "all" else []
+    if found := [*OBSTACLES.get(selection, list)(), *(lacks if must_run() else [])]:
         for obstacle in found:
             _say(f"cannot run: {obstacle}")
         return EXIT_OBSTACLE
+    if lacks:
+        _say(f"{', '.join(step.name for step in left_out)} left out, the rest is run: {'; '.join(lacks)}")
+        steps = [step for step in steps if step.name not in {left.name for left in left_out}]
     LOGS.mkdir(parents=True, exist_ok=True)
     runner = Runner()
     runner.catch_signals()
-    rows = runner.run_all(SELECTIONS[selection])
+    rows = runner.run_all(steps)
+    _say_table([*rows, *(Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out if lacks)])
+    if runner.interrupts:
+        return EXIT_INTERRUPTED
+    return 0 if all(row.result == "passed" for row in rows) else 1
+
+
+def _say_table(rows: list[Row]) -> None:
     _say("\nstep           result       seconds  tests")
     for row in rows:
         _say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")
-    passed, skipped = (sum(row.result == result for row in rows) for result in ("passed", "NOT RUN"))
-    _say(f"\n{passed} passed, {len(rows) - passed - skipped} failed" + (f", {skipped} skipped" if skipped else ""))
-    if runner.interrupts:
-        return EXIT_INTERRUPTED
-    return 0 if passed == len(rows) else 1
+    counts = Counter(row.result for row in rows)
+    others = {"NOT RUN": "skipped", "LEFT OUT": "left out"}
+    failed = len(rows) - sum(counts[result] for result in ("passed", *others))
+    more = [f"{counts[result]} {words}" for result, words in others.items() if counts[result]]
+    _say("\n" + ", ".join([f"{counts['passed']} passed", f"{failed} failed", *more]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests import run
 from tests.kit.pid import ProcessId
 from tests.kit.waiting import wait_for
 from tests.run import Runner, Step
+from tests.testbed.shared import obstacles
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = """
@@ -127,6 +129,56 @@ def test_an_obstacle_is_told_before_the_first_step(monkeypatch, capsys):
     monkeypatch.setitem(run.SELECTIONS, "all", [Step("never", ["false"], "")])
     assert run.main(["all"]) == run.EXIT_OBSTACLE
     assert "cannot run: no room\n" == capsys.readouterr().out
+
+
+def as_ordinary_user(monkeypatch: pytest.MonkeyPatch, *, ci: str) -> None:
+    monkeypatch.setattr(obstacles.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(obstacles, "disk_space", lambda **_: [])
+    monkeypatch.setitem(run.OBSTACLES, "all", list)
+    monkeypatch.setenv("CI", ci)
+    others = [Step("rings-0-1", ["true"], ""), Step("ring-2", ["true"], "")]
+    needs_root = [replace(step, command=["false"], needs="") for step in run.CAN_BE_LEFT_OUT[0]]
+    monkeypatch.setitem(run.SELECTIONS, "all", [needs_root[0], *others, *needs_root[1:]])
+
+
+def test_an_ordinary_user_runs_the_other_rings_and_is_told_what_was_left_out(monkeypatch, capsys):
+    as_ordinary_user(monkeypatch, ci="")
+    assert run.main(["all"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    why = "ring 3 needs root, it boots systemd hosts: sudo make test"
+    assert f"packages, ring-3 left out, the rest is run: {why}" == first
+    assert "2 passed, 0 failed, 2 left out" == last
+
+
+def test_what_is_left_out_hides_no_failure(monkeypatch, capsys):
+    as_ordinary_user(monkeypatch, ci="")
+    run.SELECTIONS["all"].append(Step("fails", ["false"], ""))
+    assert run.main(["all"]) == 1
+    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()[-8:-2]}
+    assert table["fails"].startswith("FAILED (1)")
+    assert table["ring-3"].startswith("LEFT OUT")
+    assert table["ring-3"].endswith("sudo make test")
+
+
+@pytest.mark.parametrize("ci", ["true", "1"])
+def test_where_ci_is_set_nothing_is_left_out(monkeypatch, capsys, ci):
+    as_ordinary_user(monkeypatch, ci=ci)
+    assert run.main(["all"]) == run.EXIT_OBSTACLE
+    assert "cannot run: ring 3 needs root, it boots systemd hosts: sudo make test\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("selection", ["hosts", "controls"])
+def test_a_ring_called_for_by_its_name_is_not_left_out(monkeypatch, capsys, selection):
+    as_ordinary_user(monkeypatch, ci="")
+    assert run.main([selection]) == run.EXIT_OBSTACLE
+    assert "cannot run: ring 3 needs root" in capsys.readouterr().out
+
+
+def test_a_run_as_root_has_every_step_of_every_ring():
+    names = [step.name for step in run.SELECTIONS["all"]]
+    rings = {"ruff", "format", "mypy", "imports", "playbooks", "differential", "rings-0-1", "ring-2", "ring-3"}
+    assert rings <= set(names)
+    assert len(names) == len(set(names))
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():

@@ -6,6 +6,7 @@ and leaves them up. After a failure the hosts' logs are in build/artefacts/hosts
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from images.build import TAG, readygate_image
 from tests.kit.ability import cannot_run
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts, obstacle
+from tests.testbed.hosts.layout import ONE_CONTROL, Layout
 
 HERE = Path(__file__).parent
-ARTEFACTS = HERE.parents[1] / "build" / "artefacts" / "hosts"
+ARTEFACTS = HERE.parents[1] / "build" / "artefacts"
 # The first test pays for the base file system, the images and the boot; on a slow connection that is minutes.
 _TIMEOUT_S = 900
 _failed = pytest.StashKey[bool]()
@@ -24,6 +26,8 @@ _obstacle = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The deployments come last: they measure seconds, and what computes as long as they do is done by then.
+    items.sort(key=lambda item: item.path.is_relative_to(HERE / "deployment"))
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.hosts)
@@ -52,17 +56,17 @@ def able(request: pytest.FixtureRequest) -> None:
         cannot_run(f"ring 3 did not run: {reason}")
 
 
-@pytest.fixture(scope="session")
-def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
-    """Three Ready nodes."""
+@contextmanager
+def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Iterator[Hosts]:
+    """The hosts of a layout, up as long as this lasts. called: their name in reports, and the folder of their logs."""
     request.getfixturevalue("able")
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
 
     def progress(text: str) -> None:
         if reporter is not None:
-            reporter.write_line(f"hosts: {text}")
+            reporter.write_line(f"{called}: {text}")
 
-    found = Hosts(progress=progress)
+    found = Hosts(layout, progress=progress)
     reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and found.running()
     cause = ""
     try:
@@ -71,19 +75,31 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
     except HostsError as e:
         cause = str(e)
     if cause:
-        pytest.fail(f"ring 3 did not start: {cause}", pytrace=False)
+        pytest.fail(f"{called}: ring 3 did not start: {cause}", pytrace=False)
     try:
         yield found
     finally:
         if request.session.stash.get(_failed, False):
-            found.collect_logs(ARTEFACTS)
-            progress(f"logs are in {ARTEFACTS.relative_to(HERE.parents[1])}")
+            found.collect_logs(ARTEFACTS / called)
+            progress(f"logs are in {(ARTEFACTS / called).relative_to(HERE.parents[1])}")
         if not reuse:
             found.down()
 
 
 @pytest.fixture(scope="session")
+def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
+    """Three Ready nodes."""
+    with booted(request, ONE_CONTROL, "hosts") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def image(hosts: Hosts) -> str:
     """The name of readygate's image, which is in containerd on every host."""
+    return with_image(hosts)
+
+
+def with_image(hosts: Hosts) -> str:
+    """Puts readygate's image into containerd on every host. Returns its name."""
     hosts.import_image(readygate_image(hosts.progress))
     return TAG

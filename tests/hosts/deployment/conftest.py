@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kube import contract
+from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.deployment import readme
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
@@ -32,7 +33,7 @@ class SchedulerFiles:
 
 @pytest.fixture(scope="session")
 def artefacts() -> Path:
-    folder = Path(__file__).parents[3] / "build" / "artefacts" / "hosts"
+    folder = ARTEFACTS / "hosts"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -43,13 +44,20 @@ def api(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> AdminApi:
 
 
 @pytest.fixture(scope="session")
-def ansible(hosts: Hosts, image: str, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
+def ansible(hosts: Hosts, image: str, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
+    return ansible_for(hosts, image, tmp_path_factory.mktemp("ansible"), "hosts")
+
+
+def ansible_for(hosts: Hosts, image: str, folder: Path, called: str) -> Ansible:
+    """With what each play on hosts of this testbed is told. called: the folder of artefacts for the plays' outputs."""
     variables = {
         "readygate_image": image,
         "readygate_agent_cni_bin_dirs": [CNI_BIN_DIR],
         "readygate_agent_min_ready_seconds": MIN_READY_S,
     }
-    return Ansible(hosts, tmp_path_factory.mktemp("ansible"), artefacts, variables)
+    logs = ARTEFACTS / called
+    logs.mkdir(parents=True, exist_ok=True)
+    return Ansible(hosts, folder, logs, variables)
 
 
 @pytest.fixture(scope="session")

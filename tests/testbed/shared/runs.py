@@ -1,5 +1,6 @@
 """The folder of one run of the testbed, and the end of what crashed runs left."""
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -130,9 +131,13 @@ class Run:
 
 def _forget_old_logs(folder: Path) -> None:
     """Keeps the logs of the last runs of one name, and those of any run that is still there."""
-    runs = [path for path in folder.iterdir() if (path / _RUN).exists() and path.name != _LATEST]
-    for logs in sorted(runs, key=lambda path: (path / _RUN).stat().st_mtime_ns)[:-_KEPT]:
-        if Ledger.read(Path((logs / _RUN).read_text().strip()) / _LEDGER).logs != logs:
+    begun: dict[Path, tuple[int, str]] = {}
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):  # not a run's, or another run that begins now has forgotten it
+            if path.name != _LATEST:
+                begun[path] = (path / _RUN).stat().st_mtime_ns, (path / _RUN).read_text().strip()
+    for logs in sorted(begun, key=lambda path: begun[path][0])[:-_KEPT]:
+        if Ledger.read(Path(begun[logs][1]) / _LEDGER).logs != logs:
             shutil.rmtree(logs, ignore_errors=True)
 
 

@@ -1,5 +1,6 @@
 """Where the logs of a run are: every run has its own, and the last one is found without knowing its number."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,17 @@ def test_old_logs_go_but_never_those_of_a_run_that_is_still_there():
         begun().finish()
     assert there.logs.exists()
     assert not ended.logs.exists()
+
+
+def test_runs_of_one_name_that_begin_at_the_same_time_forget_the_same_logs(monkeypatch: pytest.MonkeyPatch):
+    for _ in range(12):
+        begun().finish()
+    read_text = Path.read_text
+
+    def gone_meanwhile(path: Path, *arguments: object, **options: object) -> str:
+        if path.name == "run":
+            shutil.rmtree(path.parent)  # by the other one
+        return read_text(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", gone_meanwhile)
+    begun()
