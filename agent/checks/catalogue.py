@@ -17,6 +17,8 @@ from agent.checks.state import Finding, Severity, Thresholds
 from agent.model import PROBE_DEFAULTS
 from component.settings import Section
 
+UNKNOWN_LIMIT_S = 3600
+
 Run = Callable[[], Finding]
 """Makes one run of a check."""
 
@@ -54,7 +56,8 @@ class CheckSection(Section, frozen=True):
     """One check of the settings, with the Probe fields of Kubernetes. A zero means the default, as the API server
     defaults it.
 
-    `unknown`: what becomes of a node when a check that passed before can no longer be run.
+    `unknown`: what becomes of a node when a check that passed before can no longer be run, and `unknown_limit_seconds`
+    for how long it is kept open then.
     """
 
     name: _Name
@@ -65,6 +68,7 @@ class CheckSection(Section, frozen=True):
     failure_threshold: _ProbeInt = PROBE_DEFAULTS.failure_threshold
     severity: Literal["gate", "warn"] = "gate"
     unknown: Literal["keep", "close"] = "keep"
+    unknown_limit_seconds: _ProbeInt = UNKNOWN_LIMIT_S
 
 
 def check_section(kinds: Mapping[str, Kind[Any]] = KINDS) -> type[CheckSection]:
@@ -109,7 +113,15 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
         thresholds=Thresholds(
             check.success_threshold or PROBE_DEFAULTS.success_threshold,
             check.failure_threshold or PROBE_DEFAULTS.failure_threshold,
-            keep_unknown=check.unknown == "keep",
+            keep_runs=_keep_runs(check),
         ),
         key=hashlib.sha256(msgspec.json.encode(check, order="sorted")).hexdigest()[:16],
     )
+
+
+def _keep_runs(check: CheckSection) -> int:
+    """Through how many runs that could not be made a node is kept open."""
+    if check.unknown == "close":
+        return 0
+    limit_s = check.unknown_limit_seconds or UNKNOWN_LIMIT_S
+    return max(1, limit_s // (check.period_seconds or PROBE_DEFAULTS.period_s))

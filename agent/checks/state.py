@@ -34,12 +34,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Equal findings in a row that it takes. `keep_unknown`: a check that passed before and can no longer be run keeps
-    the node open."""
+    """Equal findings in a row that it takes. `keep_runs`: a check that passed before and can no longer be run keeps the
+    node open for so many runs. Counted, so that no step of a clock makes it old."""
 
     success: int = PROBE_DEFAULTS.success_threshold
     failure: int = PROBE_DEFAULTS.failure_threshold
-    keep_unknown: bool = True
+    keep_runs: int = 360
 
 
 class _Side(Enum):
@@ -80,18 +80,19 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     | status                | finding: passed *| failed, hung              | unknown                        |
     |-----------------------|------------------|---------------------------|--------------------------------|
     | starting              | passed, now      | as found, now             | unknown, now                   |
-    | passed                | passed, as it was| as found, now **          | unknown, now ** (kept: if set) |
-    | unknown, kept         | passed, now      | as found, now **          | unknown, kept, as it was       |
+    | passed                | passed, as it was| as found, now **          | unknown, now ** (kept ***)     |
+    | unknown, kept         | passed, now      | as found, now **          | unknown, as it was (kept ***)  |
     | failed, hung, unknown | passed, now      | as found, as it was       | unknown, as it was             |
 
-    * at the success threshold, ** at the failure threshold; before it nothing changes but the count. A run that could
-    not be made is neither a failure nor a success: it has a count of its own and does not break theirs.
+    * at the success threshold, ** at the failure threshold; before it nothing changes but the count. *** up to
+    `keep_runs` of them in a row; what is not kept any more is unknown, now. A run that could not be made is neither a
+    failure nor a success: it has a count of its own and does not break theirs.
     """
     if finding.state is CheckState.UNKNOWN:
         status = replace(status, unknowns=status.unknowns + 1)
         if status.state is CheckState.PASSED and status.unknowns < thresholds.failure:
             return status
-        return _moved(status, finding, wall, kept=status.has_passed and thresholds.keep_unknown)
+        return _moved(status, finding, wall, kept=status.has_passed and status.unknowns <= thresholds.keep_runs)
     passed = finding.state is CheckState.PASSED
     streak, at_threshold = next_state(
         status.streak,

@@ -33,7 +33,7 @@ class StateFile:
         self._path = path
         self._keys = {spec.name: spec.key for spec in specs}
         self._severities = {spec.name: spec.severity for spec in specs}
-        self._needed = {spec.name: max(spec.thresholds.success, spec.thresholds.failure) for spec in specs}
+        self._thresholds = {spec.name: spec.thresholds for spec in specs}
         self._wall = wall
         self._monotonic = monotonic
         self._boot_id = boot_id
@@ -56,7 +56,7 @@ class StateFile:
         return found
 
     def save(self, statuses: Sequence[CheckStatus]) -> None:
-        essence = wire.essence(statuses, self._needed)
+        essence = wire.essence(statuses, self._thresholds)
         if essence == self._written or not self._ration.take(self._monotonic()):
             return
         try:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.checks.state import CheckState, CheckStatus, Severity, Thresholds
 from agent.model import Result
 from agent.probe.streak import Streak
 
 VERSION = 1
+TENTHS = 10
 # A state that was left behind longer ago says nothing any more: whoever was away so long has to look first.
 LONGEST_S = 600.0
 
@@ -83,8 +84,8 @@ def decode(
         raise StateInvalid(f"does not parse: {e}") from e
 
 
-def essence(statuses: Sequence[CheckStatus], needed: Mapping[str, int]) -> tuple[object, ...]:
-    """What has to be written when it changes: not outputs, nor runs beyond the longer threshold (`needed`, by name)."""
+def essence(statuses: Sequence[CheckStatus], thresholds: Mapping[str, Thresholds]) -> tuple[object, ...]:
+    """What has to be written when it changes: not outputs, nor runs beyond the thresholds (by name)."""
     return tuple(
         (
             s.name,
@@ -92,8 +93,13 @@ def essence(statuses: Sequence[CheckStatus], needed: Mapping[str, int]) -> tuple
             s.since,
             s.kept,
             s.streak.last,
-            min(s.streak.run, needed[s.name]),
-            min(s.unknowns, needed[s.name]),
+            min(s.streak.run, max(thresholds[s.name].success, thresholds[s.name].failure)),
+            _unknowns(s.unknowns, thresholds[s.name]),
         )
         for s in statuses
     )
+
+
+def _unknowns(count: int, of: Thresholds) -> tuple[int, int]:
+    """Up to the threshold each counts; then a restart may cost a tenth of the time it is kept for."""
+    return min(count, of.failure), min(count, of.keep_runs + 1) * TENTHS // (of.keep_runs + 1)

@@ -19,7 +19,7 @@ from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, o
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
 EXTENDER = contract.NAME_EXTENDER
-EXTENDER_CONTAINER = "extender"
+EXTENDER_CONTAINER, AGENT_CONTAINER = "extender", "agent"
 POD_ENVIRONMENT = {"POD_NAME": "p", "POD_NAMESPACE": NS, "POD_UID": "u", "POD_IP": "fd00::7"}
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 INVENTORIES: dict[str, dict[str, Any]] = {
@@ -65,6 +65,10 @@ def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
     return sent["DaemonSet", NS, name]["spec"]["template"]["spec"]
 
 
+# Folders beside /tmp that a container may write to, all in memory.
+MEMORY = {EXTENDER_CONTAINER: ["/run/readygate"], AGENT_CONTAINER: ["/state"]}
+
+
 @pytest.mark.parametrize("name", [AGENT, EXTENDER])
 def test_pods_have_no_more_privileges_than_they_need(played, name):
     spec = pod_spec(played["plain"], name)
@@ -75,7 +79,7 @@ def test_pods_have_no_more_privileges_than_they_need(played, name):
             "capabilities": {"drop": ["ALL"]},
         }
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
-        assert writable - ({"/run/readygate"} if container["name"] == EXTENDER_CONTAINER else set()) == {"/tmp"}
+        assert writable == {"/tmp", *MEMORY.get(container["name"], ())}
         assert "memory" in container["resources"]["limits"]
     # The CNI's configuration is often root's alone. The extender's user is nobody else's, in images and on hosts.
     user = {AGENT: 0, EXTENDER: 69376}[name]
@@ -135,6 +139,13 @@ def test_people_are_served_by_a_container_of_their_own_without_a_token(played):
     assert [("127.0.0.1", 9377, "/livez")] * 2 == [(probe["host"], probe["port"], probe["path"]) for probe in probes]
     assert "readinessProbe" not in people
     assert [{"name": "HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}] == people["env"]
+
+
+def test_the_states_of_the_checks_outlive_a_container_that_is_restarted(played):
+    spec = pod_spec(played["plain"], AGENT)
+    (volume,) = [volume for volume in spec["volumes"] if volume["name"] == "state"]
+    assert {"name": "state", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}} == volume
+    assert agent_configuration(played["plain"]).state_file == "/state/checks.json"
 
 
 def test_both_containers_meet_at_the_socket(played):

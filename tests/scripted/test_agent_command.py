@@ -14,6 +14,7 @@ import pytest
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
 
 TYPE = "readygate.dev/NodeHealthy"
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "health", "namespace": "ns", "uid": "uid-1"}}
@@ -124,6 +125,23 @@ def test_a_missing_api_server_does_not_keep_the_checks_from_running(agent: Agent
     code, text = agent.end()
     assert (0, True) == (code, time.monotonic() - begun < 5)
     assert "Traceback" not in text
+
+
+def test_a_killed_agent_is_ready_at_its_first_answer_whatever_its_checks_would_need_anew(agent: Agent) -> None:
+    (check,) = agent.settings["checks"]
+    agent.settings["checks"] = [{**check, "successThreshold": 3}]
+    agent.settings["stateFile"] = str(agent.folder / "states" / "checks.json")
+    (agent.folder / "states").mkdir()
+    agent.start()
+    agent.wait_page("/readyz", 200)
+    wait_until(lambda: (agent.folder / "states" / "checks.json").exists(), "the state is kept")
+    for _ in range(4):
+        agent.process.kill()
+        agent.start()
+        pages = []
+        wait_until(lambda: pages.append(agent.get("/readyz")[0]) or pages[-1] != 0, "the agent answers")  # noqa: B023
+        assert 200 == pages[-1]
+    assert agent.end()[0] == 0
 
 
 def test_ctrl_c_ends_with_130(agent: Agent) -> None:

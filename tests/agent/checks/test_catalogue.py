@@ -100,6 +100,21 @@ def test_zeros_are_the_defaults_of_a_probe() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, 360, id="an hour of runs each ten seconds"),
+        pytest.param({"unknownLimitSeconds": 0}, 360, id="zero is the default"),
+        pytest.param({"unknownLimitSeconds": 60, "periodSeconds": 7}, 8, id="whole runs within the limit"),
+        pytest.param({"unknownLimitSeconds": 1, "periodSeconds": 600}, 1, id="at least one"),
+        pytest.param({"unknown": "close", "unknownLimitSeconds": 60}, 0, id="none under the policy close"),
+    ],
+)
+def test_for_how_many_runs_an_unknown_check_keeps_its_node_open(given: dict[str, object], expected: int) -> None:
+    spec = check_spec(msgspec.convert({"name": "x", "cni": {}, **given}, settings.Check))
+    assert expected == spec.thresholds.keep_runs
+
+
 def test_the_table_of_the_documents_is_the_catalogue() -> None:
     rows = [
         (kind, f"`{'`, `'.join(field.encode_name for field in msgspec.structs.fields(row.settings))}`", row.doc)

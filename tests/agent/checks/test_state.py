@@ -57,7 +57,11 @@ def test_a_success_threshold_of_3(findings: str, expected: str) -> None:
         pytest.param("fu", True, False, id="failed before: closed"),
         pytest.param("pfffu", True, False, id="failed after it had passed: closed"),
         pytest.param("puuu", True, True, id="passed before, keep: open"),
-        pytest.param("puuuuuuuu", True, True, id="as long as it lasts"),
+        pytest.param("puuuuuuuu", True, True, id="up to the eighth run, its limit"),
+        pytest.param("puuuuuuuuu", True, False, id="beyond its limit: closed"),
+        pytest.param("puuuuuuuuuu", True, False, id="and not kept again"),
+        pytest.param("puuuuuuuuup", True, True, id="until it passes"),
+        pytest.param("puuuuuuuupuuuuuuuu", True, True, id="a success begins the count anew"),
         pytest.param("puuu", False, False, id="passed before, close: closed"),
         pytest.param("puu", False, True, id="close, below the threshold: open"),
         pytest.param("puuuff", True, True, id="kept, failures below the threshold: open"),
@@ -67,7 +71,7 @@ def test_a_success_threshold_of_3(findings: str, expected: str) -> None:
     ],
 )
 def test_a_check_that_can_no_longer_be_run(findings: str, keep: bool, expected: bool) -> None:
-    status = after(findings, Thresholds(1, 3, keep_unknown=keep))
+    status = after(findings, Thresholds(1, 3, keep_runs=8 if keep else 0))
     assert expected == node_health([status]).healthy
 
 

@@ -4,6 +4,7 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -86,6 +87,53 @@ def test_a_check_whose_tool_has_gone_stays_open_as_before_the_restart(node: Node
     node.restart()
     node.run(UNKNOWN)
     assert (True, "CheckUnknown") == (node.healthy, node.engine.node_health().reason)
+
+
+def test_what_is_kept_closes_at_its_limit_however_often_the_agent_restarts(tmp_path: Path) -> None:
+    node = Node(tmp_path / "state.json", Thresholds(1, 3, keep_runs=100))
+    node.run(PASSED)
+    runs = 0
+    while node.healthy:
+        node.run(UNKNOWN)
+        runs += 1
+        if runs % 25 == 0:
+            node.restart()
+        assert runs < 200
+    assert 100 < runs <= 100 + 4 * 11, "each restart forgets a tenth of the limit at most"
+
+
+def test_an_hours_step_of_the_clock_neither_closes_what_is_kept_nor_ends_its_limit(node: Node) -> None:
+    for step in (0.0, 3600.0, -7200.0):
+        node.clock.time += step
+        for _ in range(5):
+            node.run(UNKNOWN)
+        assert (True, "CheckUnknown") == (node.healthy, node.engine.node_health().reason)
+
+
+def test_a_hundred_restarts_of_twenty_checks_under_load_never_flap_the_node(tmp_path: Path, seed: int) -> None:
+    """Under load any check may fail or not be run now and then, below its threshold; the agent is killed anywhere."""
+    path, clock, found = tmp_path / "state.json", Clock(1_700_000_000.0), [PASSED] * 20
+    specs = [CheckSpec(f"check-{n}", lambda n=n: found[n], thresholds=Thresholds(1, 3), key="k") for n in range(20)]
+
+    def started() -> CheckEngine:
+        state = StateFile(path, specs, wall=clock, monotonic=clock, boot_id=lambda: "boot-1")
+        return CheckEngine(specs, wall=clock, monotonic=clock, restored=state.restored(), save=state.save)
+
+    seeded = Random(seed)
+    engine, bad, seen = started(), [2] * 20, set()  # the first run of each passes
+    for _ in range(100):
+        for _ in range(seeded.randrange(1, 6)):
+            clock.time += 10.0
+            for n, worker in enumerate(engine._workers):
+                wrong = bad[n] < 2 and seeded.random() < 0.3
+                bad[n] = bad[n] + 1 if wrong else 0
+                found[n] = seeded.choice((FAILED, UNKNOWN)) if wrong else PASSED
+                worker._turn()
+            engine._turn()
+            seen.add(engine.node_health().healthy)
+        engine = started()
+        seen.add(engine.node_health().healthy)
+    assert {True} == seen
 
 
 def test_successes_up_to_a_threshold_are_counted_over_restarts(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@
   "log" (dict "level" $agent.logLevel)
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "checks" $checks
+  "stateFile" "/state/checks.json"
   "condition" (dict "publish" $agent.publishCondition)) -}}
 {{- end -}}
 
