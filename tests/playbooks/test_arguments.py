@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.playbooks.rendering import PLAYBOOKS
 
@@ -53,6 +54,33 @@ def test_the_hosts_are_found_by_our_name_and_by_kubesprays(tmp_path, group):
     code, recap = play(tmp_path, inventory(IMAGE, group))
     assert code == 0
     assert ["control-1", "control-2", "localhost"] == re.findall(r"^(\S+) +: ok=[1-9]", recap, re.MULTILINE)
+
+
+def steps(folder: Path, tags: str) -> dict[str, list[str]]:
+    """What would be run with these tags: play -> its steps."""
+    (folder / "inventory.yml").write_text(inventory(IMAGE))
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml"), "--list-tasks"]
+    command += [f"--tags={tags}", str(PLAYBOOKS / "site.yml")]
+    environ = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "ansible")}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=True)
+    plays = re.findall(r"^  play #\d+ \(.*?\): (.*?)\tTAGS.*?\n(.*?)(?:\n\n|\Z)", done.stdout, re.MULTILINE | re.DOTALL)
+    return {name: re.findall(r"^      (.*?)\tTAGS", tasks, re.MULTILINE) for name, tasks in plays}
+
+
+def test_a_tag_of_half_a_role_runs_whole_plays_so_none_is_without_its_arguments_and_its_lock():
+    for play in yaml.safe_load((PLAYBOOKS / "site.yml").read_text()):
+        tags = set(play["tags"])
+        for role in ("readygate_agent", "readygate_extender", "readygate_scheduler_config"):
+            assert len({role, f"{role}_install", f"{role}_configure"} & tags) in (0, 3), play["name"]
+        assert tags & {"always", "readygate_agent", "readygate_extender", "readygate_scheduler_config"}, play["name"]
+
+
+def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):
+    seen = steps(tmp_path, "readygate_scheduler_config_verify")
+    assert seen["Every control plane, before any is changed"] == ["Look at the control planes"]
+    (scheduler,) = [tasks for name, tasks in seen.items() if name.startswith("Scheduler configuration")]
+    assert any("Verify" in task for task in scheduler)
+    assert [] == [task for task in scheduler if "Change" in task or "Begin" in task]
 
 
 CHECKS = "readygate_agent_checks"

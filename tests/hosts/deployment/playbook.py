@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,15 +82,41 @@ class Ansible:
         **variables: Any,
     ) -> Run:
         """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all."""
-        self._number += 1
-        given = {**self._variables, **variables}
-        inventory = self._folder / f"inventory-{self._number}.yml"
-        inventory.write_text(self._hosts.inventory(hosts))
-        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory)]
-        command += ["--extra-vars", json.dumps(given), *(["--check", "--diff"] if check else [])]
+        command = self._command(playbook, {**self._variables, **variables}, hosts)
+        command += ["--check", "--diff"] if check else []
         command += ["--limit", limit] if limit else []
-        run = run_to_its_end([*command, str(PLAYBOOKS / playbook)], self._environ)
+        run = run_to_its_end(command, self._environ)
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)
         self._progress(f"{name}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")
         return run
+
+    @contextmanager
+    def begin(self, playbook: Path | str, **variables: Any) -> Iterator[subprocess.Popen[bytes]]:
+        """A run that is not waited for: its process, which is ended with all it has started."""
+        command = self._command(playbook, {**self._variables, **variables}, ())
+        log = self._logs / f"ansible-{self._number}-{Path(playbook).stem}-begun.log"
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(
+                command,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def _command(self, playbook: Path | str, variables: dict[str, Any], hosts: Sequence[str]) -> list[str]:
+        """Of the next run, with an inventory of its own."""
+        self._number += 1
+        inventory = self._folder / f"inventory-{self._number}.yml"
+        inventory.write_text(self._hosts.inventory(hosts))
+        command = [sys.executable, "-m", "ansible", "playbook", "-i", str(inventory)]
+        return [*command, "--extra-vars", json.dumps(variables), str(PLAYBOOKS / playbook)]

@@ -11,9 +11,9 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
@@ -228,6 +228,15 @@ class Hosts:
 
     def address(self, name: str) -> str:
         return self._machines[name].peer.address
+
+    @contextmanager
+    def away(self, name: str) -> Iterator[None]:
+        """Without a network meanwhile: for the others the host is dead, whatever still runs on it."""
+        network.plug(self._machines[name].peer, into=False)
+        try:
+            yield
+        finally:
+            network.plug(self._machines[name].peer, into=True)
 
     def root(self, name: str) -> Path:
         """The host's file system as this machine sees it: for looking at files; change them by `ssh`."""

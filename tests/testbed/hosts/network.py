@@ -96,6 +96,11 @@ def remove(network: Network, peers: list[Peer]) -> None:
         _ip("link", "delete", network.bridge)
 
 
+def plug(peer: Peer, *, into: bool) -> None:
+    """Puts the host's cable into the bridge, or pulls it out: then it and the others do not hear each other."""
+    _ip("link", "set", peer.veth, "up" if into else "down")
+
+
 def _ip(*arguments: str) -> str:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:

