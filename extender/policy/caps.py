@@ -110,7 +110,8 @@ def room_for(caps: Caps, sizes: Sizes, closing: Collection[Place]) -> bool:
         return True
     if caps.cluster is not None and len(closing) > caps.cluster.of(sizes.total):
         return False
-    pools, zones = dict[str, int](), dict[str, int]()
+    pools: dict[str, int] = {}
+    zones: dict[str, int] = {}
     for place in closing:
         pools[place.pool] = pools.get(place.pool, 0) + 1
         zones[place.zone] = zones.get(place.zone, 0) + 1

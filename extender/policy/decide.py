@@ -21,7 +21,7 @@ from extender.policy.decision import CapState, Decision, GateState, HeldBy, Stor
 from extender.policy.evidence import NodeEvidence, Surroundings
 from extender.policy.gates import Gate
 from extender.policy.ledger import Decided, GateMemory, Group, GroupMemory, Held, Ledger, NextGate, Turn
-from extender.policy.orders import Kind
+from extender.policy.orders import Kind, Orders
 from extender.policy.overlay import Overlay
 from extender.policy.reasons import OPEN
 from extender.policy.rows import Around, Row, row_of
@@ -67,11 +67,15 @@ def decide(
     places: dict[tuple[str, str], Place] = {}
     seen = []
     for gate in rules.gates:
+        memory = ledger.gates.get(gate.name, _NO_MEMORY)
+        if not anew and memory.rows and _all_stay(memory.rows, evidence, gate.name, monotonic):
+            armed = _armed(gate, surroundings.orders, wall)
+            seen.append(_Seen(gate, armed, memory, _NO_ROWS, memory.competing, memory.total, touched=False))
+            continue
         placement = surroundings.placements.get(gate.name)
         around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
-        memory = ledger.gates.get(gate.name, _NO_MEMORY)
         seen.append(_seen(gate, memory, ledger, evidence, around, anew=anew))
-    storms = {one.gate.name: _storms(rules, one, monotonic) for one in seen}
+    storms = {one.gate.name: _storms(rules, one, monotonic) if one.touched or one.memory.storms else () for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     groups: dict[Group, GroupMemory] = {}
     for members in _groups(seen):
@@ -89,7 +93,11 @@ def decide(
     for one in seen:
         name = one.gate.name
         gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
-        states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
+        known = ledger.snapshot.gates.get(name)
+        if known is not None and _quiet(one, gates[name]) and known.armed == one.armed:
+            states[name], changed[name] = known, ()
+        else:
+            states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
     return Decided(
         snapshot=_snapshot(ledger, states, evidence, _cap(rules.caps, states, groups)),
         turned=tuple(turns),
@@ -105,11 +113,20 @@ def decide(
 
 _NO_MEMORY = GateMemory()
 _NO_STATE = GateState("")
+_NO_ROWS: Mapping[str, Row | None] = {}
 _NOBODY: Mapping[str, Held] = {}
-_NO_DECISIONS: Mapping[str, Decision] = {}
 
 
 # Stage 1.
+
+
+def _all_stay(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: float) -> bool:
+    """Whether nothing has happened to any of these nodes at the gate, as to most gates when one node's pod changes."""
+    for name, seen in evidence.items():
+        row = rows.get(name)
+        if row is None or seen is None or not row.stays(seen, gate, monotonic):
+            return False
+    return True
 
 
 def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, around: Around, *, anew: bool) -> _Seen:
@@ -135,9 +152,13 @@ def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, ar
             if after is not None and after.competes:
                 competing[name] = after
             touched = True
-    arming = around.orders.arming(gate.name, around.wall)
-    armed = gate.armed if arming is None else arming.kind is Kind.ARM
+    armed = _armed(gate, around.orders, around.wall)
     return _Seen(gate, armed, memory, rows, memory.competing if competing is None else competing, total, touched)
+
+
+def _armed(gate: Gate, orders: Orders, wall: float) -> bool:
+    arming = orders.arming(gate.name, wall) if orders.entries else None
+    return gate.armed if arming is None else arming.kind is Kind.ARM
 
 
 def _stands_alike(one: Row | None, other: Row | None) -> bool:
@@ -216,8 +237,6 @@ def _counted_at(name: str, members: Iterable[_Seen]) -> Place | None:
 
 
 def _storms(rules: Rules, one: _Seen, monotonic: float) -> tuple[Weather, ...]:
-    if not one.touched and not one.memory.storms:
-        return ()
     first = not one.memory.rows
     return storms_of(rules.storm, one.total, one.competing, one.memory.storms, monotonic=monotonic, first=first)
 
@@ -234,10 +253,11 @@ def _held(
     competing: list[Competing] = []
     for one in members:
         name = one.gate.name
-        anyway: Mapping[str, Held] = _NOBODY
-        if one.competing:
-            closed = ledger.snapshot.gates.get(name, _NO_STATE).closed
-            anyway = {**held_back(one.competing, closed), **held_by_storms(rules.storm, storms[name])}
+        if not one.competing:
+            held[name] = _NOBODY
+            continue
+        closed = ledger.snapshot.gates.get(name, _NO_STATE).closed
+        anyway: Mapping[str, Held] = {**held_back(one.competing, closed), **held_by_storms(rules.storm, storms[name])}
         held[name] = anyway
         competing.append(Competing(name, one.gate.cap, one.total, one.competing, anyway))
     while over := held_by_caps(rules.caps, after.sizes, after.places, competing):
@@ -260,15 +280,16 @@ def _held(
 # Stage 3.
 
 
+def _quiet(one: _Seen, after: NextGate) -> bool:
+    return not one.rows and after.held is one.memory.held and after.storms == one.memory.storms
+
+
 def _state(
     rule: StormRule | None, one: _Seen, after: NextGate, ledger: Ledger, turns: list[Turn], monotonic: float
 ) -> tuple[GateState, tuple[str, ...]]:
     """The gate's state, and the nodes whose Decision is another one. Adds to `turns`."""
     name = one.gate.name
     known_state = ledger.snapshot.gates.get(name)
-    quiet = not one.rows and after.held is one.memory.held and after.storms == one.memory.storms
-    if known_state is not None and quiet and known_state.armed == one.armed:
-        return known_state, ()
     before = known_state or GateState(name, decisions=Overlay[Decision]())
     redo = dict.fromkeys(one.rows)
     if after.held is not one.memory.held:
@@ -276,7 +297,7 @@ def _state(
         redo.update((node, None) for node in (*old, *new) if old.get(node) != new.get(node))
     changes: dict[str, Decision | None] = {}
     closed: dict[str, str] | None = None
-    rows, held, was = one.rows, after.held, before.decisions or _NO_DECISIONS
+    rows, held, was = one.rows, after.held, before.decisions
     for node in redo:
         row = rows[node] if node in rows else one.memory.rows.get(node)
         known = was.get(node)

@@ -1,6 +1,8 @@
 """What doctor finds: for each finding the change to a healthy cluster that provokes it, and nothing else does."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from cli.doctor.schedulers import sample_nodes
 from tests.cli.doctor import facts as given
 from tests.cli.doctor.facts import ENTRY, FACTS, LOADED, REPLICA, SCHEDULER
 
+ROOT = Path(__file__).resolve().parents[3]
 LARGE = {"nodes": 5000, "control_plane": ("c1",)}
 FLAGS = {"config": "/etc/kubernetes/scheduler.yaml"}
 SECOND = replace(FACTS.schedulers[0], name="kube-scheduler-c2", node="c2")
@@ -26,7 +29,7 @@ def test_a_healthy_cluster_needs_nobody():
     assert found() == []
 
 
-@pytest.mark.parametrize(
+PROVOKED = pytest.mark.parametrize(
     ("changed", "expected"),
     [
         pytest.param({"schedulers": ()}, ("unknown", "no-scheduler-found"), id="no scheduler's pod is found"),
@@ -148,8 +151,20 @@ def test_a_healthy_cluster_needs_nobody():
         pytest.param({"unread": ("you may not list nodes",)}, ("unknown", "unread"), id="something may not be read"),
     ],
 )
+
+
+@PROVOKED
 def test_what_provokes_a_finding(changed, expected):
     assert [expected] == found(**changed)
+
+
+def test_no_finding_is_without_a_test_that_provokes_it():
+    sources = [ast.parse(path.read_text()) for path in (ROOT / "cli" / "doctor").glob("*.py")]
+    calls = [node for source in sources for node in ast.walk(source) if isinstance(node, ast.Call)]
+    makers = {severity.value for severity in Severity}
+    names = {call.args[0].value for call in calls if getattr(call.func, "id", "") in makers}
+    in_tables_of_their_own = {"batching-off", "flag-void", "sample-within-cap"}
+    assert names == {one.values[1][1] for one in PROVOKED.args[1]} | in_tables_of_their_own
 
 
 @pytest.mark.parametrize(
