@@ -68,7 +68,15 @@ class TcpSocketAction:
     host: str = ""
 
 
-ProbeAction = ExecAction | HttpGetAction | TcpSocketAction
+@dataclass(frozen=True, slots=True)
+class GrpcAction:
+    """`service`: what grpc.health.v1.Health is asked for; empty: the server as a whole."""
+
+    port: int
+    service: str = ""
+
+
+ProbeAction = ExecAction | HttpGetAction | TcpSocketAction | GrpcAction
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@
     dial               TCP with one deadline for name, connect, TLS, reads and writes
     names              names to addresses, each name once at a time
     exec, http, tcp    the handlers, as pkg/probe of the kubelet
+    grpc               the same; its library is loaded by the first such probe
     outcome            what a handler says of one attempt
     streak, ticker     runs of equal results up to a threshold; Go's ticker; pure
 

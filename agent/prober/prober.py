@@ -4,8 +4,20 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
-from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, ProbeType, Result, TcpSocketAction
+from agent.model import (
+    Container,
+    ExecAction,
+    GrpcAction,
+    HttpGetAction,
+    Pod,
+    PodStatus,
+    Probe,
+    ProbeType,
+    Result,
+    TcpSocketAction,
+)
 from agent.probe.exec import Execute, exec_command
+from agent.probe.grpc import grpc_check
 from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome, ProbeErrored
 from agent.probe.targets import TargetError, expand_command, http_request, resolve_port
@@ -81,6 +93,8 @@ class Prober:
                     return http_get(http_request(spec.action, container, status.pod_ip), timeout_s)
                 case TcpSocketAction(port, host):
                     return tcp_connect(host or status.pod_ip, resolve_port(port, container), timeout_s)
+                case GrpcAction(port, service):
+                    return grpc_check(status.pod_ip, port, service, timeout_s)
                 case None:
                     where = f"{pod.name}_{pod.namespace}({pod.uid}):{container.name}"
                     raise HandlerError(f"missing probe handler for {where}", HandlerResult.UNKNOWN)

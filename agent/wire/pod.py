@@ -38,10 +38,16 @@ class _TcpSocket(msgspec.Struct, rename="camel"):
     host: str = ""
 
 
+class _Grpc(msgspec.Struct, rename="camel"):
+    port: int = 0
+    service: str | None = None
+
+
 class _Probe(msgspec.Struct, rename="camel"):
     exec: _Exec | None = None
     http_get: _HttpGet | None = None
     tcp_socket: _TcpSocket | None = None
+    grpc: _Grpc | None = None
     initial_delay_seconds: int = 0
     timeout_seconds: int = 0
     period_seconds: int = 0
@@ -242,4 +248,6 @@ def _action(wire: _Probe) -> model.ProbeAction | None:
         )
     if wire.tcp_socket is not None:
         return model.TcpSocketAction(port=wire.tcp_socket.port, host=wire.tcp_socket.host)
+    if wire.grpc is not None:
+        return model.GrpcAction(port=wire.grpc.port, service=wire.grpc.service or "")
     return None

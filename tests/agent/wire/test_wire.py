@@ -106,7 +106,7 @@ def test_probes_get_their_defaults():
 
 
 def test_a_probe_with_a_handler_we_do_not_know_has_no_action():
-    pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "readinessProbe": {"grpc": {"port": 1}}}]}}
+    pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "readinessProbe": {"other": {"port": 1}}}]}}
     assert parse_pod(json.dumps(pod).encode()).containers[0].readiness_probe == model.Probe(None)
 
 

@@ -1,0 +1,103 @@
+"""The grpc handler, as pkg/probe/grpc: one call of grpc.health.v1.Health/Check over a connection of its own.
+
+The packages for it are loaded by the first probe: an agent without such probes neither needs nor loads them.
+"""
+
+import os
+import threading
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from agent.probe.outcome import HandlerError, HandlerResult, Outcome
+from agent.probe.targets import USER_AGENT, is_address, join_host_port
+from agent.processes.command import go_duration
+
+OPTIONS = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.primary_user_agent", USER_AGENT),
+    ("grpc.use_local_subchannel_pool", 1),  # else two probes of one address share a connection
+)
+STATE_WITHIN_S = 1.0  # the state is there at once; nobody waits for ever if it is not
+LOADING = threading.Lock()
+
+
+def grpc_check(host: str, port: int, service: str, timeout_s: float) -> Outcome:
+    """One probe; every error is a failure. An empty host is this machine. Raises HandlerError where the packages for
+    it are not installed."""
+    grpc, messages, stubs = _packages()
+    where = join_host_port(host, port)
+    with grpc.insecure_channel(_target(host, port), options=OPTIONS) as channel:
+        try:
+            check = stubs.HealthStub(channel).Check
+            answer = check(messages.HealthCheckRequest(service=service), timeout=timeout_s, wait_for_ready=True)
+        except grpc.RpcError as e:
+            connected = e.code() is not grpc.StatusCode.DEADLINE_EXCEEDED or _is_connected(grpc, channel)
+            return Outcome(HandlerResult.FAILURE, _why(grpc, e, where, timeout_s, connected=connected))
+    if answer.status == messages.HealthCheckResponse.SERVING:
+        return Outcome(HandlerResult.SUCCESS, "service healthy")
+    return Outcome(HandlerResult.FAILURE, f'service unhealthy (responded with "{_status(messages, answer.status)}")')
+
+
+def _packages() -> tuple[ModuleType, ModuleType, ModuleType]:
+    with LOADING:  # two first probes at once
+        return _load()
+
+
+@cache
+def _load() -> tuple[ModuleType, ModuleType, ModuleType]:
+    os.environ["GRPC_VERBOSITY"] = "NONE"  # it would write lines of its own between ours
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # with it, commands that we start die before they are executed
+    try:
+        import grpc
+        from grpc_health.v1 import health_pb2, health_pb2_grpc
+    except ImportError as e:
+        raise HandlerError(
+            f"grpc probes need the package {e.name}: install readygate[grpc]", HandlerResult.UNKNOWN
+        ) from e
+    return grpc, health_pb2, health_pb2_grpc
+
+
+def _target(host: str, port: int) -> str:
+    """As the library names it; never looked up by a scheme that the text of a pod's status could choose."""
+    if not is_address(host):
+        return f"dns:///{join_host_port(host or 'localhost', port)}"
+    return f"{'ipv6' if ':' in host else 'ipv4'}:{join_host_port(host.replace('%', '%25'), port)}"
+
+
+def _is_connected(grpc: ModuleType, channel: Any) -> bool:  # noqa: ANN401 - the module is known at run time only
+    """Whether the call had a connection when its time was over."""
+    states: list[object] = []
+    told = threading.Event()
+
+    def take(state: object) -> None:
+        states.append(state)
+        told.set()
+
+    channel.subscribe(take, try_to_connect=False)
+    told.wait(STATE_WITHIN_S)
+    channel.unsubscribe(take)
+    return states[:1] == [grpc.ChannelConnectivity.READY]
+
+
+def _why(grpc: ModuleType, error: Any, where: str, timeout_s: float, *, connected: bool) -> str:  # noqa: ANN401
+    code, words = error.code(), error.details()
+    if not connected:
+        return (
+            f'timeout: failed to connect service "{where}" within {go_duration(timeout_s)}: context deadline exceeded'
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return f"timeout: health rpc did not complete within {go_duration(timeout_s)}"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {words}"
+    return f"error: health rpc probe failed: rpc error: code = {_go_code(code.name)} desc = {words}"
+
+
+def _go_code(name: str) -> str:
+    """NOT_FOUND -> NotFound, as google.golang.org/grpc/codes writes it."""
+    return "Canceled" if name == "CANCELLED" else "".join(word.capitalize() for word in name.split("_"))
+
+
+def _status(messages: ModuleType, number: int) -> str:
+    names: dict[int, str] = {value: name for name, value in messages.HealthCheckResponse.ServingStatus.items()}
+    return names.get(number, str(number))
