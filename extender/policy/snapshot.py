@@ -207,11 +207,16 @@ class Board:
 
     def _note(self, refused: Mapping[str, str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> None:
         parts = snapshot.parts(mask)
-        notes: list[Note] = [(parts[0][0], refused, unknown)]
-        if len(parts) > 1:
-            notes = list(_noted_at(refused, unknown, snapshot, mask))
+        notes: list[Note]
+        if len(parts) == 1:
+            notes = [(parts[0][0], refused, unknown)]
+        elif not unknown and len(refused) == len(snapshot.view(mask)):  # every closed node was asked about
+            notes = [(gate, closed, ()) for gate, closed in parts if closed]
+        else:
+            notes = list(_noted_at(refused, unknown, parts))
+        refusals = self._refusals
         for gate, here, strangers in notes:
-            self._refusals[gate].note(here, strangers)
+            refusals[gate].note(here, strangers)
         newest = self._snapshot
         if newest is not snapshot:
             self._look_again(notes, newest)
@@ -274,14 +279,15 @@ class Board:
 NOTHING = Snapshot()
 
 
-def _noted_at(refused: Mapping[str, str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> Iterator[Note]:
+def _noted_at(
+    refused: Mapping[str, str], unknown: Collection[str], parts: Iterable[tuple[str, Mapping[str, str]]]
+) -> Iterator[Note]:
     """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
     first. Before that gate opens it, no pod of these gates can use it. In C speed, as sort_out()."""
-    whole = not unknown and len(refused) == len(snapshot.view(mask))  # every closed node was asked about
-    for gate, closed in snapshot.parts(mask):
-        here = closed if whole else dict.fromkeys(closed.keys() & refused.keys(), NOTED)
+    for gate, closed in parts:
+        here = dict.fromkeys(closed.keys() & refused.keys(), NOTED)
         if unknown:
-            here = {**here, **dict.fromkeys(unknown, NOTED)}
+            here.update(dict.fromkeys(unknown, NOTED))
         if here:
             yield gate, here, unknown
         unknown = ()
