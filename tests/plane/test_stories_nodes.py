@@ -54,7 +54,7 @@ def test_a_node_under_a_new_name_is_another_node(cluster: Cluster):
 
 
 def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_heals_takes_all(cluster: Cluster):
-    """There is no brake: what is promised is a constant reason, exempt pods that pass, and an end at once."""
+    """The brakes are off: what is promised then is a constant reason, exempt pods that pass, and an end at once."""
     nodes = cluster.add_nodes(MANY)
     cluster.add_health_pods(nodes, ready=True)
     extender = cluster.start_extender()

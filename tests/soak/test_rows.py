@@ -1,13 +1,15 @@
 """The scorecard and the commands agree, and a row that fails says so in every way."""
 
 import json
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.__main__ import ROWS as CHAOS
-from tests.soak import rows
+from tests.soak import day, rows
 from tests.soak.__main__ import ROWS as SOAK
 from tests.soak.rows import Row, Trial
 
@@ -58,3 +60,41 @@ def test_the_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
         rows.main("soak", {"R99": Row("a row", 1, _passes)}, ["--save", str(save)])
         drawn.append(json.loads(save.read_text())["rows"][0]["figures"])
     assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        pytest.param([], 0.0, id="nobody looked"),
+        pytest.param([(3.0, 80.0)], 0.0, id="one look"),
+        pytest.param([(1.0, 80.0), (1.0, 90.0)], 0.0, id="two at the same time"),
+        pytest.param([(0.0, 80.0), (1.0, 80.0), (2.0, 80.0)], 0.0, id="nothing grows"),
+        pytest.param([(0.0, 80.0), (1.0, 82.0), (2.0, 84.0)], 2.0, id="two an hour"),
+        pytest.param([(0.0, 80.0), (1.0, 95.0), (2.0, 80.0)], 0.0, id="a moment's height is no growth"),
+    ],
+)
+def test_growth_is_the_slope_of_all_looks(points, expected):
+    assert expected == day.slope(points)
+
+
+def test_each_duty_is_done_as_often_as_it_is_wanted_and_the_most_frequent_first():
+    done = []
+    duties = [
+        day.Duty("often", 4, 0.01, lambda: done.append("often")),
+        day.Duty("once", 1, 0.025, lambda: done.append("once")),
+    ]
+    day.fulfil(duties, limit_s=20.0, progress=lambda _: None)
+    assert (["often", "often", "once", "often", "often"], [4, 1]) == (done, [one.done for one in duties])
+
+
+def test_what_is_not_done_in_time_is_left():
+    never = day.Duty("never", 1, 60.0, lambda: None)
+    day.fulfil([never], limit_s=0.0, progress=lambda _: None)
+    assert 0 == never.done
+
+
+def test_a_process_that_looks_at_itself_finds_its_memory_files_and_threads():
+    here = day.look([os.getpid()])
+    assert here.rss_mib > 5
+    assert (here.threads, here.descriptors > 3) == (threading.active_count(), True)
+    assert (0.0, 0, 0) == day.look([2**30])[1:]
