@@ -2,7 +2,7 @@
 
 Renewed every quarter of its duration (+ up to 4 %), with the object of the last success and without reading it; a
 conflict reads it again. It is made once its Node is there, which owns it; one without an owner gets it with the next
-renewal. Five tries without a pause, then a back-off of 0.2 s to 7 s.
+renewal, and is not renewed before its Node is there. Five tries without a pause, then a back-off of 0.2 s to 7 s.
 """
 
 import logging
@@ -93,12 +93,18 @@ class LeaseKeeper:
         return self.period_s * (1 + JITTER * self._random())
 
     def renew(self) -> None:
-        """Makes the Lease or renews it, in up to five tries. Raises what the last one raised: one of FAILURES."""
+        """Makes the Lease or renews it, in up to five tries. Raises what the last one raised: one of FAILURES, or that
+        its Node is not there."""
         for attempt in range(TRIES):
             self._loop.progressed()
+            known = self._latest is not None
             try:
                 self._renew_once()
                 return
+            except _NoNodeError:
+                self._latest = None
+                if not known:
+                    raise  # else it may have got an owner since it was read
             except NotFound:
                 self._latest = None
                 if attempt == TRIES - 1:
@@ -119,26 +125,24 @@ class LeaseKeeper:
                 self._create(deadline_s)
                 return
         node = None if has_owner(self._latest) else self._node(deadline_s)
-        body = renewed_lease(self._latest, self._spec(), node)
+        body = renewed_lease(self._latest, self._spec(), owner=node)
         self._latest = parse_lease(self._client.replace(path, body, deadline_s=deadline_s))
 
     def _create(self, deadline_s: float) -> None:
-        node = self._node(deadline_s)
-        if node is None:
-            raise _NoNodeError
         path = paths.leases(NAMESPACE_NODE_LEASE)
+        lease = new_lease(self._spec(), self._node(deadline_s))
         try:
-            made = self._client.create(path, new_lease(self._spec(), node), deadline_s=deadline_s)
+            made = self._client.create(path, lease, deadline_s=deadline_s)
         except AlreadyExists:
             self._latest = None
             raise
         self._latest = parse_lease(made)
 
-    def _node(self, deadline_s: float) -> Node | None:
+    def _node(self, deadline_s: float) -> Node:
         try:
             return parse_node(self._client.get(paths.node(self._node_name), deadline_s=deadline_s))
-        except NotFound:
-            return None
+        except NotFound as e:
+            raise _NoNodeError from e
 
     def _spec(self) -> LeaseSpec:
         return LeaseSpec(holder_identity=self._node_name, duration_s=self._duration_s, renew_time=self._wall())

@@ -39,16 +39,15 @@ def has_owner(lease: LeaseObject) -> bool:
     return bool((lease.get("metadata") or {}).get("ownerReferences"))
 
 
-def renewed_lease(latest: LeaseObject, spec: model.LeaseSpec, node: model.Node | None) -> bytes:
+def renewed_lease(latest: LeaseObject, spec: model.LeaseSpec, owner: model.Node | None) -> bytes:
     """`latest` with our fields, to replace it: its resourceVersion makes that fail if somebody else wrote meanwhile.
 
-    `node`: becomes its owner. A holder that is there stays, as for the kubelet.
+    Its holder stays as it is, also where it names none, as for the kubelet.
     """
-    before = latest.get("spec") or {}
-    renewed = {**before, **_write_spec(spec), "holderIdentity": before.get("holderIdentity") or spec.holder_identity}
-    lease = {**latest, "spec": renewed}
-    if node is not None:
-        lease["metadata"] = {**(latest.get("metadata") or {}), "ownerReferences": _owners(node)}
+    times = {key: value for key, value in _write_spec(spec).items() if key != "holderIdentity"}
+    lease = {**latest, "spec": {**(latest.get("spec") or {}), **times}}
+    if owner is not None:
+        lease["metadata"] = {**(latest.get("metadata") or {}), "ownerReferences": _owners(owner)}
     return json.dumps(lease).encode()
 
 

@@ -25,11 +25,13 @@ _NOT_OURS = re.compile(r"_(test|windows|unsupported|others|darwin)\.go$")
 @dataclass(frozen=True)
 class Copied:
     """A package of Kubernetes, by its folder, whose copy gets the shim of the same name. `changes`: what is replaced in
-    the copy, by regular expression; each must be found. `without`: files that are left out."""
+    the copy, by regular expression; each must be found. `without`: files that are left out. `module`: whose folder it
+    is."""
 
     folder: str
     changes: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    module: str = "k8s.io/kubernetes"
 
 
 PACKAGES = {
@@ -37,6 +39,7 @@ PACKAGES = {
         "pkg/probe/http",
         {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},
     ),
+    "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "prober": Copied(
         "pkg/kubelet/prober",
         {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
@@ -58,9 +61,8 @@ def _build(folder: Path, progress: Progress) -> None:
     shutil.copytree(DRIVER, source)
     for name in _MODULE_FILES:
         shutil.copy(binaries.SOURCE / name, source)
-    upstream = _upstream(go)
     for name, package in PACKAGES.items():
-        copy_package(upstream / package.folder, source / name, package)
+        copy_package(_upstream(go, package.module) / package.folder, source / name, package)
     temporary = folder / "tmp"
     temporary.mkdir()
     progress("building the driver of the differential test from the kubelet's source, once")
@@ -75,10 +77,10 @@ def _build(folder: Path, progress: Progress) -> None:
     shutil.rmtree(temporary)
 
 
-def _upstream(go: str) -> Path:
-    """The folder of Kubernetes in Go's module cache."""
+def _upstream(go: str, module: str) -> Path:
+    """The folder of a module in Go's module cache."""
     told = subprocess.run(
-        [go, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"],
+        [go, "list", "-m", "-f", "{{.Dir}}", module],
         cwd=binaries.SOURCE,
         env=binaries.go_environ(),
         capture_output=True,

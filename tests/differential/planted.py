@@ -27,6 +27,7 @@ class Planted:
 
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
+_LEASE = "node/lease.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 ERRORS = (
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
@@ -63,6 +64,23 @@ ERRORS = (
         'rule.operator == "NotIn" and exit_code not in',
         'rule.operator == "NotIn" and exit_code in',
     ),
+    Planted(
+        "lease",
+        _LEASE,
+        "            except _NoNodeError:\n                self._latest = None",
+        "            except _NoNodeError:",
+    ),
+    Planted("lease", _LEASE, "if isinstance(e, Conflict):", "if False:"),
+    Planted("lease", _LEASE, "node = None if has_owner(self._latest) else self._node(deadline_s)", "node = None"),
+    Planted(
+        "lease",
+        _LEASE,
+        "            except NotFound:\n                self._latest = None",
+        "            except NotFound:",
+    ),
+    Planted("lease", _LEASE, "renew_time=self._wall()", "renew_time=self._wall() // 1"),
+    Planted("lease", "wire/lease.py", 'if key != "holderIdentity"', "if key"),
+    Planted("lease", "wire/lease.py", "return bool((lease", "return True or bool((lease"),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
     Planted("http", _HTTP, "if 300 <= status < 400:", "if 301 <= status < 400:"),

@@ -39,7 +39,8 @@ STATUS_JSON = (
     ' "lastTransitionTime": "2023-11-14T22:12:20Z"}]}'
 )
 SPEC = LeaseSpec(holder_identity="node-1", duration_s=40, renew_time=NOW)
-SPEC_JSON = '"holderIdentity": "node-1", "leaseDurationSeconds": 40, "renewTime": "2023-11-14T22:13:20.250000Z"'
+TIMES_JSON = '"leaseDurationSeconds": 40, "renewTime": "2023-11-14T22:13:20.250000Z"'
+SPEC_JSON = f'"holderIdentity": "node-1", {TIMES_JSON}'
 OWNER_JSON = ', "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": "u"}]'
 
 
@@ -68,11 +69,11 @@ def lease_json(owner: str = "") -> str:
             renewed_lease(
                 parse_lease(b'{"metadata":{"labels":{"mine":"x"}},"spec":{"strategy":"Old"},"a":1}'), SPEC, None
             ),
-            f'{{"metadata": {{"labels": {{"mine": "x"}}}}, "spec": {{"strategy": "Old", {SPEC_JSON}}}, "a": 1}}',
+            f'{{"metadata": {{"labels": {{"mine": "x"}}}}, "spec": {{"strategy": "Old", {TIMES_JSON}}}, "a": 1}}',
             id="a renewal keeps what others wrote",
         ),
         pytest.param(
-            renewed_lease(parse_lease(b'{"spec":null}'), SPEC, None), f'{{"spec": {{{SPEC_JSON}}}}}', id="no spec"
+            renewed_lease(parse_lease(b'{"spec":null}'), SPEC, None), f'{{"spec": {{{TIMES_JSON}}}}}', id="no holder"
         ),
         pytest.param(
             renewed_lease(parse_lease(lease_json().encode()), SPEC, Node("node-1", uid="u")),

@@ -2,10 +2,12 @@ package main
 
 import (
 	"readygate.dev/testbed/kube/httpprobe"
+	"readygate.dev/testbed/kube/lease"
 	"readygate.dev/testbed/kube/prober"
 )
 
 var targets = map[string]target{
 	"http":   httpprobe.Answer,
+	"lease":  lease.Answer,
 	"prober": prober.Answer,
 }
