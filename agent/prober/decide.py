@@ -41,9 +41,8 @@ from agent.model import (
 )
 from agent.probe.streak import Streak, next_state
 from agent.semantics import Semantics
-from agent.status.conditions import CONDITION_ALL_CONTAINERS_RESTARTING
-from agent.status.restarts import ACTION_RESTART_ALL, is_sidecar, matching_rule, should_restart
-from kube import contract
+from agent.status.restarting import all_containers_restart
+from agent.status.restarts import is_sidecar, should_restart
 
 RESTART_GRACE_S = 10.0  # containers older than the manager by more than this survived a restart of the agent
 INITIAL = {ProbeType.READINESS: Result.FAILURE, ProbeType.LIVENESS: Result.SUCCESS, ProbeType.STARTUP: Result.UNKNOWN}
@@ -201,20 +200,4 @@ def _stays(target: Target, status: PodStatus, container: ContainerStatus, semant
         return target.pod.restart_policy != RestartPolicy.NEVER or target.sidecar
     if should_restart(target.container, target.pod, container.state.exit_code, semantics):
         return True
-    return semantics.restart_all_containers_on_container_exits and _all_restart(target.pod, status)
-
-
-def _all_restart(pod: Pod, status: PodStatus) -> bool:
-    """ShouldAllContainersRestart, asked with the cached API status alone."""
-    if any(
-        c.type == CONDITION_ALL_CONTAINERS_RESTARTING and c.status == contract.STATUS_TRUE for c in status.conditions
-    ):
-        return True
-    states = {c.name: c.state for c in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}
-    for container in (*pod.init_containers, *pod.containers):
-        state = states.get(container.name)
-        if isinstance(state, ContainerTerminated):
-            rule = matching_rule(container, state.exit_code)
-            if rule is not None and rule.action == ACTION_RESTART_ALL:
-                return True
-    return False
+    return semantics.restart_all_containers_on_container_exits and all_containers_restart(target.pod, status)

@@ -42,7 +42,6 @@ OWNED = frozenset(
         CONDITION_POD_RESIZE_IN_PROGRESS,
         CONDITION_POD_RESIZE_PENDING,
         CONDITION_POD_READY_TO_START_CONTAINERS,
-        CONDITION_ALL_CONTAINERS_RESTARTING,
     }
 )
 SHARED = frozenset({CONDITION_DISRUPTION_TARGET})
@@ -50,8 +49,10 @@ SHARED = frozenset({CONDITION_DISRUPTION_TARGET})
 Statuses = Sequence[ContainerStatus]
 
 
-def is_owned(condition_type: str) -> bool:
+def is_owned(condition_type: str, semantics: Semantics) -> bool:
     """Written by the kubelet alone (PodConditionByKubelet)."""
+    if condition_type == CONDITION_ALL_CONTAINERS_RESTARTING:
+        return semantics.restart_all_containers_on_container_exits
     return condition_type in OWNED
 
 

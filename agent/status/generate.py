@@ -1,7 +1,7 @@
 """The whole status of a pod from what the runtime knows and what was said before. Pure.
 
 Mirrors generateAPIPodStatus, convertStatusToAPIStatus and convertToAPIContainerStatuses of pkg/kubelet/kubelet_pods.go,
-v1.36.3. Restarting all containers in place, ephemeral containers, resize and resources are not modelled.
+v1.36.3. Ephemeral containers, resize and resources are not modelled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,9 @@ from agent.model import (
 )
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
-from agent.status import conditions
-from agent.status.phase import pod_phase
-from agent.status.restarts import is_sidecar, should_restart
+from agent.status import conditions, restarting
+from agent.status.phase import REASON_RESTARTING_ALL, pod_phase
+from agent.status.restarts import all_containers_could_restart, is_sidecar, should_restart
 from agent.status.termination import EXIT_CODE_UNKNOWN, MESSAGE_TERMINATED, REASON_STATUS_UNKNOWN
 
 REASON_CREATING = "ContainerCreating"
@@ -32,6 +32,7 @@ MESSAGE_INIT_LOST = (
     "Unable to get init container status from container runtime and pod has been initialized, "
     "treat it as exited normally"
 )
+MESSAGE_REMOVED = "The container is removed because RestartAllContainers in place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Inputs:
     start_errors: Mapping[str, ContainerWaiting] = field(default_factory=dict)
     pod_is_terminal: bool = False
 
+    @property
+    def before(self) -> PodStatus:
+        """What was said last: kept here, else known to the API server."""
+        return self.old if self.old is not None else self.pod.status
+
 
 def generate_status(inputs: Inputs, fill_probes: Callable[[Pod, PodStatus], PodStatus]) -> PodStatus:
     """The status to publish.
@@ -60,7 +66,7 @@ def generate_status(inputs: Inputs, fill_probes: Callable[[Pod, PodStatus], PodS
     `fill_probes` is the prober manager's UpdatePodStatus: it returns the status with Started and Ready filled in.
     """
     pod, runtime = inputs.pod, inputs.runtime
-    old = inputs.old if inputs.old is not None else pod.status
+    old = inputs.before
     app = container_statuses(inputs, pod.containers, old.container_statuses, is_init=False)
     init = container_statuses(inputs, pod.init_containers, old.init_container_statuses, is_init=True)
     status = PodStatus(
@@ -95,32 +101,38 @@ def container_statuses(
 ) -> tuple[ContainerStatus, ...]:
     """Statuses of the given containers: app containers sorted by name, init containers in spec order."""
     old = {status.name: status for status in previous or ()}
+    in_place = _restarts_in_place(inputs)
     result = [
-        _container_status(inputs, container, old.get(container.name), is_init=is_init) for container in containers
+        _container_status(inputs, container, old.get(container.name), is_init=is_init, in_place=in_place)
+        for container in containers
     ]
     return tuple(result if is_init else sorted(result, key=lambda status: status.name))
 
 
+def _restarts_in_place(inputs: Inputs) -> bool:
+    gate = inputs.semantics.restart_all_containers_on_container_exits
+    return gate and restarting.all_containers_restart(inputs.pod, inputs.before, inputs.runtime)
+
+
 def _container_status(
-    inputs: Inputs, container: Container, old: ContainerStatus | None, *, is_init: bool
+    inputs: Inputs, container: Container, old: ContainerStatus | None, *, is_init: bool, in_place: bool
 ) -> ContainerStatus:
-    pod = inputs.pod
     instances = inputs.runtime.instances(container.name)
     if instances:
-        status = _from_runtime(instances[0], old)
+        status = _from_runtime(inputs, instances[0], old, in_place=in_place)
         if len(instances) > 1:
-            status = replace(status, last_state=_from_runtime(instances[1], old).state)
+            status = replace(status, last_state=_from_runtime(inputs, instances[1], old, in_place=in_place).state)
+    elif in_place and old is not None and not isinstance(old.state, ContainerWaiting):
+        status = _removed(inputs.pod, container, old)
     else:
-        status = _without_runtime(pod, container, old)
+        status = _without_runtime(inputs.pod, container, old)
 
     newest = instances[0] if instances else None
     if is_init:
         if newest is not None and newest.phase is ContainerPhase.EXITED and newest.exit_code == 0:
             return status
-        apps = {c.name for c in pod.containers}
-        app_created = any(c.name in apps for c in inputs.runtime.containers)
         waits = isinstance(status.state, ContainerWaiting)
-        if newest is None and app_created and not is_sidecar(container) and waits:
+        if newest is None and waits and not is_sidecar(container) and _any_app_created(inputs):
             return replace(
                 status, state=ContainerTerminated(exit_code=0, reason="Completed", message=MESSAGE_INIT_LOST)
             )
@@ -131,9 +143,30 @@ def _container_status(
     return replace(status, state=error, last_state=last)
 
 
-def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None) -> ContainerStatus:
+def _any_app_created(inputs: Inputs) -> bool:
+    """Does the runtime know an app container, in any state but unknown? (HasAnyRegularContainerCreated)"""
+    newest = (inputs.runtime.newest(container.name) for container in inputs.pod.containers)
+    return any(instance is not None and instance.phase is not ContainerPhase.UNKNOWN for instance in newest)
+
+
+def _waiting(pod: Pod, container: Container) -> ContainerStatus:
     reason = REASON_INITIALIZING if pod.init_containers else REASON_CREATING
-    status = ContainerStatus(name=container.name, image=container.image, state=ContainerWaiting(reason))
+    return ContainerStatus(name=container.name, image=container.image, state=ContainerWaiting(reason))
+
+
+def _removed(pod: Pod, container: Container, old: ContainerStatus) -> ContainerStatus:
+    """Taken from the runtime, so that all containers start anew."""
+    status = old if isinstance(old.state, ContainerTerminated) else _waiting(pod, container)
+    return replace(
+        status,
+        state=ContainerWaiting(REASON_RESTARTING_ALL, MESSAGE_REMOVED),
+        last_state=ContainerTerminated(EXIT_CODE_UNKNOWN, REASON_RESTARTING_ALL, MESSAGE_REMOVED),
+        restart_count=old.restart_count + 1,
+    )
+
+
+def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None) -> ContainerStatus:
+    status = _waiting(pod, container)
     if old is None:
         return status
     if isinstance(old.state, ContainerTerminated):
@@ -147,7 +180,9 @@ def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None
     return replace(status, last_state=lost, restart_count=old.restart_count + restarted)
 
 
-def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> ContainerStatus:
+def _from_runtime(
+    inputs: Inputs, instance: RuntimeContainer, old: ContainerStatus | None, *, in_place: bool
+) -> ContainerStatus:
     """What an instance says of its container, beside what was said before (`old`).
 
         instance          old state    state                              restart count
@@ -157,21 +192,26 @@ def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> Co
         unknown           running      terminated, 137 and lost           old + 1
         created, unknown  else         waiting                            the higher of the two
 
-    The last state is the end of another instance that `old` tells of, else the last one it tells of.
+    The last state is the end of another instance that `old` tells of, else the last one it tells of. Without
+    RestartAllContainersOnContainerExits `old` has no say in either, but where the instance is unknown.
     """
     last: ContainerState | None = None
     restart_count = instance.restart_count
-    if old is not None:
+    inherits = inputs.semantics.restart_all_containers_on_container_exits
+    if old is not None and inherits:
         restart_count = max(restart_count, old.restart_count)
         if old.container_id != instance.id and isinstance(old.state, ContainerTerminated):
             last = old.state
         elif isinstance(old.last_state, ContainerTerminated):
             last = old.last_state
+    # By name, so that a restarted agent does not close the startup gate again (KEP-4781).
+    keeps_started = not inputs.semantics.change_container_status_on_kubelet_restart
     state: ContainerState
     match instance.phase:
         case ContainerPhase.RUNNING:
             state = ContainerRunning(started_at=instance.started_at)
-            if old is not None and isinstance(old.state, ContainerTerminated) and old.restart_count >= restart_count:
+            ended_before = old is not None and isinstance(old.state, ContainerTerminated)
+            if inherits and old is not None and ended_before and old.restart_count >= instance.restart_count:
                 restart_count = old.restart_count + 1
         case ContainerPhase.EXITED:
             state = ContainerTerminated(
@@ -184,9 +224,8 @@ def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> Co
                 container_id=instance.id,
             )
         case ContainerPhase.UNKNOWN if old is not None and isinstance(old.state, ContainerRunning):
-            state = ContainerTerminated(
-                exit_code=EXIT_CODE_UNKNOWN, reason=REASON_STATUS_UNKNOWN, message=MESSAGE_TERMINATED
-            )
+            reason = REASON_RESTARTING_ALL if in_place else REASON_STATUS_UNKNOWN
+            state = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=reason, message=MESSAGE_TERMINATED)
             restart_count = old.restart_count + 1
         case _:
             state = ContainerWaiting()
@@ -194,8 +233,7 @@ def _from_runtime(instance: RuntimeContainer, old: ContainerStatus | None) -> Co
         name=instance.name,
         state=state,
         last_state=last,
-        # Kept by name, so that a restarted agent does not close the startup gate again (KEP-4781).
-        started=old.started if old is not None and isinstance(state, ContainerRunning) else None,
+        started=old.started if old is not None and isinstance(state, ContainerRunning) and keeps_started else None,
         restart_count=restart_count,
         container_id=instance.id,
         image=instance.image,
@@ -244,7 +282,7 @@ def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
 
 def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[Condition, ...]:
     pod = inputs.pod
-    kept = tuple(c for c in pod.status.conditions if not conditions.is_owned(c.type))
+    kept = tuple(c for c in pod.status.conditions if not conditions.is_owned(c.type, inputs.semantics))
     for shared in conditions.SHARED:
         condition = conditions.find_condition(old.conditions, shared)
         if condition is not None:
@@ -254,9 +292,13 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
         conditions.ready_to_start_condition(pod, old, sandbox_usable=sandbox_usable(pod, inputs.runtime)),
         conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics),
     )
-    return (
+    made = (
         *kept,
         conditions.ready_condition(pod, old, kept, statuses, status.phase),
         conditions.containers_ready_condition(pod, old, statuses, status.phase),
         conditions.scheduled_condition(pod, old),
     )
+    gate = inputs.semantics.restart_all_containers_on_container_exits
+    if gate and all_containers_could_restart(pod):
+        return (*made, restarting.restarting_condition(pod, old, inputs.runtime, status.phase))
+    return made

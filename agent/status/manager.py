@@ -198,7 +198,7 @@ class StatusManager:
             log.error("status update dropped", extra={"pod": _key(pod), "reason": reason})
             return False
         status = merge.settled(pod, old, status, self._wall())
-        if kept is not None and not force and merge.equal_for_kubelet(kept.status, status):
+        if kept is not None and not force and merge.equal_for_kubelet(kept.status, status, self._semantics):
             return False
         self._statuses[pod.uid] = VersionedStatus(
             status=status,
@@ -234,7 +234,7 @@ class StatusManager:
                     continue
                 if merge.can_be_deleted(pod, finished=status.finished):
                     due.append(uid)
-                elif not merge.equal_for_kubelet(merge.normalized(pod, pod.status), status.status):
+                elif not merge.equal_for_kubelet(merge.normalized(pod, pod.status), status.status, self._semantics):
                     del self._api_versions[uid]
                     due.append(uid)
         due.sort(key=lambda uid: self._unanswered.get(uid, 0))
@@ -278,7 +278,14 @@ class StatusManager:
             log.info("pod was created anew", extra={"pod": _key(pod), "uid": uid, "new_uid": pod.uid})
             self._forget(uid)
             return None
-        merged = merge.merged(pod, pod.status, kept.status, could_run=self._could_run(uid), wall=self._wall())
+        merged = merge.merged(
+            pod,
+            pod.status,
+            kept.status,
+            could_run=self._could_run(uid),
+            wall=self._wall(),
+            semantics=self._semantics,
+        )
         body = patch.status_patch(uid, write_status(pod.status), write_status(merged))
         if body is not None:
             reply = self._client.patch(

@@ -62,10 +62,7 @@ def normalized(pod: Pod, status: PodStatus) -> PodStatus:
     return replace(
         status,
         start_time=_whole(status.start_time),
-        conditions=tuple(
-            replace(c, last_probe_time=_whole(c.last_probe_time), last_transition_time=_whole(c.last_transition_time))
-            for c in status.conditions
-        ),
+        conditions=tuple(_normalized_condition(c) for c in status.conditions),
         container_statuses=None
         if app is None
         else tuple(sorted((_normalized_container(s, limit_bytes) for s in app), key=lambda s: s.name)),
@@ -85,6 +82,13 @@ def _in_spec_order(containers: Sequence[Container], statuses: list[ContainerStat
                 at += 1
                 break
     return tuple(statuses)
+
+
+def _normalized_condition(condition: Condition) -> Condition:
+    probed, changed = _whole(condition.last_probe_time), _whole(condition.last_transition_time)
+    if (probed, changed) == (condition.last_probe_time, condition.last_transition_time):
+        return condition
+    return replace(condition, last_probe_time=probed, last_transition_time=changed)
 
 
 def _normalized_container(status: ContainerStatus, limit_bytes: int) -> ContainerStatus:
@@ -118,16 +122,17 @@ def _whole(time_s: float | None) -> float | None:
 # --- equality ---
 
 
-def equal_for_kubelet(old: PodStatus, new: PodStatus) -> bool:
+def equal_for_kubelet(old: PodStatus, new: PodStatus, semantics: Semantics) -> bool:
     """isPodStatusByKubeletEqual: both normalised; foreign conditions and fields we do not write are not compared.
 
     Of owned and shared conditions status, reason and message count, both ways; times and observedGeneration do not.
     """
-    return _owned_words(old) == _owned_words(new) and _comparable(old) == _comparable(new)
+    return _owned_words(old, semantics) == _owned_words(new, semantics) and _comparable(old) == _comparable(new)
 
 
-def _owned_words(status: PodStatus) -> dict[str, tuple[str, str, str]]:
-    return {c.type: (c.status, c.reason, c.message) for c in status.conditions if is_owned(c.type) or is_shared(c.type)}
+def _owned_words(status: PodStatus, semantics: Semantics) -> dict[str, tuple[str, str, str]]:
+    ours = (c for c in status.conditions if is_owned(c.type, semantics) or is_shared(c.type))
+    return {c.type: (c.status, c.reason, c.message) for c in ours}
 
 
 def _comparable(status: PodStatus) -> PodStatus:
@@ -186,26 +191,46 @@ def with_transition_time(new: PodStatus, old: PodStatus, condition_type: str, wa
     condition = find_condition(new.conditions, condition_type)
     if condition is None:
         return new
-    before = find_condition(old.conditions, condition_type)
-    same = before is not None and before.status == condition.status
-    changed = replace(condition, last_transition_time=before.last_transition_time if same and before else wall)
+    changed = _changed_at(condition, find_condition(old.conditions, condition_type), wall)
     return replace(new, conditions=replace_or_append(new.conditions, changed))
 
 
 def settled(pod: Pod, old: PodStatus, new: PodStatus, wall: float) -> PodStatus:
     """`new` as the manager keeps it: transition times, a start time that never changes, no older generation."""
-    for condition_type in TIMED_CONDITIONS:
-        new = with_transition_time(new, old, condition_type, wall)
     start_time = old.start_time if old.start_time is not None else new.start_time
     generation = max(old.observed_generation, new.observed_generation)
-    new = replace(new, start_time=wall if start_time is None else start_time, observed_generation=generation)
-    return normalized(pod, new)
+    return normalized(
+        pod,
+        replace(
+            new,
+            conditions=_timed(new.conditions, old.conditions, wall),
+            start_time=wall if start_time is None else start_time,
+            observed_generation=generation,
+        ),
+    )
+
+
+def _timed(new: Sequence[Condition], old: Sequence[Condition], wall: float) -> tuple[Condition, ...]:
+    """`with_transition_time` for the first of each type of TIMED_CONDITIONS."""
+    waiting, result = set(TIMED_CONDITIONS), list(new)
+    for index, condition in enumerate(new):
+        if condition.type in waiting:
+            waiting.remove(condition.type)
+            result[index] = _changed_at(condition, find_condition(old, condition.type), wall)
+    return tuple(result)
+
+
+def _changed_at(condition: Condition, before: Condition | None, wall: float) -> Condition:
+    at = before.last_transition_time if before is not None and before.status == condition.status else wall
+    return condition if at == condition.last_transition_time else replace(condition, last_transition_time=at)
 
 
 # --- towards the API server ---
 
 
-def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: float) -> PodStatus:
+def merged(
+    pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: float, semantics: Semantics
+) -> PodStatus:
     """mergePodStatus: what to write, given the API's `old` and the cached `new`.
 
     Foreign conditions and fields we do not model come from `old`. A terminal phase waits until nothing can run any more
@@ -215,9 +240,9 @@ def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: f
     if going_terminal and not could_run:
         # The time is taken again: the condition waited for the containers to end.
         new = with_transition_time(new, old, CONDITION_DISRUPTION_TARGET, wall)
-    conditions = tuple(c for c in old.conditions if not is_owned(c.type))
+    conditions = tuple(c for c in old.conditions if not is_owned(c.type, semantics))
     for condition in new.conditions:
-        if is_owned(condition.type):
+        if is_owned(condition.type, semantics):
             conditions += (condition,)
         elif condition.type == CONDITION_DISRUPTION_TARGET and going_terminal and not could_run:
             conditions = replace_or_append(conditions, condition)
@@ -235,9 +260,7 @@ def merged(pod: Pod, old: PodStatus, new: PodStatus, *, could_run: bool, wall: f
 
 def _updated(status: PodStatus, condition: Condition, wall: float) -> PodStatus:
     """UpdatePodCondition: the transition time is now if the status changed, else the old one."""
-    before = find_condition(status.conditions, condition.type)
-    same = before is not None and before.status == condition.status
-    condition = replace(condition, last_transition_time=before.last_transition_time if same and before else wall)
+    condition = _changed_at(condition, find_condition(status.conditions, condition.type), wall)
     return replace(status, conditions=replace_or_append(status.conditions, condition))
 
 

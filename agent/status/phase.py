@@ -170,4 +170,5 @@ def _end_of(status: ContainerStatus | None) -> ContainerTerminated | None:
 
 
 def _is_for_good(container: Container, pod: Pod, ended: ContainerTerminated, semantics: Semantics) -> bool:
-    return not should_restart(container, pod, ended.exit_code, semantics) and ended.reason != REASON_RESTARTING_ALL
+    in_place = semantics.restart_all_containers_on_container_exits and ended.reason == REASON_RESTARTING_ALL
+    return not in_place and not should_restart(container, pod, ended.exit_code, semantics)

@@ -19,7 +19,7 @@ from tests.testbed.shared import binaries
 DRIVER = Path(__file__).resolve().parent / "driver"
 _MODULE_FILES = ("go.mod", "go.sum")
 _FLAGS = ("-trimpath", "-ldflags", f"-s -w -X k8s.io/component-base/version.gitVersion={binaries.KUBERNETES_VERSION}")
-_NOT_OURS = re.compile(r"_(test|windows|unsupported|others|darwin)\.go$")
+_NOT_OURS = re.compile(r"_test\.go$")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,22 @@ PACKAGES = {
         "pkg/probe/http",
         {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},
     ),
+    "kubelet": Copied("pkg/kubelet", {r"kl\.getHostIPsAnyWay\(ctx\)": "kl.hostOf(ctx)"}),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "prober": Copied(
         "pkg/kubelet/prober",
         {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
+    ),
+    "status": Copied(
+        "pkg/kubelet/status",
+        {
+            r"metav1\.Now\(\)": "metav1.NewTime(wallNow())",
+            r"time\.Now\(\)": "wallNow()",
+            r"time\.Since\(": "wallSince(",
+            r"podutil\.UpdatePodCondition\(": "updatePodCondition(",
+            # The kubelet takes this manager for its own: their interfaces have to be of the same types.
+            r"^type PodUpdateNotifier interface \{[^}]*\}": "type PodUpdateNotifier = podUpdateNotifier",
+        },
     ),
 }
 

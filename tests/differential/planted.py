@@ -29,6 +29,7 @@ class Planted:
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE = "node/lease.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
+_GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
     Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
@@ -81,6 +82,32 @@ ERRORS = (
     Planted("lease", _LEASE, "renew_time=self._wall()", "renew_time=self._wall() // 1"),
     Planted("lease", "wire/lease.py", 'if key != "holderIdentity"', "if key"),
     Planted("lease", "wire/lease.py", "return bool((lease", "return True or bool((lease"),
+    Planted("status", _GENERATE, "restart_count = max(restart_count, old.restart_count)", "pass"),
+    Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),
+    Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
+    Planted("status", _GENERATE, "newest is None and waits and not is_sidecar(container)", "newest is None and waits"),
+    Planted("status", _GENERATE, "if not newest.ready or newest.host_network", "if newest.host_network"),
+    Planted("status", "status/phase.py", "if status.started is not True:", "if status.started is False:"),
+    Planted("status", "status/phase.py", "(counts.sidecar_pending and not initialized)", "counts.sidecar_pending"),
+    Planted(
+        "status",
+        "status/conditions.py",
+        "phase == PodPhase.SUCCEEDED and not unknown:\n        return build",
+        "False:\n        return build",
+    ),
+    Planted(
+        "status",
+        "status/restarting.py",
+        "newest is None or newest.phase is not",
+        "newest is not None and newest.phase is not",
+    ),
+    Planted("status", "status/termination.py", "return index + 1", "return index"),
+    Planted("status", _MERGE, "float(math.floor(time_s))", "float(round(time_s))"),
+    Planted("status", _MERGE, "if going_terminal and could_run:", "if could_run:"),
+    Planted("status", _MERGE, "CONDITION_READY,\n    CONDITION_INITIALIZED,", "CONDITION_READY,"),
+    Planted("status", _KEPT, "if kept is not None and kept.finished and not pod.static:", "if False:"),
+    Planted("status", _KEPT, "self._api_versions[uid] = kept.version", "self._api_versions[uid] = kept.version - 1"),
+    Planted("status", "status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
     Planted("http", _HTTP, "if 300 <= status < 400:", "if 301 <= status < 400:"),

@@ -17,6 +17,7 @@ MERGE_KEYS = {
     "hostIPs": "ip",
     "tolerations": None,
 }
+_ORDER = "$setElementOrder/"
 _NOT_APPLICABLE = Refused(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
@@ -35,7 +36,8 @@ def merge(base: Object, change: Object) -> Object:
 
 
 def strategic_merge(base: Object, change: Object) -> Object:
-    """Kubernetes' own: as RFC 7386, but the lists of MERGE_KEYS are merged by key; `$patch: delete` and `replace`."""
+    """Kubernetes' own: as RFC 7386, but the lists of MERGE_KEYS are merged by key; `$patch: delete` and `replace`,
+    `$setElementOrder`."""
     if change.get("$patch") == "replace":
         return {name: value for name, value in change.items() if name != "$patch"}
     merged = dict(base)
@@ -51,6 +53,9 @@ def strategic_merge(base: Object, change: Object) -> Object:
             merged[name] = _merge_list(merged.get(name) or [], value, MERGE_KEYS[name] or "")
         else:
             merged[name] = value
+    for name, value in change.items():
+        if name.startswith(_ORDER):
+            _put_in_order(merged, name.removeprefix(_ORDER), value)
     return merged
 
 
@@ -85,6 +90,14 @@ def _apply_operation(place, last: str, operation: Object) -> None:
         place[where] = operation["value"]
     if verb == "remove":
         del place[where]
+
+
+def _put_in_order(merged: Object, name: str, wanted: list[Object]) -> None:
+    """Only where the directive names all items, as those of our programs do."""
+    key = MERGE_KEYS.get(name)
+    order = [item[key] for item in wanted] if key else []
+    if order and sorted(order) == sorted(item.get(key) for item in merged.get(name) or ()):
+        merged[name] = sorted(merged[name], key=lambda item: order.index(item[key]))
 
 
 def _merge_list(base: list[Object], change: list[Object], key: str) -> list[Object]:

@@ -246,7 +246,7 @@ def test_observed_generation_of_a_condition(old: PodStatus | None, expected: int
     ],
 )
 def test_s97_who_owns_a_condition(kind: str, expected: str) -> None:
-    owned, shared = conditions.is_owned(kind), conditions.is_shared(kind)
+    owned, shared = conditions.is_owned(kind, Semantics()), conditions.is_shared(kind)
     assert expected == ("owned" if owned else "shared" if shared else "foreign")
 
 

@@ -13,6 +13,7 @@ from agent.model import (
     PodPhase,
     PodStatus,
 )
+from agent.semantics import Semantics
 from agent.status import merge
 from agent.status.conditions import find_condition
 from tests.agent.status.builders import (
@@ -25,6 +26,7 @@ from tests.agent.status.builders import (
     words,
 )
 
+SEMANTICS = Semantics()
 POD = make_pod("c1")
 READY = (condition("Ready"), condition("ContainersReady"))
 
@@ -35,7 +37,7 @@ def test_s21_the_order_of_containers_does_not_matter() -> None:
     for seed in range(10):
         random.Random(seed).shuffle(statuses)
         made = merge.normalized(POD, make_status(container_statuses=tuple(statuses)))
-        assert merge.equal_for_kubelet(expected, made)
+        assert merge.equal_for_kubelet(expected, made, SEMANTICS)
 
 
 def conditions(*given: Condition) -> PodStatus:
@@ -66,12 +68,12 @@ UNLIKE = [
 
 @pytest.mark.parametrize(("old", "new"), ALIKE)
 def test_statuses_the_kubelet_takes_for_equal(old: PodStatus, new: PodStatus) -> None:
-    assert merge.equal_for_kubelet(old, new) is True
+    assert merge.equal_for_kubelet(old, new, SEMANTICS) is True
 
 
 @pytest.mark.parametrize(("old", "new"), UNLIKE)
 def test_statuses_the_kubelet_tells_apart(old: PodStatus, new: PodStatus) -> None:
-    assert merge.equal_for_kubelet(old, new) is False
+    assert merge.equal_for_kubelet(old, new, SEMANTICS) is False
 
 
 def test_s23_termination_messages_share_twelve_kibibytes() -> None:
@@ -227,7 +229,7 @@ BY_API, OURS = {"DisruptionTarget": words(EVICTED)}, {"DisruptionTarget": words(
     ],
 )
 def test_merge(old: PodStatus, new: PodStatus, could_run: bool, phase: str, expected: dict[str, Words]) -> None:
-    made = merge.merged(POD, old, new, could_run=could_run, wall=NOW)
+    made = merge.merged(POD, old, new, could_run=could_run, wall=NOW, semantics=SEMANTICS)
     assert (phase, expected) == (made.phase, {c.type: words(c) for c in made.conditions})
 
 
@@ -240,17 +242,19 @@ def test_merge(old: PodStatus, new: PodStatus, could_run: bool, phase: str, expe
 )
 def test_reason_and_message_follow_the_phase(could_run: bool, expected: tuple[str, str]) -> None:
     old = replace(BASE, reason="Old", message="old")
-    made = merge.merged(POD, old, failed(reason="Evicted", message="new"), could_run=could_run, wall=NOW)
+    made = merge.merged(
+        POD, old, failed(reason="Evicted", message="new"), could_run=could_run, wall=NOW, semantics=SEMANTICS
+    )
     assert expected == (made.reason, made.message)
 
 
 def test_fields_that_are_not_ours_come_from_the_api() -> None:
     old = replace(BASE, extra={"resourceClaimStatuses": b'[{"name":"a"}]'})
     new = replace(BASE, extra={"resourceClaimStatuses": b"[]"})
-    assert old.extra == merge.merged(POD, old, new, could_run=False, wall=NOW).extra
+    assert old.extra == merge.merged(POD, old, new, could_run=False, wall=NOW, semantics=SEMANTICS).extra
 
 
 def test_foreign_conditions_come_first() -> None:
     old = replace(BASE, conditions=(*READY, condition("mine")))
-    made = merge.merged(POD, old, BASE, could_run=False, wall=NOW)
+    made = merge.merged(POD, old, BASE, could_run=False, wall=NOW, semantics=SEMANTICS)
     assert [c.type for c in made.conditions] == ["mine", "Ready", "ContainersReady"]

@@ -35,9 +35,15 @@ var gates = []featuregate.Feature{
 	features.RestartAllContainersOnContainerExits,
 }
 
+// What the agent does not model, and what would ask for cgroups.
+var off = map[string]bool{string(features.InPlacePodLevelResourcesVerticalScaling): false}
+
 func main() {
 	klog.SetLogger(logr.Discard())
 	utilruntime.ReallyCrash = false
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(off); err != nil {
+		fatal(err)
+	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	standing := map[string]bool{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"readygate.dev/testbed/kube/httpprobe"
+	"readygate.dev/testbed/kube/kubelet"
 	"readygate.dev/testbed/kube/lease"
 	"readygate.dev/testbed/kube/prober"
 )
@@ -10,4 +11,5 @@ var targets = map[string]target{
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
 	"prober": prober.Answer,
+	"status": kubelet.AnswerStatus,
 }

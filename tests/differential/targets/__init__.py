@@ -1,12 +1,15 @@
 """The targets: what their histories are, and how the agent answers them.
 
+http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
+status  generateAPIPodStatus, and the status manager up to its writes
 """
 
 from tests.differential.target import Target
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.prober import ProberTarget
+from tests.differential.targets.status import StatusTarget
 
-TARGETS: tuple[Target, ...] = (HttpTarget(), LeaseTarget(), ProberTarget())
+TARGETS: tuple[Target, ...] = (HttpTarget(), LeaseTarget(), ProberTarget(), StatusTarget())

@@ -1,0 +1,238 @@
+"""Pod statuses: made of what runtime and probes say, kept by the manager, written to an API server in memory.
+
+generateAPIPodStatus with all it calls, the status manager with all its ways in, and its batches with faults of the API
+server. The API server's copy of the pod and the one of the watch may be of different age. Left out, as the agent does
+not model it: resources, ephemeral containers, mirror pods.
+"""
+
+import logging
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import msgspec
+
+from agent.model import ContainerWaiting, Pod, PodStatus
+from agent.semantics import Semantics
+from agent.status.generate import Host, Inputs, generate_status
+from agent.status.manager import StatusManager
+from agent.wire.pod import parse_pod
+from agent.wire.status import write_status
+from kube.errors import KubeError, NotFound
+from tests.differential import worlds
+from tests.differential.runtimes import draw_runtime, runtime_pod
+from tests.differential.target import Answers, History
+from tests.differential.worlds import Json, maybe
+from tests.fakes.api_patches import strategic_merge
+
+OPS = (
+    *["sync"] * 8,
+    *["batch"] * 7,
+    "readiness",
+    "readiness",
+    "startup",
+    "terminate",
+    "api",
+    "watch",
+    "watch",
+    "forget",
+)
+FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
+WHY = (("CrashLoopBackOff", "back-off 10s"), ("ErrImagePull", ""), ("RunContainerError", "no such command"))
+
+
+class StatusTarget:
+    name = "status"
+
+    def draw(self, random: Random) -> History:
+        pod = worlds.draw_pod(random)
+        if maybe(random, 0.1):
+            pod["spec"]["hostNetwork"] = True
+        pod["status"] = self._status(random, pod, worlds.START) if maybe(random, 0.5) else {"phase": "Pending"}
+        wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
+        for number in range(random.choice((1, 2, 3, 4))):
+            wall += random.choice((0.0, 0.5, 1.0, 20.25))
+            step: Json = {"op": "sync" if number == 0 and maybe(random, 0.9) else random.choice(OPS), "wall": wall}
+            if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
+                runtime = draw_runtime(random, pod, wall)
+            steps.append({**step, **self._more(random, step, pod, runtime)})
+        return {"pod": pod, "steps": steps}
+
+    def _status(self, random: Random, pod: Json, wall: float) -> Json:
+        status = worlds.draw_status(random, pod, wall)
+        for key in ("containerStatuses", "initContainerStatuses"):
+            if key in status and maybe(random, 0.9):  # in the order that a kubelet writes
+                names = [c["name"] for c in pod["spec"].get("initContainers", ())]
+                status[key].sort(key=lambda s: names.index(s["name"]) if s["name"] in names else 9)
+        if maybe(random, 0.3):
+            status["startTime"] = worlds.text_time(worlds.START - 50)
+        if maybe(random, 0.2):
+            status |= {"reason": "Evicted", "message": random.choice(("", "The node was low on memory"))}
+        if maybe(random, 0.2):
+            status["observedGeneration"] = random.randint(1, 4)
+        return status
+
+    def _more(self, random: Random, step: Json, pod: Json, runtime: Json) -> Json:
+        spec = pod["spec"]
+        names = [c["name"] for c in (*spec["containers"], *spec.get("initContainers", ()))]
+        match step["op"]:
+            case "sync":
+                return {
+                    "runtime": runtime,
+                    "errors": {n: random.choice(WHY) for n in names if maybe(random, 0.15)},
+                    "probes": {n: (maybe(random, 0.8), maybe(random, 0.6)) for n in names if maybe(random, 0.8)},
+                    "terminal": maybe(random, 0.1),
+                    "host": random.choice(("192.168.0.1", "192.168.0.1", "192.168.0.1", "")),
+                }
+            case "readiness" | "startup":
+                container = random.choice(runtime["containers"] or [{"id": "test://z1"}])
+                return {"id": container["id"], "value": maybe(random, 0.5)}
+            case "api":
+                return {"pod": self._changed(random, pod, step["wall"])}
+            case "batch":
+                return {
+                    "all": maybe(random, 0.5),
+                    "couldRun": maybe(random, 0.4),
+                    "fault": random.choice(FAULTS),
+                }
+        return {}
+
+    def _changed(self, random: Random, pod: Json, wall: float) -> Json | None:
+        """What somebody else makes of the pod: another one of its name, one on its end, another status, or none."""
+        if maybe(random, 0.1):
+            return None
+        meta = dict(pod["metadata"])
+        if maybe(random, 0.1):
+            meta["uid"] = "v"
+        if maybe(random, 0.6):
+            meta |= {"deletionTimestamp": worlds.text_time(wall), "deletionGracePeriodSeconds": 30}
+        status = self._status(random, pod, wall) if maybe(random, 0.6) else pod["status"]
+        return {**pod, "metadata": meta, "status": status}
+
+    def answer(self, history: History, semantics: Semantics) -> Answers:
+        logging.disable(logging.CRITICAL)  # what goes wrong here is meant to
+        try:
+            scene = _Scene(history, semantics)
+            return [scene.take(step) for step in history["steps"]]
+        finally:
+            logging.disable(logging.NOTSET)
+
+    def told(self, answer: Answers) -> Answers:
+        """Not the time of DisruptionTarget among the kept ones: upstream's merge, by mistake, changes it in there."""
+        for step in answer if isinstance(answer, list) else ():
+            for condition in step.get("kept", {}).get("conditions", ()):
+                if condition["type"] == "DisruptionTarget":
+                    condition["lastTransitionTime"] = None
+        return answer
+
+
+def _as_created(pod: Json | None) -> Json | None:
+    """With what the API server puts into every pod."""
+    return pod and {**pod, "status": {**pod.get("status", {}), "qosClass": "BestEffort"}}
+
+
+class _Scene:
+    """One pod, in the watch and in the API server; the client and the watch of the manager."""
+
+    def __init__(self, history: History, semantics: Semantics) -> None:
+        self.semantics = semantics
+        self.api: Json | None = _as_created(history["pod"])
+        self.uid: str = history["pod"]["metadata"]["uid"]
+        self.watched: Pod | None = parse_pod(msgspec.json.encode(self.api))
+        self.step: Json = {}
+        self.requests: list[Any] = []
+        self.version = 0
+        self.manager = StatusManager(
+            self,
+            self,
+            lambda _uid: bool(self.step.get("couldRun")),
+            semantics,
+            wall=lambda: self.step.get("wall", 0.0),
+            monotonic=lambda: 0.0,
+        )
+
+    def take(self, step: Json) -> Json:
+        self.step, self.requests = step, []
+        said = self._take(step)
+        if self.requests:
+            said["requests"] = self.requests
+        kept = self.manager.versioned_status(self.uid)
+        version = 0 if kept is None else kept.version
+        if version != self.version and kept is not None:
+            said |= {"version": version, "finished": kept.finished, "kept": write_status(kept.status)}
+        self.version = version
+        return said
+
+    def _take(self, step: Json) -> Json:
+        match step["op"]:
+            case "sync" if self.watched is not None:
+                return {"changed": self.manager.set_pod_status(self.watched, self._generated(self.watched))}
+            case "readiness":
+                self.manager.set_container_readiness(self.uid, step["id"], step["value"])
+            case "startup":
+                self.manager.set_container_startup(self.uid, step["id"], step["value"])
+            case "terminate" if self.watched is not None:
+                self.manager.terminate_pod(self.watched)
+            case "forget":
+                self.manager.remove_orphaned(frozenset())
+            case "api":
+                self.api = _as_created(step["pod"])
+            case "watch":
+                self.watched = None if self.api is None else parse_pod(msgspec.json.encode(self.api))
+            case "batch":
+                return {"tried": self.manager.sync_batch(everything=step.get("all", False))}
+        return {}
+
+    def _generated(self, pod: Pod) -> PodStatus:
+        inputs = Inputs(
+            pod=pod,
+            runtime=runtime_pod(pod.uid, self.step["runtime"]),
+            semantics=self.semantics,
+            old=self.manager.pod_status(pod.uid),
+            host=Host(self.step["host"]),
+            start_errors={name: ContainerWaiting(*why) for name, why in self.step["errors"].items()},
+            pod_is_terminal=self.step["terminal"],
+        )
+        return generate_status(inputs, self._filled)
+
+    def _filled(self, _pod: Pod, status: PodStatus) -> PodStatus:
+        said = self.step["probes"]
+
+        def filled(statuses: Any) -> Any:
+            return statuses and tuple(
+                replace(s, started=said[s.name][0], ready=said[s.name][1]) if s.name in said else s for s in statuses
+            )
+
+        return replace(
+            status,
+            container_statuses=filled(status.container_statuses),
+            init_container_statuses=filled(status.init_container_statuses),
+        )
+
+    # --- the manager's view of the watch and of the API server ---
+
+    def pod_by_uid(self, _uid: str) -> Pod | None:
+        return self.watched
+
+    def get(self, _path: str) -> bytes:
+        self.requests.append("get")
+        return msgspec.json.encode(self._answered("get"))
+
+    def patch(self, _path: str, body: bytes, *, content_type: str) -> bytes:  # noqa: ARG002 - the client's way
+        self.requests.append(msgspec.json.decode(body))
+        self.api = strategic_merge(self._answered("patch"), self.requests[-1])
+        return msgspec.json.encode(self.api)
+
+    def delete(self, _path: str, body: bytes = b"") -> bytes:
+        self.requests.append(msgspec.json.decode(body))
+        self._answered("delete")
+        self.api = None
+        return b""
+
+    def _answered(self, request: str) -> Json:
+        fault = self.step.get("fault")
+        if self.api is None or fault == f"{request} 404":
+            raise NotFound(path="/", status=404)
+        if fault == f"{request} 500":
+            raise KubeError(path="/", status=500)
+        return self.api
