@@ -1,0 +1,100 @@
+"""Roll-outs that meet what real clusters have: wrong configurations and images, a second run, a host that is gone.
+
+Each plays `ARMED`, so that what it leaves is what the tests after it begin with.
+"""
+
+import signal
+
+import pytest
+
+from kube import contract
+from tests.hosts.deployment.conftest import ARMED, agents
+from tests.kit.waiting import wait_for
+from tests.testbed.hosts.layers import CNI_CONF_DIR
+from tests.testbed.shared.api import condition
+
+GONE = "worker-2"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?fieldSelector=metadata.name%3Dreadygate-playbooks"
+TRIALS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector={contract.LABEL_NAME}%3Dreadygate-trial"
+UNKNOWN = "registry.invalid/readygate:none"
+NEGATIVE = [{"name": "late", "exec": {"command": ["true"]}, "initialDelaySeconds": -1}]
+pytestmark = pytest.mark.usefixtures("armed")
+
+
+def identities(api):
+    """Of the agents, by node: a roll-out that touches one makes another."""
+    return {node: pod["metadata"]["uid"] for node, pod in agents(api).items()}
+
+
+def are_ready(api):
+    states = {condition(pod, contract.CONDITION_READY).get("status") for pod in agents(api).values()}
+    return states == {contract.STATUS_TRUE}
+
+
+def test_agents_read_a_cni_configuration_that_is_roots_alone(hosts, api):
+    for node in hosts.names:
+        seen = hosts.ssh(node, f"stat --format='%U %a' {CNI_CONF_DIR}/*").stdout.split()
+        assert seen == ["root", "600"]
+        assert condition(agents(api)[node], contract.CONDITION_NODE_HEALTHY)["status"] == contract.STATUS_TRUE
+
+
+@pytest.mark.parametrize(
+    ("variables", "cause"),
+    [
+        pytest.param({"readygate_agent_checks": NEGATIVE}, "initialDelaySeconds", id="a check that the agent refuses"),
+        pytest.param({"readygate_agent_image": UNKNOWN}, "registry.invalid", id="an image that cannot be pulled"),
+    ],
+)
+def test_what_cannot_work_is_found_before_an_agent_is_touched(api, ansible, variables, cause):
+    before = identities(api)
+    run = ansible.run("site.yml", **ARMED, readygate_agent_trial_timeout_seconds=90, **variables)
+    assert run.code != 0
+    assert all(words in run.told() for words in (cause, "does not take this configuration", "no agent was changed"))
+    assert before == identities(api)
+    assert wait_for(lambda: api.items(TRIALS) == [], timeout_s=60)
+
+
+def test_a_roll_out_that_fails_ends_early_with_its_cause_and_is_undone(api, ansible):
+    """Without the trial, which would have found it."""
+    before = agents(api)
+    run = ansible.run("site.yml", **ARMED, readygate_agent_image=UNKNOWN, readygate_agent_trial=False)
+    assert run.code != 0
+    assert all(words in run.told() for words in ("registry.invalid", "ErrImagePull", "is rolled out again")), run.told()
+    assert "RETRYING" not in run.output
+
+    def back():
+        images = {pod["spec"]["containers"][0]["image"] for pod in agents(api).values()}
+        return agents(api).keys() == before.keys() and UNKNOWN not in images and are_ready(api)
+
+    assert wait_for(back, timeout_s=120, every_s=0.5)
+
+
+def test_two_runs_exclude_each_other_and_one_that_was_killed_is_no_hindrance(api, ansible):
+    with ansible.begin("site.yml", **ARMED) as first:
+        assert wait_for(lambda: api.items(LEASE), timeout_s=120), "the first run has begun"
+        second = ansible.run("site.yml", **ARMED)
+        assert second.code != 0
+        assert f"process {first.pid}" in second.told()
+        assert "another run has not ended" in second.told()
+        first.send_signal(signal.SIGKILL)
+    third = ansible.run("site.yml", **ARMED, readygate_agent_log_level="error")
+    assert third.code == 0, third.told()
+    assert [] == api.items(LEASE)
+
+
+def test_a_host_that_is_gone_blocks_no_roll_out_and_gets_the_new_agent_when_it_is_back(hosts, api, ansible):
+    def seen():
+        return condition(api.get(f"/api/v1/nodes/{GONE}"), contract.CONDITION_READY)["status"]
+
+    before = identities(api)
+    with hosts.away(GONE):
+        assert wait_for(lambda: seen() == contract.STATUS_UNKNOWN, timeout_s=180, every_s=1)
+        run = ansible.run("site.yml", **ARMED, readygate_agent_log_level="warning")
+        assert run.code == 0, run.told()
+        assert f"{GONE} (dead)" in run.output
+        after = identities(api)
+        assert [GONE] == [node for node in sorted(before) if before[node] == after[node]]
+    assert wait_for(lambda: seen() == contract.STATUS_TRUE, timeout_s=180, every_s=1)
+    assert wait_for(
+        lambda: identities(api).get(GONE) not in {None, before[GONE]} and are_ready(api), timeout_s=180, every_s=1
+    )
