@@ -20,6 +20,7 @@ from tests.bench import (
     reload,
     scheduler_rate,
     stalled,
+    status,
     stop,
     updates,
 )
@@ -44,6 +45,7 @@ SUITES: dict[str, Callable[..., list[Figure]]] = {
     "peak-memory": peak_memory.measure,
     "kick": kick.measure,
     "outage": outage.measure,
+    "status": status.measure,
     "scheduler": scheduler_rate.measure,
 }
 BUSY_LOAD = 0.7

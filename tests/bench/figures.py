@@ -53,6 +53,7 @@ TARGETS = {
     "peak_worst_body_mib": Target(160.0),
     "kick_300_patches": Target(4),
     "outage_116_fresh_s": Target(3.0),
+    "status_5000_cpu_s": Target(2.0),
     "scheduler_1000_ratio_to_null": Target(1.0, at_least=True),
     "scheduler_1000_ratio_to_go": Target(1.1, at_least=True),
 }
