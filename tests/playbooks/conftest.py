@@ -5,5 +5,6 @@ from importlib import import_module
 
 from tests.playbooks.rendering import ROLES
 
-sys.path.append(str(ROLES / "readygate_objects" / "module_utils"))
+for role in ("readygate_objects", "readygate_scheduler_config"):
+    sys.path.append(str(ROLES / role / "module_utils"))
 sys.modules.setdefault("ansible.module_utils.readygate_objects", import_module("readygate_objects"))

@@ -160,11 +160,3 @@ def test_a_host_that_kubeadm_does_not_run_is_refused_with_the_ways_there_are(tex
     made = plan({**seen(None), "target": text}, given(**inventory))
     assert named in made["problems"][0]
     assert "readygate_scheduler_config_method" in made["problems"][0]
-
-
-def test_kubespray_is_refused_under_the_method_that_it_would_undo():
-    path = "/etc/kubernetes/kubescheduler-config.yaml"
-    text = manifest(f"--config={path}")
-    made = plan(seen(text, configs={path: yaml.safe_dump(KIND)}), given())
-    assert "readygate_scheduler_config_method: kubespray" in made["problems"][0]
-    assert plan(seen(text, configs={path: yaml.safe_dump(KIND)}), given(method="kubespray"))["problems"] == []

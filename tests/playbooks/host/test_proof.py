@@ -41,7 +41,7 @@ def test_what_is_no_schedulers_configz_is_an_error():
     [
         pytest.param([], "https://127.0.0.1:10259", id="as kubeadm has it"),
         pytest.param(["--bind-address=0.0.0.0", "--secure-port=11259"], "https://127.0.0.1:11259", id="everywhere"),
-        pytest.param(["--bind-address=::"], "https://[::1]:10259", id="everywhere, IPv6"),
+        pytest.param(["--bind-address=::"], "https://127.0.0.1:10259", id="everywhere, IPv6"),
         pytest.param(["--bind-address=192.0.2.1"], "https://192.0.2.1:10259", id="at one address"),
     ],
 )

@@ -5,11 +5,12 @@ import re
 from typing import Any, Dict, List, Optional
 
 Document = Dict[str, Any]
+TRUE = ("1", "t", "T", "true", "TRUE", "True")  # as strconv.ParseBool reads it; kubespray writes Python's words
 # Flags that kube-scheduler ignores as soon as it has a --config (options.go: ApplyDeprecated is for no file only), and
 # where they stand in the file.
 CARRIED = {
-    "profiling": (("enableProfiling",), lambda text: text == "true"),
-    "contention-profiling": (("enableContentionProfiling",), lambda text: text == "true"),
+    "profiling": (("enableProfiling",), lambda text: text in TRUE),
+    "contention-profiling": (("enableContentionProfiling",), lambda text: text in TRUE),
     "kube-api-qps": (("clientConnection", "qps"), float),
     "kube-api-burst": (("clientConnection", "burst"), int),
     "kube-api-content-type": (("clientConnection", "contentType"), str),

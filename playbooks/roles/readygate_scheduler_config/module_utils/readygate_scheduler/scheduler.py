@@ -58,13 +58,14 @@ class Scheduler:
 
 
 def address_of(argv: List[str]) -> str:
-    """Where a process with these arguments answers, from this host; every interface is loopback too."""
+    """Where a process with these arguments answers, from this host; every interface is loopback too. One that listens
+    at :: takes IPv4 as well, and ::1 is not there where IPv6 is switched off: kubespray's default is :: also there."""
     port, host = "10259", "127.0.0.1"
     for one in argv:
         name, _, value = one.lstrip("-").partition("=")
         port = value if name == "secure-port" else port
         host = value if name == "bind-address" else host
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)
     return "https://" + ("[" + host + "]" if ":" in host else host) + ":" + port
 
 
