@@ -86,7 +86,16 @@ LINT = [
     ),
 ]
 TOOLS = Step("tools", [PYTHON, "-m", "tests.testbed.shared.tools"], "helm and promtool, built once and cached")
-FAST = [TOOLS, Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests", needs="tools")]
+OLDEST = Step(
+    "ansible",
+    [PYTHON, "-m", "tests.testbed.shared.oldest_ansible"],
+    "the oldest ansible-core that will do, fetched once and cached",
+)
+FAST = [
+    TOOLS,
+    OLDEST,
+    Step("rings-0-1", pytest("-q", "-n", "4", *FAST_TESTS), "pure and scripted tests", needs="tools"),
+]
 SOURCES = Step(
     "sources",
     [PYTHON, "-m", "tests.testbed.shared.binaries", "--fetch"],

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible import template as ansible_template
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar, trust_as_template
+from ansible.template import Templar
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 ROLES = PLAYBOOKS / "roles"
@@ -16,6 +17,10 @@ PARTS = ("defaults", "vars")
 ADMIN_SERVER = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}  # as preflight.yml finds it
 IMAGE = "registry.example/readygate:1.1"  # a must
 Objects = dict[tuple[str, str, str], dict[str, Any]]
+
+# Of ansible-core 2.19 and later; before, every text was a template.
+TRUSTED = {"trusted_as_template": True} if hasattr(ansible_template, "trust_as_template") else {}
+trust = getattr(ansible_template, "trust_as_template", str)
 
 init_plugin_loader([])  # without it the collection ansible.builtin is not known
 
@@ -25,13 +30,10 @@ def render(role: str, given: dict[str, Any]) -> Any:
     loader = DataLoader()
     folder = ROLES / role
     files = {part: folder / part / "main.yml" for part in PARTS}
-    read = {
-        part: loader.load_from_file(str(file), trusted_as_template=True) if file.exists() else {}
-        for part, file in files.items()
-    }
+    read = {part: loader.load_from_file(str(file), **TRUSTED) if file.exists() else {} for part, file in files.items()}
     given = {"readygate_image": IMAGE, **given, **read["vars"], "ansible_search_path": [str(folder)]}
     templar = Templar(loader, variables=read["defaults"] | given)
-    return lambda expression: templar.template(trust_as_template(f"{{{{ {expression} }}}}"))
+    return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 
 def objects(role: str, given: dict[str, Any], template: str = "objects") -> Objects:
