@@ -54,7 +54,7 @@ BUSY_LOAD = 0.7
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(SUITES), help="one suite; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: for a look, not for the record")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and calls: for a look, not for the record")
     parser.add_argument("--save", type=Path, default=ROOT / "build" / "bench.json", help="default: build/bench.json")
     arguments = parser.parse_args()
     started = time.monotonic()

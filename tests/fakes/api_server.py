@@ -253,11 +253,11 @@ class FakeApiServer:
         with self.changed:
             return len(self._open(kind))
 
-    def wait_watchers(self, count: int, kind: str | None = None, timeout_s: float = 5.0) -> None:
+    def wait_watchers(self, count: int, kind: str | None = None, timeout_s: float = 30.0) -> None:
         self.wait(lambda: self.watchers(kind) == count, timeout_s, f"{count} open watches of {kind or 'all'}")
 
     def wait_requests(
-        self, count: int, matches: Callable[[Request], bool] = lambda _: True, timeout_s: float = 5.0
+        self, count: int, matches: Callable[[Request], bool] = lambda _: True, timeout_s: float = 30.0
     ) -> list[Request]:
         """The matching requests, once there are at least so many."""
 

@@ -92,7 +92,7 @@ def test_a_broken_image_closes_no_more_nodes_than_the_cap_however_it_fails(
             roll_out(cluster.api, image)
             seen = watched(lambda: len(closed(extender.port, nodes)), for_s=(60 + 30) / FASTER + 3)
             load.stop()
-            load.wait_all_bound(timeout_s=5)
+            load.wait_all_bound(timeout_s=30)
         assert kubelets.error is None
         replaced = kubelets.of(image)
     stormed = "storm began" in extender.process.text()

@@ -48,3 +48,9 @@ def people(extender, tmp_path_factory):
         yield process
         assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
         assert process.stop()[0] == 0
+
+
+@pytest.fixture(params=["kube-scheduler's port", "people's port"])
+def asked(request, extender):
+    """Either of the two. Not by the name of one of them: its parameter would be that one's too, and begin it anew."""
+    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("people")

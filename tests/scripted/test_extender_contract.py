@@ -17,11 +17,6 @@ from tests.scripted.conftest import BROKEN
 from tests.scripted.extender_process import ORDINARY_POD, checked
 
 
-@pytest.fixture(params=["kube-scheduler's port", "people's port"])
-def extender(request, extender):
-    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("people")
-
-
 @pytest.mark.parametrize(
     ("names", "survivors", "refused"),
     [
@@ -35,8 +30,8 @@ def extender(request, extender):
         pytest.param(["s1"], [], {"s1": CLOSED_NO_HEALTH_POD}, id="X53 other DaemonSet, other namespace"),
     ],
 )
-def test_names_mode(extender, names, survivors, refused):
-    result = extender.filter(names)
+def test_names_mode(asked, names, survivors, refused):
+    result = asked.filter(names)
     assert (result.NodeNames, result.FailedAndUnresolvableNodes, result.Nodes, result.Error) == (
         survivors,
         refused,
@@ -45,18 +40,18 @@ def test_names_mode(extender, names, survivors, refused):
     )
 
 
-def test_x6_reasons_are_few_and_constant_and_answers_repeat_byte_for_byte(extender):
+def test_x6_reasons_are_few_and_constant_and_answers_repeat_byte_for_byte(asked):
     request = {"Pod": ORDINARY_POD, "Nodes": None, "NodeNames": [*BROKEN, "x1", "m1"]}
-    first, second = extender.post(request)[2], extender.post(request)[2]
+    first, second = asked.post(request)[2], asked.post(request)[2]
     assert first == second
     reasons = set(checked(first, request["NodeNames"]).FailedAndUnresolvableNodes.values())
     assert reasons <= set(REASONS)
     assert not [reason for reason in reasons if any(c.isdigit() or c == "%" for c in reason)]
 
 
-def test_x7_every_name_is_answered_once(extender):
+def test_x7_every_name_is_answered_once(asked):
     names = [name for pair in zip(BROKEN, ["h1", "x1", "h2", "m1", "u1"] * 100, strict=True) for name in pair]
-    assert extender.filter(names).NodeNames == ["h1", "h2"]
+    assert asked.filter(names).NodeNames == ["h1", "h2"]
 
 
 NODES = {"metadata": {}, "items": [{"metadata": {"name": "h1"}}]}
@@ -70,13 +65,13 @@ NODES = {"metadata": {}, "items": [{"metadata": {"name": "h1"}}]}
         pytest.param(None, id="X12 neither"),
     ],
 )
-def test_without_names_the_setting_is_named(extender, nodes):
-    result = extender.filter(None, nodes=nodes)
+def test_without_names_the_setting_is_named(asked, nodes):
+    result = asked.filter(None, nodes=nodes)
     assert (None, None, wire.NEITHER) == (result.NodeNames, result.Nodes, result.Error)
 
 
-def test_x11_with_both_the_names_are_answered(extender):
-    result = extender.filter(["h1", "u1"], nodes=NODES)
+def test_x11_with_both_the_names_are_answered(asked):
+    result = asked.filter(["h1", "u1"], nodes=NODES)
     assert (["h1"], None, ["u1"]) == (result.NodeNames, result.Nodes, list(result.FailedAndUnresolvableNodes))
 
 
@@ -113,20 +108,20 @@ DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences
         pytest.param({"metadata": {"labels": None, "ownerReferences": None}}, False, id="X24 labels and owners null"),
     ],
 )
-def test_exemptions(extender, pod, survives):
-    assert extender.filter(["u1"], pod=pod).NodeNames == (["u1"] if survives else [])
+def test_exemptions(asked, pod, survives):
+    assert asked.filter(["u1"], pod=pod).NodeNames == (["u1"] if survives else [])
 
 
 @pytest.mark.parametrize("pod", [pytest.param(None, id="null"), pytest.param("absent", id="missing")])
-def test_x23_no_pod_is_an_error_a_user_can_read(extender, pod):
+def test_x23_no_pod_is_an_error_a_user_can_read(asked, pod):
     request = {"NodeNames": ["h1"], "Nodes": None} | ({} if pod == "absent" else {"Pod": pod})
-    status, _, body = extender.post(request)
+    status, _, body = asked.post(request)
     assert (status, checked(body).Error) == (200, "readygate: the request holds no Pod")
 
 
 @pytest.mark.parametrize("body", BAD_BODIES)
-def test_bad_bodies_are_refused_and_harm_nothing(extender, body):
-    connection = extender.connection()
+def test_bad_bodies_are_refused_and_harm_nothing(asked, body):
+    connection = asked.connection()
     connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     answer = response.read()
@@ -138,13 +133,13 @@ def test_bad_bodies_are_refused_and_harm_nothing(extender, body):
     connection.close()
 
 
-def test_x28_an_empty_name_is_not_echoed(extender):
-    result = extender.filter(["h1", ""])
+def test_x28_an_empty_name_is_not_echoed(asked):
+    result = asked.filter(["h1", ""])
     assert (result.NodeNames, bool(result.Error)) == (None, True)
 
 
-def test_x26_of_doubled_keys_the_last_counts(extender):
-    assert checked(extender.post(b'{"Pod":{},"NodeNames":["u1"],"NodeNames":["h1"]}')[2]).NodeNames == ["h1"]
+def test_x26_of_doubled_keys_the_last_counts(asked):
+    assert checked(asked.post(b'{"Pod":{},"NodeNames":["u1"],"NodeNames":["h1"]}')[2]).NodeNames == ["h1"]
 
 
 @pytest.mark.parametrize(
@@ -154,11 +149,11 @@ def test_x26_of_doubled_keys_the_last_counts(extender):
         pytest.param({"Pod": {}, "NodeNames": ["h1"], "Extra": {"a": [1]}, "Nodes": None}, id="X30 unknown keys"),
     ],
 )
-def test_keys(extender, request_body):
-    assert checked(extender.post(request_body)[2], ["h1"]).NodeNames == ["h1"]
+def test_keys(asked, request_body):
+    assert checked(asked.post(request_body)[2], ["h1"]).NodeNames == ["h1"]
 
 
-def test_x39_sixteen_thousand_names(extender):
+def test_x39_sixteen_thousand_names(asked):
     names = [f"node-{i:05d}" for i in range(16_000)]
-    result = extender.filter([*names, "h1"])
+    result = asked.filter([*names, "h1"])
     assert (result.NodeNames, len(result.FailedAndUnresolvableNodes)) == (["h1"], 16_000)

@@ -25,15 +25,10 @@ BODIES = 400
 BODIES_PEOPLE = 40  # their process takes a small part of a processor only
 
 
-@pytest.fixture(params=["kube-scheduler's port", "people's port"])
-def extender(request, extender):
-    return extender if request.param == "kube-scheduler's port" else request.getfixturevalue("people")
-
-
-def preempted(extender, *, meta=None, whole=None, pod=ORDINARY_POD):
+def preempted(asked, *, meta=None, whole=None, pod=ORDINARY_POD):
     """What is left of the candidates, with their victims as they are in the answer."""
     request = {"Pod": pod, "NodeNameToVictims": whole, "NodeNameToMetaVictims": meta}
-    status, headers, body = extender.post(request, path="/preempt")
+    status, headers, body = asked.post(request, path="/preempt")
     assert (status, headers["Content-Type"], headers["Content-Length"]) == (200, "application/json", str(len(body)))
     read_preemption_result(body)
     return json.loads(body)["NodeNameToMetaVictims"]
@@ -53,24 +48,24 @@ def preempted(extender, *, meta=None, whole=None, pod=ORDINARY_POD):
         pytest.param({"meta": {"u1": META, "x1": META}, "pod": EXEMPT_POD}, {"u1": META, "x1": META}, id="X48 exempt"),
     ],
 )
-def test_preempt(extender, request_, expected):
-    assert expected == preempted(extender, **request_)
+def test_preempt(asked, request_, expected):
+    assert expected == preempted(asked, **request_)
 
 
-def test_x42_a_score_for_each_name(extender):
-    status, _, body = extender.post({"Pod": ORDINARY_POD, "NodeNames": ["h1", "h2", "h1"]}, path="/prioritize")
+def test_x42_a_score_for_each_name(asked):
+    status, _, body = asked.post({"Pod": ORDINARY_POD, "NodeNames": ["h1", "h2", "h1"]}, path="/prioritize")
     assert (200, b"[", {"h1": 10, "h2": 10}) == (status, body[:1], read_priorities(body))
 
 
-def test_x49_we_do_not_bind(extender):
-    status, _, body = extender.post({"PodName": "p", "Node": "h1"}, path="/bind")
+def test_x49_we_do_not_bind(asked):
+    status, _, body = asked.post({"PodName": "p", "Node": "h1"}, path="/bind")
     assert (200, NOT_A_BINDER) == (status, read_binding_result(body))
 
 
 @pytest.mark.parametrize("path", ["/preempt", "/prioritize"])
 @pytest.mark.parametrize("body", BAD_BODIES)
-def test_x43_bad_bodies_are_refused_by_the_status_and_harm_nothing(extender, path, body):
-    connection = extender.connection()
+def test_x43_bad_bodies_are_refused_by_the_status_and_harm_nothing(asked, path, body):
+    connection = asked.connection()
     connection.request("POST", path, body)
     response = connection.getresponse()
     answer = response.read()
@@ -81,38 +76,38 @@ def test_x43_bad_bodies_are_refused_by_the_status_and_harm_nothing(extender, pat
 
 
 @pytest.mark.parametrize("path", ["//preempt", "/preempt/", "/preempt?a=b"])
-def test_x33_slashes_do_not_redirect(extender, path):
-    status, _, body = extender.post({"Pod": {}, "NodeNameToMetaVictims": {"h1": META}}, path=path)
+def test_x33_slashes_do_not_redirect(asked, path):
+    status, _, body = asked.post({"Pod": {}, "NodeNameToMetaVictims": {"h1": META}}, path=path)
     assert (200, ["h1"]) == (status, list(read_preemption_result(body)))
 
 
 @pytest.mark.parametrize("path", ["/preempt", "/prioritize", "/bind"])
-def test_x34_a_body_that_is_too_large_is_refused_by_the_status(extender, path):
+def test_x34_a_body_that_is_too_large_is_refused_by_the_status(asked, path):
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY_LIMIT_BYTES + 1}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", extender.port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", asked.port), timeout=10) as sock:
         sock.sendall(head.encode() + b"{")
         assert b" 413 " in sock.recv(100)
 
 
 @pytest.mark.parametrize("path", ["/preempt", "/prioritize", "/bind"])
-def test_x35_an_encoded_body_is_refused(extender, path):
-    assert 415 == extender.post(b"{}", path=path, headers={"Content-Encoding": "gzip"})[0]
+def test_x35_an_encoded_body_is_refused(asked, path):
+    assert 415 == asked.post(b"{}", path=path, headers={"Content-Encoding": "gzip"})[0]
 
 
 @pytest.mark.parametrize("path", ["/preempt", "/prioritize", "/bind"])
-def test_a_host_that_is_not_ours_is_refused(extender, path):
-    assert 421 == extender.post(b"{}", path=path, headers={"Host": "evil.example"})[0]
+def test_a_host_that_is_not_ours_is_refused(asked, path):
+    assert 421 == asked.post(b"{}", path=path, headers={"Host": "evil.example"})[0]
 
 
 @pytest.mark.parametrize("path", ["/preempt", "/prioritize"])
-def test_mutated_bodies_never_fail_on_our_side(extender, seed, path):
+def test_mutated_bodies_never_fail_on_our_side(asked, seed, path):
     chance = random.Random(f"{seed} {path}")
-    connection = extender.connection()
+    connection = asked.connection()
     seeds, read = {
         "/preempt": (mutations.PREEMPTIONS, read_preemption_result),
         "/prioritize": (mutations.SEEDS, read_priorities),
     }[path]
-    for number in range(BODIES_PEOPLE if isinstance(extender, PeopleProcess) else BODIES):
+    for number in range(BODIES_PEOPLE if isinstance(asked, PeopleProcess) else BODIES):
         body = mutations.body(chance, seeds)
         connection.request("POST", path, body)
         response = connection.getresponse()
