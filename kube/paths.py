@@ -99,6 +99,10 @@ def events(namespace: str) -> str:
     return _core(namespace, "events")
 
 
+def event(namespace: str, name: str) -> str:
+    return f"{events(namespace)}/{_segment(name)}"
+
+
 def self_subject_reviews() -> str:
     """Who the API server takes us for."""
     return _group("authentication.k8s.io/v1", None, "selfsubjectreviews")

@@ -7,6 +7,8 @@ status. When it stops it ends its containers and says so in the statuses; see `r
 import time
 from pathlib import Path
 
+from agent.events.event import of_container
+from agent.events.recorder import Recorder
 from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
@@ -54,12 +56,13 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
 
+    recorder = Recorder(client.branch(), node.node_name)
     updates = ProbeUpdates(statuses, inbox.put)
     readiness, startup = Results(updates.readiness), Results(updates.startup)
     liveness = Results(updates.liveness)
     prober = ProberManager(
         get_pod_status=statuses.pod_status,
-        probe=Prober(runtime.exec).probe,
+        probe=Prober(runtime.exec, lambda *facts: recorder.record(of_container(*facts))).probe,
         readiness=readiness,
         liveness=liveness,
         startup=startup,
@@ -77,6 +80,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         host=Host(ip=runtime.host_ip),
         max_pods=node.most_pods,
         semantics=semantics,
+        record=recorder.record,
     )
     heartbeats = client.branch(attempts=ATTEMPTS)
     reporter = NodeReporter(
@@ -86,6 +90,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
             runtime_healthy=runtime.healthy(time.monotonic()), pods_healthy=loop.healthy(time.monotonic())
         ),
         update_s=float(node.node_status_update_seconds),
+        record=recorder.record,
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     services: list[Service] = []
@@ -96,7 +101,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, CloseClient("pod connections", client), statuses, runtime, prober, loop, source]
+    services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, prober, loop, source]
     services += [reporter, lease, CloseClient("node connections", heartbeats)]
     return services
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
 from agent.model import Node
 from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
@@ -19,7 +20,7 @@ from agent.node.outage import FAILURES, Outage
 from agent.wire.node import labels_patch, parse_node, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
-from kube import paths
+from kube import contract, paths
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
@@ -31,6 +32,7 @@ TRIES = 5
 REPORT_S = 300.0  # nodeStatusReportFrequency
 JITTER = 0.04
 STUCK_AFTER_S = 60.0
+REASON_READY, REASON_NOT_READY = "NodeReady", "NodeNotReady"
 
 
 class NodeClient(Protocol):
@@ -56,6 +58,7 @@ class NodeReporter:
         errors: Callable[[], Sequence[str]],
         *,
         update_s: float,
+        record: Record = record_nothing,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
@@ -64,6 +67,7 @@ class NodeReporter:
         self._facts = facts
         self._errors = errors
         self._update_s = update_s
+        self._record = record
         self._wall = wall
         self._monotonic = monotonic
         self._random = random
@@ -144,6 +148,9 @@ class NodeReporter:
         before, after = node_facts.ready_status(old), node_facts.ready_status(new)
         if before != after:
             log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})
+            reason = REASON_READY if after == contract.STATUS_TRUE else REASON_NOT_READY
+            text = f"Node {self._facts.name} status is now: {reason}"
+            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
         return True
 
     def _get(self) -> Node:

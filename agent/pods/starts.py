@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agent.events.event import NORMAL, WARNING, Event, Record, about_container, record_nothing
 from agent.model import ContainerWaiting, Pod
 from agent.pods.actions import Start
 from agent.pods.backoff import RestartBackoff
@@ -37,8 +38,16 @@ class PodStarts:
 class Starter:
     """Not thread-safe: one sync loop uses it."""
 
-    def __init__(self, runtime: ContainerRuntime, *, wall: Callable[[], float], monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        runtime: ContainerRuntime,
+        *,
+        wall: Callable[[], float],
+        monotonic: Callable[[], float],
+        record: Record = record_nothing,
+    ) -> None:
         self._runtime = runtime
+        self._record = record
         self._wall = wall
         self._monotonic = monotonic
         self._backoff = RestartBackoff()
@@ -54,11 +63,14 @@ class Starter:
             facts = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "container": name}
             log.warning("container not started", extra={**facts, "cause": e.reason, "error": str(e)})
             starts.errors[name] = ContainerWaiting(e.reason, str(e))
+            self._tell(pod, name, WARNING, "Failed", f"Error: {e}")
             newest = self._runtime.pod(pod.uid).newest(name)
             if newest is not None and newest != start.after:
                 return Attempt(made=True)
             return Attempt(made=False, again_in_s=RETRY_S)
         starts.errors.pop(name, None)
+        self._tell(pod, name, NORMAL, "Created", "Container created")
+        self._tell(pod, name, NORMAL, "Started", "Container started")
         return Attempt(made=True)
 
     def forget_pod(self, uid: str) -> None:
@@ -76,7 +88,12 @@ class Starter:
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
         message = f"back-off {delay} restarting failed container={after.name} pod={where}"
         starts.errors[after.name] = ContainerWaiting(REASON_BACK_OFF, message)
+        text = f"Back-off restarting failed container {after.name} in pod {where}"
+        self._tell(pod, after.name, WARNING, "BackOff", text)
         return remaining_s
+
+    def _tell(self, pod: Pod, name: str, type_: str, reason: str, text: str) -> None:
+        self._record(Event(about_container(pod, name), type_, reason, text))
 
     def _ended_at(self, starts: PodStarts, instance: RuntimeContainer) -> float:
         """By the monotonic clock: the runtime's records have the wall clock's time, which may be set back."""

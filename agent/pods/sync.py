@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from agent.events.event import NORMAL, Event, Record, about_container, record_nothing
 from agent.model import Pod, PodPhase, PodStatus, Result
 from agent.pods import actions
 from agent.pods.inbox import Inbox
@@ -104,6 +105,7 @@ class PodLoop:
         host: Host,
         max_pods: int,
         semantics: Semantics,
+        record: Record = record_nothing,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -119,7 +121,8 @@ class PodLoop:
         self._max_pods = max_pods
         self._semantics = semantics
         self._monotonic = monotonic
-        self._starter = Starter(runtime, wall=wall, monotonic=monotonic)
+        self._record = record
+        self._starter = Starter(runtime, wall=wall, monotonic=monotonic, record=record)
         self._states: dict[str, _PodState] = {}
         self._due: dict[str, float] = {}
         self._next_housekeeping = 0.0
@@ -223,7 +226,11 @@ class PodLoop:
         if kill.instance.id not in state.killed:
             state.killed.add(kill.instance.id)
             log.info("killing container", extra={**_facts(state.pod), "reason": kill.reason})
+            self._tell_killing(state.pod, kill.instance.name, kill.reason)
             self._runtime.stop_container(kill.instance.id, max(MIN_GRACE_S, state.pod.termination_grace_period_s))
+
+    def _tell_killing(self, pod: Pod, name: str, text: str) -> None:
+        self._record(Event(about_container(pod, name), NORMAL, "Killing", text))
 
     def _start(self, state: _PodState, starts: list[actions.Start]) -> None:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
@@ -276,6 +283,7 @@ class PodLoop:
             if state.grace_s is None or grace_s < state.grace_s:
                 state.grace_s = grace_s
                 for instance in running:
+                    self._tell_killing(pod, instance.name, f"Stopping container {instance.name}")
                     self._runtime.stop_container(instance.id, grace_s)
             self._wake_in(pod.uid, RETRY_S)
             return

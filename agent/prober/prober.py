@@ -31,8 +31,7 @@ REASON_UNHEALTHY = "Unhealthy"
 REASON_PROBE_WARNING = "ProbeWarning"
 
 RecordEvent = Callable[[Pod, Container, str, str, str], None]
-"""(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit. The agent
-writes no Events yet: the texts are held to the kubelet's by the rows P."""
+"""(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit."""
 
 
 class Prober:

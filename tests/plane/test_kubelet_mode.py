@@ -149,6 +149,8 @@ def test_a_daemon_set_pod_follows_its_probe_and_ends_cleanly(plane, health):
     assert time.monotonic() - started < 4
     assert condition(sick, "Ready")["message"] == "containers with unready status: [main]"
     assert sick["status"]["phase"] == "Running"
+    wanted = {("Created", "Normal"), ("Started", "Normal"), ("Unhealthy", "Warning")}
+    assert wait_for(lambda: wanted <= told_of(plane, pod["metadata"]["uid"]), timeout_s=20)
 
     health.fit.touch()
     health.wait("True")
@@ -171,6 +173,12 @@ def test_a_pod_that_ends_gets_a_terminal_phase(plane):
     assert condition(ended, "Ready")["reason"] == "PodCompleted"
     plane.api.delete(f"{path}/{name}")
     assert wait_for(lambda: name not in {p["metadata"]["name"] for p in plane.api.items(path)}, timeout_s=30)
+
+
+def told_of(plane, uid):
+    """Reason and type of the Events of an object."""
+    events = plane.api.items(f"/api/v1/namespaces/{NAMESPACE}/events")
+    return {(event["reason"], event["type"]) for event in events if event["involvedObject"].get("uid") == uid}
 
 
 def in_phase(plane, path, phase):

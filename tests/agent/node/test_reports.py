@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agent.events.event import NORMAL, About, Event
 from agent.node.lease import LeaseKeeper
 from agent.node.registration import REPORT_S, NodeReporter
 from kube.client import Client
@@ -49,6 +50,21 @@ def reporter(client: Client, errors: list[str], monotonic: Clock) -> NodeReporte
     return NodeReporter(
         client, FACTS, lambda: errors, update_s=10, wall=Clock(NOW), monotonic=monotonic, random=lambda: 0.5
     )
+
+
+def test_a_node_that_turns_is_told_of_once_each_time(client: Client) -> None:
+    told: list[Event] = []
+    errors: list[str] = []
+    reporter = NodeReporter(client, FACTS, lambda: errors, update_s=10, record=told.append, wall=Clock(NOW))
+    reporter.register()
+    for found in ([], [], ["no runtime"], ["no runtime"], []):
+        errors[:] = found
+        reporter.report()
+    expected = ["NodeNotReady", "NodeReady"]
+    texts = [f"Node node-1 status is now: {reason}" for reason in expected]
+    assert [
+        Event(About("Node", "node-1"), NORMAL, reason, text) for reason, text in zip(expected, texts, strict=True)
+    ] == told
 
 
 def verbs(api: FakeApiServer) -> list[str]:

@@ -84,6 +84,7 @@ class Node:
         self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
         self.liveness = {}
+        self.told = []
         self.statuses = StatusManager(
             None, self.pods, lambda uid: self.loop.could_run(uid), Semantics(), wall=self.wall
         )
@@ -99,6 +100,7 @@ class Node:
             host=Host("127.0.1.1"),
             max_pods=max_pods,
             semantics=Semantics(),
+            record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
             wall=self.wall,
             monotonic=self.clock,
         )
@@ -215,6 +217,34 @@ def test_a_failed_liveness_probe_kills_once_and_restarts(node: Node) -> None:
     assert [("c", 30)] == node.runtime.stopped
     node.end("c", 143)
     assert [("c", 0), ("c", 1)] == node.runtime.started
+
+
+WHERE = "spec.containers{c}"
+MADE = [(WHERE, "Normal", "Created", "Container created"), (WHERE, "Normal", "Started", "Container started")]
+
+
+def test_what_happens_to_a_container_is_told(node: Node) -> None:
+    node.put(POD)
+    assert MADE == node.told
+    node.liveness["fake://1"] = Result.FAILURE
+    node.inbox.put("uid-1")
+    node.settle()
+    assert [WHERE, "Normal", "Killing"] == list(node.told[2][:3])
+    assert node.told[2][3].startswith("Container c failed liveness probe")
+    node.liveness.clear()
+    node.end("c", 143)
+    node.end("c", 1)
+    text = f"Back-off restarting failed container c in pod {POD.name}_{POD.namespace}(uid-1)"
+    assert [*MADE, (WHERE, "Warning", "BackOff", text)] == node.told[3:6]
+    node.runtime.refuse["c"] = StartError("CreateContainerConfigError", "no such secret")
+    node.after(10)
+    assert (WHERE, "Warning", "Failed", "Error: no such secret") in node.told
+
+
+def test_the_end_of_a_pod_is_told(node: Node) -> None:
+    node.put(POD)
+    node.put(DELETED)
+    assert [(WHERE, "Normal", "Killing", "Stopping container c")] == node.told[2:]
 
 
 @pytest.mark.parametrize(
