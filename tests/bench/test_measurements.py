@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.bench import cold_start, filter_latency, growth, peak_memory, people, reload, stalled
+from tests.bench import cold_start, filter_latency, growth, peak_memory, people, reload, scheduler_rate, stalled
 from tests.bench.asking import request_for
 from tests.bench.cold_start import Start
 from tests.bench.figures import Figure
@@ -100,6 +100,24 @@ def test_a_worker_is_replaced_when_the_new_one_is_alone(before: list[int], now: 
 
 def test_reloads_count_every_call_that_failed() -> None:
     assert {"reload_2_failed": 50} == values(reload.figures(HALF_FAILED, [0.5, 1.5]))
+
+
+def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds_and_compared_round_by_round() -> None:
+    rates = {"none": [300.0, 30.0, 280.0], "null": [200.0, 20.0, 210.0], "go": [160.0, 20.0, 200.0]}
+    rounds = {name: [scheduler_rate.Round(rate, 0.5) for rate in of_arm] for name, of_arm in rates.items()}
+    rounds["readygate"] = [scheduler_rate.Round(rate, 0.25) for rate in (180.0, 24.0, 210.0)]
+    assert {
+        "scheduler_1000_none_pods_s": 280.0,
+        "scheduler_1000_null_pods_s": 200.0,
+        "scheduler_1000_go_pods_s": 160.0,
+        "scheduler_1000_readygate_pods_s": 180.0,
+        "scheduler_1000_ratio_to_null": 1.0,
+        "scheduler_1000_ratio_to_go": 1.125,
+        "scheduler_1000_ratio_to_none": 0.75,
+        "scheduler_1000_cpu_ms": 0.25,
+        "scheduler_1000_cpu_ratio_to_null": 0.5,
+        "scheduler_1000_cpu_ratio_to_go": 0.5,
+    } == values(scheduler_rate._figures(rounds))
 
 
 def test_a_peak_is_what_all_processes_took_beyond_what_they_held() -> None:

@@ -170,6 +170,32 @@ def test_another_node_that_opens_meanwhile_is_no_kick() -> None:
     assert ([], ["n2"]) == (world.late, world.say(n2=OPENED))
 
 
+def _spelled(board: Board, names: list[str]) -> None:
+    board.look_up_spelled([f'"{name}"'.encode() for name in names])
+
+
+@pytest.mark.parametrize("ask", [Board.look_up, _spelled], ids=["names", "names as a request spells them"])
+@pytest.mark.parametrize(
+    ("asked", "released"),
+    [
+        pytest.param(["n1", "n2", "n3", "n4", "n5"], [["n2"], ["n3"], ["n4"], ["n1"]], id="about every closed node"),
+        pytest.param(["n1", "n3", "n5"], [[], ["n3"], [], ["n1"]], id="about some of them"),
+        pytest.param(["n5"], [[], [], [], []], id="about none of them"),
+    ],
+)
+def test_of_several_gates_a_node_is_kicked_when_the_one_opens_that_it_was_refused_by(
+    ask: Callable[[Board, list[str]], object], asked: list[str], released: list[list[str]]
+) -> None:
+    """n2 is closed at two gates: the pod is told of the first, and told of the second when it has tried again."""
+    first = Snapshot().with_decisions("first", {"n1": CLOSED, "n2": CLOSED, "n5": OPENED})
+    snapshot = first.with_decisions("second", {"n2": CLOSED, "n3": CLOSED}).with_decisions("third", {"n4": CLOSED})
+    board = World().after_the_start().board
+    board.swap(snapshot)
+    ask(board, asked)
+    opened = [("first", "n2"), ("second", "n3"), ("third", "n4"), ("first", "n1")]
+    assert released == [board.swap(board.snapshot.with_decisions(gate, {node: OPENED})) for gate, node in opened]
+
+
 def test_a_snapshot_never_changes() -> None:
     before = Snapshot().with_decisions("health", {"n1": CLOSED, "n2": OPENED})
     after = before.with_decisions("health", {"n1": OPENED, "n2": None})
