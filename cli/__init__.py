@@ -7,6 +7,7 @@
     history    what has closed and opened, the newest first
     impact     what gates in shadow would have done
     lint       is this configuration file of the extender right?
+    unregistered  does no kube-scheduler ask the extenders any more, so that they may go?
     pages      what the commands show: data in, lines out, for a width; pure
     asking     the questions that commands ask: of all extenders, page after page, and of the API server
     reach      finds the extenders: through the API server's pod proxy, or by URL

@@ -8,7 +8,7 @@ import io
 import sys
 from pathlib import Path
 
-from cli import history, impact, lint, status
+from cli import history, impact, lint, status, unregistered
 from cli.doctor import command as doctor
 from cli.errors import CommandError
 from cli.orders import command as orders
@@ -35,7 +35,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
     )
     top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (status, why, history, impact, orders, doctor, replay, lint):
+    for module in (status, why, history, impact, orders, doctor, replay, lint, unregistered):
         module.register(commands)
     return top
 

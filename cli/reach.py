@@ -43,6 +43,10 @@ NO_LIST = "the API server gives no list of pods: is the kubeconfig's server one?
 MARK: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
 
 
+class NoExtenderError(CommandError):
+    """The API server knows no pod of an extender."""
+
+
 class Extenders(Protocol):
     def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Said]:
         """What each says to GET /api/v1/`path`, or only the one of that name. Raises CommandError."""
@@ -240,7 +244,7 @@ class Replicas:
             raise CommandError(NO_LIST, code=CANNOT_KNOW) from e
         running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed")]
         if not running:
-            raise CommandError(
+            raise NoExtenderError(
                 f"no extender found: there are no {where}; is readygate deployed in this cluster, or elsewhere "
                 "(--readygate-namespace, --server)?",
                 code=CANNOT_KNOW,

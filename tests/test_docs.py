@@ -55,6 +55,8 @@ RUN_ELSEWHERE = {
         '("--ring", "plane", "down")',
     ),
 }
+# Run from the document itself, in their order, on ring 2.
+OF_HELM = set(re.findall(r"^\$ (.*)$", (ROOT / "docs" / "helm.md").read_text(), re.MULTILINE))
 # The README's part "Deploy" is run from the README itself, on ring 3: by these names, in this order.
 DEPLOYMENT = ROOT / "tests" / "hosts" / "deployment"
 DEPLOY = ["IMAGE", "LOAD", "INVENTORY", "CHECK", "DEPLOY", "STATUS", "REMOVE"]
@@ -86,7 +88,7 @@ def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> N
         file, words = RUN_ELSEWHERE[command]
         assert words in (ROOT / file).read_text()
         return
-    if command in OF_THE_COMMAND | OF_ORDERS:
+    if command in OF_THE_COMMAND | OF_ORDERS | OF_HELM:
         return  # run there, and what it prints compared
     if command in readme.commands():
         name = DEPLOY[readme.commands().index(command)]
