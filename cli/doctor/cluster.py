@@ -325,6 +325,7 @@ def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:
         release="" if told is None else told.release,
         not_answering="" if told is None else told.not_answering,
         problem=problem,
+        token_left_s=None if told is None else told.credentials_left_seconds,
     )
 
 

@@ -59,7 +59,9 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class Replica:
-    """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked."""
+    """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked.
+    token_left_s: until its token ends if nobody renews it, None if it does not say.
+    """
 
     name: str
     node: str = ""
@@ -68,6 +70,7 @@ class Replica:
     release: str = ""
     not_answering: str = ""
     problem: str = ""
+    token_left_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from cli.doctor.findings import Finding, error, note, unknown, warning
 from cli.doctor.schedulers import closed_most, minor_of, nodes_of
 
 SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes that the tests have seen, first and last
+STATIC = "Node"  # what owns the mirror of a static pod
+TOKEN_WARNS_S = 30 * 86_400  # a static pod's is renewed by plays only, each time at half its life
+TOKEN_ENDS_S = 3 * 86_400
 MIN_READY_LEAST_S = 30  # with the agent's default profile a failing check needs so long to show
 
 
@@ -68,6 +71,18 @@ def _replica(replica: Replica) -> Iterator[Finding]:
             f"kube-scheduler gets no verdicts: {replica.not_answering}",
             "look at the extender's log; the API server may be out of its reach",
         )
+    if replica.owner == STATIC and replica.token_left_s is not None:
+        yield from _token(replica.name, replica.token_left_s)
+
+
+def _token(name: str, left_s: float) -> Iterator[Finding]:
+    ends = f"its token ends in {left_s / 86_400:.1f} days" if left_s > 0 else "its token has ended"
+    what = f"{ends}: two minutes after that it gives no verdicts, and in enforce no pod is placed"
+    remedy = "run the playbook site.yml, which renews it"
+    if left_s < TOKEN_ENDS_S:
+        yield error("token-ends", name, what, remedy)
+    elif left_s < TOKEN_WARNS_S:
+        yield warning("token-ends", name, what, remedy)
 
 
 def _configuration(facts: Facts) -> Iterator[Finding]:

@@ -145,7 +145,13 @@ class Api:
                 orders=tuple(decided.orders_told(view.orders, wall)),
                 faults=view.orders.faults,
                 scheduler=self._scheduler(),
+                credentials_left_seconds=self._credentials_left(wall),
             )
+
+    def _credentials_left(self, wall: float) -> float | None:
+        status = self.view.status()
+        ends = None if status is None else status.credentials_expire
+        return None if ends is None else round(ends - wall)
 
     def _scheduler(self) -> SchedulerTold:
         view = self.view

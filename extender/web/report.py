@@ -184,13 +184,18 @@ class SchedulerTold(_Told, frozen=True, rename="camel"):
 
 
 class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
-    """GET gates. cap: of the cluster. faults: entries of the orders that are ignored, and why."""
+    """GET gates. cap: of the cluster. faults: entries of the orders that are ignored, and why.
+
+    credentials_left_seconds: until the extender's token ends if nobody renews it, below 0 when it has; None without one
+    that tells.
+    """
 
     gates: tuple[GateTold, ...] = ()
     cap: CapTold = CapTold()
     orders: tuple[OrderTold, ...] = ()
     faults: tuple[str, ...] = ()
     scheduler: SchedulerTold | None = None
+    credentials_left_seconds: float | None = None
 
 
 class RefusedNode(_Told, frozen=True, rename="camel"):

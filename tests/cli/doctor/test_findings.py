@@ -104,6 +104,19 @@ PROVOKED = pytest.mark.parametrize(
             ("warning", "no-scheduler-on-host"),
             id="a control plane node has no scheduler",
         ),
+        pytest.param(
+            given.with_replica(owner="Node", token_left_s=29 * 86_400.0),
+            ("warning", "token-ends"),
+            id="the token of a static pod ends within a month",
+        ),
+        pytest.param(
+            given.with_replica(owner="Node", token_left_s=2 * 86_400.0),
+            ("error", "token-ends"),
+            id="it ends within three days",
+        ),
+        pytest.param(
+            given.with_replica(owner="Node", token_left_s=-1.0), ("error", "token-ends"), id="it has ended already"
+        ),
         pytest.param({"replicas": ()}, ("error", "no-extender"), id="there is no extender"),
         pytest.param(given.with_replica(ready=False), ("error", "extender-not-ready"), id="an extender is not Ready"),
         pytest.param(given.with_replica(problem="refused"), ("unknown", "extender-unread"), id="an extender is silent"),

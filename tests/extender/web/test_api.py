@@ -160,6 +160,20 @@ def test_what_kube_scheduler_asks(client, shown, results, expected):
     assert expected == tuple(told[field] for field in fields)
 
 
+@pytest.mark.parametrize(
+    ("ends_in_s", "expected"),
+    [
+        pytest.param(None, None, id="no token that tells"),
+        pytest.param(86_400.0, 86_400, id="a day"),
+        pytest.param(-5.0, -5, id="it has ended"),
+    ],
+)
+def test_how_long_our_token_is_good(client, shown, ends_in_s, expected):
+    at = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+    shown.said = status(credentials_expire=None if ends_in_s is None else at + ends_in_s)
+    assert expected == client.json("/api/v1/gates")["credentialsLeftSeconds"]
+
+
 def test_the_orders_in_force_and_what_is_wrong_with_others(client):
     answer = client.json("/api/v1/gates")
     assert [
