@@ -24,7 +24,7 @@ demo: ## watch the real kube-scheduler obey the health pods; no root needed (STA
 test: venv ## everything: lint, all four rings, the demo; sets up this machine (root on Debian or Ubuntu)
 	@$(VENV)/python -m tests.run all
 
-test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), about three minutes
+test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), about five minutes
 	@$(VENV)/python -m tests.run fast
 
 test-plane: venv ## ring 2: the real control plane on loopback (no root)

@@ -48,7 +48,9 @@ MUST_RUN = {**os.environ, "CI": "true"}
 # ansible-lint looks for its own tools on PATH.
 WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 THREE_CONTROLS = "tests/hosts/controls"
-ONE_CONTROL = ["tests/hosts", f"--ignore={THREE_CONTROLS}"]
+# What asks for none of the hosts: the image as a file, and a start that is killed.
+WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
+ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, *WITHOUT_HOSTS))]
 RING_2_TESTS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "tests/plane"]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
@@ -122,19 +124,21 @@ HOSTS = [
     PACKAGES,
     SOURCES,
     BINARIES,
+    Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN),
     Step("ring-3", pytest("-v", *ONE_CONTROL), "kubeadm cluster on systemd hosts", needs="packages", environ=MUST_RUN),
 ]
+ARCHIVE, RING_3 = HOSTS[-2:]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
-CONTROLS = replace(HOSTS[-1], name="controls", command=pytest("-v", THREE_CONTROLS), what="three control planes")
+CONTROLS = replace(RING_3, name="controls", command=pytest("-v", THREE_CONTROLS), what="three control planes")
 
 SELECTIONS = {
     "lint": LINT,
     "fast": FAST,
     "plane": PLANE,
     "hosts": HOSTS,
-    "controls": [*HOSTS[:-1], CONTROLS],
+    "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
-    "all": [PACKAGES, SOURCES, BINARIES, replace(HOSTS[-1], beside=True), DIFFERENTIAL, *LINT, *FAST, PLANE[-1]],
+    "all": [PACKAGES, SOURCES, BINARIES, replace(RING_3, beside=True), DIFFERENTIAL, *LINT, *FAST, ARCHIVE, PLANE[-1]],
 }
 
 
@@ -149,7 +153,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "all": obstacles.disk_space,
 }
 # What `all` can do without: these steps, where one of these obstacles is found.
-CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, HOSTS[-1]], of_ring_3)
+CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, RING_3], of_ring_3)
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
 PROGRESS_S = 60.0

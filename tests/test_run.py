@@ -146,15 +146,15 @@ def test_an_ordinary_user_runs_the_other_rings_and_is_told_what_was_left_out(mon
     assert run.main(["all"]) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     why = "ring 3 needs root, it boots systemd hosts: sudo make test"
-    assert f"packages, ring-3 left out, the rest is run: {why}" == first
-    assert "2 passed, 0 failed, 2 left out" == last
+    assert f"packages, archive, ring-3 left out, the rest is run: {why}" == first
+    assert "2 passed, 0 failed, 3 left out" == last
 
 
 def test_what_is_left_out_hides_no_failure(monkeypatch, capsys):
     as_ordinary_user(monkeypatch, ci="")
     run.SELECTIONS["all"].append(Step("fails", ["false"], ""))
     assert run.main(["all"]) == 1
-    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()[-8:-2]}
+    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()[-9:-2]}
     assert table["fails"].startswith("FAILED (1)")
     assert table["ring-3"].startswith("LEFT OUT")
     assert table["ring-3"].endswith("sudo make test")
@@ -176,9 +176,31 @@ def test_a_ring_called_for_by_its_name_is_not_left_out(monkeypatch, capsys, sele
 
 def test_a_run_as_root_has_every_step_of_every_ring():
     names = [step.name for step in run.SELECTIONS["all"]]
-    rings = {"ruff", "format", "mypy", "imports", "playbooks", "differential", "rings-0-1", "ring-2", "ring-3"}
+    rings = {
+        "ruff",
+        "format",
+        "mypy",
+        "imports",
+        "playbooks",
+        "differential",
+        "rings-0-1",
+        "archive",
+        "ring-2",
+        "ring-3",
+    }
     assert rings <= set(names)
     assert len(names) == len(set(names))
+
+
+def test_what_one_step_of_ring_3_ignores_another_one_runs():
+    ignored = {word.removeprefix("--ignore=") for word in run.ONE_CONTROL if word.startswith("--ignore=")}
+    assert {run.THREE_CONTROLS, *run.WITHOUT_HOSTS} == ignored
+    assert set(run.WITHOUT_HOSTS) <= set(run.ARCHIVE.command)
+    assert all((ROOT / path).exists() for path in ignored)
+    for step in (run.ARCHIVE, run.RING_3):
+        assert {step.name} <= {one.name for one in run.SELECTIONS["hosts"]} & {
+            one.name for one in run.SELECTIONS["all"]
+        }
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
