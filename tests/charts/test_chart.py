@@ -94,6 +94,25 @@ def test_null_turns_off_what_has_a_default():
     assert (settings.orders.config_map, settings.cap) == (None, False)
 
 
+def test_the_hooks_may_list_pods_and_ask_the_extenders_and_no_more():
+    """Those of the removal, while it runs; the pod of `helm test` has no token."""
+    sent = {key: made for key, made in objects(given=[IMAGE], hooks=True).items() if "helm.sh/hook" in hooks_of(made)}
+    rules = [rule for (kind, _, _), made in sent.items() if kind == "Role" for rule in made["rules"]]
+    assert [(["pods"], ["list"]), (["pods/proxy"], ["get"])] == [(rule["resources"], rule["verbs"]) for rule in rules]
+    assert {"ServiceAccount", "Role", "RoleBinding", "Job", "Pod"} == {kind for kind, _, _ in sent}
+    assert {contract.NAMESPACE} == {namespace for _, namespace, _ in sent}
+    (test,) = [made for (kind, _, _), made in sent.items() if kind == "Pod"]
+    assert test["spec"]["automountServiceAccountToken"] is False
+    (guard,) = [made for (kind, _, _), made in sent.items() if kind == "Job"]
+    assert (0, 120) == (guard["spec"]["backoffLimit"], guard["spec"]["activeDeadlineSeconds"])
+    for pod in (test["spec"], guard["spec"]["template"]["spec"]):
+        assert all(one["securityContext"]["capabilities"] == {"drop": ["ALL"]} for one in pod["containers"])
+
+
+def hooks_of(made: Any) -> dict[str, str]:
+    return dict(made["metadata"].get("annotations", {}))
+
+
 def test_great_numbers_stay_whole():
     given = [IMAGE, 'extender={"configuration":{"gates":[{"for":{"priority":{"from":1000000000}}}]}}']
     sent = objects(given=given)
