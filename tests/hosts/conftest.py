@@ -26,7 +26,7 @@ _obstacle = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The deployments come last: they measure seconds, and in `make test` rings 0 and 1, which compute, are done by then.
+    # The deployments come last: they measure seconds, and rings 0 and 1, which compute, are nearly done by then.
     items.sort(key=lambda item: item.path.is_relative_to(HERE / "deployment"))
     for item in items:
         if item.path.is_relative_to(HERE):
