@@ -7,6 +7,7 @@ import pytest
 
 from extender.policy import reasons
 from kube import contract
+from kube.times import format_time
 from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.load import ask
@@ -107,12 +108,16 @@ def test_orders_in_a_real_configmap_hold_over_a_restart_and_end_at_once(cluster:
     assert first == cluster.wait_bound("held-back", timeout_s=30)
     order(cluster, sure=None)
     wait_closed(again, nodes, {second})
-    order(cluster, wait={"order": "pause"})
-    cluster.health_pods[first].say(ready=False)
+    order(cluster, wait={"order": "pause", "created": format_time(time.time() + 1)})
+    time.sleep(2)  # the objects tell whole seconds: what fails from now on has failed after the order
+    cluster.health_pods[first].say(ready=False, since=format_time(time.time()))
     time.sleep(1)
     assert {second} == set(closed(again, nodes)), "a pause lets nothing close"
+    third = cluster.start_extender()
+    assert {second} == set(closed(third, nodes)), "nor does a restart: who had failed before stays closed"
     order(cluster, wait=None)
-    wait_closed(again, nodes, {first, second})
+    for one in (again, third):
+        wait_closed(one, nodes, {first, second})
 
 
 def test_a_gate_in_shadow_is_armed_by_an_order_without_a_restart(cluster: Cluster):
