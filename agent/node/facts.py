@@ -18,14 +18,16 @@ LABEL_HOSTNAME = "kubernetes.io/hostname"
 LABEL_OS = "kubernetes.io/os"
 LABEL_ARCH = "kubernetes.io/arch"
 LINUX = "linux"
+LABEL_BETA_OS = "beta.kubernetes.io/os"
+LABEL_BETA_ARCH = "beta.kubernetes.io/arch"
 # Kept true on a Node that exists (updateDefaultLabels of kubelet_node_status.go).
 DEFAULT_LABELS = frozenset(
     {
         LABEL_HOSTNAME,
         LABEL_OS,
         LABEL_ARCH,
-        "beta.kubernetes.io/os",
-        "beta.kubernetes.io/arch",
+        LABEL_BETA_OS,
+        LABEL_BETA_ARCH,
         "topology.kubernetes.io/zone",
         "topology.kubernetes.io/region",
         "failure-domain.beta.kubernetes.io/zone",
@@ -61,12 +63,10 @@ class NodeFacts:
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
-    return {
-        **facts.labels,
-        LABEL_HOSTNAME: facts.name,
-        LABEL_OS: LINUX,
-        LABEL_ARCH: facts.machine.architecture,
-    }
+    """Those to register with: configured ones come before ours."""
+    system = {LABEL_OS: LINUX, LABEL_BETA_OS: LINUX}
+    processor = {LABEL_ARCH: facts.machine.architecture, LABEL_BETA_ARCH: facts.machine.architecture}
+    return {LABEL_HOSTNAME: facts.name, **system, **processor, **facts.labels}
 
 
 def new_node(facts: NodeFacts, errors: Sequence[str], wall: float) -> Node:
@@ -74,26 +74,36 @@ def new_node(facts: NodeFacts, errors: Sequence[str], wall: float) -> Node:
     return Node(facts.name, labels=labels(facts), status=node_status(facts, NodeStatus(), errors, wall))
 
 
-def missing_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
-    """Of DEFAULT_LABELS those that an existing Node lacks or has otherwise; empty values are never written. All others
-    are the administrator's once the Node is there."""
+def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
+    """Of DEFAULT_LABELS those that an existing Node lacks or has otherwise; None: one that is configured to be empty
+    goes. All others are the administrator's once the Node is there."""
     ours = {key: value for key, value in labels(facts).items() if key in DEFAULT_LABELS}
-    return {key: value for key, value in ours.items() if value and node.labels.get(key) != value}
+    if all(node.labels.get(key, "") == value for key, value in ours.items()):
+        return {}
+    return {key: value or None for key, value in ours.items() if node.labels.get(key) != (value or None)}
+
+
+def required_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
+    """What each report puts right: system and processor, which pods are placed by."""
+    needed = {LABEL_OS: LINUX, LABEL_ARCH: facts.machine.architecture}
+    return {key: value for key, value in needed.items() if node.labels.get(key) != value}
 
 
 def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float) -> NodeStatus:
     """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
     before = {condition.type: condition for condition in old.conditions}
+    capacity = {**old.capacity, **facts.capacity}  # others may advertise resources of their own
+    kept = {name: value for name, value in old.allocatable.items() if name in capacity or not _is_extended(name)}
     conditions = (
         _pressure(CONDITION_MEMORY_PRESSURE, "HasSufficientMemory", "has sufficient memory available"),
         _pressure(CONDITION_DISK_PRESSURE, "HasNoDiskPressure", "has no disk pressure"),
         _pressure(CONDITION_PID_PRESSURE, "HasSufficientPID", "has sufficient PID available"),
-        _ready((*errors, *_missing_capacity(facts))),
+        _ready((*errors, *_missing_capacity(capacity))),
     )
     return NodeStatus(
         addresses=(NodeAddress("InternalIP", facts.address), NodeAddress("Hostname", facts.name)),
-        capacity=facts.capacity,
-        allocatable=facts.capacity,
+        capacity=capacity,
+        allocatable={**kept, **capacity},
         info=NodeInfo(
             architecture=facts.machine.architecture,
             boot_id=facts.machine.boot_id,
@@ -133,7 +143,9 @@ def ready_status(status: NodeStatus) -> str:
 
 def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """By value: the API server writes 8192Mi as 8Gi."""
-    return old.keys() == new.keys() and all(amount(old[name]) == amount(new[name]) for name in new)
+    return old.keys() == new.keys() and all(
+        old[name] == new[name] or amount(old[name]) == amount(new[name]) for name in new
+    )
 
 
 def amount(quantity: str) -> Fraction | str:
@@ -172,13 +184,15 @@ def _timed(condition: NodeCondition, before: NodeCondition | None, wall: float) 
     if before is None or before.status != condition.status:
         return replace(condition, last_heartbeat_time=wall, last_transition_time=wall)
     if condition.type != CONDITION_READY:
-        condition = replace(
-            condition, reason=before.reason or condition.reason, message=before.message or condition.message
-        )
-    since = wall if before.last_transition_time is None else before.last_transition_time
-    return replace(condition, last_heartbeat_time=wall, last_transition_time=since)
+        return replace(before, last_heartbeat_time=wall)
+    return replace(condition, last_heartbeat_time=wall, last_transition_time=before.last_transition_time)
 
 
-def _missing_capacity(facts: NodeFacts) -> list[str]:
-    missing = [name for name in NEEDED_CAPACITY if name not in facts.capacity]
+def _is_extended(resource: str) -> bool:
+    """Is it somebody's own, and not one of Kubernetes? (IsExtendedResourceName)"""
+    return "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
+
+
+def _missing_capacity(capacity: Mapping[str, str]) -> list[str]:
+    missing = [name for name in NEEDED_CAPACITY if name not in capacity]
     return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []

@@ -1,26 +1,31 @@
 """Registers the Node and keeps its status true. Mirrors pkg/kubelet/kubelet_node_status.go, v1.36.3.
 
 Registration is tried after 100 ms, doubling to 7 s, until it succeeds; then the status is looked at every `update_s`
-(+ up to 4 %) and written when it changed or was last written about five minutes ago. A Node that somebody deleted
-is registered again.
+(+ up to 4 %) and written when it changed or was last written about five minutes ago; until the node is Ready for the
+first time, for two minutes at most, each tenth of a second whether it is by now. A Node that somebody deleted is
+registered again.
 """
 
+import contextlib
 import logging
+import math
 import random as random_module
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
-from agent.model import Node
+from agent.model import Node, NodeStatus
 from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
 from agent.node.outage import FAILURES, Outage
 from agent.wire.node import labels_patch, parse_node, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
-from kube import contract, paths
+from kube import paths
+from kube.contract import STATUS_TRUE
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
@@ -31,6 +36,8 @@ LONGEST_PAUSE_S = 7.0
 TRIES = 5
 REPORT_S = 300.0  # nodeStatusReportFrequency
 JITTER = 0.04
+READY_LOOK_S = 0.1
+READY_GRACE_S = 120.0  # nodeReadyGracePeriod
 STUCK_AFTER_S = 60.0
 REASON_READY, REASON_NOT_READY = "NodeReady", "NodeNotReady"
 
@@ -72,7 +79,12 @@ class NodeReporter:
         self._monotonic = monotonic
         self._random = random
         self._registered = threading.Event()
-        self._next_report: float | None = None
+        self._reported_at: float | None = None  # monotonic
+        self._delay_s = 0.0
+        self._next_turn = math.inf  # monotonic, of a regular report
+        self._ready_by = math.inf  # monotonic: until then it is watched whether the node becomes Ready
+        self._known: Node | None = None  # as it was read or written last
+        self._watched: Node | None = None
         self._outage = Outage(
             failed="node status not written",
             over="node status update succeeded again",
@@ -92,6 +104,23 @@ class NodeReporter:
 
     def turn(self) -> float:
         """Registers the Node if it is not, and reports; returns the seconds until the next turn."""
+        monotonic = self._monotonic()
+        if self._watched is not None and monotonic < min(self._next_turn, self._ready_by):
+            if self.report_readiness(self._watched):
+                self._watched, self._ready_by = None, monotonic
+            pause_s = self._next_turn - monotonic
+        else:
+            if self._ready_by == math.inf:
+                self._ready_by = monotonic + READY_GRACE_S
+            pause_s = self._report_in_turn()
+            self._next_turn = monotonic + pause_s
+            self._watched = self._known if monotonic < self._ready_by else None
+            if self._watched is not None and node_facts.ready_status(self._watched.status) == STATUS_TRUE:
+                self._watched, self._ready_by = None, monotonic
+        return pause_s if self._watched is None else min(pause_s, READY_LOOK_S)
+
+    def _report_in_turn(self) -> float:
+        """The seconds until the next one."""
         try:
             if not self.registered:
                 self.register()
@@ -99,7 +128,7 @@ class NodeReporter:
         except FAILURES as e:
             pause_s = self._outage.failed(e)
             # Once it has reported, a failed report waits for the next regular one, as the kubelet's does.
-            return self._update_s if self.registered and self._next_report is not None else pause_s
+            return self._update_s if self.registered and self._reported_at is not None else pause_s
         self._outage.succeeded()
         return self._update_s * (1 + JITTER * self._random())
 
@@ -114,7 +143,7 @@ class NodeReporter:
                 node = self._get()
             except NotFound:
                 raise e from None  # it was not "exists": the create itself is forbidden
-            labels = node_facts.missing_labels(facts, node)
+            labels = node_facts.label_changes(facts, node)
             if labels:
                 self._client.patch(paths.node(facts.name), labels_patch(labels), content_type=MERGE_PATCH)
             log.info("node was registered before", extra={"node": facts.name})
@@ -135,23 +164,46 @@ class NodeReporter:
         return False
 
     def _report_once(self) -> bool:
-        old = self._get().status
-        new = node_facts.node_status(self._facts, old, self._errors(), self._wall())
-        changed = node_facts.changed(old, new)
-        monotonic = self._monotonic()
-        if not changed and self._next_report is not None and monotonic < self._next_report:
+        node = self._get()
+        new = node_facts.node_status(self._facts, node.status, self._errors(), self._wall())
+        changed = node_facts.changed(node.status, new) or bool(node_facts.required_labels(self._facts, node))
+        first = self._reported_at is None
+        if not changed and not first and self._monotonic() - (self._reported_at or 0.0) < REPORT_S + self._delay_s:
             return False
-        self._client.patch(paths.node_status(self._facts.name), status_patch(new), content_type=STRATEGIC_MERGE_PATCH)
         # The first report, and one after a change, spreads the nodes of a cluster by +-50 %.
-        spread = self._random() - 0.5 if changed or self._next_report is None else 0.0
-        self._next_report = monotonic + REPORT_S * (1 + spread)
-        before, after = node_facts.ready_status(old), node_facts.ready_status(new)
-        if before != after:
-            log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})
-            reason = REASON_READY if after == contract.STATUS_TRUE else REASON_NOT_READY
-            text = f"Node {self._facts.name} status is now: {reason}"
-            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
+        self._delay_s = REPORT_S * (self._random() - 0.5) if changed or first else 0.0
+        self._patch(node, new)
         return True
 
+    def report_readiness(self, old: Node) -> bool:
+        """Writes the status if it makes the node Ready; True once it is. `old`: as it was read last."""
+        ready = node_facts.ready_status(old.status)
+        if ready in ("", STATUS_TRUE):
+            return bool(ready)
+        new = node_facts.node_status(self._facts, old.status, self._errors(), self._wall())
+        if node_facts.ready_status(new) != STATUS_TRUE:
+            return False
+        try:
+            self._patch(old, new)
+        except FAILURES:
+            with contextlib.suppress(*FAILURES):
+                self.report()
+        return True
+
+    def _patch(self, old: Node, new: NodeStatus) -> None:
+        labels = node_facts.required_labels(self._facts, old)
+        body = status_patch(new, old.status, labels)
+        self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
+        self._reported_at = self._monotonic()
+        self._known = replace(old, labels={**old.labels, **labels}, status=new)
+        before, after = node_facts.ready_status(old.status), node_facts.ready_status(new)
+        if before != after:
+            log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})
+            reason = REASON_READY if after == STATUS_TRUE else REASON_NOT_READY
+            text = f"Node {self._facts.name} status is now: {reason}"
+            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
+
     def _get(self) -> Node:
-        return parse_node(self._client.get(paths.node(self._facts.name)))
+        node = parse_node(self._client.get(paths.node(self._facts.name)))
+        self._known = node
+        return node

@@ -83,14 +83,18 @@ def write_node(node: model.Node) -> bytes:
     )
 
 
-def labels_patch(labels: Mapping[str, str]) -> bytes:
-    """The merge patch of a Node that puts in `labels`."""
+def labels_patch(labels: Mapping[str, str | None]) -> bytes:
+    """The merge patch of a Node that puts in `labels`; None takes one away."""
     return _encode({"metadata": {"labels": dict(labels)}})
 
 
-def status_patch(status: model.NodeStatus) -> bytes:
-    """The strategic merge patch of the sub-resource `status`."""
-    return _encode({"status": _write_status(status)})
+def status_patch(status: model.NodeStatus, old: model.NodeStatus, labels: Mapping[str, str]) -> bytes:
+    """The strategic merge patch of the sub-resource `status`, which may put in labels too. Addresses are replaced as a
+    whole: merged by type, one that is gone would stay."""
+    written = _write_status(status)
+    written["addresses"].append({"$patch": "replace"})
+    written["allocatable"] |= dict.fromkeys(old.allocatable.keys() - status.allocatable.keys())
+    return _encode({**({"metadata": {"labels": dict(labels)}} if labels else {}), "status": written})
 
 
 def _condition(wire: Condition) -> model.NodeCondition:

@@ -39,7 +39,14 @@ PACKAGES = {
         "pkg/probe/http",
         {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},
     ),
-    "kubelet": Copied("pkg/kubelet", {r"kl\.getHostIPsAnyWay\(ctx\)": "kl.hostOf(ctx)"}),
+    "kubelet": Copied(
+        "pkg/kubelet",
+        {
+            r"kl\.getHostIPsAnyWay\(ctx\)": "kl.hostOf(ctx)",
+            r"rand\.Float64\(\)": "drawn(rand.Float64)",
+            r"kl\.updateRuntimeUp\(ctx\)": "kl.runtimeIsKnown()",
+        },
+    ),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "prober": Copied(
         "pkg/kubelet/prober",

@@ -27,7 +27,7 @@ class Planted:
 
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
-_LEASE = "node/lease.py"
+_LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
@@ -108,6 +108,16 @@ ERRORS = (
     Planted("status", _KEPT, "if kept is not None and kept.finished and not pod.static:", "if False:"),
     Planted("status", _KEPT, "self._api_versions[uid] = kept.version", "self._api_versions[uid] = kept.version - 1"),
     Planted("status", "status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
+    Planted("node", _FACTS, "if name in capacity or not _is_extended(name)", "if name in capacity"),
+    Planted("node", _FACTS, "capacity = {**old.capacity, **facts.capacity}", "capacity = {**facts.capacity}"),
+    Planted("node", _FACTS, "before is None or before.status != condition.status", "before is None"),
+    Planted("node", _FACTS, "return replace(before, last_heartbeat_time=wall)", "pass"),
+    Planted("node", _FACTS, "if len(once) == 1 else", "if once else"),
+    Planted("node", _FACTS, "**processor, **facts.labels}", "**facts.labels, **processor}"),
+    Planted("node", _REPORTS, "if changed or first else 0.0", "if changed else 0.0"),
+    Planted("node", _REPORTS, "< REPORT_S + self._delay_s", "<= REPORT_S + self._delay_s"),
+    Planted("node", _REPORTS, "TRIES = 5", "TRIES = 4"),
+    Planted("node", "wire/node.py", """    written["addresses"].append({"$patch": "replace"})\n""", ""),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
     Planted("http", _HTTP, "if 300 <= status < 400:", "if 301 <= status < 400:"),

@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
-from agent.node.facts import NodeFacts, amount, changed, missing_labels, new_node, node_status, ready_status
+from agent.node.facts import (
+    NodeFacts,
+    amount,
+    changed,
+    label_changes,
+    new_node,
+    node_status,
+    ready_status,
+    required_labels,
+)
 from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
@@ -19,6 +28,7 @@ FACTS = NodeFacts(
     kubelet_version="v1.36.3-readygate",
 )
 NOTHING = NodeStatus()
+SYSTEM = {"os": "linux", "arch": "amd64"}
 
 
 def conditions(status: NodeStatus) -> dict[str, tuple[str, str, str]]:
@@ -73,8 +83,8 @@ def test_transition_time_and_heartbeat(errors: list[str], expected: float) -> No
         pytest.param(("False", "Theirs", "kept"), ("Theirs", "kept"), id="kept while the status stays"),
         pytest.param(
             ("False", "", ""),
-            ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-            id="ours where there are none",
+            ("", ""),
+            id="kept also where there are none",
         ),
         pytest.param(
             ("True", "Theirs", "gone"),
@@ -124,7 +134,7 @@ def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> Non
     "change",
     [
         pytest.param({"addresses": (NodeAddress("Hostname", "other"),)}, id="addresses"),
-        pytest.param({"capacity": {"cpu": "1"}}, id="capacity"),
+        pytest.param({"capacity": {**FACTS.capacity, "cpu": "1"}}, id="capacity"),
         pytest.param({"allocatable": {}}, id="allocatable"),
         pytest.param({"conditions": ()}, id="conditions"),
         pytest.param({"info": NodeInfo()}, id="info"),
@@ -133,6 +143,29 @@ def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> Non
 def test_anything_else_is_a_change(change: dict[str, object]) -> None:
     old = by_server(node_status(FACTS, NOTHING, [], NOW))
     assert changed(replace(old, **change), node_status(FACTS, old, [], NOW))
+
+
+@pytest.mark.parametrize(
+    ("capacity", "allocatable", "expected"),
+    [
+        pytest.param({}, {}, {}, id="nothing of others"),
+        pytest.param({"example.com/gpu": "2"}, {}, {"example.com/gpu": "2"}, id="what others advertise is had"),
+        pytest.param({}, {"example.com/gpu": "2"}, {}, id="and goes with its capacity"),
+        pytest.param({}, {"ephemeral-storage": "1Gi"}, {"ephemeral-storage": "1Gi"}, id="one of Kubernetes' own stays"),
+    ],
+)
+def test_resources_that_others_advertise_stay_and_are_no_change(
+    capacity: dict[str, str], allocatable: dict[str, str], expected: dict[str, str]
+) -> None:
+    old = replace(NOTHING, capacity=capacity, allocatable=allocatable)
+    first = node_status(FACTS, old, [], NOW)
+    assert ({**FACTS.capacity, **capacity}, {**FACTS.capacity, **expected}) == (first.capacity, first.allocatable)
+    assert not changed(first, node_status(FACTS, first, [], NOW + 10)), "else it is written every ten seconds"
+
+
+def test_a_transition_time_that_is_not_there_is_not_made_up() -> None:
+    old = NodeStatus(conditions=(NodeCondition("Ready", "True"),))
+    assert node_status(FACTS, old, [], NOW).conditions[-1].last_transition_time is None
 
 
 def test_a_readiness_that_somebody_else_wrote_is_a_change() -> None:
@@ -149,6 +182,8 @@ def test_the_node_to_create() -> None:
         "kubernetes.io/hostname": "node-1",
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": "amd64",
     } == node.labels
     assert ("node-1", "True") == (node.name, ready_status(node.status))
 
@@ -161,11 +196,31 @@ def test_the_node_to_create() -> None:
             {"kubernetes.io/hostname": "other"}, {"kubernetes.io/hostname": "node-1"}, id="a default one differs"
         ),
         pytest.param({"kubernetes.io/hostname": "node-1", "zone": "a", "mine": "x"}, {}, id="foreign ones stay"),
+        pytest.param(
+            {"kubernetes.io/hostname": "node-1", "topology.kubernetes.io/zone": "b"},
+            {"topology.kubernetes.io/zone": None},
+            id="one that is configured to be empty goes",
+        ),
     ],
 )
-def test_labels_of_a_node_that_exists(present: dict[str, str], expected: dict[str, str]) -> None:
-    node = Node("node-1", labels={"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **present})
-    assert expected == missing_labels(FACTS, node)
+def test_labels_of_a_node_that_exists(present: dict[str, str], expected: dict[str, str | None]) -> None:
+    system = {f"{of}kubernetes.io/{what}": name for of in ("", "beta.") for what, name in SYSTEM.items()}
+    facts = replace(FACTS, labels={"zone": "a", "topology.kubernetes.io/zone": ""})
+    assert expected == label_changes(facts, Node("node-1", labels={**system, **present}))
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"),
+    [
+        pytest.param({"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}, {}, id="there"),
+        pytest.param({"kubernetes.io/os": "linux"}, {"kubernetes.io/arch": "amd64"}, id="one is missing"),
+        pytest.param(
+            {"kubernetes.io/os": "plan9", "kubernetes.io/arch": "amd64"}, {"kubernetes.io/os": "linux"}, id="other"
+        ),
+    ],
+)
+def test_labels_that_each_report_puts_right(present: dict[str, str], expected: dict[str, str]) -> None:
+    assert expected == required_labels(FACTS, Node("node-1", labels=present))
 
 
 def test_a_machine_that_cannot_be_read_is_empty(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def test_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> No
                 "kubernetes.io/hostname": "node-1",
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
+                "beta.kubernetes.io/os": "linux",
+                "beta.kubernetes.io/arch": "amd64",
             },
             ["POST", "GET"],
             id="nothing to do",
@@ -126,6 +128,51 @@ def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter: Nod
     assert reporter.report() is False
     monotonic.time += 1
     assert reporter.report() is True
+
+
+def test_an_address_that_is_not_ours_goes_with_one_write(api: FakeApiServer, reporter: NodeReporter) -> None:
+    addresses = [{"type": "ExternalIP", "address": "192.0.2.1"}]
+    api.put(
+        {"apiVersion": "v1", "kind": "Node", "metadata": META | {"namespace": ""}, "status": {"addresses": addresses}}
+    )
+    reporter.register()
+    assert [True, False] == [reporter.report(), reporter.report()], "else it is written every ten seconds"
+    assert ["InternalIP", "Hostname"] == [a["type"] for a in api.get("Node", "node-1")["status"]["addresses"]]
+
+
+def test_a_label_that_pods_are_placed_by_is_put_right(api: FakeApiServer, reporter: NodeReporter) -> None:
+    reporter.register()
+    reporter.report()
+    node = copy.deepcopy(api.get("Node", "node-1"))
+    node["metadata"]["labels"]["kubernetes.io/arch"] = "arm64"
+    api.put(node)
+    assert reporter.report() is True
+    assert api.get("Node", "node-1")["metadata"]["labels"]["kubernetes.io/arch"] == "amd64"
+
+
+def test_a_node_that_becomes_ready_says_so_at_once_without_asking_before(
+    api: FakeApiServer, reporter: NodeReporter, errors: list[str], monotonic: Clock
+) -> None:
+    errors.append("container runtime is down")
+    assert reporter.turn() == 0.1
+    asked = len(api.requests)
+    for _ in range(5):
+        monotonic.time += 0.1
+        assert reporter.turn() == 0.1
+    assert asked == len(api.requests)
+    errors.clear()
+    monotonic.time += 0.1
+    assert reporter.turn() > 1.0, "and then waits for the regular report"
+    assert ["PATCH"] == verbs(api)[asked:]
+
+
+def test_a_node_that_is_not_ready_in_two_minutes_is_looked_at_each_ten_seconds(
+    reporter: NodeReporter, errors: list[str], monotonic: Clock
+) -> None:
+    errors.append("container runtime is down")
+    reporter.turn()
+    monotonic.time += 120
+    assert reporter.turn() > 1.0
 
 
 def test_what_the_control_plane_wrote_is_put_right(api: FakeApiServer, reporter: NodeReporter) -> None:

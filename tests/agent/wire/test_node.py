@@ -29,6 +29,7 @@ STATUS = NodeStatus(
     ),
     conditions=(NodeCondition("Ready", "True", "KubeletReady", "it is", NOW, NOW - 60),),
 )
+OLD = replace(STATUS, allocatable={"cpu": "4", "gone": "1"})
 STATUS_JSON = (
     '"status": {"addresses": [{"type": "InternalIP", "address": "127.20.1.1"}, {"type": "Hostname", "address":'
     ' "node-1"}], "capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}, "nodeInfo": {"architecture": "amd64",'
@@ -38,6 +39,7 @@ STATUS_JSON = (
     ' "reason": "KubeletReady", "message": "it is", "lastHeartbeatTime": "2023-11-14T22:13:20Z",'
     ' "lastTransitionTime": "2023-11-14T22:12:20Z"}]}'
 )
+PATCH_JSON = STATUS_JSON.replace('"node-1"}]', '"node-1"}, {"$patch": "replace"}]')
 SPEC = LeaseSpec(holder_identity="node-1", duration_s=40, renew_time=NOW)
 TIMES_JSON = '"leaseDurationSeconds": 40, "renewTime": "2023-11-14T22:13:20.250000Z"'
 SPEC_JSON = f'"holderIdentity": "node-1", {TIMES_JSON}'
@@ -60,7 +62,14 @@ def lease_json(owner: str = "") -> str:
             f"{STATUS_JSON}}}",
             id="a new Node",
         ),
-        pytest.param(status_patch(STATUS), f"{{{STATUS_JSON}}}", id="a patch of its status"),
+        pytest.param(status_patch(STATUS, STATUS, {}), f"{{{PATCH_JSON}}}", id="a patch of its status"),
+        pytest.param(
+            status_patch(STATUS, OLD, {"a": "b"}),
+            f'{{"metadata": {{"labels": {{"a": "b"}}}}, {PATCH_JSON}}}'.replace(
+                '"allocatable": {"cpu": "4"}', '"allocatable": {"cpu": "4", "gone": null}'
+            ),
+            id="a patch of its status with labels, where a resource has gone",
+        ),
         pytest.param(
             labels_patch({"zone": "ä"}), '{"metadata": {"labels": {"zone": "\\u00e4"}}}', id="a patch of its labels"
         ),

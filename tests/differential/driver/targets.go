@@ -10,6 +10,7 @@ import (
 var targets = map[string]target{
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
+	"node":   kubelet.AnswerNode,
 	"prober": prober.Answer,
 	"status": kubelet.AnswerStatus,
 }

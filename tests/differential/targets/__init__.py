@@ -2,6 +2,7 @@
 
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
+node    its registration, and when its status is written, with what
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
 status  generateAPIPodStatus, and the status manager up to its writes
 """
@@ -9,7 +10,8 @@ status  generateAPIPodStatus, and the status manager up to its writes
 from tests.differential.target import Target
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
+from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.prober import ProberTarget
 from tests.differential.targets.status import StatusTarget
 
-TARGETS: tuple[Target, ...] = (HttpTarget(), LeaseTarget(), ProberTarget(), StatusTarget())
+TARGETS: tuple[Target, ...] = (HttpTarget(), LeaseTarget(), NodeTarget(), ProberTarget(), StatusTarget())

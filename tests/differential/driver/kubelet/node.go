@@ -1,0 +1,251 @@
+// Registrations and reports of a node's status against an API server of a history's making.
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	cadvisorapi "github.com/google/cadvisor/info/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	clientset "k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/nodestatus"
+	"k8s.io/kubernetes/pkg/kubelet/util"
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+const thisNode = "n"
+
+type nodeHistory struct {
+	Labels  map[string]string `json:"labels"`
+	Address string            `json:"address"`
+	CPU     int               `json:"cpu"`
+	Memory  uint64            `json:"memory"`
+	Pods    int               `json:"pods"`
+	Machine string            `json:"machine"`
+	Steps   []nodeStep        `json:"steps"`
+}
+
+// Node: what the server holds from now on, where it is set. Faults: of the next calls of a kind.
+type nodeStep struct {
+	Op     string              `json:"op"` // register, report, fast
+	Wall   float64             `json:"wall"`
+	Random float64             `json:"random"` // 0 to 1, for what is drawn
+	Node   *v1.Node            `json:"node"`
+	Errors []string            `json:"errors"` // why the node is not ready
+	Faults map[string][]string `json:"faults"`
+}
+
+var random float64
+
+// Put around rand.Float64.
+func drawn(func() float64) float64 { return random }
+
+// Put in for the look at the runtime: the history says why the node is not ready.
+func (kl *Kubelet) runtimeIsKnown() {}
+
+type nodeServer struct {
+	node    *v1.Node
+	faults  map[string][]string
+	patches int
+}
+
+func (s *nodeServer) fault(kind string) error {
+	given := s.faults[kind]
+	if len(given) == 0 {
+		return nil
+	}
+	s.faults[kind] = given[1:]
+	group := schema.GroupResource{Resource: "nodes"}
+	switch given[0] {
+	case "ok":
+		return nil
+	case "forbidden":
+		return apierrors.NewForbidden(group, thisNode, nil)
+	case "conflict":
+		return apierrors.NewConflict(group, thisNode, nil)
+	default:
+		return apierrors.NewInternalError(errors.New("away"))
+	}
+}
+
+func (s *nodeServer) held() (*v1.Node, error) {
+	if s.node == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "nodes"}, thisNode)
+	}
+	return s.node.DeepCopy(), nil
+}
+
+type heldNodes struct {
+	corev1.NodeInterface
+	*nodeServer
+}
+
+type lister struct {
+	corelisters.NodeLister
+	*nodeServer
+}
+
+// What the lister has is as new as what the server has.
+func (n lister) Get(string) (*v1.Node, error) { return n.held() }
+
+func (n heldNodes) Get(context.Context, string, metav1.GetOptions) (*v1.Node, error) {
+	if err := n.fault("get"); err != nil {
+		return nil, err
+	}
+	return n.held()
+}
+
+func (n heldNodes) Create(_ context.Context, node *v1.Node, _ metav1.CreateOptions) (*v1.Node, error) {
+	if err := n.fault("create"); err != nil {
+		return nil, err
+	}
+	if n.node != nil {
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "nodes"}, thisNode)
+	}
+	n.node = node.DeepCopy()
+	return n.held()
+}
+
+func (n heldNodes) Patch(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*v1.Node, error) {
+	if err := n.fault("patch"); err != nil {
+		return nil, err
+	}
+	old, err := json.Marshal(n.node)
+	if err != nil {
+		return nil, err
+	}
+	made, err := strategicpatch.StrategicMergePatch(old, patch, v1.Node{})
+	if err != nil {
+		return nil, err
+	}
+	var patched v1.Node
+	if err := json.Unmarshal(made, &patched); err != nil {
+		return nil, err
+	}
+	n.patches++
+	n.node = &patched
+	return n.held()
+}
+
+type nodeClient struct {
+	clientset.Interface
+	*nodeServer
+}
+
+type nodeCore struct {
+	corev1.CoreV1Interface
+	*nodeServer
+}
+
+func (c nodeClient) CoreV1() corev1.CoreV1Interface { return nodeCore{nodeServer: c.nodeServer} }
+func (c nodeCore) Nodes() corev1.NodeInterface      { return heldNodes{nodeServer: c.nodeServer} }
+
+type noVolumes struct{ volumemanager.VolumeManager }
+
+func (noVolumes) MarkVolumesAsReportedInUse([]v1.UniqueVolumeName) {}
+
+// AnswerNode takes the steps of a history and tells what the server holds after each of them.
+func AnswerNode(raw json.RawMessage) (any, error) {
+	var given nodeHistory
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	held := &nodeServer{}
+	clock := testingclock.NewFakeClock(time.Time{})
+	var now nodeStep
+	api := nodeClient{nodeServer: held}
+	kl := &Kubelet{
+		nodeName:                  thisNode,
+		hostname:                  thisNode,
+		nodeLabels:                given.Labels,
+		kubeClient:                api,
+		heartbeatClient:           api,
+		nodeLister:                lister{nodeServer: held},
+		clock:                     clock,
+		nodeStatusReportFrequency: 5 * time.Minute,
+		nodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(),
+		containerManager:          cm.NewStubContainerManager(),
+		volumeManager:             noVolumes{},
+	}
+	kl.setNodeStatusFuncs = given.setters(clock.Now, func() []string { return now.Errors })
+	ctx := context.Background()
+	answers := []any{}
+	for _, now = range given.Steps {
+		clock.SetTime(time.UnixMilli(int64(now.Wall * 1000)).UTC())
+		if now.Node != nil {
+			held.node = now.Node.DeepCopy()
+		}
+		random, held.faults, held.patches = now.Random, now.Faults, 0
+		said := false
+		switch now.Op {
+		case "register":
+			node, err := kl.initialNode(ctx)
+			if err != nil {
+				return nil, err
+			}
+			said = kl.tryRegisterWithAPIServer(ctx, node)
+		case "report":
+			said = kl.updateNodeStatus(ctx) == nil
+		case "fast":
+			said = kl.fastNodeStatusUpdate(ctx, false)
+		default:
+			return nil, fmt.Errorf("no step %q", now.Op)
+		}
+		var written *v1.Node // where nothing was written it is as the history made it
+		if held.patches > 0 || len(answers) == 0 {
+			written = held.node
+		}
+		answers = append(answers, map[string]any{"said": said, "writes": held.patches, "node": written})
+	}
+	return answers, nil
+}
+
+func (h nodeHistory) setters(now func() time.Time, notReady func() []string) []func(context.Context, *v1.Node) error {
+	record := func(klog.Logger, string, string) {}
+	never := func() bool { return false }
+	fine := func() error { return nil }
+	causes := func() error {
+		var found []error
+		for _, text := range notReady() {
+			found = append(found, errors.New(text))
+		}
+		return utilerrors.NewAggregate(found)
+	}
+	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.Machine, BootID: "boot"}
+	none := func() v1.ResourceList { return nil }
+	return []func(context.Context, *v1.Node) error{
+		nodestatus.NodeAddress([]net.IP{net.ParseIP(h.Address)}, func(net.IP) error { return nil }, thisNode, false, nil),
+		nodestatus.MachineInfo(thisNode, h.Pods, 0, func() (*cadvisorapi.MachineInfo, error) { return machine, nil },
+			func(bool) v1.ResourceList { return nil }, func() (v1.ResourceList, v1.ResourceList, []string) { return nil, nil, nil },
+			none, func(string, string, string) {}, false),
+		nodestatus.VersionInfo(func() (*cadvisorapi.VersionInfo, error) {
+			return &cadvisorapi.VersionInfo{KernelVersion: "6.1", ContainerOsVersion: "os"}, nil
+		}, func() string { return "readygate-process" }, func(context.Context) (kubecontainer.Version, error) { return one{}, nil }),
+		nodestatus.GoRuntime(),
+		nodestatus.MemoryPressureCondition(now, never, record),
+		nodestatus.DiskPressureCondition(now, never, record),
+		nodestatus.PIDPressureCondition(now, never, record),
+		nodestatus.ReadyCondition(now, causes, fine, fine, func() cm.Status { return cm.Status{} }, fine, record, false),
+	}
+}
+
+type one struct{}
+
+func (one) String() string              { return "1" }
+func (one) Compare(string) (int, error) { return 0, nil }

@@ -1,0 +1,235 @@
+"""The Node's registration and reports, step by step, against an API server of the history's making."""
+
+import logging
+from functools import cache
+from random import Random
+from typing import Any
+
+import msgspec
+
+from agent.node.facts import NodeFacts, amount
+from agent.node.machine import Machine
+from agent.node.outage import FAILURES
+from agent.node.registration import NodeReporter
+from agent.semantics import Semantics
+from agent.wire.node import parse_node
+from kube import errors
+from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.times import format_time
+from tests.differential import worlds
+from tests.differential.target import Answers, History
+from tests.differential.worlds import maybe
+from tests.fakes.api_patches import merge, strategic_merge
+
+NAME = "n"
+LABELS = {
+    "kubernetes.io/hostname": (NAME, "other"),
+    "kubernetes.io/os": ("linux", "plan9"),
+    "kubernetes.io/arch": ("amd64", "arm64"),
+    "beta.kubernetes.io/os": ("linux", "plan9"),
+    "topology.kubernetes.io/zone": ("a", "b", ""),
+    "pool": ("x", "y"),
+}
+CAUSES = ("container runtime is down", "PLEG is not healthy", "container runtime is down")
+CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "FrequentReboots")
+ADDRESSES = (
+    ("InternalIP", "192.0.2.1"),
+    ("InternalIP", "192.0.2.9"),
+    ("Hostname", NAME),
+    ("ExternalIP", "198.51.100.1"),
+)
+# Amounts that somebody else has written, each as the API server keeps it.
+CAPACITY = {
+    "cpu": ("4", "2"),
+    "memory": ("8Gi", "4Gi"),
+    "pods": ("110", "30"),
+    "ephemeral-storage": ("10Gi",),
+    "example.com/gpu": ("2",),
+    "kubernetes.io/odd": ("1",),
+}
+STEPS_S = (0.0, 0.25, 10.0, 10.0, 150.0, 299.0, 300.0, 450.0)
+
+
+class NodeTarget:
+    name = "node"
+
+    def draw(self, random: Random) -> History:
+        wall = worlds.START
+        steps: list[Any] = [_step(random, "register", wall)]
+        if maybe(random, 0.5):
+            steps[0]["node"] = _node(random, wall)
+        else:
+            steps[0]["faults"] = {}  # else there would be none to report of
+        for _ in range(random.randint(1, 5)):
+            wall += random.choice(STEPS_S)
+            op = random.choice(("report", "report", "report", "report", "fast", "register"))
+            step = _step(random, op, wall)
+            if maybe(random, 0.15):
+                step["node"] = _node(random, wall)
+            steps.append(step)
+        return {
+            "labels": {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.2)},
+            "address": "192.0.2.1",
+            "cpu": random.choice((4, 4, 6)),
+            "memory": random.choice((8 * 2**30, 8 * 2**30, 10**10)),
+            "pods": random.choice((110, 110, 30)),
+            "machine": random.choice(("machine", "")),
+            "steps": steps,
+        }
+
+    def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is about Nodes
+        logging.disable(logging.CRITICAL)
+        try:
+            return _Scene(history).play()
+        finally:
+            logging.disable(logging.NOTSET)
+
+    def told(self, answer: Answers) -> Answers:
+        return [{**each, "node": _told(each["node"])} for each in answer] if isinstance(answer, list) else answer
+
+
+def _step(random: Random, op: str, wall: float) -> Any:
+    kinds = {"patch": ("error", "conflict", "ok"), "get": ("error", "ok")}
+    kinds |= {"create": ("error", "forbidden")} if op == "register" else {}
+    faults = {
+        kind: [random.choice(of) for _ in range(random.choice((1, 1, 2, 5)))]
+        for kind, of in kinds.items()
+        if maybe(random, 0.1)
+    }
+    errors_ = [random.choice(CAUSES) for _ in range(random.choice((0, 0, 0, 1, 2)))]
+    return {"op": op, "wall": wall, "random": random.random(), "errors": errors_, "faults": faults}
+
+
+def _node(random: Random, wall: float) -> Any:
+    """One that somebody else has written."""
+    labels = {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.6)}
+    capacity = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
+    allocatable = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
+    return {
+        "metadata": {"name": NAME, "uid": "uid", "labels": labels},
+        "status": {
+            "addresses": [{"type": t, "address": a} for t, a in ADDRESSES if maybe(random, 0.5)],
+            "capacity": {"pods": "110", **capacity},
+            "allocatable": {"pods": "110", **allocatable},
+            "conditions": [_condition(random, kind, wall) for kind in CONDITIONS if maybe(random, 0.7)],
+            "nodeInfo": {"machineID": "machine", "kernelVersion": random.choice(("6.1", "6.0"))},
+        },
+    }
+
+
+def _condition(random: Random, kind: str, wall: float) -> Any:
+    at = format_time(wall - random.choice((0, 1, 400)))
+    reasons = ("KubeletReady", "KubeletNotReady", "NodeStatusUnknown", "")
+    condition = {"type": kind, "status": random.choice(("True", "False", "Unknown")), "reason": random.choice(reasons)}
+    if condition["reason"]:
+        condition["message"] = random.choice(("kubelet is posting ready status", "said so"))
+    return {**condition, "lastHeartbeatTime": at, "lastTransitionTime": at if maybe(random, 0.9) else None}
+
+
+class _Scene:
+    """A NodeClient over what the steps say is there and goes wrong."""
+
+    def __init__(self, history: History) -> None:
+        self.steps, self.now = history["steps"], history["steps"][0]
+        self.node: Any = None
+        self.faults: dict[str, list[str]] = {}
+        self.patches, self.looks = 0, 0
+        capacity = {"cpu": str(history["cpu"]), "memory": str(history["memory"]), "pods": str(history["pods"])}
+        facts = NodeFacts(
+            NAME,
+            history["address"],
+            capacity,
+            history["labels"],
+            Machine("amd64", "6.1", "os", history["machine"], "boot"),
+            "v1.36.3",
+        )
+        self.reporter = NodeReporter(
+            self,
+            facts,
+            lambda: self.now["errors"],
+            update_s=10.0,
+            wall=lambda: self.now["wall"],
+            monotonic=lambda: self.now["wall"],
+            random=lambda: self.now["random"],
+        )
+
+    def play(self) -> Answers:
+        answers = []
+        for step in self.steps:
+            self.now = step
+            if step.get("node") is not None:
+                self.node = step["node"]
+            self.faults, self.patches, self.looks = {k: list(v) for k, v in step["faults"].items()}, 0, 0
+            said = self._played()
+            # Where nothing was written it is as the history made it.
+            written = self.node if self.patches or not answers else None
+            answers.append({"said": said, "writes": self.patches, "node": written})
+        return answers
+
+    def _played(self) -> bool:
+        try:
+            match self.now["op"]:
+                case "register":
+                    self.reporter.register()
+                case "report":
+                    self.looks = -1  # the kubelet's first look is its lister's, which cannot fail
+                    self.reporter.report()
+                case "fast":
+                    return self.reporter.report_readiness(parse_node(msgspec.json.encode(self.node)))
+        except FAILURES:
+            return False
+        return True
+
+    def get(self, path: str) -> bytes:
+        self.looks += 1
+        if self.looks > 0:
+            self._fault("get", path)
+        if self.node is None:
+            raise errors.NotFound(path=path)
+        return msgspec.json.encode(self.node)
+
+    def create(self, path: str, body: bytes) -> bytes:
+        self._fault("create", path)
+        if self.node is not None:
+            raise errors.AlreadyExists(path=path)
+        self.node = msgspec.json.decode(body)
+        return body
+
+    def patch(self, path: str, body: bytes, *, content_type: str) -> bytes:
+        self._fault("patch", path)
+        change = msgspec.json.decode(body)
+        self.node = (
+            strategic_merge(self.node, change) if content_type == STRATEGIC_MERGE_PATCH else merge(self.node, change)
+        )
+        self.patches += 1
+        return msgspec.json.encode(self.node)
+
+    def _fault(self, kind: str, path: str) -> None:
+        given = self.faults.get(kind)
+        match given.pop(0) if given else "ok":
+            case "forbidden":
+                raise errors.Forbidden(path=path)
+            case "conflict":
+                raise errors.Conflict(path=path)
+            case "error":
+                raise errors.KubeError(path=path, status=500)
+
+
+@cache
+def _amount(quantity: str) -> str:
+    return str(amount(quantity))
+
+
+def _told(node: Any) -> Any:
+    """What a Node says: amounts by value, nothing is the same as null."""
+    if node is None:
+        return None
+    metadata, status = node.get("metadata", {}), node.get("status", {})
+    return {
+        "labels": metadata.get("labels") or {},
+        "addresses": [[a.get("type", ""), a.get("address", "")] for a in status.get("addresses") or ()],
+        "capacity": {k: _amount(v) for k, v in sorted((status.get("capacity") or {}).items())},
+        "allocatable": {k: _amount(v) for k, v in sorted((status.get("allocatable") or {}).items())},
+        "nodeInfo": {k: v for k, v in sorted((status.get("nodeInfo") or {}).items()) if v},
+        "conditions": sorted(sorted((k, v) for k, v in c.items() if v) for c in status.get("conditions") or ()),
+    }
