@@ -83,6 +83,25 @@ def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):
     assert [] == [task for task in scheduler if "Change" in task or "Begin" in task]
 
 
+def test_a_kubeconfig_that_is_not_there_is_one_sentence(tmp_path):
+    """In check mode, which changes nothing before it: a host of the group that is no control plane host."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho 'error: stat /nowhere/admin.conf: no such file or directory' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+    variables = IMAGE | {"readygate_bin_dir": str(tmp_path), "readygate_agent_kubeconfig": "/nowhere/admin.conf"}
+    (tmp_path / "hosts.yml").write_text(
+        json.dumps({"control_plane": {"hosts": {"worker-1": local}, "vars": variables}})
+    )
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(tmp_path / "hosts.yml"), "--check"]
+    environ = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(tmp_path / "ansible")}
+    command += ["--tags=readygate_agent", str(PLAYBOOKS / "site.yml")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    (fatal,) = re.findall(r"^fatal: .*", done.stdout, re.MULTILINE)
+    assert "kubectl on worker-1 cannot ask the API server with /nowhere/admin.conf: error: stat /nowhere" in fatal
+    assert "The first host of the group must be a control plane host" in fatal
+
+
 CHECKS = "readygate_agent_checks"
 REFUSED = [
     pytest.param({}, ["readygate_image is not set"], id="no image"),

@@ -41,6 +41,9 @@ def test_check_mode_says_what_would_change_and_changes_nothing(hosts, api, untou
     assert rehearsed.code == 0, rehearsed.told()
     assert rehearsed.changed >= 4  # agent, extender, scheduler, kubeadm's ConfigMap
     assert "+    - --config=/etc/kubernetes/readygate/kube-scheduler-" in rehearsed.output
+    kinds = re.findall(r'"\+kind: (\w+)"', rehearsed.output)
+    assert {"Namespace", "DaemonSet", "ConfigMap", "Role", "NetworkPolicy", "ValidatingAdmissionPolicy"} <= set(kinds)
+    assert kinds.count("DaemonSet") == 2, "every object is shown, though there is no namespace yet to try them in"
     if NS not in namespaces(api):  # else `deployed` has run since
         assert untouched == scheduler_files(hosts, api)
         assert hosts.ssh("control-1", "ls -A /etc/kubernetes").stdout.count("readygate") == 0
