@@ -110,6 +110,16 @@ def test_what_operators_order(orders: dict[str, str], expected: tuple[str, str, 
     assert (reason, held_by) == (world.decision(name).reason, world.decision(name).held_by)
 
 
+def test_a_gate_that_was_armed_by_an_order_stays_so_while_things_happen_at_another_one() -> None:
+    world = cluster(10, Gate("a"), Gate("b", armed=False))
+    world.bad("n003", gate="b")
+    world.order(o="{order: arm, scope: {gate: b}}")
+    world.turn()
+    world.bad("n001", gate="a")
+    world.turn()
+    assert (True, names(1, 3)) == (world.state("b").armed, set(world.board.look_up(sorted(world.nodes)).refused))
+
+
 def test_an_order_that_ends_releases_the_node_and_it_is_kicked() -> None:
     world = cluster(10)
     ends = format_time(WALL + 600.0)

@@ -234,30 +234,6 @@ def test_a_gate_that_is_armed_shares_the_cap_from_then_on_and_one_that_is_disarm
     assert names(0, 1, 2) == set(world.turn())
 
 
-def test_a_gate_that_was_armed_by_an_order_stays_so_while_things_happen_at_another_one() -> None:
-    world = cluster(10, Gate("a"), Gate("b", armed=False))
-    world.bad("n003", gate="b")
-    world.order(o="{order: arm, scope: {gate: b}}")
-    world.turn()
-    world.bad("n001", gate="a")
-    world.turn()
-    assert (True, names(1, 3)) == (world.state("b").armed, set(world.board.look_up(sorted(world.nodes)).refused))
-
-
-def test_what_heals_at_one_gate_makes_room_at_once_for_the_next_oldest_of_another_one() -> None:
-    world = cluster(10, Gate("a"), Gate("b"))
-    world.bad("n000", "n001", gate="a")
-    world.turn(10.0)
-    world.bad("n002", gate="b")
-    world.turn(10.0)
-    world.bad("n003", gate="b")
-    world.turn(10.0)
-    assert (names(0, 1), names(2), {"n003": "cap"}) == (world.closed("a"), world.closed("b"), world.held("b"))
-    world.good("n000", gate="a")
-    world.turn(10.0)
-    assert (names(1), names(2, 3), {}) == (world.closed("a"), world.closed("b"), world.held("b"))
-
-
 # Storms.
 
 

@@ -12,6 +12,7 @@ from extender.policy.gates import Gate
 from extender.policy.ledger import Decided, Ledger
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY, OPEN
 from tests.extender.builders import health_pod, observed_node
+from tests.extender.policy.cluster import cluster, names
 
 RULES = Rules((Gate("health", missing_grace_s=30.0),))
 
@@ -135,3 +136,17 @@ def test_what_was_due_and_stays_undecided_is_due_again() -> None:
     ledger.due(130.0)
     ledger.keep(decided(ledger, {"n1": MISSING}, 129.0))
     assert ["n1"] == ledger.due(130.0)
+
+
+def test_what_heals_at_one_gate_makes_room_at_once_for_the_next_oldest_of_another_one() -> None:
+    world = cluster(10, Gate("a"), Gate("b"))
+    world.bad("n000", "n001", gate="a")
+    world.turn(10.0)
+    world.bad("n002", gate="b")
+    world.turn(10.0)
+    world.bad("n003", gate="b")
+    world.turn(10.0)
+    assert (names(0, 1), names(2), {"n003": "cap"}) == (world.closed("a"), world.closed("b"), world.held("b"))
+    world.good("n000", gate="a")
+    world.turn(10.0)
+    assert (names(1), names(2, 3), {}) == (world.closed("a"), world.closed("b"), world.held("b"))
