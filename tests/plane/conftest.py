@@ -12,6 +12,8 @@ from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
 from tests.testbed.plane.plane import Plane
 from tests.testbed.shared.binaries import kube_binaries
 
+# A control plane beside two others takes its time to start: 20 s have been seen, and tests that started it anew twice.
+_TIMEOUT_S = 300
 ARTEFACTS = Path(__file__).resolve().parents[2] / "build" / "artefacts"
 
 
@@ -19,6 +21,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.plane)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")

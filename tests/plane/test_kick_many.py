@@ -21,7 +21,8 @@ from tests.testbed.plane.recorder import Recorder
 pytestmark = pytest.mark.timeout(180)
 
 PATCHES = 4  # of one replica, for nodes that heal together
-BOUND_S = 1.0  # after the last of the writes by which the nodes heal, which take what the machine has left for them
+BOUND_S = 1.0
+ROOM_S = 2.0  # for a machine that does much else: 300 heals have taken it nine seconds
 SLOW_S = 5.0
 
 
@@ -63,7 +64,7 @@ def test_three_hundred_nodes_that_heal_together_are_four_patches_and_the_pods_ar
     figures = {"kick_300_patches": healed.patches, "kick_300_bound_s": round(healed.bound_s, 3)}
     (artefacts / "kick_300.json").write_text(json.dumps(figures))
     assert 1 <= healed.patches <= PATCHES
-    assert healed.bound_s <= healed.writes_s + BOUND_S
+    assert healed.bound_s <= BOUND_S + ROOM_S
 
 
 def test_with_two_replicas_that_both_refused_it_is_four_patches_for_each(cluster: Cluster, say: Callable[[str], None]):
@@ -77,7 +78,7 @@ def test_with_two_replicas_that_both_refused_it_is_four_patches_for_each(cluster
     healed = heal_together(cluster, nodes, pods)
     say(f"60 nodes heal, two replicas: {healed}")
     assert 2 <= healed.patches <= 2 * PATCHES
-    assert healed.bound_s <= healed.writes_s + 2 * BOUND_S
+    assert healed.bound_s <= 2 * BOUND_S + ROOM_S
 
 
 def refused_by(extender: Extender, nodes: list[str]) -> None:

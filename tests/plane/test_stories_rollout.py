@@ -20,6 +20,7 @@ from tests.testbed.plane.plane import Plane
 MANY = 100
 FASTER = 5
 CAP = 30
+NOT_YET_S = 600  # more than a test takes
 LATE = Image("registry.invalid/fails-late:2", 40 / FASTER)
 NEVER = Image("registry.invalid/never-ready:2", 0)
 EARLY = Image("registry.invalid/fails-early:2", 5 / FASTER)
@@ -82,12 +83,14 @@ def test_a_broken_image_closes_no_more_nodes_than_the_cap_however_it_fails(
     nodes = cluster.add_nodes(MANY, pods="500", cpu="64")
     cluster.plane.wait_namespace(contract.NAMESPACE)
     spec = deployed if min_ready else deployed | {"minReadySeconds": 0}
+    if not settled:  # however long it takes until the roll-out begins
+        spec = spec | {"minReadySeconds": NOT_YET_S}
     cluster._exit.callback(install(cluster.api, spec))
     with Kubelets(cluster.api, (GOOD, image)) as kubelets:
-        assert wait_for(lambda: kubelets.ready() == MANY, timeout_s=25), f"{kubelets.ready()} {kubelets.error}"
+        assert wait_for(lambda: kubelets.ready() == MANY, timeout_s=60), f"{kubelets.ready()} {kubelets.error}"
         extender = cluster.start_extender(**BRAKES)
         cluster.use_extender(extender.url, mode="enforce")
-        assert not settled or wait_for(lambda: available(cluster.api) == MANY, timeout_s=25)
+        assert not settled or wait_for(lambda: available(cluster.api) == MANY, timeout_s=60)
         with Load(cluster.api, per_s=5) as load:
             roll_out(cluster.api, image)
             seen = watched(lambda: len(closed(extender.port, nodes)), for_s=(60 + 30) / FASTER + 3)
