@@ -85,6 +85,7 @@ class ProcessRuntime:
         self._selector: selectors.BaseSelector | None = None
         self._wake_r, self._wake_w = -1, -1
         self._closed = False
+        self._saves = True
         self._ended = threading.Condition(self._lock)
         self._pause = _pause_command()
         self._loop = Loop(
@@ -341,11 +342,15 @@ class ProcessRuntime:
                 os.write(self._wake_w, b"\0")
 
     def _save(self, write: Callable[[], None]) -> None:
-        """A full disk does not stop containers; it costs the knowledge of them after a crash."""
+        """A full disk stops no container; it costs the knowledge of them after a crash, and one line until it works."""
         try:
             write()
         except OSError as e:
-            log.error("container state not saved", extra={"cause": type(e).__name__, "error": str(e)})
+            if self._saves:
+                log.error("container state not saved", extra={"cause": type(e).__name__, "error": str(e)})
+            self._saves = False
+            return
+        self._saves = True
 
 
 def _leaders(instances: Sequence[Instance]) -> dict[str, int | None]:

@@ -30,7 +30,7 @@ class LeaseTarget:
     def draw(self, random: Random) -> History:
         wall = worlds.START
         steps: list[Any] = []
-        for index in range(random.randint(2, 7)):
+        for index in range(random.randint(2, 5)):
             wall += random.choice((0.25, 10.0, 10.5))
             step: Any = {"wall": wall, "faults": _faults(random)}
             if index == 0 or maybe(random, 0.2):

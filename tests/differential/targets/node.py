@@ -60,7 +60,7 @@ class NodeTarget:
             steps[0]["node"] = _node(random, wall)
         else:
             steps[0]["faults"] = {}  # else there would be none to report of
-        for _ in range(random.randint(1, 5)):
+        for _ in range(random.randint(1, 4)):
             wall += random.choice(STEPS_S)
             op = random.choice(("report", "report", "report", "report", "fast", "register"))
             step = _step(random, op, wall)
