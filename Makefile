@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--onl
 
 manifests: venv ## deploy/ and the chart's README and schema, from charts/readygate
 	@$(VENV)/python -m tests.charts.manifests
+
+collection: venv ## playbooks and roles as an Ansible collection, an archive under build/collection
+	@$(VENV)/python -m tests.playbooks.collection
 
 image: venv ## the container image as an archive under build/ (ARCH="amd64 arm64": for these, default: this machine's)
 	@$(VENV)/python -m images.build --arch "$(ARCH)"

@@ -1,0 +1,78 @@
+"""The collection of `make collection`: installed where there is no checkout, its playbooks work by their names."""
+
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+from tests.playbooks import collection
+from tests.playbooks.rendering import PLAYBOOKS
+
+NAMES = ("site", "check", "detach", "prepare_control_plane", "uninstall")
+LOOK = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: readygate.readygate.readygate_scheduler_config
+        tasks_from: check
+      vars:
+        readygate_scheduler_config_manifest: "{{ playbook_dir }}/kube-scheduler.yaml"
+        readygate_scheduler_config_method: none
+"""
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory):
+    """Calls Ansible in a folder where nothing but the collection is."""
+    folder = tmp_path_factory.mktemp("collection")
+    for name in ("tree", "archive", "installed", "elsewhere"):
+        (folder / name).mkdir()
+    # Else Ansible looks beside itself too, and in the user's home.
+    given = {"ANSIBLE_COLLECTIONS_PATH": str(folder / "installed"), "ANSIBLE_HOME": str(folder / "home")}
+    environ = {**os.environ, **given, "ANSIBLE_NOCOLOR": "1"}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "ansible", *arguments]
+        done = subprocess.run(
+            command, cwd=folder / "elsewhere", env=environ, capture_output=True, text=True, timeout=100, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    archive = collection.built(folder / "tree", folder / "archive")
+    code, told = run("galaxy", "collection", "install", "--offline", "-p", str(folder / "installed"), str(archive))
+    assert code == 0, told
+    return run
+
+
+def test_its_version_is_readygates():
+    project = tomllib.loads((PLAYBOOKS.parent / "pyproject.toml").read_text())["project"]
+    assert project["version"] == yaml.safe_load((PLAYBOOKS / "galaxy.yml").read_text())["version"]
+
+
+def test_every_playbook_is_understood_by_its_name(call):
+    inventory = str(PLAYBOOKS / "inventory-sample.yml")
+    named = [f"readygate.readygate.{name}" for name in NAMES]
+    code, told = call("playbook", "-i", inventory, "--syntax-check", *named)
+    assert code == 0, told
+    assert len(NAMES) == told.count("playbook: ")
+
+
+def test_variables_are_checked_by_what_the_roles_say_of_them(call):
+    inventory = str(PLAYBOOKS / "inventory-sample.yml")
+    more = ("-e", "readygate_agent_chekcs=[]", "--tags=always", "--skip-tags=end_of_run")
+    code, told = call("playbook", "-i", inventory, *more, "readygate.readygate.site")
+    assert code != 0
+    assert "readygate_agent_chekcs" in told, told
+
+
+def test_a_module_and_a_filter_of_it_work_on_a_host(call, tmp_path):
+    (tmp_path / "look.yml").write_text(LOOK)
+    local = ("-i", "localhost,", "-e", f"ansible_python_interpreter={sys.executable}")
+    code, told = call("playbook", *local, str(tmp_path / "look.yml"))
+    assert code != 0
+    assert "/configz of kube-scheduler cannot be read" in told, told
