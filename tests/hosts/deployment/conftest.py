@@ -1,24 +1,34 @@
 """The cluster before readygate, Ansible, and the cluster with readygate on it; each made once per session."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from kube import contract
 from tests.hosts.conftest import ARTEFACTS
-from tests.hosts.deployment import readme
+from tests.hosts.deployment import readme, recording
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
+from tests.kit.waiting import wait_for
+from tests.test_docs import YAML_FILES
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.layers import CNI_BIN_DIR
-from tests.testbed.shared.api import Object
+from tests.testbed.shared import nameserver
+from tests.testbed.shared.api import Object, condition
 
 MANIFESTS = "/etc/kubernetes/manifests"
 # For plays after the first. A node whose fault was mended opens at once, however many faults it had before.
 ARMED = {"readygate_enforcement": "armed", "readygate_extender_configuration": {"gates": [{"damping": False}]}}
 MIN_READY_S = 3  # a minute at each of a dozen runs
+SYSTEM = "/api/v1/namespaces/kube-system"
+DNS = "10.96.0.10"  # where kubeadm's clusters have their name server; the hosts have none of their own
+DNS_PORT = 5353
+NAMES = "kubernetes.default.svc.cluster.local=10.96.0.1"
 KUBEADM_CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
 
 
@@ -114,10 +124,47 @@ def deployed(checkout: readme.Checkout, rehearsed: Run) -> Run:  # noqa: ARG001
 
 
 @pytest.fixture(scope="session")
-def armed(ansible: Ansible, deployed: Run) -> None:  # noqa: ARG001
-    """By a second play. Whoever plays again says `ARMED` too."""
-    run = ansible.run("site.yml", **ARMED)
+def armed(hosts: Hosts, ansible: Ansible, deployed: Run) -> None:  # noqa: ARG001
+    """By a second play. Whoever plays again says `ARMED` too; until then the scheduler asks through the recorder."""
+    recording.start(hosts)
+    run = ansible.run("site.yml", **ARMED, readygate_scheduler_config_url_prefix=recording.URL)
     assert run.code == 0, run.told()
+
+
+def documented() -> dict[str, Any]:
+    """The variables of the document on checks."""
+    return dict(yaml.safe_load(YAML_FILES["checks.yml"]))
+
+
+@pytest.fixture(scope="session")
+def name_server(api: AdminApi, image: str) -> Iterator[None]:
+    """A cluster DNS that knows one name, at the usual address. It stays as long as the checks that ask it."""
+    labels = {"k8s-app": "kube-dns"}
+    source = Path(nameserver.__file__).read_text()
+    container = {
+        "name": "dns",
+        "image": image,
+        "imagePullPolicy": "Never",
+        "command": ["python3", "-c", source, "0.0.0.0", str(DNS_PORT), NAMES],
+    }
+    spec = {"nodeName": "worker-2", "containers": [container], "terminationGracePeriodSeconds": 0}
+    api.create(f"{SYSTEM}/pods", {"metadata": {"name": "kube-dns", "labels": labels}, "spec": spec})
+    ports = [{"name": p.lower(), "protocol": p, "port": 53, "targetPort": DNS_PORT} for p in ("UDP", "TCP")]
+    service = {"clusterIP": DNS, "selector": labels, "ports": ports}
+    api.create(f"{SYSTEM}/services", {"metadata": {"name": "kube-dns"}, "spec": service})
+    path = f"{SYSTEM}/pods/kube-dns"
+    assert wait_for(lambda: condition(api.get(path), "Ready").get("status") == "True", timeout_s=60)
+    yield
+    api.delete(f"{SYSTEM}/services/kube-dns")
+    api.delete(path, grace_s=0)
+
+
+@pytest.fixture(scope="session")
+def faster(ansible: Ansible, armed: None, name_server: None) -> Run:  # noqa: ARG001
+    """The play by which agents run often, the documented checks as they stand too."""
+    run = ansible.run("site.yml", **ARMED, readygate_agent_profile="fast", **documented())
+    assert run.code == 0, run.told()
+    return run
 
 
 def agents(api: AdminApi) -> dict[str, Object]:

@@ -4,9 +4,14 @@ running kube-scheduler asks has answered all the time.
 
 import threading
 import time
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
+from kube import contract
+from tests.hosts.deployment.api import AdminApi
+from tests.hosts.deployment.conftest import namespaces
+from tests.hosts.deployment.playbook import Ansible
 from tests.hosts.deployment.probing import PODS, clear, pod
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.hosts import Hosts
@@ -118,3 +123,13 @@ class Asking:
 
     def _lines(self) -> list[str]:
         return self._hosts.ssh(self._host, "cat /root/asking.log").stdout.splitlines()
+
+
+def repaired(api: AdminApi, ansible: Ansible, variables: Mapping[str, Any]) -> bool:
+    """Whether pods land once site.yml has repaired what a deleted namespace took along."""
+    api.delete(f"/api/v1/namespaces/{contract.NAMESPACE}")
+    assert wait_for(lambda: contract.NAMESPACE not in namespaces(api), timeout_s=120, every_s=0.5)
+    run = ansible.run("site.yml", **variables)
+    assert run.code == 0, run.told()
+    with Landings(api) as landings:
+        return landings.settle() < float("inf")

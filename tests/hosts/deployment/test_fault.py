@@ -1,17 +1,15 @@
 """A worker loses its CNI configuration: how soon no new pod lands there, what the pods say, and how it ends."""
 
 import dataclasses
-import json
 import time
-from pathlib import Path
 
 import pytest
 
 from agent.wire.condition import REASON_CHECK_FAILED
 from extender.policy import reasons
 from kube import contract
-from tests.hosts.deployment import recorder
-from tests.hosts.deployment.conftest import ARMED, agents, save
+from tests.hosts.deployment import recording
+from tests.hosts.deployment.conftest import agents, save
 from tests.hosts.deployment.probing import PODS, Prober, clear, failed_scheduling, health_pod, pod
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
@@ -22,8 +20,6 @@ NODE = "worker-1"
 AWAY = "/root/cni-away"
 # One period of the check, or what the kubelet takes: 5 s to look at its runtime, 10 s to the next report.
 MENDED_WITHIN_S = 20
-RECORDER_PORT = 9399  # beside those of the extender and of the people
-RECORD = "/root/filter.jsonl"
 
 
 @pytest.fixture
@@ -42,16 +38,6 @@ def cni(hosts):
 
     yield away, back
     hosts.ssh(NODE, f'test -z "$(ls {AWAY})" || {{ {restore}; }}')
-
-
-@pytest.fixture
-def record(hosts):
-    """Starts the recorder on the control plane host; its notes, in the order of the calls."""
-    hosts.ssh("control-1", "cat > /root/recorder.py", stdin=Path(recorder.__file__).read_text())
-    stop = "systemctl stop readygate-recorder 2>/dev/null || true"
-    unit = "systemd-run --unit=readygate-recorder --collect --quiet"
-    hosts.ssh("control-1", f"{stop}; rm -f {RECORD}; {unit} python3 /root/recorder.py {RECORDER_PORT} 9376 {RECORD}")
-    return lambda: [json.loads(line) for line in hosts.ssh("control-1", f"cat {RECORD}").stdout.splitlines()]
 
 
 def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
@@ -121,27 +107,25 @@ def break_and_mend(api, cni, artefacts, profile: str, limit_s: float) -> None:
 
 
 @pytest.mark.usefixtures("armed")
-def test_the_default_profile_closes_the_node_within_35_s_and_opens_it_again(api, cni, artefacts):
+def test_the_default_profile_closes_the_node_within_35_s_and_the_filter_says_why(hosts, api, cni, artefacts):
+    recording.forget(hosts)
     break_and_mend(api, cni, artefacts, "default", limit_s=35)
-
-
-def test_the_fast_profile_closes_it_within_8_s_and_the_filter_says_why(hosts, api, ansible, cni, record, artefacts):
-    faster = ansible.run(
-        "site.yml",
-        **ARMED,
-        readygate_agent_profile="fast",
-        readygate_scheduler_config_url_prefix=f"http://127.0.0.1:{RECORDER_PORT}",
-    )
-    assert faster.code == 0, faster.told()
-    assert faster.changed > 0
-    assert sorted(hosts.names) == sorted(agents(api))
-    break_and_mend(api, cni, artefacts, "fast", limit_s=8)
-    calls = record()
-    refusals = [c for c in calls if NODE in (c["reply"].get("FailedAndUnresolvableNodes") or {})]
+    calls = recording.notes(hosts)
+    # The kubelet reports its node not Ready before that.
+    refusals = [c for c in calls if refused(c).get(NODE) == reasons.CLOSED_UNHEALTHY]
     save(artefacts, "filter-refusal.json", refusals[0])
     save(artefacts, "filter-pass.json", next(c for c in calls if NODE in (c["reply"].get("NodeNames") or [])))
     request, reply = refusals[0]["request"], refusals[0]["reply"]
     assert sorted(request) == ["NodeNames", "Nodes", "Pod"]
     assert NODE in request["NodeNames"]
-    assert reply["FailedAndUnresolvableNodes"][NODE] == reasons.CLOSED_UNHEALTHY
     assert NODE not in (reply.get("NodeNames") or [])
+
+
+def refused(call) -> dict[str, str]:
+    return call["reply"].get("FailedAndUnresolvableNodes") or {}
+
+
+def test_the_fast_profile_closes_it_within_8_s_and_opens_it_again(hosts, api, cni, faster, artefacts):
+    assert faster.changed > 0
+    assert sorted(hosts.names) == sorted(agents(api))
+    break_and_mend(api, cni, artefacts, "fast", limit_s=8)

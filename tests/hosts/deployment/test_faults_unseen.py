@@ -3,62 +3,23 @@
 import json
 import re
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 
 from extender.policy import reasons
 from kube import contract
-from tests.hosts.deployment.conftest import ARMED, agents, save
+from tests.hosts.deployment.conftest import agents, documented, save
 from tests.kit.waiting import wait_for
-from tests.test_docs import YAML_FILES
 from tests.testbed.hosts.layers import CNI_BIN_DIR
-from tests.testbed.shared import nameserver
 from tests.testbed.shared.api import condition
 
-SYSTEM = "/api/v1/namespaces/kube-system"
-DNS = "10.96.0.10"  # where kubeadm's clusters have their name server; the hosts have none of their own
-DNS_PORT = 5353
-NAMES = "kubernetes.default.svc.cluster.local=10.96.0.1"
 NODE = "worker-1"
 LIMIT_S = 60.0
 
 
-def documented() -> dict[str, object]:
-    return yaml.safe_load(YAML_FILES["checks.yml"])
-
-
-@pytest.fixture(scope="session")
-def name_server(api, image):
-    """A cluster DNS that knows one name, at the usual address. It stays as long as the checks that ask it."""
-    labels = {"k8s-app": "kube-dns"}
-    source = Path(nameserver.__file__).read_text()
-    container = {
-        "name": "dns",
-        "image": image,
-        "imagePullPolicy": "Never",
-        "command": ["python3", "-c", source, "0.0.0.0", str(DNS_PORT), NAMES],
-    }
-    spec = {"nodeName": "worker-2", "containers": [container], "terminationGracePeriodSeconds": 0}
-    api.create(f"{SYSTEM}/pods", {"metadata": {"name": "kube-dns", "labels": labels}, "spec": spec})
-    ports = [{"name": p.lower(), "protocol": p, "port": 53, "targetPort": DNS_PORT} for p in ("UDP", "TCP")]
-    service = {"clusterIP": DNS, "selector": labels, "ports": ports}
-    api.create(f"{SYSTEM}/services", {"metadata": {"name": "kube-dns"}, "spec": service})
-    ready = wait_for(
-        lambda: condition(api.get(f"{SYSTEM}/pods/kube-dns"), "Ready").get("status") == "True", timeout_s=LIMIT_S
-    )
-    assert ready
-    yield
-    api.delete(f"{SYSTEM}/services/kube-dns")
-    api.delete(f"{SYSTEM}/pods/kube-dns", grace_s=0)
-
-
 @pytest.fixture(scope="module")
-def verdicts(hosts, ansible, deployed, name_server):  # noqa: ARG001
-    """A function: the verdict on each node. The documented checks run from here on, often."""
-    run = ansible.run("site.yml", readygate_agent_profile="fast", **ARMED, **documented())
-    assert run.code == 0, run.told()
+def verdicts(hosts, faster):  # noqa: ARG001
+    """A function: the verdict on each node."""
 
     def look():
         said = hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9377/api/v1/nodes").stdout

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from kube import contract
-from tests.hosts.deployment.conftest import ARMED, MANIFESTS, namespaces, save
-from tests.hosts.deployment.landing import Asking, Landings
+from tests.hosts.deployment.conftest import ARMED, MANIFESTS, save
+from tests.hosts.deployment.landing import Asking, Landings, repaired
 from tests.kit.waiting import wait_for
 from tests.testbed.shared.api import ApiError
 
@@ -182,16 +182,6 @@ def test_whatever_becomes_of_it_scheduling_goes_on(hosts, api, ansible, artefact
     assert longest_s < float("inf")
 
 
-def repaired(api, ansible, variables) -> bool:
-    """Whether pods land once site.yml has repaired what a deleted namespace took along."""
-    api.delete(f"/api/v1/namespaces/{NS}")
-    assert wait_for(lambda: NS not in namespaces(api), timeout_s=120, every_s=0.5)
-    run = ansible.run("site.yml", **variables)
-    assert run.code == 0, run.told()
-    with Landings(api) as landings:
-        return landings.settle() < float("inf")
-
-
 @pytest.mark.usefixtures("static")
 def test_site_yml_repairs_a_deleted_namespace_in_enforce(hosts, api, ansible):
     assert repaired(api, ansible, ENFORCE)
@@ -208,8 +198,3 @@ def test_on_the_way_back_no_scheduler_was_without_an_extender_and_no_file_stays(
     assert sorted(f"{name}.yaml" for name in CONTROL_PLANE) == sorted(listing)
     assert hosts.ssh("control-1", f"ls -d {FOLDER}", check=False).returncode != 0
     assert (False, True) == (is_there(api, MIRROR), is_there(api, DAEMON_SET))
-
-
-def test_site_yml_repairs_a_deleted_namespace_in_protect(hosts, api, ansible, deployed):  # noqa: ARG001
-    assert repaired(api, ansible, ARMED)
-    assert answers(hosts, POD_URL)

@@ -10,6 +10,7 @@ import pytest
 
 from extender.policy import reasons
 from tests.hosts.deployment.conftest import ARMED
+from tests.hosts.deployment.landing import repaired
 from tests.hosts.deployment.probing import PODS, clear, pod, told
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
@@ -146,9 +147,10 @@ def test_its_objects_and_the_nodes_carry_nothing_of_ours(api):
     assert "readygate" not in json.dumps(theirs)
 
 
-def test_without_the_entry_its_pods_may_not_be_read_any_more(api, ansible, stock):  # noqa: ARG001
-    assert api.get(RIGHTS)["rules"], "with it they may"
-    run = ansible.run("site.yml", **ARMED)
-    assert run.code == 0, run.told()
+def test_site_yml_repairs_a_deleted_namespace_and_what_an_entry_that_is_gone_gave(hosts, api, ansible, stock):  # noqa: ARG001
+    """In protect. What the entry gave is a right in its own namespace, which nobody has deleted."""
+    assert api.get(RIGHTS)["rules"], "with the entry its pods may be read"
+    assert repaired(api, ansible, ARMED)
+    assert hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9376/readyz").returncode == 0
     with pytest.raises(ApiError, match="not found"):
         api.get(RIGHTS)
