@@ -89,6 +89,7 @@ class Probe:
     period_s: int = 10
     success_threshold: int = 1
     failure_threshold: int = 3
+    termination_grace_period_s: int | None = None  # None: the pod's
 
 
 PROBE_DEFAULTS = Probe(action=None)

@@ -23,3 +23,6 @@ class Semantics:
     # Readiness is compared with init and app statuses together. With app ones only, a pod with sidecars and readiness
     # gates is synced on every status event while it is Ready.
     fix_readiness_without_sidecars: bool = True
+    # A container that the runtime does not know has ended if its status says so, and starts again by its policy only; a
+    # kubelet runs it once more.
+    fix_ended_containers_without_record: bool = True

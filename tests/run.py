@@ -110,7 +110,7 @@ BINARIES = Step(
 PACKAGES = Step("packages", [PYTHON, "-m", "tests.testbed.hosts.packages"], "system packages of ring 3")
 DIFFERENTIAL = Step(
     "differential",
-    [PYTHON, "-m", "tests.differential", "--planted"],
+    [PYTHON, "-m", "tests.differential", "--planted", "--fixes"],
     "the agent beside the kubelet's own packages",
     needs="sources",
 )

@@ -2,10 +2,12 @@
 
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
-    actions   which containers to start and which to end; pure (computePodActions)
+    actions   which containers to start, which to end, in what order; pure (computePodActions)
+    ending    ends all containers of a pod, the sidecars last
     starts    starts containers, each in its turn of back-off
     backoff   how long a container that keeps ending waits; pure
     updates   what a changed probe result brings about
+    partners  what the loop is given, as protocols
     sync      the loop: one thread for all pods (syncPod, syncTerminatingPod, syncTerminatedPod)
 
 Guaranteed: no step waits for a container, a probe or the network; a pod that fails to sync is tried again and keeps no

@@ -7,57 +7,31 @@ step waits: a container's end, a probe result, a change of the pod and a due tim
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Protocol
 
 from agent.events.event import NORMAL, Event, Record, about_container, record_nothing
 from agent.model import Pod, PodPhase, PodStatus, Result
 from agent.pods import actions
+from agent.pods.ending import Ending, end_containers, reset_containers
 from agent.pods.inbox import Inbox
+from agent.pods.partners import Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.starts import RETRY_S, PodStarts, Starter
-from agent.runtime.base import ContainerRuntime, StartError
+from agent.runtime.base import ContainerPhase, StartError
 from agent.semantics import Semantics
 from agent.status import conditions
 from agent.status.generate import Host, Inputs, generate_status
+from agent.status.restarts import is_sidecar
 from component.loop import Loop
+from kube.contract import STATUS_TRUE
 
 log = logging.getLogger(__name__)
 
 RESYNC_S = 60.0  # kubelet's resyncInterval
 HOUSEKEEPING_S = 2.0
 STUCK_AFTER_S = 30.0
-MIN_GRACE_S = 1.0
 STOP_GRACE_S = 0.4
 STOP_WAIT_S = 0.7  # within the second that stop() has
-
-
-class Pods(Protocol):
-    def pod_by_uid(self, uid: str) -> Pod | None: ...
-    def uids(self) -> frozenset[str]: ...
-
-
-class ProbeWorkers(Protocol):
-    """The part of agent.prober.manager.ProberManager that is used."""
-
-    def add_pod(self, pod: Pod) -> None: ...
-    def stop_liveness_and_startup(self, pod: Pod) -> None: ...
-    def remove_pod(self, pod: Pod) -> None: ...
-    def cleanup_pods(self, desired: frozenset[str]) -> None: ...
-    def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus: ...
-
-
-class Statuses(Protocol):
-    """The part of agent.status.manager.StatusManager that is used."""
-
-    def pod_status(self, uid: str) -> PodStatus | None: ...
-    def set_pod_status(self, pod: Pod, status: PodStatus) -> bool: ...
-    def terminate_pod(self, pod: Pod) -> None: ...
-    def remove_orphaned(self, uids: frozenset[str]) -> None: ...
-
-
-class StoppableRuntime(ContainerRuntime, Protocol):
-    def end_all(self, grace_s: float, wait_s: float) -> bool: ...
 
 
 class Stage(Enum):
@@ -71,15 +45,15 @@ class Stage(Enum):
 @dataclass(slots=True)
 class _PodState:
     """`pod`: the newest copy, kept after the API server lost it (`gone`). `killed`: ids of containers that were asked
-    to end because a probe failed. `grace_s`: the shortest that the containers of a terminating pod were given."""
+    to end one by one, with what starts in their place. `ending`: all containers are being ended."""
 
     pod: Pod
     stage: Stage = Stage.SYNCING
     gone: bool = False
     could_run: bool = True
-    grace_s: float | None = None
     starts: PodStarts = field(default_factory=PodStarts)
-    killed: set[str] = field(default_factory=set)
+    killed: dict[str, actions.Start | None] = field(default_factory=dict)
+    ending: Ending | None = None
 
 
 class PodLoop:
@@ -202,45 +176,104 @@ class PodLoop:
         if state.gone or pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
             self._begin_termination(state)
             return
+        self._start_in_place_of_killed(state)
         status = self._generate(state)
         self._statuses.set_pod_status(pod, status)
         if conditions.is_terminal(status.phase):
             self._begin_termination(state)
             return
         self._wake_in(pod.uid, RESYNC_S)
-        try:
-            self._runtime.prepare_pod(pod)
-        except StartError as e:
-            log.warning("pod sandbox not made", extra={**_facts(pod), "cause": e.reason, "error": str(e)})
-            self._wake_in(pod.uid, RETRY_S)
-            return
         self._prober.add_pod(pod)
-        inputs = actions.Inputs(pod, self._runtime.pod(pod.uid), status, self._liveness, self._startup, self._semantics)
-        wanted = actions.pod_actions(inputs)
-        for kill in wanted.kills:
-            self._kill(state, kill)
-        self._start(state, wanted.starts)
+        restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
+        wanted = actions.pod_actions(
+            actions.Inputs(
+                pod,
+                self._runtime.pod(pod.uid),
+                status,
+                self._liveness,
+                self._startup,
+                self._semantics,
+                restart_all=restarting is not None and restarting.status == STATUS_TRUE,
+            )
+        )
+        if self._ended(state, wanted) and self._prepared(state, wanted):
+            self._start(state, wanted)
 
-    def _kill(self, state: _PodState, kill: actions.Kill) -> None:
+    def _ended(self, state: _PodState, wanted: actions.Actions) -> bool:
+        """Has everything ended that must have before anything starts?"""
+        if wanted.kill_pod:
+            return not self._end_all(state)
+        state.ending = None
+        for kill in wanted.kills:
+            self._kill(state, kill, wanted)
+        if not wanted.removals:
+            return True
+        if reset_containers(self._runtime, wanted.removals, state.killed):
+            self._inbox.put(state.pod.uid)
+        return False
+
+    def _end_all(self, state: _PodState) -> bool:
+        """True as long as something runs."""
+        if state.ending is None:
+            state.ending = Ending()
+            for instance in self._runtime.pod(state.pod.uid).running:
+                self._tell_killing(state.pod, instance.name, f"Stopping container {instance.name}")
+        again_in_s = end_containers(self._runtime, state.pod, state.ending, self._monotonic())
+        if again_in_s is not None:
+            self._wake_in(state.pod.uid, min(RETRY_S, again_in_s))
+        return again_in_s is not None
+
+    def _prepared(self, state: _PodState, wanted: actions.Actions) -> bool:
+        """Is there a sandbox to start containers in?"""
+        if wanted.create_sandbox:
+            try:
+                self._runtime.prepare_pod(state.pod)
+            except StartError as e:
+                log.warning("pod sandbox not made", extra={**_facts(state.pod), "cause": e.reason, "error": str(e)})
+                self._wake_in(state.pod.uid, RETRY_S)
+                return False
+        return wanted.create_sandbox or not wanted.kill_pod
+
+    def _kill(self, state: _PodState, kill: actions.Kill, wanted: actions.Actions) -> None:
         """Once an instance."""
         if kill.instance.id not in state.killed:
-            state.killed.add(kill.instance.id)
+            following = (s for s in (*wanted.init_starts, *wanted.starts) if s.after == kill.instance)
+            state.killed[kill.instance.id] = next(following, None)
             log.info("killing container", extra={**_facts(state.pod), "reason": kill.reason})
             self._tell_killing(state.pod, kill.instance.name, kill.reason)
-            self._runtime.stop_container(kill.instance.id, max(MIN_GRACE_S, state.pod.termination_grace_period_s))
+            self._runtime.stop_container(kill.instance.id, kill.grace_s)
 
     def _tell_killing(self, pod: Pod, name: str, text: str) -> None:
         self._record(Event(about_container(pod, name), NORMAL, "Killing", text))
 
-    def _start(self, state: _PodState, starts: list[actions.Start]) -> None:
+    def _start_in_place_of_killed(self, state: _PodState) -> None:
+        """Whatever their exit codes; first of all, since a status without them might say that the pod is done.
+
+        As in a kubelet, which starts them in the same step, back-off counts from the end of the instance before. Where
+        it is not over, the policy decides from now on.
+        """
+        runtime = self._runtime.pod(state.pod.uid)
+        up = {instance.id for instance in runtime.running}
+        for container_id in [container_id for container_id in state.killed if container_id not in up]:
+            start = state.killed.pop(container_id)
+            if start is not None:
+                others = (i for i in runtime.instances(start.container.name) if i.id != container_id)
+                before = next((i for i in others if i.phase is ContainerPhase.EXITED), None)
+                self._starter.start(state.pod, state.starts, replace(start, after=before))
+
+    def _start(self, state: _PodState, wanted: actions.Actions) -> None:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
         errors = dict(state.starts.errors)
         made = False
-        for start in starts:
+        for start in (*wanted.init_starts, *wanted.starts):
+            if start.after is not None and start.after.id in state.killed:
+                continue  # when it has ended
             attempt = self._starter.start(state.pod, state.starts, start)
             made = made or attempt.made
             if attempt.again_in_s is not None:
                 self._wake_in(state.pod.uid, attempt.again_in_s)
+            if start in wanted.init_starts and not is_sidecar(start.container) and attempt.again_in_s is not None:
+                break
         if made or state.starts.errors != errors:
             self._inbox.put(state.pod.uid)
 
@@ -268,24 +301,16 @@ class PodLoop:
     def _begin_termination(self, state: _PodState) -> None:
         state.stage = Stage.TERMINATING
         state.starts.errors.clear()
-        self._prober.stop_liveness_and_startup(state.pod)
         if not state.gone:
             self._statuses.set_pod_status(state.pod, self._generate(state))
+        self._prober.stop_liveness_and_startup(state.pod)
         log.info("terminating pod", extra=_facts(state.pod))
         self._inbox.put(state.pod.uid)
         self._go_on_terminating(state)
 
     def _go_on_terminating(self, state: _PodState) -> None:
         pod = state.pod
-        running = self._runtime.pod(pod.uid).running
-        if running:
-            grace_s = _grace_s(pod, gone=state.gone)
-            if state.grace_s is None or grace_s < state.grace_s:
-                state.grace_s = grace_s
-                for instance in running:
-                    self._tell_killing(pod, instance.name, f"Stopping container {instance.name}")
-                    self._runtime.stop_container(instance.id, grace_s)
-            self._wake_in(pod.uid, RETRY_S)
+        if self._end_all(state):
             return
         state.could_run = False
         self._prober.remove_pod(pod)
@@ -341,15 +366,6 @@ class PodLoop:
     def _wake_in(self, uid: str, delay_s: float) -> None:
         at = self._monotonic() + delay_s
         self._due[uid] = min(at, self._due.get(uid, at))
-
-
-def _grace_s(pod: Pod, *, gone: bool) -> float:
-    """calculateEffectiveGracePeriod; a pod that the API server no longer has was deleted by force."""
-    if gone and pod.deletion_timestamp is not None:
-        return MIN_GRACE_S
-    if pod.deletion_timestamp is not None and pod.deletion_grace_period_s is not None:
-        return max(MIN_GRACE_S, pod.deletion_grace_period_s)
-    return max(MIN_GRACE_S, pod.termination_grace_period_s)
 
 
 def _facts(pod: Pod) -> dict[str, str]:

@@ -103,6 +103,10 @@ class ContainerRuntime(Protocol):
         """Asks the instance to end, and ends it by force after `grace_s`. Repeatable: the nearest deadline counts."""
         ...
 
+    def remove_container(self, container_id: str) -> None:
+        """Forgets one instance, which has ended."""
+        ...
+
     def remove_pod(self, uid: str) -> None:
         """Forgets a pod whose containers have all ended, with its sandbox and files."""
         ...

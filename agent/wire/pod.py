@@ -53,6 +53,7 @@ class _Probe(msgspec.Struct, rename="camel"):
     period_seconds: int = 0
     success_threshold: int = 0
     failure_threshold: int = 0
+    termination_grace_period_seconds: int | None = None
 
 
 class _Port(msgspec.Struct, rename="camel"):
@@ -231,6 +232,7 @@ def _probe(wire: _Probe | None) -> model.Probe | None:
         period_s=wire.period_seconds or model.PROBE_DEFAULTS.period_s,
         success_threshold=wire.success_threshold or model.PROBE_DEFAULTS.success_threshold,
         failure_threshold=wire.failure_threshold or model.PROBE_DEFAULTS.failure_threshold,
+        termination_grace_period_s=wire.termination_grace_period_seconds,
     )
 
 

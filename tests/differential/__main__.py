@@ -5,6 +5,7 @@ usage or when the driver cannot be built.
 """
 
 import argparse
+import json
 import os
 import secrets
 import sys
@@ -19,6 +20,7 @@ from images.commands import BuildError
 from tests.differential import planted
 from tests.differential.build import driver
 from tests.differential.compare import Tally, batches_of, compare
+from tests.differential.fixes import FIXES, Fix, shown
 from tests.differential.kubelet import Kubelet
 from tests.differential.targets import TARGETS
 from tests.testbed.shared.binaries import BinariesMissing
@@ -34,6 +36,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="repeats a run (default: a new one, which is printed)")
     parser.add_argument("--only", choices=[t.name for t in TARGETS], action="append", help="this target")
     parser.add_argument("--planted", action="store_true", help="then look whether planted errors are found")
+    parser.add_argument(
+        "--fixes", action="store_true", help="then look whether named fixes, switched on, make differences"
+    )
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
     parser.add_argument("--unshrunk", action="store_true", help="show the first difference as it was drawn")
     options = parser.parse_args()
@@ -52,8 +57,9 @@ def main() -> int:
     jobs = _jobs(executable, names, options.histories, options.parts, seed, shrink=not options.unshrunk)
     failed = _compare(jobs)
     missed = _plant([e for e in planted.ERRORS if e.target in names], seed) if options.planted else 0
+    failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
     print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")
-    return 1 if failed or missed else 0
+    return 1 if failed or missed or failed_fixes else 0
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,19 @@ def _show(tallies: Sequence[Tally]) -> None:
     )
     if difference:
         print(difference, flush=True)
+
+
+def _show_fixes(executable: Path, fixes: Sequence[Fix], seed: int) -> int:
+    """How many make no difference, or one that is not theirs."""
+    failed = 0
+    for fix in fixes:
+        with Kubelet(executable) as kubelet:
+            differing, strange = shown(fix, kubelet, seed)
+        failed += not differing or bool(strange)
+        print(f"{fix.name}: {differing} histories differ while it is on, {len(strange)} of them for another cause")
+        if strange:
+            print(f"  {json.dumps(strange[0])}")
+    return failed
 
 
 def _plant(errors: Sequence[planted.Planted], seed: int) -> int:

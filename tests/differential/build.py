@@ -47,6 +47,7 @@ PACKAGES = {
             r"kl\.updateRuntimeUp\(ctx\)": "kl.runtimeIsKnown()",
         },
     ),
+    "kuberuntime": Copied("pkg/kubelet/kuberuntime"),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "prober": Copied(
         "pkg/kubelet/prober",

@@ -29,8 +29,24 @@ class Planted:
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
+_ACTIONS = "pods/actions.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
+    Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
+    Planted("actions", _ACTIONS, "in (ContainerPhase.CREATED, ContainerPhase.RUNNING) for", "is not None for"),
+    Planted("actions", _ACTIONS, "    if not kept and not actions.starts:", "    if False:"),
+    Planted("actions", _ACTIONS, "        actions.init_starts = []", "        pass"),
+    Planted("actions", _ACTIONS, "        if walk.begun and not sidecar:", "        if walk.begun:"),
+    Planted(
+        "actions",
+        _ACTIONS,
+        "    elif not walk.begun:\n        walk.starts.append(index + 1)",
+        "    else:\n        walk.starts.append(index + 1)",
+    ),
+    Planted("actions", _ACTIONS, "waits[container.name] = before | later", "waits[container.name] = before"),
+    Planted("actions", _ACTIONS, "return [*ordinary, *demanding]", "return [*demanding, *ordinary]"),
+    Planted("actions", _ACTIONS, "    if grace_s is None and probe is not None:", "    if probe is not None:"),
+    Planted("actions", _ACTIONS, "    if inputs.pod.deletion_timestamp is not None:\n        return False\n", ""),
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
     Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
     Planted("prober", _DECIDE, "started_at < manager_start - ", "started_at <= manager_start - "),

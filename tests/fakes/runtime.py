@@ -59,6 +59,10 @@ class FakeRuntime:
                 others = tuple(c for c in pod.containers if c.id != newest.id)
                 self.pods[uid] = replace(pod, containers=(*others, ended))
 
+    def remove_container(self, container_id):
+        for uid, pod in self.pods.items():
+            self.pods[uid] = replace(pod, containers=tuple(c for c in pod.containers if c.id != container_id))
+
     def remove_pod(self, uid):
         self.pods.pop(uid, None)
 

@@ -3,11 +3,13 @@ package main
 import (
 	"readygate.dev/testbed/kube/httpprobe"
 	"readygate.dev/testbed/kube/kubelet"
+	"readygate.dev/testbed/kube/kuberuntime"
 	"readygate.dev/testbed/kube/lease"
 	"readygate.dev/testbed/kube/prober"
 )
 
 var targets = map[string]target{
+	"actions": kuberuntime.AnswerActions,
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,

@@ -1,5 +1,6 @@
 """The targets: what their histories are, and how the agent answers them.
 
+actions computePodActions, grace periods, and who waits for whom at the end
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
@@ -8,10 +9,18 @@ status  generateAPIPodStatus, and the status manager up to its writes
 """
 
 from tests.differential.target import Target
+from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.prober import ProberTarget
 from tests.differential.targets.status import StatusTarget
 
-TARGETS: tuple[Target, ...] = (HttpTarget(), LeaseTarget(), NodeTarget(), ProberTarget(), StatusTarget())
+TARGETS: tuple[Target, ...] = (
+    ActionsTarget(),
+    HttpTarget(),
+    LeaseTarget(),
+    NodeTarget(),
+    ProberTarget(),
+    StatusTarget(),
+)

@@ -14,6 +14,7 @@ import msgspec
 
 from agent.model import ContainerWaiting, Pod, PodStatus
 from agent.semantics import Semantics
+from agent.status.conditions import need_to_reconcile_readiness
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.manager import StatusManager
 from agent.wire.pod import parse_pod
@@ -179,6 +180,8 @@ class _Scene:
                 self.api = _as_created(step["pod"])
             case "watch":
                 self.watched = None if self.api is None else parse_pod(msgspec.json.encode(self.api))
+                if self.watched is not None:
+                    return {"reconcile": need_to_reconcile_readiness(self.watched, self.semantics)}
             case "batch":
                 return {"tried": self.manager.sync_batch(everything=step.get("all", False))}
         return {}

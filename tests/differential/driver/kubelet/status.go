@@ -292,6 +292,9 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 		s.api = asCreated(step.Pod)
 	case "watch":
 		s.watched = s.api.DeepCopy()
+		if s.watched != nil {
+			said["reconcile"] = keptstatus.NeedToReconcilePodReadiness(s.watched)
+		}
 	case "batch":
 		said["tried"] = manager.Batch(ctx, step.All)
 	default:

@@ -1,0 +1,131 @@
+// What is to be done for the containers of a pod, and in what order they end.
+package kuberuntime
+
+import (
+	"context"
+	"encoding/json"
+	"sort"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/kubelet/allocation/state"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	proberesults "k8s.io/kubernetes/pkg/kubelet/prober/results"
+	"k8s.io/klog/v2"
+	"readygate.dev/testbed/kube/kubelet"
+)
+
+type actionsHistory struct {
+	Pod        v1.Pod             `json:"pod"`
+	Runtime    kubelet.RuntimePod `json:"runtime"`
+	Liveness   map[string]bool    `json:"liveness"` // by container id: has it passed
+	Startup    map[string]bool    `json:"startup"`
+	RestartAll bool               `json:"restartAll"`
+}
+
+type killed struct {
+	ID      string `json:"id"`
+	Message string `json:"message"`
+	Grace   int64  `json:"grace"`
+}
+
+type removed struct {
+	ID   string `json:"id"`
+	Kill bool   `json:"kill"`
+}
+
+type actionsAnswer struct {
+	KillPod       bool                `json:"killPod"`
+	CreateSandbox bool                `json:"createSandbox"`
+	Init          []string            `json:"init"`
+	Start         []string            `json:"start"`
+	Kill          []killed            `json:"kill"`
+	Reset         []removed           `json:"reset"`
+	Waits         map[string][]string `json:"waits"` // by running container: whose end it waits for before it is ended
+}
+
+// Silent: a container that does not run has nothing to release here.
+type silent struct{ cm.InternalContainerLifecycle }
+
+func (silent) PostStopContainer(klog.Logger, string) error { return nil }
+
+func resultsOf(known map[string]bool) proberesults.Manager {
+	made := proberesults.NewManager()
+	for id, passed := range known {
+		result := proberesults.Failure
+		if passed {
+			result = proberesults.Success
+		}
+		made.Set(kubecontainer.ParseContainerID(id), result, &v1.Pod{})
+	}
+	return made
+}
+
+// AnswerActions decides once.
+func AnswerActions(raw json.RawMessage) (any, error) {
+	var given actionsHistory
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	pod, status := &given.Pod, given.Runtime.Status(&given.Pod)
+	m := &kubeGenericRuntimeManager{
+		livenessManager:   resultsOf(given.Liveness),
+		startupManager:    resultsOf(given.Startup),
+		internalLifecycle: silent{},
+		actuatedState:     state.NewStateMemory(nil),
+	}
+	ctx := context.Background()
+	found := m.computePodActions(ctx, pod, status, given.RestartAll)
+	said := actionsAnswer{
+		KillPod: found.KillPod, CreateSandbox: found.CreateSandbox,
+		Init: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status),
+	}
+	for _, index := range found.InitContainersToStart {
+		said.Init = append(said.Init, pod.Spec.InitContainers[index].Name)
+	}
+	for _, index := range found.ContainersToStart {
+		said.Start = append(said.Start, pod.Spec.Containers[index].Name)
+	}
+	for id, info := range found.ContainersToKill {
+		grace := setTerminationGracePeriod(ctx, pod, info.container, info.name, id, info.reason)
+		said.Kill = append(said.Kill, killed{id.String(), info.message, max(grace, minimumGracePeriodInSeconds)})
+	}
+	sort.Slice(said.Kill, func(i, j int) bool { return said.Kill[i].ID < said.Kill[j].ID })
+	for _, info := range found.ContainersToReset {
+		said.Reset = append(said.Reset, removed{info.containerID.String(), info.kill})
+	}
+	return said, nil
+}
+
+func waits(pod *v1.Pod, status *kubecontainer.PodStatus) map[string][]string {
+	running := []string{}
+	for _, c := range status.ContainerStatuses {
+		if c.State == kubecontainer.ContainerStateRunning {
+			running = append(running, c.Name)
+		}
+	}
+	ordering := newTerminationOrdering(pod, running)
+	said := map[string][]string{}
+	for _, name := range running {
+		names := []string{}
+		for _, channel := range ordering.prereqs[name] {
+			for of, its := range ordering.terminated {
+				if its == channel && isOpen(channel) {
+					names = append(names, of)
+				}
+			}
+		}
+		sort.Strings(names)
+		said[name] = names
+	}
+	return said
+}
+
+func isOpen(channel chan struct{}) bool {
+	select {
+	case <-channel:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,80 @@
+"""What is to be done for a pod's containers, how long each has to end, and for whose end it waits.
+
+computePodActions with all it calls, setTerminationGracePeriod, terminationOrdering. Left out, as the agent does not
+model it: resizes, changed definitions of containers, ephemeral containers.
+"""
+
+from random import Random
+
+import msgspec
+
+from agent.model import PodStatus, Result
+from agent.pods.actions import Inputs, pod_actions, waits_for
+from agent.semantics import Semantics
+from agent.wire.pod import parse_pod
+from agent.wire.status import parse_status
+from tests.differential import worlds
+from tests.differential.runtimes import draw_runtime, runtime_pod
+from tests.differential.target import Answers, History
+from tests.differential.worlds import Json, maybe
+
+RESULTS = {True: Result.SUCCESS, False: Result.FAILURE}
+
+
+class ActionsTarget:
+    name = "actions"
+
+    def draw(self, random: Random) -> History:
+        pod = worlds.draw_pod(random)
+        spec = pod["spec"]
+        spec["terminationGracePeriodSeconds"] = random.choice((0, 1, 20, 30))
+        for container in (*spec["containers"], *spec.get("initContainers", ())):
+            for kind in ("startupProbe", "livenessProbe"):
+                if kind in container and maybe(random, 0.4):
+                    container[kind]["terminationGracePeriodSeconds"] = random.choice((1, 5, 60))
+        runtime = draw_runtime(random, pod, worlds.START, known=random.choice((0.4, 0.8, 1.0)))
+        ids = [c["id"] for c in runtime["containers"]]
+        return {
+            "pod": pod,
+            "runtime": runtime,
+            "liveness": {i: maybe(random, 0.6) for i in ids if maybe(random, 0.5)},
+            "startup": {i: maybe(random, 0.7) for i in ids if maybe(random, 0.7)},
+            "restartAll": maybe(random, 0.05),
+            # Only a fix looks at it.
+            "status": worlds.draw_status(random, pod, worlds.START) if maybe(random, 0.2) else {},
+        }
+
+    def answer(self, history: History, semantics: Semantics) -> Answers:
+        pod = parse_pod(msgspec.json.encode(history["pod"]))
+        runtime = runtime_pod(pod.uid, history["runtime"])
+        made = pod_actions(
+            Inputs(
+                pod,
+                runtime,
+                _status(history.get("status", {})),
+                lambda container_id: RESULTS.get(history["liveness"].get(container_id)),
+                lambda container_id: RESULTS.get(history["startup"].get(container_id)),
+                semantics,
+                restart_all=history.get("restartAll", False),
+            )
+        )
+        running = [c["name"] for c in history["runtime"]["containers"] if c["state"] == "running"]
+        return {
+            "killPod": made.kill_pod,
+            "createSandbox": made.create_sandbox,
+            "init": [start.container.name for start in made.init_starts],
+            "start": [start.container.name for start in made.starts],
+            "kill": [
+                {"id": k.instance.id, "message": k.reason, "grace": k.grace_s}
+                for k in sorted(made.kills, key=lambda kill: kill.instance.id)
+            ],
+            "reset": [{"id": r.instance.id, "kill": r.kill} for r in made.removals],
+            "waits": {name: sorted(others) for name, others in waits_for(pod, running).items()},
+        }
+
+    def told(self, answer: Answers) -> Answers:
+        return answer
+
+
+def _status(drawn: Json) -> PodStatus:
+    return parse_status(msgspec.json.encode(drawn))
