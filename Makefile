@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls bench soak chaos manifests collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench soak chaos manifests collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
 
 test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
 	@$(VENV)/python -m tests.run controls
+
+test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change (root), not in `make test`
+	@$(VENV)/python -m tests.run kills
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
 	@$(VENV)/python -m tests.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))

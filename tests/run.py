@@ -130,6 +130,14 @@ HOSTS = [
 ARCHIVE, RING_3 = HOSTS[-2:]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
 CONTROLS = replace(RING_3, name="controls", command=pytest("-v", THREE_CONTROLS), what="three control planes")
+# Dozens of runs of Ansible: the usual run draws one of them.
+KILLS = replace(
+    RING_3,
+    name="kills",
+    command=pytest("-v", "tests/hosts/deployment/test_survival.py", "-k", "killed_after"),
+    what="Ansible killed after each of its tasks",
+    environ={**MUST_RUN, "READYGATE_EVERY_TASK": "1"},
+)
 
 SELECTIONS = {
     "lint": LINT,
@@ -137,6 +145,7 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
+    "kills": [PACKAGES, SOURCES, BINARIES, KILLS],
     # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
     "all": [PACKAGES, SOURCES, BINARIES, replace(RING_3, beside=True), DIFFERENTIAL, *LINT, *FAST, ARCHIVE, PLANE[-1]],
 }
@@ -150,6 +159,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,
     "hosts": of_ring_3,
     "controls": of_ring_3,
+    "kills": of_ring_3,
     "all": obstacles.disk_space,
 }
 # What `all` can do without: these steps, where one of these obstacles is found.

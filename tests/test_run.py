@@ -167,7 +167,7 @@ def test_where_ci_is_set_nothing_is_left_out(monkeypatch, capsys, ci):
     assert "cannot run: ring 3 needs root, it boots systemd hosts: sudo make test\n" == capsys.readouterr().out
 
 
-@pytest.mark.parametrize("selection", ["hosts", "controls"])
+@pytest.mark.parametrize("selection", ["hosts", "controls", "kills"])
 def test_a_ring_called_for_by_its_name_is_not_left_out(monkeypatch, capsys, selection):
     as_ordinary_user(monkeypatch, ci="")
     assert run.main([selection]) == run.EXIT_OBSTACLE
@@ -204,6 +204,6 @@ def test_what_one_step_of_ring_3_ignores_another_one_runs():
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
-    assert {"plane", "hosts", "controls", "all"} == set(run.OBSTACLES)
+    assert {"plane", "hosts", "controls", "kills", "all"} == set(run.OBSTACLES)
     assert set(run.OBSTACLES) <= set(run.SELECTIONS)
     assert os.environ.get(run.STEP_VARIABLE) != ""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,13 +79,15 @@ class Ansible:
         check: bool = False,
         limit: str = "",
         hosts: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
         **variables: Any,
     ) -> Run:
-        """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all."""
+        """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all.
+        environ: more of Ansible's own."""
         command = self._command(playbook, {**self._variables, **variables}, hosts)
         command += ["--check", "--diff"] if check else []
         command += ["--limit", limit] if limit else []
-        run = run_to_its_end(command, self._environ)
+        run = run_to_its_end(command, {**self._environ, **(environ or {})})
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)
         self._progress(f"{name}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")

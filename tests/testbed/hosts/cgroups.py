@@ -72,8 +72,8 @@ def _make_group(folder: Path) -> None:
             (folder / name).write_text((folder.parent / name).read_text())
 
 
-def end(folders: list[Path]) -> None:
-    """Ends every process in these groups and removes the groups. What is gone already is fine."""
+def kill(folders: list[Path]) -> None:
+    """Ends every process in these groups. What is gone already is fine."""
     deadline = time.monotonic() + _END_LIMIT_S
     while pids := {pid for folder in folders for pid in _pids(folder)}:
         for pid in pids:
@@ -82,6 +82,11 @@ def end(folders: list[Path]) -> None:
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
+
+
+def end(folders: list[Path]) -> None:
+    """Ends every process in these groups and removes the groups. What is gone already is fine."""
+    kill(folders)
     for folder in folders:
         if not folder.exists():
             continue

@@ -36,6 +36,13 @@ class Machine:
         self._groups = cgroups.make(f"readygate-{self._run_id}/{self.peer.name}", self.folder / "cgroup")
         return self._groups.folders
 
+    def find_groups(self, known: list[str]) -> list[Path]:
+        """The groups of an earlier boot, of all those that a run has made."""
+        bind = self.folder / "cgroup"
+        mine = [Path(folder) for folder in known if Path(folder).name == self.peer.name]
+        self._groups = cgroups.Groups(mine, bind if bind.exists() else None)
+        return mine
+
     @property
     def name(self) -> str:
         return f"rg-{self._run_id}-{self.peer.name}"

@@ -39,6 +39,14 @@ def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> Non
         shutil.rmtree(run.path)
 
 
+def pull_plug(process: ProcessId, machine: Machine, groups: list[str]) -> None:
+    """Ends one host and leaves all that was made for it. Raises HostsError when it does not end."""
+    process.signal(signal.SIGKILL)
+    cgroups.kill(machine.find_groups(groups))
+    _wait_gone([process])
+    machine.forget()
+
+
 def _wait_gone(processes: Iterable[ProcessId]) -> None:
     deadline = time.monotonic() + _END_LIMIT_S
     for process in processes:
