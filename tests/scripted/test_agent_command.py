@@ -130,11 +130,12 @@ def test_a_missing_api_server_does_not_keep_the_checks_from_running(agent: Agent
 def test_a_killed_agent_is_ready_at_its_first_answer_whatever_its_checks_would_need_anew(agent: Agent) -> None:
     (check,) = agent.settings["checks"]
     agent.settings["checks"] = [{**check, "successThreshold": 3}]
-    agent.settings["stateFile"] = str(agent.folder / "states" / "checks.json")
-    (agent.folder / "states").mkdir()
+    states = agent.folder / "states" / "checks.json"
+    states.parent.mkdir()
+    agent.settings["stateFile"] = str(states)
     agent.start()
     agent.wait_page("/readyz", 200)
-    wait_until(lambda: (agent.folder / "states" / "checks.json").exists(), "the state is kept")
+    wait_until(lambda: states.exists() and '"passed"' in states.read_text(), "it is kept soon after it is shown")
     for _ in range(4):
         agent.process.kill()
         agent.start()
