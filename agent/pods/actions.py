@@ -199,7 +199,10 @@ def _look_at_init(inputs: Inputs, actions: Actions, walk: _Walk, index: int, new
         if newest.exit_code == 0 and newest.reason != REASON_OOM:
             _goes_on(inputs, walk, index)
             return True
-        if not _starts_again(inputs, container, newest):
+        rules = inputs.semantics.container_restart_rules
+        if not (
+            _starts_again(inputs, container, newest) if rules else inputs.pod.restart_policy != RestartPolicy.NEVER
+        ):
             return False
     elif newest.phase is ContainerPhase.UNKNOWN:
         if _policy(inputs, container) == RestartPolicy.NEVER:

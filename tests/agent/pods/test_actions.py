@@ -193,6 +193,14 @@ def test_without_a_sandbox_all_begins_anew() -> None:
     )
 
 
+def test_without_restart_rules_a_failed_init_container_starts_again_even_in_a_pod_being_deleted() -> None:
+    pod = replace(INIT, deletion_timestamp=1.0)
+    gates = (Semantics(), Semantics(container_restart_rules=False))
+    runtime = RuntimePod(pod.uid, (Sandbox(True, "10.0.0.1"),), (instance("i", 1),))
+    made = [pod_actions(Inputs(pod, runtime, PodStatus(), {}.get, {}.get, semantics)) for semantics in gates]
+    assert [(True, []), (False, ["i"])] == [(m.kill_pod, [s.container.name for s in m.init_starts]) for m in made]
+
+
 THREE = make_pod("a", "b", init=(sidecar("s"), "i", sidecar("t"), sidecar("u")))
 
 
