@@ -28,6 +28,7 @@ PODS = "/api/v1/namespaces/default/pods"
 SCHEDULES = 1000
 ROUNDS, NODES_OF_A_ROUND = 4, 30  # fewer than a hundred: kube-scheduler looks at all of them
 WRITERS = 6
+KNOWN_EVERY_S = 1.0  # how often kube-scheduler counts what it knows
 SETTLED_WITHIN_S = 45.0
 
 
@@ -83,6 +84,16 @@ class Round:
     def __exit__(self, *_: object) -> None:
         self._all(lambda name: self.api.delete(f"{PODS}/{name}", grace_s=0), [*self.pods, *self.filling])
         self._all(lambda name: self.api.delete(f"/api/v1/nodes/{name}"), self.names)
+
+    def wait_until_the_scheduler_knows_it(self) -> None:
+        """A node that it hears of later is none it asks about."""
+        time.sleep(2 * KNOWN_EVERY_S)  # what it tells is no longer of before
+        places = [on for one in self.api.items("/api/v1/pods") if (on := one["spec"].get("nodeName"))]
+        # It goes on counting a Node that is gone while a pod of it is there.
+        names = {*places, *(one["metadata"]["name"] for one in self.api.items("/api/v1/nodes"))}
+        there = len(names), len(places)
+        knows = self.cluster.plane.scheduler_knows
+        wait_until(lambda: knows() == there, lambda: f"{there} nodes and pods, kube-scheduler knows {knows()}")
 
     def schedule(self) -> None:
         self._make(self.pods)
@@ -154,6 +165,7 @@ def test_of_a_thousand_schedules_by_chance_every_one_is_blamed_on_the_nodes_that
         for number in range(ROUNDS):
             with Round(cluster, chance, number) as one:
                 wait_until(lambda one=one: seen.closed(one.names) == one.closed, "the closed nodes")
+                one.wait_until_the_scheduler_knows_it()
                 one.schedule()
                 known: dict[str, set[str]] = {}
                 wrong += settled(lambda one=one, known=known: one.wrong(seen, known))

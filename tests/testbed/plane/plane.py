@@ -7,6 +7,7 @@ objects.
 
 import contextlib
 import json
+import re
 import signal
 import ssl
 import time
@@ -190,6 +191,15 @@ class Plane:
         self.scheduler_url = f"https://127.0.0.1:{port}"
         process.wait_ready(lambda: _answers(f"{self.scheduler_url}/readyz"), timeout_s=READY_WITHIN_S)
 
+    def scheduler_knows(self) -> tuple[int, int]:
+        """How many nodes, and how many pods that are bound, kube-scheduler knew at most a second ago."""
+        text = _read(f"{self.scheduler_url}/metrics") or ""
+        nodes, pods = (
+            re.search(rf'^scheduler_cache_size{{type="{kind}"}} (\d+)$', text, re.MULTILINE)
+            for kind in ("nodes", "pods")
+        )
+        return int(nodes[1]) if nodes else 0, int(pods[1]) if pods else 0
+
     def stop_scheduler(self) -> None:
         process = self._processes.pop(SCHEDULER, None)
         if process:
@@ -350,12 +360,16 @@ class Plane:
 
 
 def _answers(url: str) -> bool:
-    """200 from a server on loopback whose certificate nobody has to check."""
+    return _read(url) is not None
+
+
+def _read(url: str) -> str | None:
+    """What a server on loopback, whose certificate nobody has to check, answers with 200."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
         with urllib.request.urlopen(url, timeout=2, context=context) as reply:
-            return reply.status == 200
+            return reply.read().decode() if reply.status == 200 else None
     except (urllib.error.URLError, TimeoutError, ConnectionError):
-        return False
+        return None
