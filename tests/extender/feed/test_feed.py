@@ -259,7 +259,7 @@ def test_with_nobody_connected_nothing_is_done(published, publisher, monkeypatch
     for number in range(100):
         published.decide({"n1": CLOSED if number % 2 else OPEN})
     time.sleep(0.2)
-    assert turns == []
+    assert len(turns) <= 1, "but for the look that it takes at its start and now and then"
 
 
 # What is remembered

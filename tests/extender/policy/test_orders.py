@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 
 import pytest
 
@@ -225,6 +226,22 @@ def test_an_order_ends_at_its_time_and_is_shown_as_expired():
 )
 def test_a_scope_in_words(expected, order):
     assert expected == order.scope
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('"a\\uD800"', id="in a text that is no order"),
+        pytest.param('order: hold\n"k\\uD800": 1\n', id="in a key"),
+        pytest.param('{"order": "hold", "reason": "a\\ud800"}', id="in a reason, as JSON"),
+        pytest.param('order: hold\nreason: "\\uDFFF"\n', id="in a reason, as YAML"),
+    ],
+)
+def test_half_a_character_is_one_clear_line(text):
+    expected = r"e: a text holds half a character \(U\+D[8F][0F][0F]\), allowed: whole ones"
+    orders = parse_orders({"e": text, "good": entry()})
+    assert (["good"], 1) == ([order.id for order in orders.entries], len(orders.faults))
+    assert re.fullmatch(expected, orders.faults[0])
 
 
 def test_any_bytes_at_all_are_orders_or_lines(seed):
