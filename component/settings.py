@@ -57,17 +57,11 @@ def document(text: bytes | str) -> Any:  # noqa: ANN401 - mappings, lists and sc
 def convert(value: object, root: type[T]) -> T:
     """A document as section `root`. Raises SettingsError."""
     try:
-        found = msgspec.convert(value, root)
-        msgspec.json.encode(found)  # half a character passes as text, until it is sent to somebody
-    except UnicodeEncodeError as e:
-        half = f"U+{ord(e.object[e.start]):04X}"
-        raise SettingsError(f"a text holds half a character ({half}), allowed: whole ones") from e
+        return msgspec.convert(value, root)
     except msgspec.ValidationError as e:
         rule, _, at = str(e).partition(" - at `$")  # what is no fault of a value comes from a __post_init__
         at = at.strip("`.")
         raise SettingsError(next(_faults(root, value, ""), _join(at, rule) if at else rule)) from e
-    else:
-        return found
 
 
 class _Loader(yaml.SafeLoader):

@@ -50,7 +50,8 @@ WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '
 THREE_CONTROLS = "tests/hosts/controls"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
-ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, *WITHOUT_HOSTS))]
+SURVIVAL = "tests/hosts/deployment/test_survival.py"
+ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, SURVIVAL, *WITHOUT_HOSTS))]
 RING_2_TESTS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "tests/plane"]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
@@ -130,12 +131,12 @@ HOSTS = [
 ARCHIVE, RING_3 = HOSTS[-2:]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
 CONTROLS = replace(RING_3, name="controls", command=pytest("-v", THREE_CONTROLS), what="three control planes")
-# Dozens of runs of Ansible: the usual run draws one of them.
+# Dozens of runs of Ansible, and a host whose plug is pulled.
 KILLS = replace(
     RING_3,
     name="kills",
-    command=pytest("-v", "tests/hosts/deployment/test_survival.py", "-k", "killed_after"),
-    what="Ansible killed after each of its tasks",
+    command=pytest("-v", SURVIVAL),
+    what="Ansible killed after each of its tasks, and a host without power",
     environ={**MUST_RUN, "READYGATE_EVERY_TASK": "1"},
 )
 

@@ -19,6 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from component import settings
@@ -234,9 +235,17 @@ def _order(id_: str, value: str) -> Order:
 def _mapping(value: str) -> object:
     """JSON, as our own command writes it, is read quickly; all else, also a doubled key, by the YAML reader."""
     try:
-        return json.loads(value, object_pairs_hook=_each_key_once)
+        found = json.loads(value, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError):
-        return settings.document(value)
+        found = settings.document(value)
+    try:
+        msgspec.json.encode(found)
+    except UnicodeEncodeError as e:  # an escape can write it, and it passes as text until it is sent to somebody
+        half = f"U+{ord(e.object[e.start]):04X}"
+        raise SettingsError(f"a text holds half a character ({half}), allowed: whole ones") from e
+    except (ValueError, OverflowError, TypeError):
+        return found  # what is wrong with it, whoever converts it says
+    return found
 
 
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
