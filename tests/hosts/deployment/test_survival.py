@@ -49,6 +49,12 @@ def settled(hosts):
     return len(timeouts(hosts)) == 1 and hosts.ssh("control-1", look, check=False).returncode == 0
 
 
+STATE = (
+    f"ls -l {FOLDER} {FOLDER}/pending; cmp {FOLDER}/proven/target {MANIFEST}; crictl ps -a | grep kube-; "
+    f"cat {FOLDER}/verdict.json"
+)
+
+
 def verdict(hosts):
     return json.loads(hosts.ssh("control-1", f"cat {FOLDER}/verdict.json").stdout)
 
@@ -137,10 +143,13 @@ def test_a_host_that_loses_power_in_the_middle_has_its_earlier_scheduler_afterwa
         boot = hosts.ssh("control-1", BOOT).stdout
         hosts.restart("control-1")
         assert boot != hosts.ssh("control-1", BOOT).stdout
-    assert wait_for(lambda: settled(hosts), timeout_s=120)
+    # Without an API server kube-scheduler ends at once, and the kubelet starts it anew ever more seldom.
+    assert wait_for(lambda: settled(hosts), timeout_s=400), hosts.ssh("control-1", STATE, check=False).stdout
     told = verdict(hosts)
     assert (told["outcome"], timeouts(hosts)) == ("put-back", before), told
     assert "the host was restarted in the middle" in told["cause"]
+    answers = "python3 -c 'import urllib.request as r; r.urlopen(\"http://127.0.0.1:9376/readyz\", timeout=2)'"
+    assert wait_for(lambda: hosts.ssh("control-1", answers, check=False).returncode == 0, timeout_s=400), "the extender"
 
 
 @pytest.mark.usefixtures("registered")
