@@ -57,7 +57,7 @@ def test_a_record_that_cannot_be_written_is_told_and_its_container_runs(
     with monkeypatch.context() as disk, caplog.at_level(logging.WARNING):
         disk.setattr(Path, "write_bytes", full)
         runtime.start_container(POD, shell("exit 3"), 0)
-        wait_until(lambda: runtime.pod(POD.uid).containers[0].phase is ContainerPhase.EXITED)
+        wait_until(lambda: runtime.pod(POD.uid).containers[0].phase is ContainerPhase.EXITED, timeout_s=30)
     assert 3 == runtime.pod(POD.uid).containers[0].exit_code, "nothing is lost that was known"
     assert [("container state not saved", True)] == told(caplog), "of three writes"
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-PATIENCE_S = 30.0  # a machine that does much else may need it; whoever does not fail waits no longer for it
 
 
 def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
@@ -21,7 +20,7 @@ def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float =
 
 
 def wait_until(
-    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = PATIENCE_S
+    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = 5.0
 ) -> None:
     """Returns once `condition` holds. Raises AssertionError with `what` was waited for, or what it says then."""
     if not wait_for(condition, timeout_s=timeout_s, every_s=0.005):

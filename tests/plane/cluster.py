@@ -88,7 +88,7 @@ class Cluster:
         """The node of the pod, "" when it is still pending after that time."""
         return wait_for(lambda: bare.bound_to(bare.pod(self.api, name)), timeout_s=timeout_s, every_s=0.02) or ""
 
-    def wait_refused(self, name: str, *, timeout_s: float = 30.0) -> str:
+    def wait_refused(self, name: str, *, timeout_s: float = 15.0) -> str:
         """The scheduler's words about a pod it could not place. An AssertionError when there are none."""
         text = wait_for(lambda: bare.refused(bare.pod(self.api, name)), timeout_s=timeout_s, every_s=0.02)
         assert text, f"{name} was not refused within {timeout_s:.0f} s: {bare.pod(self.api, name)}"

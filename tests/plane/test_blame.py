@@ -93,7 +93,8 @@ class Round:
         names = {*places, *(one["metadata"]["name"] for one in self.api.items("/api/v1/nodes"))}
         there = len(names), len(places)
         knows = self.cluster.plane.scheduler_knows
-        wait_until(lambda: knows() == there, lambda: f"{there} nodes and pods, kube-scheduler knows {knows()}")
+        told = f"{there} nodes and pods, which kube-scheduler does not know"
+        wait_until(lambda: knows() == there, told, timeout_s=30)
 
     def schedule(self) -> None:
         self._make(self.pods)

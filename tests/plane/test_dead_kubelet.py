@@ -107,7 +107,7 @@ def test_a_dead_kubelet_closes_its_node_and_a_start_knows_it(
     while time.monotonic() - began < 5.0:
         assert {} == refused(extender, nodes)
         time.sleep(0.02)
-    wait_until(extender.ready, "it answers again", timeout_s=30)
+    wait_until(extender.ready, "it answers again", timeout_s=15.0)
     before = kubelets.renewed[dead]
     wait_until(lambda: kubelets.renewed[dead] > before, "it renews, seen by the watch", timeout_s=2 * INTERVAL_S)
     kubelets.living.remove(dead)

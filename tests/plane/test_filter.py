@@ -25,7 +25,7 @@ def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluste
     cluster.add_pod("fits-nowhere")
 
     condition_text = cluster.wait_refused("fits-nowhere")
-    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=30)
+    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=10)
 
     assert condition_text.startswith(f"0/3 nodes are available: 3 {reasons.CLOSED_NOT_READY}. ")
     assert condition_text.endswith("preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
@@ -54,7 +54,7 @@ def test_a_pod_lands_on_the_only_healthy_node_and_the_exchange_is_as_the_contrac
     with Recorder("127.0.0.1", extender.port) as recorder:
         cluster.use_extender(recorder.url)
         cluster.add_pod("web")
-        assert cluster.wait_bound("web", timeout_s=30) == nodes[0]
+        assert cluster.wait_bound("web", timeout_s=15) == nodes[0]
         cluster.plane.stop_scheduler()  # before its extender goes away
     exchange = next(e for e in recorder.exchanges if json.loads(e.request)["Pod"]["metadata"]["name"] == "web")
     request, reply = json.loads(exchange.request), json.loads(exchange.reply)
@@ -79,7 +79,7 @@ def test_a_dead_extender_in_mode_protect_does_not_stop_scheduling(cluster: Clust
     cluster.use_extender(f"http://127.0.0.1:{free_port()}", mode="protect")
     cluster.add_pod("unprotected")
 
-    assert nodes[0] == cluster.wait_bound("unprotected", timeout_s=30)
+    assert nodes[0] == cluster.wait_bound("unprotected", timeout_s=15)
 
 
 def test_a_dead_extender_in_mode_enforce_lets_nothing_through(cluster: Cluster):

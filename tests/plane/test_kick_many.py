@@ -22,7 +22,6 @@ pytestmark = pytest.mark.timeout(180)
 
 PATCHES = 4  # of one replica, for nodes that heal together
 BOUND_S = 1.0
-ROOM_S = 2.0  # for a machine that does much else: 300 heals have taken it nine seconds
 SLOW_S = 5.0
 
 
@@ -35,20 +34,17 @@ def test_one_kick_of_any_node_makes_every_refused_pod_ask_again(cluster: Cluster
         cluster.use_extender(recorder.url, mode="enforce")
         pods = [f"waits-for-{node}" for node in nodes]
         refuse(cluster, pods, nodes=nodes)
-
-        def rests() -> bool:
-            """What is written about a refused pod has the others tried again, which takes a slow machine a while."""
-            recorder.exchanges.clear()
-            time.sleep(3.0)
-            return not recorder.exchanges
-
-        assert wait_for(rests, timeout_s=60.0), "they are tried again all the time"
+        time.sleep(1.0)
+        recorder.exchanges.clear()
+        time.sleep(2.0)
+        quiet = len(recorder.exchanges)
         cluster.api.patch(f"/api/v1/nodes/{other}", {"metadata": {"annotations": {ANNOTATION_KICK: "by a test"}}})
 
         def asked() -> set[str]:
             return {json.loads(exchange.request)["Pod"]["metadata"]["name"] for exchange in recorder.exchanges}
 
-        assert wait_for(lambda: asked() == set(pods), timeout_s=30.0), sorted(set(pods) - asked())
+        all_asked = wait_for(lambda: asked() == set(pods), timeout_s=5.0)
+    assert (0, True) == (quiet, bool(all_asked))
 
 
 def test_three_hundred_nodes_that_heal_together_are_four_patches_and_the_pods_are_bound_within_a_second(
@@ -64,7 +60,7 @@ def test_three_hundred_nodes_that_heal_together_are_four_patches_and_the_pods_ar
     figures = {"kick_300_patches": healed.patches, "kick_300_bound_s": round(healed.bound_s, 3)}
     (artefacts / "kick_300.json").write_text(json.dumps(figures))
     assert 1 <= healed.patches <= PATCHES
-    assert healed.bound_s <= BOUND_S + ROOM_S
+    assert healed.bound_s <= BOUND_S
 
 
 def test_with_two_replicas_that_both_refused_it_is_four_patches_for_each(cluster: Cluster, say: Callable[[str], None]):
@@ -78,7 +74,7 @@ def test_with_two_replicas_that_both_refused_it_is_four_patches_for_each(cluster
     healed = heal_together(cluster, nodes, pods)
     say(f"60 nodes heal, two replicas: {healed}")
     assert 2 <= healed.patches <= 2 * PATCHES
-    assert healed.bound_s <= 2 * BOUND_S + ROOM_S
+    assert healed.bound_s <= 2 * BOUND_S
 
 
 def refused_by(extender: Extender, nodes: list[str]) -> None:

@@ -43,7 +43,7 @@ def agent(plane, tmp_path_factory):
     agent = Agent(plane, NODE, pod_cidr="127.20.16.0/24", folder=folder, leaseDurationSeconds=4)
     agent.start()
     try:
-        assert wait_for(lambda: node_is(plane, "True"), timeout_s=30), "the node did not become Ready"
+        assert wait_for(lambda: node_is(plane, "True"), timeout_s=15), "the node did not become Ready"
         yield agent
     finally:
         agent.process.stop()
@@ -75,7 +75,7 @@ def health(plane, agent, tmp_path):  # noqa: ARG001 - the node must be there
     )
     yield Health(plane, fit)
     plane.api.delete(f"{path}/kubelet-mode-test")
-    assert wait_for(lambda: not Health(plane, fit).pods(), timeout_s=30), "its pods are still there"
+    assert wait_for(lambda: not Health(plane, fit).pods(), timeout_s=15), "its pods are still there"
 
 
 class Health:
@@ -114,7 +114,7 @@ def test_the_node_is_registered_and_ready(plane, agent):
         "PIDPressure": "False",
         "Ready": "True",
     }
-    assert wait_for(lambda: fetch(f"http://127.0.0.1:{agent.port}/readyz")[0] == 200, timeout_s=30)
+    assert wait_for(lambda: fetch(f"http://127.0.0.1:{agent.port}/readyz")[0] == 200, timeout_s=5)
     assert fetch(f"http://127.0.0.1:{agent.port}/livez") == (200, "ok\n")
 
 
@@ -156,7 +156,7 @@ def test_a_daemon_set_pod_follows_its_probe_and_ends_cleanly(plane, health):
     health.wait("True")
 
     plane.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}")
-    gone = wait_for(lambda: pod["metadata"]["uid"] not in {p["metadata"]["uid"] for p in health.pods()}, timeout_s=30)
+    gone = wait_for(lambda: pod["metadata"]["uid"] not in {p["metadata"]["uid"] for p in health.pods()}, timeout_s=10)
     assert gone, "the deleted pod is still there"
     assert health.wait("True")["metadata"]["uid"] != pod["metadata"]["uid"]
 
@@ -168,7 +168,7 @@ def test_a_pod_that_ends_gets_a_terminal_phase(plane):
     plane.wait_namespace(NAMESPACE)
     path = f"/api/v1/namespaces/{NAMESPACE}/pods"
     plane.api.create(path, {"metadata": {"name": name}, "spec": spec})
-    ended = wait_for(lambda: in_phase(plane, f"{path}/{name}", "Succeeded"), timeout_s=30)
+    ended = wait_for(lambda: in_phase(plane, f"{path}/{name}", "Succeeded"), timeout_s=10)
     assert ended, plane.api.get(f"{path}/{name}")["status"]
     assert condition(ended, "Ready")["reason"] == "PodCompleted"
     plane.api.delete(f"{path}/{name}")
@@ -199,7 +199,7 @@ def test_a_killed_agent_leaves_processes_that_the_next_one_ends(agent, health):
         counts = [c["restartCount"] for c in pod["status"].get("containerStatuses") or []]
         return counts == [1] and condition(pod, "Ready").get("status") == "True" and pod
 
-    after = wait_for(restarted, timeout_s=30)
+    after = wait_for(restarted, timeout_s=15)
     assert after, [p["status"] for p in health.pods()]
     assert before["metadata"]["uid"] == after["metadata"]["uid"]
     assert after["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 137

@@ -47,12 +47,12 @@ def test_orders_are_obeyed_by_the_scheduler_and_their_author_is_whom_the_api_ser
     assert ("admin", "swapping its disk") == (entry["author"], entry["reason"])
 
     run("lift", f"hold-{good}")
-    assert good == cluster.wait_bound("waits", timeout_s=30)
+    assert good == cluster.wait_bound("waits", timeout_s=15)
 
     run("exempt", "--node", bad)
     told_after(extender.port, bad, is_open=True)
     cluster.add_pod("goes", node=bad)
-    assert bad == cluster.wait_bound("goes", timeout_s=30)
+    assert bad == cluster.wait_bound("goes", timeout_s=15)
 
 
 def test_a_hold_survives_a_restart_of_the_extender_and_a_broken_entry_beside_it(cluster: Cluster, run):

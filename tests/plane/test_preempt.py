@@ -71,7 +71,7 @@ def victims(cluster: Cluster, fillers: Fillers, rounds: int) -> list[list[str]]:
         found.append(fillers.evicted())
         cluster.api.delete(f"/api/v1/namespaces/default/pods/{name}", grace_s=0)
         assert bound, "the pod above all was not placed"
-        assert wait_for(lambda name=name: not bare.pod(cluster.api, name), timeout_s=30)
+        assert wait_for(lambda name=name: not bare.pod(cluster.api, name), timeout_s=5)
     return found
 
 
@@ -139,6 +139,6 @@ def test_who_waits_for_a_closed_node_to_be_made_room_on_is_woken_by_the_next_pod
         cluster.health_pods[node].say(ready=True)
         assert "" == cluster.wait_bound("waits", timeout_s=6)  # the kick and its repeat were given by then
         cluster.api.delete("/api/v1/namespaces/default/pods/ends", grace_s=0)
-        assert node == cluster.wait_bound("waits", timeout_s=30)
+        assert node == cluster.wait_bound("waits", timeout_s=10)
     finally:
         fillers.remove()

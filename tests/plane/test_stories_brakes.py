@@ -32,7 +32,7 @@ def closed(extender: Extender, nodes: list[str]) -> set[str]:
     return set(answer["FailedAndUnresolvableNodes"])  # type: ignore[call-overload]
 
 
-def wait_closed(extender: Extender, nodes: list[str], expected: set[str], *, timeout_s: float = 30.0) -> None:
+def wait_closed(extender: Extender, nodes: list[str], expected: set[str], *, timeout_s: float = 3.0) -> None:
     found = wait_for(lambda: closed(extender, nodes) == expected, timeout_s=timeout_s, every_s=0.05)
     assert found, f"{closed(extender, nodes)}, expected {expected}"
 
@@ -66,29 +66,29 @@ def test_while_replicas_disagree_for_five_seconds_no_pod_is_lost_and_then_they_c
     cluster.use_extender(late.url, mode="enforce")
     few, many = nodes[:4], nodes[4:16]
     with Load(cluster.api, per_s=10) as load:
-        assert wait_for(lambda: load.bound, timeout_s=30)
+        assert wait_for(lambda: load.bound, timeout_s=5)
         proxy.delay_s = LATE_S
         say_all(cluster, few, ready=False)
         wait_closed(prompt, nodes, set(few))
         disagree_at = time.monotonic()
         assert set() == closed(late, nodes), "it answers by what it knows"
-        wait_closed(late, nodes, set(few), timeout_s=6 * LATE_S)
+        wait_closed(late, nodes, set(few), timeout_s=2 * LATE_S)
         agree_at = time.monotonic()
-        assert wait_for(lambda: load.on(nodes, after=agree_at + 1.0), timeout_s=30), "pods still come"
+        assert wait_for(lambda: load.on(nodes, after=agree_at + 1.0), timeout_s=5), "pods still come"
         assert [] == load.on(few, after=agree_at + 0.5), "by the one that kube-scheduler asks"
 
         say_all(cluster, many, ready=False)
         wait_closed(prompt, nodes, set())
         assert set(few) == closed(late, nodes), "it has not heard of the storm"
         cluster.use_extender(prompt.url, mode="enforce")
-        wait_closed(late, nodes, set(), timeout_s=6 * LATE_S)
+        wait_closed(late, nodes, set(), timeout_s=2 * LATE_S)
         load.stop()
-        all_bound_s = load.wait_all_bound(timeout_s=30)
+        all_bound_s = load.wait_all_bound(timeout_s=10)
         meanwhile = load.on(few, after=disagree_at, until=agree_at)
     again = cluster.start_extender(**ON)
     assert [set(), set(), set()] == [closed(one, nodes) for one in (prompt, late, again)]
     for one in (prompt, late, again):
-        assert wait_for(lambda one=one: "storm began" in one.process.text(), timeout_s=30)
+        assert wait_for(lambda one=one: "storm began" in one.process.text(), timeout_s=5)
     say(
         f"replicas disagreed for {agree_at - disagree_at:.1f} s: {len(load.made)} pods, 0 lost, {len(meanwhile)} bound "
         f"meanwhile to the 4 of {MANY} nodes only one had closed; all bound {all_bound_s:.1f} s after the last was made"
@@ -110,7 +110,7 @@ def test_replicas_that_disagree_for_five_seconds_hold_the_same_nodes_at_the_cap(
     say_all(cluster, broken, ready=False, ago_s=600)
     wait_closed(prompt, nodes, set(broken[:3]))
     assert set() == closed(late, nodes), "it knows nothing of it yet"
-    wait_closed(late, nodes, set(broken[:3]), timeout_s=6 * LATE_S)
+    wait_closed(late, nodes, set(broken[:3]), timeout_s=2 * LATE_S)
     say(f"at the cap: 3 of 6 failed of 10 closed by both, the late one after {time.monotonic() - began:.1f} s")
     again = cluster.start_extender(**sections)
     wait_closed(again, nodes, set(broken[:3]))
@@ -118,7 +118,7 @@ def test_replicas_that_disagree_for_five_seconds_hold_the_same_nodes_at_the_cap(
     cluster.health_pods[broken[1]].say(ready=True)
 
     for one in (prompt, late, again):
-        wait_closed(one, nodes, {broken[0], broken[2], broken[3]}, timeout_s=6 * LATE_S)
+        wait_closed(one, nodes, {broken[0], broken[2], broken[3]}, timeout_s=2 * LATE_S)
 
 
 @pytest.mark.parametrize("ceiling_s", [300.0, 10.0], ids=["by default", "with a ceiling of ten seconds"])

@@ -67,7 +67,7 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     cluster.add_health_pods(closed, ready=False)
     told = teller(exempt={"labelNamespaces": ["*"]})
     cluster.add_pod("bound", node=full, **asking_for("6"))
-    assert cluster.wait_bound("bound", timeout_s=30) == full
+    assert cluster.wait_bound("bound", timeout_s=15) == full
 
     cluster.add_pod("ours", node=closed[0])
     cluster.add_pod("both", **asking_for("4"))
@@ -75,7 +75,7 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     for name in ("ours", "both", "others"):
         cluster.wait_refused(name)
 
-    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=30)
+    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=10)
     assert (1, "ours", {closed[0]}) == (code, ours["answer"], kept(ours))
     assert ours["first"].endswith("One node would take it now; readygate keeps it off.")
 
@@ -98,8 +98,8 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
 
     for node in closed:
         cluster.health_pods[node].say(ready=True)
-    assert cluster.wait_bound("ours", timeout_s=30) == closed[0]
-    assert cluster.wait_bound("both", timeout_s=30) in closed
+    assert cluster.wait_bound("ours", timeout_s=15) == closed[0]
+    assert cluster.wait_bound("both", timeout_s=15) in closed
     for name in ("ours", "both"):
         code, document = told.why(name)
         assert (0, "notPending") == (code, document["answer"]), document["first"]
@@ -121,7 +121,7 @@ def test_a_pod_that_is_exempt_runs_on_a_closed_node(cluster: Cluster, teller):
     body = {"metadata": {"name": "free", "labels": {"readygate.dev/exempt": "true"}}, "spec": bare.pod_spec()}
     cluster.api.create("/api/v1/namespaces/default/pods", body)
     try:
-        assert cluster.wait_bound("free", timeout_s=30) == nodes[0]
+        assert cluster.wait_bound("free", timeout_s=15) == nodes[0]
         code, document = told.why("free")
         assert (0, "notPending") == (code, document["answer"])
         assert document["first"].endswith(f"after {nodes[0]} closed: exempt, or placed unfiltered.")
@@ -135,10 +135,10 @@ def test_a_gate_in_shadow_keeps_no_pod_waiting_and_tells_what_it_would_have_done
     cluster.add_health_pods(nodes, ready=False)
     told = teller(gate={"enforcement": "shadow"})
     cluster.add_pod("shadowed", node=nodes[0])
-    assert cluster.wait_bound("shadowed", timeout_s=30) == nodes[0], bare.refused(bare.pod(cluster.api, "shadowed"))
+    assert cluster.wait_bound("shadowed", timeout_s=15) == nodes[0], bare.refused(bare.pod(cluster.api, "shadowed"))
 
     code, document = told.why("shadowed")
     assert (0, "notPending", True) == (code, document["answer"], document["first"].endswith(f"{nodes[0]} is open."))
-    code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=30)
+    code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=10)
     assert (1, True) == (code, out.startswith("Armed, gate health would close 2 nodes now, 2 at most at once"))
     assert told.run("status")[0] == 0

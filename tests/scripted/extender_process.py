@@ -74,7 +74,7 @@ class Asked(Program):
                 received += piece
             return received
 
-    def wait(self, condition, timeout_s=30.0):
+    def wait(self, condition, timeout_s=10.0):
         wait_until(condition, lambda: self.log, timeout_s=timeout_s)
 
 
@@ -99,7 +99,7 @@ class ExtenderProcess(Asked):
             raise
         return self
 
-    def wait_ready(self, timeout_s=30.0, *, ready=True):
+    def wait_ready(self, timeout_s=10.0, *, ready=True):
         expected = 200 if ready else 503
         self.wait(lambda: self.get("/readyz")[0] == expected, timeout_s)
 

@@ -135,12 +135,14 @@ def test_a_killed_agent_is_ready_at_its_first_answer_whatever_its_checks_would_n
     agent.settings["stateFile"] = str(states)
     agent.start()
     agent.wait_page("/readyz", 200)
-    wait_until(lambda: states.exists() and '"passed"' in states.read_text(), "it is kept soon after it is shown")
+    wait_until(
+        lambda: states.exists() and '"passed"' in states.read_text(), "it is kept soon after it is shown", timeout_s=30
+    )
     for _ in range(4):
         agent.process.kill()
         agent.start()
         pages = []
-        wait_until(lambda: pages.append(agent.get("/readyz")[0]) or pages[-1] != 0, "the agent answers")  # noqa: B023
+        wait_until(lambda: pages.append(agent.get("/readyz")[0]) or pages[-1] != 0, "the agent answers", timeout_s=30)  # noqa: B023
         assert 200 == pages[-1]
     assert agent.end()[0] == 0
 

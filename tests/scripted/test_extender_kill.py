@@ -124,5 +124,5 @@ def test_a_worker_told_to_stop_by_somebody_else_is_replaced(process):
     process.wait_ready()
     (worker,) = workers_of(process)
     worker.signal(signal.SIGTERM)
-    wait_until(lambda: not worker.alive(), "it lives")
+    wait_until(lambda: not worker.alive(), "it lives", timeout_s=10)
     process.wait(lambda: answers_right(process))

@@ -62,7 +62,7 @@ def is_not_ready_and_says_so_once(process, api):
     process.wait(lambda: process.log.count('cause="ConnectionRefused"') == 5)  # one for each cache
     api.stall_next(watch=False, times=3)
     api.listen()
-    process.wait(lambda: "caches not synced" in process.log)
+    process.wait(lambda: "caches not synced" in process.log, timeout_s=15)
     assert "not synced" in process.filter(["h1"]).Error
     assert (process.get("/livez")[0], process.get("/readyz")[0]) == (200, 503)
 

@@ -75,7 +75,7 @@ def statuses(api):
     return found
 
 
-def wait_all(api, status, timeout_s=30.0):
+def wait_all(api, status, timeout_s=10.0):
     wait_until(lambda: set(statuses(api).values()) == {status}, lambda: statuses(api), timeout_s=timeout_s)
 
 
@@ -88,8 +88,8 @@ def test_each_node_is_written_once_and_a_change_is_an_event(api):
         wait_all(api, "True")
         assert (3, []) == (len(patches(api)), api.objects("Event"))
         replica.show(b=closed("missing"))
-        wait_until(lambda: [event["reason"] for event in api.objects("Event")] == ["NodeClosed"], timeout_s=30)
-        wait_until(lambda: {"a": "True", "b": "False", "c": "True"} == statuses(api), timeout_s=30)  # by another thread
+        wait_until(lambda: [event["reason"] for event in api.objects("Event")] == ["NodeClosed"], timeout_s=10)
+        wait_until(lambda: {"a": "True", "b": "False", "c": "True"} == statuses(api), timeout_s=10)  # by another thread
         (event,) = api.objects("Event")
         assert ("default", "Node", "b", "uid-b") == (
             event["metadata"]["namespace"],
@@ -141,7 +141,7 @@ def test_a_server_that_fails_is_asked_again_later(api, fault, cause):
 def test_one_node_that_is_refused_keeps_no_other_waiting(api, fault):
     api.answer_next(method="PATCH", path="/nodes/b/status", times=1000, **fault)
     with running(api):
-        wait_until(lambda: statuses(api) == {"a": "True", "b": "", "c": "True"}, lambda: statuses(api), timeout_s=30)
+        wait_until(lambda: statuses(api) == {"a": "True", "b": "", "c": "True"}, lambda: statuses(api), timeout_s=10)
         time.sleep(1)
         assert 3 == len(patches(api))
 

@@ -118,7 +118,7 @@ def test_a_client_that_sends_half_a_request_is_let_go(both):
     clients = [socket.create_connection(("127.0.0.1", people.port)) for _ in range(8)]
     for client in clients:
         client.sendall(b"POST /filter HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-    wait_until(lambda: people.get("/livez")[0] == 200, "an answer", timeout_s=60)
+    wait_until(lambda: people.get("/livez")[0] == 200, "an answer", timeout_s=20)
     for client in clients:
         client.close()
 
@@ -129,12 +129,12 @@ def test_while_the_extender_hangs_people_are_told(both):
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: "silent" in nodes(people)[0], "the word", timeout_s=30)
+        wait_until(lambda: "silent" in nodes(people)[0], "the word", timeout_s=15)
         assert (people.get("/readyz")[0], people.get("/livez")[0], set(nodes(people)[1])) == (503, 200, {"h1", "u1"})
     finally:
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
-    wait_until(people.ready, "the feed", timeout_s=30)
+    wait_until(people.ready, "the feed", timeout_s=10)
 
 
 def test_a_worker_that_is_killed_is_followed_again(both):
@@ -145,7 +145,7 @@ def test_a_worker_that_is_killed_is_followed_again(both):
     assert people.get("/livez")[0] == 200
     extender.wait_ready(timeout_s=20)
     began = time.monotonic()
-    wait_until(people.ready, "the feed", timeout_s=30)
+    wait_until(people.ready, "the feed", timeout_s=10)
     assert time.monotonic() - began < 2.0
 
 
@@ -155,8 +155,8 @@ def test_after_a_reload_the_new_worker_is_followed(both):
     os.kill(extender.process.pid, signal.SIGHUP)
     wait_until(lambda: before not in children(extender.process.pid), "the reload", timeout_s=30)
     (after,) = children(extender.process.pid)
-    wait_until(lambda: f"peer_pid={after}" in people.log, "the new one", timeout_s=30)
-    wait_until(people.ready, "the feed", timeout_s=30)
+    wait_until(lambda: f"peer_pid={after}" in people.log, "the new one", timeout_s=10)
+    wait_until(people.ready, "the feed", timeout_s=10)
 
 
 def test_a_reload_with_other_gates_reaches_the_people_too(both):

@@ -70,7 +70,7 @@ class Scene:
         return {(name, probe_type) for _, name, probe_type in self.manager.workers()}
 
     def gone(self, count: int = 0) -> bool:
-        return bool(wait_for(lambda: len(self.manager.workers()) == count, timeout_s=30))
+        return bool(wait_for(lambda: len(self.manager.workers()) == count, timeout_s=3))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_readiness_reaches_whoever_listens(scene: Scene, outcome: Result, expect
     scene.outcome = outcome
     scene.manager.add_pod(make_pod(slow(READINESS)))
     assert scene.probed.acquire(timeout=3)
-    wait_until(lambda: (scene.results[READINESS].get(ID) is S) is expected, timeout_s=30)
+    wait_until(lambda: (scene.results[READINESS].get(ID) is S) is expected, timeout_s=3)
     assert expected == (scene.updates[-1].result is S)
     assert (scene.updates[-1].container_id, scene.updates[-1].pod_uid) == (ID, UID)
 
@@ -179,7 +179,7 @@ def test_w22_a_stopped_worker_takes_itself_and_its_result_away(scene: Scene, pro
     scene.statuses[UID] = make_status(running(time.time()), started=probe_type is not STARTUP)
     pod = make_pod(slow(probe_type))
     scene.manager.add_pod(pod)
-    wait_until(lambda: scene.results[probe_type].get(ID) is S, timeout_s=30)
+    wait_until(lambda: scene.results[probe_type].get(ID) is S, timeout_s=3)
     for _ in range(10):
         scene.manager.remove_pod(pod)
     assert scene.gone()
