@@ -17,6 +17,7 @@ from kube import paths
 from kube.errors import (
     AlreadyExists,
     CredentialsInvalid,
+    Forbidden,
     KubeError,
     NotFound,
     ServerError,
@@ -32,6 +33,7 @@ PAUSE_S = 10.0  # defaultSleepDuration
 PER_SECOND, BURST = 50, 100  # eventRecordQPS, eventBurst
 LOG_EVERY_S = 600.0
 WRITE_S = 10.0
+REMEDY = "allow the node's user the verbs create and patch on events, as the ClusterRole system:node does"
 # Another try may go better; anything else will not, and is given up.
 PASSING = (Unreachable, ServerError, TooManyRequests, CredentialsInvalid)
 
@@ -92,27 +94,25 @@ class Recorder:
 
     def turn(self) -> float:
         """Writes one at most; seconds until the next turn."""
-        if self._write is None and not self._next():
+        write = self._write = self._write or self._next()
+        if write is None:
             return math.inf if self._inbox.empty() else 0.0
         monotonic = self._monotonic()
         if wait_s := self._rate.wait_s(monotonic):
             return wait_s
         self._rate.take(monotonic)
-        if self._write is None:
-            return 0.0
-        pause_s = self._try(self._write)
+        pause_s = self._try(write)
         if pause_s is not None:
             return pause_s
         self._write, self._tries = None, 0
         return 0.0
 
-    def _next(self) -> bool:
+    def _next(self) -> Write | None:
         try:
             event = self._inbox.get_nowait()
         except queue.Empty:
-            return False
-        self._write = self._correlator.correlate(event, monotonic=self._monotonic(), wall=self._wall())
-        return self._write is not None
+            return None
+        return self._correlator.correlate(event, monotonic=self._monotonic(), wall=self._wall())
 
     def _try(self, write: Write) -> float | None:
         """Seconds until another try, None if there is nothing more to do for it."""
@@ -157,5 +157,6 @@ class Recorder:
     def _lost(self, error: Exception) -> None:
         self.dropped += 1
         if not self._loop.stopping and self._lines.take(self._monotonic()):
-            facts = {"cause": type(error).__name__, "error": str(error), "more_like_it": self._lines.left_out}
+            text = f"{error}; {REMEDY}" if isinstance(error, Forbidden) else str(error)
+            facts = {"cause": type(error).__name__, "error": text, "more_like_it": self._lines.left_out}
             log.warning("event not written", extra=facts)
