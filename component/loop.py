@@ -52,9 +52,9 @@ class Loop:
         with self._starting:
             if self._thread is None and not self.stopping:
                 self.progressed(self.first_pause_s)
-                thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-                thread.start()
-                self._thread = thread
+                # Kept before it turns: whoever sees what its first turn did finds it healthy.
+                self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+                self._thread.start()
 
     def stop(self) -> None:
         """Returns when the thread has ended, or after join_limit_s. May be called twice, without start(), in a turn."""
@@ -63,7 +63,7 @@ class Loop:
         self.unblock()
         with self._starting:
             thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(self.join_limit_s)
 
     def wake(self) -> None:

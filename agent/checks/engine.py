@@ -59,7 +59,8 @@ class CheckEngine:
             _Worker(spec, self._loop.wake, wall, monotonic, (index + 1) / len(specs), restored.get(spec.name))
             for index, spec in enumerate(specs)
         ]
-        self._loops = [*(worker.loop for worker in self._workers), self._loop]
+        # Its own first: where every check has run, and the node may be ready, all of them turn.
+        self._loops = [self._loop, *(worker.loop for worker in self._workers)]
 
     def start(self) -> None:
         for loop in self._loops:

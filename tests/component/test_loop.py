@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from component.loop import LOG_AGAIN_S, Loop
+from tests.kit.waiting import wait_until
 
 SOON_S = 5.0  # beyond this something hangs; no test waits for it when all is well
 
@@ -190,6 +191,40 @@ def test_healthy_is_whether_the_thread_lives_and_turns(made: Callable[..., Loop]
     go_on.set()
     loop.stop()
     assert not loop.healthy(100.0)  # ended
+
+
+def test_its_first_turn_finds_it_healthy(made: Callable[..., Loop], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the thread that starts it comes to nothing more until then."""
+    seen: list[bool] = []
+
+    def turn() -> float:
+        seen.append(loop.healthy(time.monotonic()))
+        return math.inf
+
+    begin = threading.Thread.start
+
+    def start_and_be_late(thread: threading.Thread) -> None:
+        begin(thread)
+        wait_until(lambda: seen)
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_be_late)
+    loop = made(turn)
+    loop.start()
+    assert [True] == seen
+
+
+def test_a_thread_that_cannot_be_had_fails_the_start_and_not_the_stop(
+    made: Callable[..., Loop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    loop = made()
+    with pytest.raises(RuntimeError, match="new thread"):
+        loop.start()
+    assert not loop.healthy(time.monotonic())
+    loop.stop()
 
 
 def test_a_pause_on_purpose_is_no_hang(made: Callable[..., Loop]) -> None:

@@ -66,6 +66,24 @@ def test_starting_is_published_first_and_the_health_as_soon_as_all_have_run(star
     assert published[0].reason == "Starting"
 
 
+def test_where_every_check_has_run_all_of_it_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a probe finds no engine that is ready and not alive. The thread that starts it may be late."""
+    seen: list[bool] = []
+    begin = threading.Thread.start
+
+    def start_and_be_late(thread: threading.Thread) -> None:
+        begin(thread)
+        if thread.name == "check-last":
+            wait_until(lambda: engine.node_health().healthy)
+            seen.append(engine.healthy(time.monotonic()))
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_be_late)
+    engine = CheckEngine([CheckSpec(name, lambda: PASSED, period_s=60) for name in ("first", "last")])
+    engine.start()
+    engine.stop()
+    assert [True] == seen
+
+
 def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(start) -> None:
     clock = Clock(1000.0)
     entered, release = threading.Event(), threading.Event()
