@@ -238,6 +238,7 @@ class Pod:
     deletion_timestamp: float | None = None
     deletion_grace_period_s: int | None = None
     termination_grace_period_s: int = 30
+    active_deadline_s: int | None = None
     host_network: bool = False
     service_account: str = ""
     generation: int = 0

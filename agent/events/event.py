@@ -43,6 +43,10 @@ def about_node(name: str) -> About:
     return About("Node", name)
 
 
+def about_pod(pod: Pod) -> About:
+    return About("Pod", pod.name, pod.namespace, pod.uid)
+
+
 def about_container(pod: Pod, container_name: str) -> About:
     """As GenerateContainerRef."""
     within = "initContainers" if any(c.name == container_name for c in pod.init_containers) else "containers"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from agent.events.event import NORMAL, Event, Record, about_container, record_nothing
+from agent.events.event import NORMAL, Event, Record, about_container, about_pod, record_nothing
 from agent.model import Pod, PodPhase, PodStatus, Result
 from agent.pods import actions
 from agent.pods.ending import Ending, end_containers, reset_containers
@@ -19,7 +19,7 @@ from agent.pods.partners import Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.starts import RETRY_S, PodStarts, Starter
 from agent.runtime.base import ContainerPhase, StartError
 from agent.semantics import Semantics
-from agent.status import conditions
+from agent.status import conditions, deadline
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.restarts import is_sidecar
 from component.loop import Loop
@@ -94,6 +94,7 @@ class PodLoop:
         self._host = host
         self._max_pods = max_pods
         self._semantics = semantics
+        self._wall = wall
         self._monotonic = monotonic
         self._record = record
         self._starter = Starter(runtime, wall=wall, monotonic=monotonic, record=record)
@@ -182,7 +183,8 @@ class PodLoop:
         if conditions.is_terminal(status.phase):
             self._begin_termination(state)
             return
-        self._wake_in(pod.uid, RESYNC_S)
+        left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
+        self._wake_in(pod.uid, RESYNC_S if left_s is None else min(RESYNC_S, left_s))
         self._prober.add_pod(pod)
         restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
         wanted = actions.pod_actions(
@@ -340,6 +342,11 @@ class PodLoop:
     def _housekeeping(self) -> None:
         active = frozenset(uid for uid, state in self._states.items() if state.stage is not Stage.TERMINATED)
         self._prober.cleanup_pods(active)
+        for uid, state in self._states.items():
+            # Seen here only where the clock was set forward: else the pod's own due time tells.
+            past = deadline.past_active_deadline(state.pod, self._known_status(state.pod), self._wall())
+            if state.stage is Stage.SYNCING and past:
+                self._inbox.put(uid)
         if not self._source_synced():
             return
         wanted = self._pods.uids()
@@ -360,8 +367,14 @@ class PodLoop:
             host=self._host,
             start_errors=state.starts.errors,
             pod_is_terminal=pod_is_terminal,
+            wall=self._wall(),
         )
+        if deadline.past_active_deadline(pod, inputs.before, inputs.wall):
+            self._record(Event(about_pod(pod), NORMAL, deadline.REASON_DEADLINE, deadline.MESSAGE_DEADLINE))
         return generate_status(inputs, self._prober.update_pod_status)
+
+    def _known_status(self, pod: Pod) -> PodStatus:
+        return self._statuses.pod_status(pod.uid) or pod.status
 
     def _wake_in(self, uid: str, delay_s: float) -> None:
         at = self._monotonic() + delay_s

@@ -16,11 +16,13 @@ from agent.model import (
     ContainerTerminated,
     ContainerWaiting,
     Pod,
+    PodPhase,
     PodStatus,
 )
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
 from agent.status import conditions, restarting
+from agent.status.deadline import MESSAGE_DEADLINE, REASON_DEADLINE, past_active_deadline
 from agent.status.phase import REASON_RESTARTING_ALL, pod_phase
 from agent.status.restarts import all_containers_could_restart, is_sidecar, should_restart
 from agent.status.termination import EXIT_CODE_UNKNOWN, MESSAGE_TERMINATED, REASON_STATUS_UNKNOWN
@@ -44,7 +46,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """`old`: the status manager's copy, else None. `start_errors`: container name -> why its last start failed."""
+    """`old`: the status manager's copy, else None. `start_errors`: container name -> why its last start failed.
+
+    `wall`: seconds since the epoch, for the pod's active deadline.
+    """
 
     pod: Pod
     runtime: RuntimePod
@@ -53,6 +58,7 @@ class Inputs:
     host: Host = Host()
     start_errors: Mapping[str, ContainerWaiting] = field(default_factory=dict)
     pod_is_terminal: bool = False
+    wall: float = 0.0
 
     @property
     def before(self) -> PodStatus:
@@ -275,6 +281,8 @@ def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
     if phase == old.phase:
         reason = old.reason or pod.status.reason
         message = old.message or pod.status.message
+    if past_active_deadline(pod, old, inputs.wall):
+        phase, reason, message = PodPhase.FAILED, REASON_DEADLINE, MESSAGE_DEADLINE
     if conditions.is_terminal(pod.status.phase):
         phase = pod.status.phase
     return replace(status, phase=phase, reason=reason, message=message)

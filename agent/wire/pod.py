@@ -119,6 +119,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     restart_policy: str = ""
     readiness_gates: list[_Gate] | None = None
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     host_network: bool = False
     service_account_name: str = ""
 
@@ -161,6 +162,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         deletion_timestamp=parse_time(meta.deletion_timestamp),
         deletion_grace_period_s=meta.deletion_grace_period_seconds,
         termination_grace_period_s=30 if grace_s is None else grace_s,
+        active_deadline_s=spec.active_deadline_seconds,
         host_network=spec.host_network,
         service_account=spec.service_account_name,
         generation=meta.generation or 0,

@@ -103,6 +103,8 @@ ERRORS = (
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
     Planted("status", _GENERATE, "newest is None and waits and not is_sidecar(container)", "newest is None and waits"),
     Planted("status", _GENERATE, "if not newest.ready or newest.host_network", "if newest.host_network"),
+    Planted("status", "status/deadline.py", "left_s is not None and left_s <= 0", "left_s is not None and left_s < 0"),
+    Planted("status", _GENERATE, "past_active_deadline(pod, old,", "past_active_deadline(pod, pod.status,"),
     Planted("status", "status/phase.py", "if status.started is not True:", "if status.started is False:"),
     Planted("status", "status/phase.py", "(counts.sidecar_pending and not initialized)", "counts.sidecar_pending"),
     Planted(

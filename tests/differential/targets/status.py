@@ -49,6 +49,8 @@ class StatusTarget:
         pod = worlds.draw_pod(random)
         if maybe(random, 0.1):
             pod["spec"]["hostNetwork"] = True
+        if maybe(random, 0.2):
+            pod["spec"]["activeDeadlineSeconds"] = random.choice((1, 20, 50, 51, 90))
         pod["status"] = self._status(random, pod, worlds.START) if maybe(random, 0.5) else {"phase": "Pending"}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
         for number in range(random.choice((1, 2, 3, 4))):
@@ -195,6 +197,7 @@ class _Scene:
             host=Host(self.step["host"]),
             start_errors={name: ContainerWaiting(*why) for name, why in self.step["errors"].items()},
             pod_is_terminal=self.step["terminal"],
+            wall=self.step["wall"],
         )
         return generate_status(inputs, self._filled)
 

@@ -12,17 +12,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	clientset "k8s.io/client-go/kubernetes"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/prober"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
+	"k8s.io/utils/clock"
 	keptstatus "readygate.dev/testbed/kube/status"
 )
 
@@ -218,6 +221,18 @@ func (s *statusScene) Delete(_ context.Context, _ string, options metav1.DeleteO
 	return nil
 }
 
+// The clock that an active deadline is held against: the history's.
+type historyClock struct {
+	clock.RealClock
+	scene *statusScene
+}
+
+func (c historyClock) Since(earlier time.Time) time.Duration { return at(c.scene.step.Wall).Sub(earlier) }
+
+type silentRecorder struct{ record.EventRecorder }
+
+func (silentRecorder) Eventf(runtime.Object, string, string, string, ...any) {}
+
 // Put in where upstream asks the Node for its addresses.
 func (kl *Kubelet) hostOf(context.Context) ([]net.IP, error) {
 	if address := net.ParseIP(kl.kubeClient.(*statusScene).step.Host); address != nil {
@@ -236,6 +251,7 @@ func AnswerStatus(raw json.RawMessage) (any, error) {
 	scene := &statusScene{watched: given.Pod.DeepCopy(), api: given.Pod.DeepCopy()}
 	manager := keptstatus.NewKept(scene, scene, scene, scene)
 	kl := &Kubelet{statusManager: manager, probeManager: scene, containerManager: scene, kubeClient: scene}
+	kl.AddPodSyncHandler(&activeDeadlineHandler{historyClock{scene: scene}, manager, silentRecorder{}})
 	answers := []any{}
 	for index := range given.Steps {
 		step := &given.Steps[index]
