@@ -20,6 +20,11 @@ STATUS_TRUE = "True"
 STATUS_FALSE = "False"
 STATUS_UNKNOWN = "Unknown"
 
+# A pod of our own namespace, made by no controller, by which a deployment sees that kube-scheduler asks and keeps to
+# the answer: it is refused everywhere, whatever is known of the nodes. The reason is constant for ever, as all are.
+LABEL_CANARY = "readygate.dev/canary"
+CANARY_REFUSED = "readygate: canary: refused everywhere on purpose"
+
 # How the health DaemonSet that we deploy is found.
 LABEL_NAME = "app.kubernetes.io/name"
 NAME_AGENT = "readygate-agent"

@@ -1,4 +1,5 @@
-"""Pure: which pods are never refused a node. Asked before any health is looked up, so it needs no cache.
+"""Pure: which pods are never refused a node, and which one always. Asked before any health is looked up, so it needs no
+cache.
 
 Without these rules the health pod of a new node could not be placed: kube-scheduler places DaemonSet pods too, its node
 would be closed for want of a health pod, and it would wait for itself (kubernetes issue 91489 is the same knot).
@@ -83,3 +84,11 @@ def exemption_of(
         if where is None or namespace in where:
             return Exemption.LABEL
     return Exemption.NONE
+
+
+def is_canary(
+    rules: Rules, *, namespace: str, labels: Mapping[str, str] | None, owners: Sequence[OwnerReference] | None
+) -> bool:
+    """Whether the pod is refused everywhere on purpose: one of our own namespace, so it would be exempt. A controller's
+    pod is none: nothing that is meant to run can be one by its template."""
+    return namespace == rules.own and not owners and labels is not None and labels.get(contract.LABEL_CANARY) == "true"

@@ -9,8 +9,9 @@ from extender.policy.snapshot import Answer, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import NO_META, NOBODY, Pod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, is_canary
 from extender.why.attempts import Attempt, Attempts
+from kube import contract
 
 _NOT_GIVEN = Answer([], {})
 NODE_NAME_MAX = 253  # characters, in Kubernetes
@@ -44,6 +45,8 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
         args = wire.read_filter_args(request, whole=classes.needs_spec)
     names = args.node_names or []
     if exemption is not _NOT_EXEMPT:
+        if exemption is Exemption.READYGATE and is_canary(source, pod):
+            return _refused_everywhere(names)
         answer = Answer(each_once(names), {})
     elif sync is _IN_SYNC:
         answer = source.board.look_up(names, mask)
@@ -61,6 +64,13 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
         _append(attempts, pod, names, answer, mask, exempt=exemption)
     reply_body = wire.write_names(answer.survivors, answer.refused)
     return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, reply_body, exemption)
+
+
+def _refused_everywhere(names: Sequence[str]) -> Reply:
+    """To a canary. No node is closed by it: it is neither counted nor remembered, and nothing is kicked for it."""
+    if "" in names:
+        return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
+    return Reply(_ANSWERED, wire.write_names([], dict.fromkeys(names, contract.CANARY_REFUSED)))
 
 
 def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Reply | None:

@@ -21,10 +21,11 @@ import msgspec
 from msgspec import Meta
 
 from extender.counts import RequestResult
+from extender.policy.exempt import Exemption
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import Pod, WholePod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, is_canary
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
 # kube-scheduler gives the larger of 100 and 10 % of the nodes; as many as it has nodes at most, where it is told to.
@@ -104,6 +105,8 @@ def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
     except wire.UnanswerableError as e:
         return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, str(e))
     exempt = exemption_of(source, args.pod)
+    if exempt is Exemption.READYGATE and is_canary(source, args.pod):
+        return Reply(RequestResult.ANSWERED, _write({}))
     if exempt:
         return Reply(RequestResult.EXEMPT, _write(candidates), exempt)
     sync = source.sync()

@@ -44,3 +44,11 @@ def exemption_of(source: Source, pod: Pod | None) -> Exemption:
         priority_class=spec.priority_class_name,
         priority=spec.priority,
     )
+
+
+def is_canary(source: Source, pod: Pod | None) -> bool:
+    """Whether the pod is refused everywhere on purpose; to be asked of one that is exempt because it is ours."""
+    meta = NO_META if pod is None or pod.metadata is None else pod.metadata
+    return exempt.is_canary(
+        source.exemptions, namespace=meta.namespace, labels=meta.labels, owners=meta.owner_references
+    )

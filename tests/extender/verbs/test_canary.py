@@ -1,0 +1,158 @@
+"""The canary: a pod by which a deployment sees that kube-scheduler asks. Refused everywhere; nothing else is one."""
+
+import json
+import re
+
+import pytest
+
+from extender.policy.exempt import rules_of
+from extender.policy.reasons import CLOSED_NO_HEALTH_POD, REASONS
+from extender.policy.snapshot import INHERITED_KICKS
+from extender.settings import parse
+from extender.verbs import wire
+from extender.verbs.dispatch import answer_filter
+from extender.verbs.preempt import answer_preempt
+from kube import contract
+from tests.contract.go_types import read_filter_result, read_preemption_result
+from tests.extender.builders import node, owner, pod
+from tests.extender.verbs.test_dispatch import World
+from tests.extender.world import PODS
+
+MARKED = {"labels": {contract.LABEL_CANARY: "true"}}
+CANARY = {"metadata": {"name": "readygate-canary-0", "namespace": contract.NAMESPACE, **MARKED}}
+NODES = ["h1", "u1", "x1"]
+SHADOW = "gates: [{enforcement: shadow}]\n"
+
+
+def filled(world):
+    world.services.index.replace_nodes([node(name) for name in ("h1", "h2", "u1")])
+    world.services.index.replace_pods(PODS, [pod("h1"), pod("h2"), pod("u1", Ready="False")])
+    world.see()
+    return world
+
+
+def stale(world):
+    for cache in world.caches.values():
+        cache.age = float("inf")
+    return world
+
+
+@pytest.fixture
+def world():
+    return filled(World())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(lambda: filled(World()), id="nodes open, closed and unknown"),
+        pytest.param(World, id="before anything is known"),
+        pytest.param(lambda: stale(filled(World())), id="blind: nothing heard for longer than the limit"),
+        pytest.param(lambda: filled(World(SHADOW)), id="in shadow"),
+        pytest.param(
+            lambda: filled(World("gates: [{for: {namespaces: [tenant]}}]\n")), id="where no gate speaks for it"
+        ),
+    ],
+)
+def test_x61_the_canary_is_refused_everywhere_whatever_is_known(made):
+    result = made().filter(NODES, pod=CANARY)
+    assert ([], dict.fromkeys(NODES, contract.CANARY_REFUSED)) == (result.NodeNames, result.FailedAndUnresolvableNodes)
+    assert ({}, "") == (result.FailedNodes, result.Error)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"namespace": "default", **MARKED}, id="the label in another namespace"),
+        pytest.param({"namespace": "kube-system", **MARKED}, id="the label in an exempt namespace"),
+        pytest.param(MARKED, id="the label without a namespace"),
+        pytest.param({"namespace": contract.NAMESPACE}, id="our namespace without the label"),
+        pytest.param({"namespace": contract.NAMESPACE, "labels": None}, id="null for labels"),
+        pytest.param(
+            {"namespace": contract.NAMESPACE, "labels": {contract.LABEL_CANARY: "false"}}, id="the label says no"
+        ),
+        pytest.param(
+            {"namespace": contract.NAMESPACE, "annotations": {contract.LABEL_CANARY: "true"}}, id="an annotation"
+        ),
+        pytest.param({"namespace": contract.NAMESPACE, **MARKED, "ownerReferences": [owner()]}, id="a health pod"),
+        pytest.param(
+            {
+                "namespace": contract.NAMESPACE,
+                **MARKED,
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}],
+            },
+            id="a pod that a controller made",
+        ),
+    ],
+)
+def test_x61_nothing_else_is_a_canary(world, metadata):
+    """Each is answered as it is without the label."""
+    plain = {key: value for key, value in metadata.items() if key not in ("labels", "annotations")}
+    expected = world.filter(["h1", "u1"], pod={"metadata": plain})
+    given = world.filter(["h1", "u1"], pod={"metadata": metadata})
+    assert "h1" in given.NodeNames
+    assert (expected.NodeNames, expected.FailedAndUnresolvableNodes) == (
+        given.NodeNames,
+        given.FailedAndUnresolvableNodes,
+    )
+
+
+def test_x61_a_controllers_pod_is_none_also_where_daemonsets_are_not_exempt():
+    world = filled(World("exempt: {daemonSetPods: false}\n"))
+    made = {"namespace": contract.NAMESPACE, **MARKED, "ownerReferences": [owner(name="another")]}
+    assert ["h1", "u1"] == world.filter(["h1", "u1"], pod={"metadata": made}).NodeNames
+
+
+def test_x61_our_own_namespace_is_the_configured_one():
+    world = World("namespace: ours\n")
+    ours, usual = ({"metadata": {"namespace": one, **MARKED}} for one in ("ours", contract.NAMESPACE))
+    assert [] == world.filter(NODES, pod=ours).NodeNames
+    assert "ours" == rules_of(parse("namespace: ours")).own
+    assert world.filter(NODES, pod=usual).Error, "an ordinary pod before anything is known"
+
+
+def test_x61_the_same_bytes_at_each_attempt_in_any_form(world):
+    """kube-scheduler retries a pod without pause whose text changes."""
+    spelled = json.dumps({"Pod": CANARY, "Nodes": None, "NodeNames": NODES}, separators=(",", ":")).encode()
+    loose = json.dumps({"nodenames": NODES, "pod": CANARY}).encode()
+    answers = {answer_filter(world.services, body).body for body in (spelled, loose, spelled)}
+    assert 1 == len(answers)
+    assert dict.fromkeys(NODES, contract.CANARY_REFUSED) == read_filter_result(answers.pop()).FailedAndUnresolvableNodes
+
+
+@pytest.mark.parametrize("names", [[""], ["h1", ""]])
+def test_x28_an_empty_name_is_not_echoed_to_a_canary_either(world, names):
+    assert wire.plain(wire.NAMELESS_NODE) == world.filter(names, pod=CANARY).Error
+
+
+def test_x61_no_name_and_a_doubled_name(world):
+    none, doubled = world.filter([], pod=CANARY), world.filter(["h1", "h1"], pod=CANARY)
+    assert ([], {}) == (none.NodeNames, none.FailedAndUnresolvableNodes)
+    assert ([], {"h1": contract.CANARY_REFUSED}) == (doubled.NodeNames, doubled.FailedAndUnresolvableNodes)
+
+
+def test_x61_it_leaves_no_trace(world, monkeypatch):
+    """No node was closed by it: none is counted as refused, none is kicked when it opens."""
+    for _ in range(INHERITED_KICKS):  # those of the start
+        world.services.board.after_kick()
+    kicked: list[str] = []
+    monkeypatch.setattr(world.services.decider, "_on_release", kicked.extend)
+    world.filter(NODES, pod=CANARY)
+    world.see(pod("u1"))
+    assert ([], {}) == (kicked, world.services.counts.refused)
+    world.filter(["h2", "m1"])
+    assert {CLOSED_NO_HEALTH_POD: 1} == world.services.counts.refused, "as it is for any other pod"
+
+
+@pytest.mark.parametrize("form", ["NodeNameToMetaVictims", "NodeNameToVictims"])
+def test_x61_it_preempts_nobody(world, form):
+    entry = {"Pods": [{"UID": "a"}] if "Meta" in form else [{"metadata": {"uid": "a"}}], "NumPDBViolations": 0}
+    body = json.dumps({"Pod": CANARY, form: {"h1": entry, "u1": entry}}).encode()
+    reply = answer_preempt(world.services, body)
+    assert (200, {}) == (reply.status, read_preemption_result(reply.body))
+
+
+def test_its_reason_is_its_own_and_never_changes():
+    assert contract.CANARY_REFUSED not in REASONS
+    assert not re.search(r"[0-9%]|node\(s\)", contract.CANARY_REFUSED)
+    assert contract.CANARY_REFUSED == wire.plain(contract.CANARY_REFUSED)
