@@ -39,24 +39,28 @@ class RuntimeContainer:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """`ip` None means that the sandbox reports no network at all."""
+    """`ip` None means that the sandbox reports no network at all. `id` has the form type://id."""
 
     ready: bool
     ip: str | None
     host_network: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimePod:
-    """What the runtime knows of one pod. `sandboxes` newest first; `containers` in any order, dead ones included."""
+    """What the runtime knows of one pod. `sandboxes` newest first; `containers` in any order, dead ones included.
+
+    `kept_ip`: the address it had while its network was there."""
 
     uid: str
     sandboxes: tuple[Sandbox, ...] = ()
     containers: tuple[RuntimeContainer, ...] = ()
+    kept_ip: str = ""
 
     @property
     def ip(self) -> str:
-        return (self.sandboxes[0].ip or "") if self.sandboxes else ""
+        return (self.sandboxes[0].ip if self.sandboxes else "") or self.kept_ip
 
     def newest(self, name: str) -> RuntimeContainer | None:
         """The newest instance of the container of that name."""
@@ -85,6 +89,10 @@ class ContainerRuntime(Protocol):
 
     def pod(self, uid: str) -> RuntimePod:
         """What is known of the pod; an empty RuntimePod if it is not known."""
+        ...
+
+    def list_pods(self, uid: str = "") -> Sequence[RuntimePod]:
+        """Every pod that has a sandbox or a container, dead ones included; with `uid` at most that one."""
         ...
 
     def known_pods(self) -> frozenset[str]:

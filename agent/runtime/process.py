@@ -142,15 +142,11 @@ class ProcessRuntime:
 
     def pod(self, uid: str) -> RuntimePod:
         with self._lock:
-            sandbox = self._pods.get(uid)
-            if sandbox is None:
-                return RuntimePod(uid)
-            record = sandbox.record
-            return RuntimePod(
-                uid,
-                sandboxes=(Sandbox(True, None if record.host_network else record.ip, record.host_network),),
-                containers=tuple(as_runtime_container(instance.record) for instance in sandbox.instances),
-            )
+            return self._pod(uid)
+
+    def list_pods(self, uid: str = "") -> tuple[RuntimePod, ...]:
+        with self._lock:
+            return tuple(self._pod(known) for known in self._pods if uid in ("", known))
 
     def known_pods(self) -> frozenset[str]:
         with self._lock:
@@ -334,6 +330,18 @@ class ProcessRuntime:
             return Output(reader, path, self._log_limit_bytes)
         except OSError as e:
             raise LogFailedError(f"{path} cannot be written: {e.strerror}") from e
+
+    def _pod(self, uid: str) -> RuntimePod:
+        sandbox = self._pods.get(uid)
+        if sandbox is None:
+            return RuntimePod(uid)
+        record = sandbox.record
+        ip = None if record.host_network else record.ip
+        return RuntimePod(
+            uid,
+            sandboxes=(Sandbox(True, ip, record.host_network, f"{ID_PREFIX}{uid}"),),
+            containers=tuple(as_runtime_container(instance.record) for instance in sandbox.instances),
+        )
 
     def _find(self, container_id: str) -> Instance | None:
         for sandbox in self._pods.values():

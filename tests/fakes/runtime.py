@@ -20,6 +20,9 @@ class FakeRuntime:
     def pod(self, uid):
         return self.pods.get(uid, RuntimePod(uid))
 
+    def list_pods(self, uid=""):
+        return tuple(pod for known, pod in self.pods.items() if uid in ("", known))
+
     def known_pods(self):
         return frozenset(self.pods)
 

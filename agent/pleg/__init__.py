@@ -1,0 +1,11 @@
+"""What the runtime's containers do, told as events: the kubelet's pod lifecycle event generator (PLEG).
+
+    events     what is told of a container whose state changes; pure
+    cache      what the runtime said last of each pod, and when
+    relist     lists pods, compares with the last list, tells, inspects what has changed; healthy or not; pure
+
+Guaranteed: a runtime that breaks, hangs or answers nonsense loses no event, unless a container was made and removed
+between two lists; what the cache says of a pod is never older than the time it gives for it.
+
+Imported by `modes` and `pods`.
+"""
