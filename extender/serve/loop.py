@@ -6,6 +6,7 @@ are looked for once a second.
 
 import errno
 import logging
+import math
 import select
 import socket
 import time
@@ -26,6 +27,10 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0  # how often overdue connections are looked for
 DRAIN_LOOK_S = 0.05
+# It looks each second: not back for so long, it was frozen, and with it the threads that hear of the cluster. They read
+# first what piled up meanwhile: else the answers after are those of before. kube-scheduler waits longer than that.
+FROZEN_S = 3.0
+THAW_S = 0.25
 LOG_AGAIN_S = 60.0  # between two bugs of ours in the log
 _IN = select.EPOLLIN
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
@@ -48,12 +53,14 @@ class Loop:
         connections_max: int = limits.CONNECTIONS_MAX,
         held_max_bytes: int = limits.HELD_MAX_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._routes = routes
         self._chores = chores
         self._stream = stream
         self._connections_max = connections_max
         self._monotonic = monotonic
+        self._sleep = sleep
         self._epoll = select.epoll()
         self._listeners: dict[int, socket.socket] = {}
         self._watched: dict[int, Callable[[], None]] = {}
@@ -66,6 +73,7 @@ class Loop:
         self._heads = Heads()
         self._date = b""
         self._look_at = 0.0
+        self._frozen_at = math.inf
         self._log_at = 0.0
         self._drained_at: float | None = None
         self._idle_until = 0.0
@@ -131,6 +139,10 @@ class Loop:
         """Takes what has come and answers. Whether a watched descriptor was among it."""
         events = self._epoll.poll(wait_s, limits.EVENTS_MAX)
         monotonic = self._monotonic()
+        if monotonic >= self._frozen_at:
+            self._sleep(THAW_S)
+            monotonic = self._monotonic()
+        self._frozen_at = monotonic + FROZEN_S
         if len(events) == 1 and not self._turns.waiting and events[0][0] in self._clients:
             fd, event = events[0]
             self._guarded(self._take, self._clients[fd], event, monotonic)

@@ -3,13 +3,15 @@
 import errno
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from http import HTTPStatus
 
 import pytest
 
 from extender.serve.http import Answer
-from extender.serve.loop import Loop
+from extender.serve.loop import FROZEN_S, THAW_S, Loop
+from tests.kit.clock import Clock
 
 GET = b"GET %b HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -138,3 +140,19 @@ def test_a_half_closed_client_gets_its_answer():
         sock.shutdown(socket.SHUT_WR)
         assert sock.recv(1000).endswith(b"/good")
         assert b"" == sock.recv(1)
+
+
+def test_frozen_for_seconds_it_lets_the_cluster_be_heard_of_before_it_answers():
+    """Its threads were frozen too: what piled up is read while it sleeps, and once is enough."""
+    heard = []
+    frozen = Clock()
+    with (
+        serving(monotonic=lambda: time.monotonic() + frozen.time, sleep=heard.append) as listener,
+        connected(listener) as sock,
+    ):
+        asked(sock, b"/before")
+        assert [] == heard
+        for frozen_s, expected in ((0.5, []), (FROZEN_S + 0.5, [THAW_S]), (0.5, [THAW_S])):
+            frozen.time += frozen_s
+            asked(sock, b"/after")
+            assert expected == heard
