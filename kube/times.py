@@ -1,6 +1,7 @@
 """Times as the API writes them: RFC 3339 text <-> seconds since the epoch. Pure."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -17,7 +18,12 @@ def parse_time(text: str | None) -> float | None:
 
 def format_time(time_s: float) -> str:
     """As metav1.Time: whole seconds, UTC."""
-    return datetime.fromtimestamp(int(time_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(int(time_s))
+
+
+@lru_cache(maxsize=1024)  # an object says the same second again and again, and its neighbours do
+def _second(time_s: int) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_micro_time(time_s: float) -> str:

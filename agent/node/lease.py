@@ -62,6 +62,7 @@ class LeaseKeeper:
     ) -> None:
         self._client = client
         self._node_name = node_name
+        self._path, self._node_path = paths.lease(NAMESPACE_NODE_LEASE, node_name), paths.node(node_name)
         self._duration_s = duration_s
         self._wall = wall
         self._random = random
@@ -117,16 +118,15 @@ class LeaseKeeper:
 
     def _renew_once(self) -> None:
         deadline_s = min(DEADLINE_S, self.period_s)
-        path = paths.lease(NAMESPACE_NODE_LEASE, self._node_name)
         if self._latest is None:
             try:
-                self._latest = parse_lease(self._client.get(path, deadline_s=deadline_s))
+                self._latest = parse_lease(self._client.get(self._path, deadline_s=deadline_s))
             except NotFound:
                 self._create(deadline_s)
                 return
         node = None if has_owner(self._latest) else self._node(deadline_s)
         body = renewed_lease(self._latest, self._spec(), owner=node)
-        self._latest = parse_lease(self._client.replace(path, body, deadline_s=deadline_s))
+        self._latest = parse_lease(self._client.replace(self._path, body, deadline_s=deadline_s))
 
     def _create(self, deadline_s: float) -> None:
         path = paths.leases(NAMESPACE_NODE_LEASE)
@@ -140,7 +140,7 @@ class LeaseKeeper:
 
     def _node(self, deadline_s: float) -> Node:
         try:
-            return parse_node(self._client.get(paths.node(self._node_name), deadline_s=deadline_s))
+            return parse_node(self._client.get(self._node_path, deadline_s=deadline_s))
         except NotFound as e:
             raise _NoNodeError from e
 

@@ -11,6 +11,7 @@
     runtimes  random pods of a runtime, as JSON and as the agent has them
     fixes     named fixes switched on: do exactly their differences appear?
     planted   errors put into a copy of the agent: does the comparison find them?
+    judge     the agent beside answers that are known: what looks for a planted error
     __main__  the command
 
 What differs on purpose is a field of `agent.semantics.Semantics`, off here, never an exception in the comparison.

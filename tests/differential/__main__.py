@@ -5,6 +5,7 @@ usage or when the driver cannot be built.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import secrets
@@ -40,7 +41,6 @@ def main() -> int:
         "--fixes", action="store_true", help="then look whether named fixes, switched on, make differences"
     )
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
-    parser.add_argument("--unshrunk", action="store_true", help="show the first difference as it was drawn")
     options = parser.parse_args()
     seed = (
         options.seed if options.seed is not None else int(os.environ.get("READYGATE_SEED") or secrets.randbelow(2**32))
@@ -54,9 +54,9 @@ def main() -> int:
     with Kubelet(executable) as kubelet:
         print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
     names = [t.name for t in TARGETS if not options.only or t.name in options.only]
-    jobs = _jobs(executable, names, options.histories, options.parts, seed, shrink=not options.unshrunk)
+    jobs = _jobs(executable, names, options.histories, options.parts, seed)
     failed = _compare(jobs)
-    missed = _plant([e for e in planted.ERRORS if e.target in names], seed) if options.planted else 0
+    missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
     print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")
     return 1 if failed or missed or failed_fixes else 0
@@ -71,19 +71,18 @@ class _Job:
     batches: Sequence[tuple[int, int]]
     of: int
     seed: int
-    shrink: bool
 
     def run(self) -> Tally:
         target = next(t for t in TARGETS if t.name == self.target)
         with Kubelet(self.executable) as kubelet:
-            return compare(target, kubelet, batches=self.batches, seed=self.seed, shrink=self.shrink)
+            return compare(target, kubelet, batches=self.batches, seed=self.seed)
 
 
-def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int, *, shrink: bool) -> list[_Job]:
+def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:
     batches = batches_of(histories)
     size = -(-len(batches) // parts)
     shares = [batches[first : first + size] for first in range(0, len(batches), size)]
-    return [_Job(executable, name, share, len(shares), seed, shrink) for name in names for share in shares]
+    return [_Job(executable, name, share, len(shares), seed) for name in names for share in shares]
 
 
 def _compare(jobs: Sequence[_Job]) -> int:
@@ -131,11 +130,16 @@ def _show_fixes(executable: Path, fixes: Sequence[Fix], seed: int) -> int:
     return failed
 
 
-def _plant(errors: Sequence[planted.Planted], seed: int) -> int:
+def _plant(executable: Path, names: Sequence[str], seed: int) -> int:
     """How many errors were not found."""
     began = time.monotonic()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(zip(errors, pool.map(lambda error: planted.found(error, seed), errors), strict=True))
+    errors = [error for error in planted.ERRORS if error.target in names]
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(os.cpu_count()) as pool:
+        answered = {
+            t.name: stack.enter_context(planted.Answered(executable, t, seed)) for t in TARGETS if t.name in names
+        }
+        searches = [pool.submit(planted.found, error, answered[error.target]) for error in errors]
+        results = [(error, search.result()) for error, search in zip(errors, searches, strict=True)]
     for error, found in results:
         if not found:
             print(f"NOT FOUND: {error}")

@@ -1,8 +1,10 @@
 """Runs a target: draws histories, asks agent and kubelet, stops at the first difference and shrinks it."""
 
 import json
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -66,22 +68,16 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
     )
 
 
-def compare(
-    target: Target, kubelet: Kubelet, *, batches: Sequence[tuple[int, int]], seed: int, shrink: bool = True
-) -> Tally:
+def compare(target: Target, kubelet: Kubelet, *, batches: Sequence[tuple[int, int]], seed: int) -> Tally:
     """The batches (number, size), or up to the first history that differs. Each batch is drawn from the seed and its
     number alone, so it is the same whoever asks for it."""
     began, done = time.monotonic(), 0
     for number, size in batches:
-        random = Random(f"{seed} {target.name} {number}")
-        gates = dict(GATES[0] if number % 2 == 0 else GATES[number // 2 % len(GATES)])
-        drawn = [target.draw(random) for _ in range(size)]
+        gates, drawn = drawn_batch(target, number, size, seed)
         ours, theirs = answers(target, kubelet, gates, drawn)
         for history, agent, upstream in zip(drawn, ours, theirs, strict=True):
             if agent != upstream:
-                difference = Difference(target.name, history, gates, agent, upstream)
-                if shrink:
-                    difference = _smallest(target, kubelet, gates, history)
+                difference = _smallest(target, kubelet, gates, history)
                 return Tally(target.name, done, time.monotonic() - began, difference)
             done += 1
     return Tally(target.name, done, time.monotonic() - began)
@@ -92,17 +88,35 @@ def batches_of(histories: int) -> list[tuple[int, int]]:
     return [(n, min(BATCH, histories - n * BATCH)) for n in range(-(-histories // BATCH))]
 
 
+def drawn_batch(target: Target, number: int, size: int, seed: int) -> tuple[dict[str, bool], list[History]]:
+    """The feature gates of a batch, and its histories."""
+    random = Random(f"{seed} {target.name} {number}")
+    gates = dict(GATES[0] if number % 2 == 0 else GATES[number // 2 % len(GATES)])
+    return gates, [target.draw(random) for _ in range(size)]
+
+
 def answers(
     target: Target, kubelet: Kubelet, gates: dict[str, bool], histories: Sequence[History]
 ) -> tuple[list[Answers], list[Answers]]:
     """The agent's and the kubelet's. What one side cannot answer is answered by {"error": ...}."""
     kubelet.ask(target.name, gates, histories)
     semantics = semantics_of(gates)
-    ours = [_agents(target, history, semantics) for history in histories]
+    with quiet():
+        ours = [agents_answer(target, history, semantics) for history in histories]
     return [target.told(answer) for answer in ours], [target.told(answer) for answer in kubelet.answers()]
 
 
-def _agents(target: Target, history: History, semantics: Semantics) -> Answers:
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What the agent logs is of no interest here: what goes wrong in a history is meant to."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def agents_answer(target: Target, history: History, semantics: Semantics) -> Answers:
     try:
         return target.answer(history, semantics)
     except Exception as e:  # noqa: BLE001 - whatever the agent breaks with is its answer

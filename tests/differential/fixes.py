@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from agent.semantics import Semantics
-from tests.differential.compare import BATCH, semantics_of
+from tests.differential.compare import BATCH, quiet, semantics_of
 from tests.differential.kubelet import GATES, Kubelet
 from tests.differential.target import History
 from tests.differential.targets import TARGETS
@@ -62,7 +62,8 @@ def shown(fix: Fix, kubelet: Kubelet, seed: int) -> tuple[int, list[History]]:
             break
         drawn = [target.draw(random) for _ in range(BATCH)]
         kubelet.ask(target.name, gates, drawn)
-        ours: list[Any] = [target.answer(history, semantics) for history in drawn]
+        with quiet():
+            ours: list[Any] = [target.answer(history, semantics) for history in drawn]
         pairs = zip(drawn, ours, kubelet.answers(), strict=True)
         differing += [history for history, agent, upstream in pairs if target.told(agent) != target.told(upstream)]
     return len(differing), [history for history in differing if not fix.concerns(history)]

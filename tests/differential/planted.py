@@ -1,16 +1,22 @@
 """Errors put into a copy of the agent, one at a time: each must be found, or the comparison sees less than it says."""
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from typing import Self
+
+from tests.differential.compare import BATCH, drawn_batch
+from tests.differential.judge import NONE, batch_line
+from tests.differential.kubelet import Kubelet
+from tests.differential.target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
-HISTORIES = (3000, 20_000)
-"""Most errors show in the first hundreds; what has not shown in those is looked for in as many as a whole run has."""
+MOST = 20_000
+"""Most errors show in the first hundred histories; each is looked for in as many as a whole run has."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,7 @@ ERRORS = (
     Planted("node", _FACTS, "before is None or before.status != condition.status", "before is None"),
     Planted("node", _FACTS, "return replace(before, last_heartbeat_time=wall)", "pass"),
     Planted("node", _FACTS, "if len(once) == 1 else", "if once else"),
+    Planted("node", _FACTS, "old.info != new.info or ", ""),
     Planted("node", _FACTS, "**processor, **facts.labels}", "**facts.labels, **processor}"),
     Planted("node", _REPORTS, "if changed or first else 0.0", "if changed else 0.0"),
     Planted("node", _REPORTS, "< REPORT_S + self._delay_s", "<= REPORT_S + self._delay_s"),
@@ -150,32 +157,61 @@ ERRORS = (
 )
 
 
-def found(error: Planted, seed: int) -> bool:
-    """Does a comparison with the planted error end in a difference? Raises ValueError where it cannot be planted."""
+class Answered:
+    """Batches of a target with the kubelet's answers: what all errors of the target are looked for in, so asked once.
+
+    A context, used by several threads.
+    """
+
+    def __init__(self, executable: Path, target: Target, seed: int) -> None:
+        self._target, self._seed = target, seed
+        self._kubelet = Kubelet(executable)
+        self._lines: list[bytes] = []
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._kubelet.close()
+
+    def batch(self, number: int) -> bytes:
+        """A line for the judge."""
+        with self._lock:
+            while len(self._lines) <= number:
+                gates, drawn = drawn_batch(self._target, len(self._lines), BATCH, self._seed)
+                self._kubelet.ask(self._target.name, gates, drawn)
+                self._lines.append(batch_line(gates, drawn, self._kubelet.answers()))
+            return self._lines[number]
+
+
+def found(error: Planted, answered: Answered) -> bool:
+    """Does a comparison with the planted error come upon a difference? Raises ValueError where it cannot be planted."""
     with tempfile.TemporaryDirectory(prefix="readygate-planted-") as folder:
         plant(error, Path(folder))
-        return any(_differs(error, folder, histories, seed) for histories in HISTORIES)
+        judge = subprocess.Popen(
+            [sys.executable, "-m", "tests.differential.judge", error.target],
+            cwd=folder,  # where `agent` is found first
+            env={"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            return any(_differs(error, judge, answered.batch(number)) for number in range(MOST // BATCH))
+        finally:
+            judge.kill()
+            judge.communicate()
 
 
-def _differs(error: Planted, folder: str, histories: int, seed: int) -> bool:
-    options = [
-        *("--only", error.target),
-        *("--histories", str(histories)),
-        *("--seed", str(seed)),
-        *("--parts", "1"),
-        "--unshrunk",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.differential", *options],
-        cwd=folder,  # where `agent` is found first
-        env={"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin", **_home()},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode not in (0, 1) or "histories" not in done.stdout:
-        raise ValueError(f"{error}: {done.stdout}{done.stderr}")
-    return done.returncode == 1
+def _differs(error: Planted, judge: "subprocess.Popen[bytes]", batch: bytes) -> bool:
+    assert judge.stdin is not None
+    assert judge.stdout is not None
+    try:
+        judge.stdin.write(batch)
+        judge.stdin.flush()
+        return int(judge.stdout.readline()) != NONE
+    except (BrokenPipeError, ValueError) as e:
+        raise ValueError(f"{error}: the agent with it does not start, or ends (code {judge.wait()})") from e
 
 
 def plant(error: Planted, folder: Path) -> None:
@@ -186,7 +222,3 @@ def plant(error: Planted, folder: Path) -> None:
     if text.count(error.was) != 1:
         raise ValueError(f"{error}: is there {text.count(error.was)} times")
     file.write_text(text.replace(error.was, error.becomes))
-
-
-def _home() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "GOPATH", "GOMODCACHE") if name in os.environ}

@@ -4,6 +4,7 @@ Nothing here asks whether the API server would take it, but for what it has to b
 """
 
 from datetime import UTC, datetime
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ def maybe(random: Random, odds: float) -> bool:
     return random.random() < odds
 
 
+@cache
 def text_time(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -1,10 +1,9 @@
 """The renewals of a node's Lease, one after the other, against an API server of the history's making."""
 
-import copy
-import json
-import logging
 from random import Random
 from typing import Any
+
+import msgspec
 
 from agent.node.lease import LeaseKeeper
 from agent.semantics import Semantics
@@ -45,11 +44,7 @@ class LeaseTarget:
         keeper = LeaseKeeper(
             server, NAME, duration_s=history["durationS"], wall=lambda: server.wall, monotonic=lambda: 0.0
         )
-        logging.disable(logging.CRITICAL)
-        try:
-            return [_step(server, keeper, step) for step in history["steps"]]
-        finally:
-            logging.disable(logging.NOTSET)
+        return [_step(server, keeper, step) for step in history["steps"]]
 
     def told(self, answer: Answers) -> Answers:
         return [_told(lease) for lease in answer] if isinstance(answer, list) else answer
@@ -90,7 +85,7 @@ def _step(server: "_Server", keeper: LeaseKeeper, step: Any) -> Any:
         # After a long outage it waits for a whole period between tries, which the kubelet never does.
         if keeper.turn() >= keeper.period_s and not keeper._outage._backoff.failures:
             break
-    return copy.deepcopy(server.lease)
+    return server.lease
 
 
 def _told(lease: Any) -> Any:
@@ -106,14 +101,14 @@ def _told(lease: Any) -> Any:
 
 
 class _Server:
-    """A LeaseClient; what `step` of a history says is there and goes wrong."""
+    """A LeaseClient; what `step` of a history says is there and goes wrong. `lease` is replaced and never changed."""
 
     def __init__(self) -> None:
         self.wall, self.lease, self.node, self.version = 0.0, None, "", 0
         self.faults: dict[str, list[str]] = {}
 
     def begin(self, step: Any) -> None:
-        self.wall, self.faults = step["wall"], copy.deepcopy(step["faults"])
+        self.wall, self.faults = step["wall"], {kind: list(of) for kind, of in step["faults"].items()}
         self.node = step.get("nodeUID", self.node)
         if step.get("lease") == "deleted":
             self.lease = None
@@ -124,21 +119,21 @@ class _Server:
         if path == paths.node(NAME):
             if not self.node:
                 raise errors.NotFound(path=path)
-            return json.dumps({"metadata": {"name": NAME, "uid": self.node}}).encode()
+            return msgspec.json.encode({"metadata": {"name": NAME, "uid": self.node}})
         self._fault("get", path)
         if self.lease is None:
             raise errors.NotFound(path=path)
-        return json.dumps(self.lease).encode()
+        return msgspec.json.encode(self.lease)
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:  # noqa: ARG002
         self._fault("create", path)
         if self.lease is not None:
             raise errors.AlreadyExists(path=path)
-        return self._put(json.loads(body))
+        return self._put(msgspec.json.decode(body))
 
     def replace(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:  # noqa: ARG002
         self._fault("update", path)
-        lease = json.loads(body)
+        lease = msgspec.json.decode(body)
         if self.lease is None:
             raise errors.NotFound(path=path)
         if lease["metadata"].get("resourceVersion", "") not in ("", self.lease["metadata"]["resourceVersion"]):
@@ -148,7 +143,7 @@ class _Server:
     def _put(self, lease: Any) -> bytes:
         self.version += 1
         self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": str(self.version)}}
-        return json.dumps(self.lease).encode()
+        return msgspec.json.encode(self.lease)
 
     def _fault(self, kind: str, path: str) -> None:
         given = self.faults.get(kind) or ["ok"]

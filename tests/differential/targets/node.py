@@ -1,6 +1,5 @@
 """The Node's registration and reports, step by step, against an API server of the history's making."""
 
-import logging
 from functools import cache
 from random import Random
 from typing import Any
@@ -47,6 +46,17 @@ CAPACITY = {
     "example.com/gpu": ("2",),
     "kubernetes.io/odd": ("1",),
 }
+# What both sides say of this machine; somebody else may have written one of these anew.
+INFO = {
+    "architecture": "amd64",
+    "bootID": "boot",
+    "kernelVersion": "6.1",
+    "kubeletVersion": "v1.36.3",
+    "machineID": "machine",
+    "operatingSystem": "linux",
+    "osImage": "os",
+    "systemUUID": "machine",
+}
 STEPS_S = (0.0, 0.25, 10.0, 10.0, 150.0, 299.0, 300.0, 450.0)
 
 
@@ -66,6 +76,9 @@ class NodeTarget:
             step = _step(random, op, wall)
             if maybe(random, 0.15):
                 step["node"] = _node(random, wall)
+            elif maybe(random, 0.15):
+                field = random.choice(tuple(INFO))
+                step["info"] = {field: random.choice((INFO[field], "other", ""))}
             steps.append(step)
         return {
             "labels": {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.2)},
@@ -78,11 +91,7 @@ class NodeTarget:
         }
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is about Nodes
-        logging.disable(logging.CRITICAL)
-        try:
-            return _Scene(history).play()
-        finally:
-            logging.disable(logging.NOTSET)
+        return _Scene(history).play()
 
     def told(self, answer: Answers) -> Answers:
         return [{**each, "node": _told(each["node"])} for each in answer] if isinstance(answer, list) else answer
@@ -159,6 +168,10 @@ class _Scene:
             self.now = step
             if step.get("node") is not None:
                 self.node = step["node"]
+            if "info" in step and self.node is not None:
+                status = self.node.get("status", {})
+                info = {**status.get("nodeInfo", {}), **step["info"]}
+                self.node = {**self.node, "status": {**status, "nodeInfo": info}}
             self.faults, self.patches, self.looks = {k: list(v) for k, v in step["faults"].items()}, 0, 0
             said = self._played()
             # Where nothing was written it is as the history made it.

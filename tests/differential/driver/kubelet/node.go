@@ -13,9 +13,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	clientset "k8s.io/client-go/kubernetes"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -49,6 +51,7 @@ type nodeStep struct {
 	Node   *v1.Node            `json:"node"`
 	Errors []string            `json:"errors"` // why the node is not ready
 	Faults map[string][]string `json:"faults"`
+	Info   json.RawMessage     `json:"info"` // fields of nodeInfo that somebody else has written
 }
 
 var random float64
@@ -61,6 +64,7 @@ func (kl *Kubelet) runtimeIsKnown() {}
 
 type nodeServer struct {
 	node    *v1.Node
+	object  map[string]any // node, as a patch takes it; nil where it was not patched yet
 	faults  map[string][]string
 	patches int
 }
@@ -83,6 +87,8 @@ func (s *nodeServer) fault(kind string) error {
 		return apierrors.NewInternalError(errors.New("away"))
 	}
 }
+
+func (s *nodeServer) put(node *v1.Node) { s.node, s.object = node, nil }
 
 func (s *nodeServer) held() (*v1.Node, error) {
 	if s.node == nil {
@@ -118,7 +124,7 @@ func (n heldNodes) Create(_ context.Context, node *v1.Node, _ metav1.CreateOptio
 	if n.node != nil {
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "nodes"}, thisNode)
 	}
-	n.node = node.DeepCopy()
+	n.put(node.DeepCopy())
 	return n.held()
 }
 
@@ -126,16 +132,26 @@ func (n heldNodes) Patch(_ context.Context, _ string, _ types.PatchType, patch [
 	if err := n.fault("patch"); err != nil {
 		return nil, err
 	}
-	old, err := json.Marshal(n.node)
+	if n.object == nil {
+		old, err := json.Marshal(n.node)
+		if err != nil {
+			return nil, err
+		}
+		if err := utiljson.Unmarshal(old, &n.object); err != nil {
+			return nil, err
+		}
+	}
+	change := map[string]any{}
+	if err := utiljson.Unmarshal(patch, &change); err != nil {
+		return nil, err
+	}
+	object, err := strategicpatch.StrategicMergeMapPatch(n.object, change, v1.Node{})
 	if err != nil {
 		return nil, err
 	}
-	made, err := strategicpatch.StrategicMergePatch(old, patch, v1.Node{})
-	if err != nil {
-		return nil, err
-	}
+	n.object = object
 	var patched v1.Node
-	if err := json.Unmarshal(made, &patched); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &patched); err != nil {
 		return nil, err
 	}
 	n.patches++
@@ -189,7 +205,13 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 	for _, now = range given.Steps {
 		clock.SetTime(time.UnixMilli(int64(now.Wall * 1000)).UTC())
 		if now.Node != nil {
-			held.node = now.Node.DeepCopy()
+			held.put(now.Node.DeepCopy())
+		}
+		if now.Info != nil && held.node != nil {
+			held.put(held.node.DeepCopy())
+			if err := json.Unmarshal(now.Info, &held.node.Status.NodeInfo); err != nil {
+				return nil, err
+			}
 		}
 		random, held.faults, held.patches = now.Random, now.Faults, 0
 		said := false

@@ -1,0 +1,61 @@
+"""What looks for a planted error: the agent beside answers that are known already."""
+
+from random import Random
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from agent.semantics import Semantics
+from tests.differential.compare import drawn_batch
+from tests.differential.judge import NONE, Batch, batch_line, first_difference
+from tests.differential.kubelet import GATES
+
+GATES_OF_A_KUBELET = dict(GATES[0])
+
+
+class Doubled:
+    """A target whose agent doubles a number; it breaks with words."""
+
+    name = "doubled"
+
+    def draw(self, random: Random) -> int:
+        return random.randrange(10)
+
+    def answer(self, history: int, semantics: Semantics) -> int:  # noqa: ARG002 - no gate is about numbers
+        return 2 * int(history)
+
+    def told(self, answer: object) -> object:
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("histories", "kubelet", "expected"),
+    [
+        pytest.param([1, 2, 3], [2, 4, 6], NONE, id="equal answers"),
+        pytest.param([1, 2, 3], [2, 5, 7], 1, id="the first of two that differ"),
+        pytest.param(["no number"], [2], 0, id="an agent that breaks differs"),
+        pytest.param([], [], NONE, id="nothing was asked"),
+    ],
+)
+def test_the_first_difference_is_found(histories: list[object], kubelet: list[object], expected: int):
+    assert expected == first_difference(Doubled(), Batch(GATES_OF_A_KUBELET, histories, kubelet))
+
+
+def test_a_batch_is_the_same_for_whoever_draws_it():
+    assert drawn_batch(Doubled(), 3, 20, seed=7) == drawn_batch(Doubled(), 3, 20, seed=7)
+
+
+def test_a_batch_crosses_a_pipe_in_one_line():
+    line = batch_line(GATES_OF_A_KUBELET, [{"text": "a\nb"}], [None])
+    assert 1 == line.count(b"\n")
+    assert Batch(GATES_OF_A_KUBELET, [{"text": "a\nb"}], [None]) == msgspec.json.decode(line, type=Batch)
+
+
+def test_of_what_lies_behind_the_first_difference_nothing_is_asked():
+    asked = []
+    target = SimpleNamespace(
+        name="asked", draw=None, told=lambda answer: answer, answer=lambda history, _: asked.append(history)
+    )
+    first_difference(target, Batch(GATES_OF_A_KUBELET, [1, 2, 3], ["other", "other", "other"]))
+    assert [1] == asked
