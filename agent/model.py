@@ -76,6 +76,18 @@ class GrpcAction:
     service: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SleepAction:
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleHook:
+    """postStart or preStop of a container. `action` None: no handler that we know."""
+
+    action: ExecAction | HttpGetAction | SleepAction | None
+
+
 ProbeAction = ExecAction | HttpGetAction | TcpSocketAction | GrpcAction
 
 
@@ -137,6 +149,8 @@ class Container:
     readiness_probe: Probe | None = None
     liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
+    post_start: LifecycleHook | None = None
+    pre_stop: LifecycleHook | None = None
     restart_policy: RestartPolicy | None = None  # None: the pod's
     restart_rules: tuple[RestartRule, ...] = ()
 

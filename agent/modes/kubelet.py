@@ -13,6 +13,7 @@ from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
 from agent.node.registration import NodeReporter
+from agent.pods.hooks import Hooks
 from agent.pods.inbox import Inbox
 from agent.pods.source import PodSource, PodTable
 from agent.pods.sync import PodLoop
@@ -74,6 +75,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         runtime,
         statuses,
         prober,
+        Hooks(runtime.exec, inbox.put, recorder.record),
         liveness=liveness.get,
         startup=startup.get,
         source_synced=lambda: source.synced,

@@ -3,7 +3,8 @@
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
     actions   which containers to start, which to end, in what order; pure (computePodActions)
-    ending    ends all containers of a pod, the sidecars last
+    ending    ends containers: their preStop hooks first, the sidecars last
+    hooks     lifecycle hooks, a thread each
     starts    starts containers, each in its turn of back-off
     backoff   how long a container that keeps ending waits; pure
     updates   what a changed probe result brings about

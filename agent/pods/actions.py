@@ -32,6 +32,8 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
+    """`grace_s`: what was asked for, 0 for at once: see MIN_GRACE_S."""
+
     instance: RuntimeContainer
     reason: str
     grace_s: float
@@ -315,13 +317,17 @@ def _start(inputs: Inputs, container: Container) -> Start:
 
 
 def _kill(inputs: Inputs, instance: RuntimeContainer, reason: str, probe: Probe | None = None) -> Kill:
+    return kill_for(inputs.pod, instance, reason, probe)
+
+
+def kill_for(pod: Pod, instance: RuntimeContainer, reason: str, probe: Probe | None = None) -> Kill:
     """`probe`: the one that failed; it may have a grace of its own, as long as the pod is not being deleted."""
-    grace_s = inputs.pod.deletion_grace_period_s
+    grace_s = pod.deletion_grace_period_s
     if grace_s is None and probe is not None:
         grace_s = probe.termination_grace_period_s
     if grace_s is None:
-        grace_s = inputs.pod.termination_grace_period_s
-    return Kill(instance, reason, max(MIN_GRACE_S, grace_s))
+        grace_s = pod.termination_grace_period_s
+    return Kill(instance, reason, float(grace_s))
 
 
 def _unknown(what: str) -> str:

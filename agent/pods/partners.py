@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from agent.model import Pod, PodStatus
+from agent.model import Container, LifecycleHook, Pod, PodStatus
+from agent.pods.hooks import Hook
 from agent.runtime.base import ContainerRuntime
 
 
@@ -32,3 +33,11 @@ class Statuses(Protocol):
 
 class StoppableRuntime(ContainerRuntime, Protocol):
     def end_all(self, grace_s: float, wait_s: float) -> bool: ...
+
+
+class HookRunner(Protocol):
+    """The part of agent.pods.hooks.Hooks that is used."""
+
+    def start(
+        self, pod: Pod, container: Container, container_id: str, hook: LifecycleHook, *, ip: str, limit_s: float
+    ) -> Hook: ...

@@ -1,13 +1,16 @@
 """Starts containers, each in its turn: one that keeps ending waits for its back-off. As doBackOff of kuberuntime."""
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent.events.event import NORMAL, WARNING, Event, Record, about_container, record_nothing
 from agent.model import ContainerWaiting, Pod
-from agent.pods.actions import Start
+from agent.pods.actions import Kill, Start, kill_for
 from agent.pods.backoff import RestartBackoff
+from agent.pods.hooks import Hook
+from agent.pods.partners import HookRunner
 from agent.processes.command import go_duration
 from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
 
@@ -15,24 +18,37 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 10.0  # a container that could not even be made
 REASON_BACK_OFF = "CrashLoopBackOff"
+REASON_POST_START = "PostStartHookError"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """`made`: the runtime has a new instance, be it one that ended at once. `again_in_s`: when to try again at the
-    latest; None where the end of the container will tell."""
+    latest; None where the end of the container will tell. `hooked`: its postStart hook runs."""
 
     made: bool
     again_in_s: float | None = None
+    hooked: bool = False
+
+
+@dataclass(slots=True)
+class PostStart:
+    """Of the instance that was started last. `failed`: and so is being ended."""
+
+    name: str
+    container_id: str
+    hook: Hook
+    failed: bool = False
 
 
 @dataclass(slots=True)
 class PodStarts:
     """Of one pod, by container. `errors`: the Waiting state that says why it does not run. `ends`: id of the instance
-    that ended last, and when by the monotonic clock."""
+    that ended last, and when by the monotonic clock. `post_start`: the pod waits for it."""
 
     errors: dict[str, ContainerWaiting] = field(default_factory=dict)
     ends: dict[str, tuple[str, float]] = field(default_factory=dict)
+    post_start: PostStart | None = None
 
 
 class Starter:
@@ -41,12 +57,14 @@ class Starter:
     def __init__(
         self,
         runtime: ContainerRuntime,
+        hooks: HookRunner,
         *,
         wall: Callable[[], float],
         monotonic: Callable[[], float],
         record: Record = record_nothing,
     ) -> None:
         self._runtime = runtime
+        self._hooks = hooks
         self._record = record
         self._wall = wall
         self._monotonic = monotonic
@@ -58,7 +76,7 @@ class Starter:
         if start.after is not None and (remaining_s := self._backs_off(pod, starts, start.after)) > 0:
             return Attempt(made=False, again_in_s=remaining_s)
         try:
-            self._runtime.start_container(pod, start.container, start.restart_count)
+            container_id = self._runtime.start_container(pod, start.container, start.restart_count)
         except StartError as e:
             facts = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "container": name}
             log.warning("container not started", extra={**facts, "cause": e.reason, "error": str(e)})
@@ -71,7 +89,48 @@ class Starter:
         starts.errors.pop(name, None)
         self._tell(pod, name, NORMAL, "Created", "Container created")
         self._tell(pod, name, NORMAL, "Started", "Container started")
-        return Attempt(made=True)
+        container = start.container
+        if container.post_start is None:
+            return Attempt(made=True)
+        ip = self._runtime.pod(pod.uid).ip
+        hook = self._hooks.start(pod, container, container_id, container.post_start, ip=ip, limit_s=math.inf)
+        starts.post_start = PostStart(name, container_id, hook)
+        return Attempt(made=True, hooked=True)
+
+    def hook_runs(self, pod: Pod, starts: PodStarts, kill: Callable[[Kill], None]) -> bool:
+        """Has the pod to wait for a postStart hook, or for the end of a container whose hook has failed?
+
+        `kill` ends that one. As in a kubelet nothing else is done for the pod meanwhile, nor is its status written.
+        """
+        waited = starts.post_start
+        if waited is None:
+            return False
+        if not waited.hook.over:
+            return True
+        running = (i for i in self._runtime.pod(pod.uid).running if i.id == waited.container_id)
+        instance = next(running, None)
+        if waited.hook.error is not None and not waited.failed:
+            waited.failed = True
+            starts.errors[waited.name] = ContainerWaiting(REASON_POST_START, waited.hook.error)
+            self._tell_post_start(pod, waited)
+            if instance is not None:
+                kill(kill_for(pod, instance, "FailedPostStartHook"))
+        if waited.failed and instance is not None:
+            return True
+        starts.post_start = None
+        return False
+
+    def abandon_hook(self, pod: Pod, starts: PodStarts) -> None:
+        """The pod is being ended."""
+        if starts.post_start is not None and not starts.post_start.failed:
+            starts.post_start.hook.cancel()
+            self._tell_post_start(pod, starts.post_start)
+        starts.post_start = None
+
+    def _tell_post_start(self, pod: Pod, waited: PostStart) -> None:
+        facts = {"pod": f"{pod.namespace}/{pod.name}", "container": waited.name}
+        log.warning("postStart hook failed", extra={**facts, "error": waited.hook.error or "the pod is being ended"})
+        self._tell(pod, waited.name, WARNING, "FailedPostStartHook", "PostStartHook failed")
 
     def forget_pod(self, uid: str) -> None:
         self._backoff.forget_pod(uid)

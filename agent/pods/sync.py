@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from agent.events.event import NORMAL, Event, Record, about_container, about_pod, record_nothing
+from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodPhase, PodStatus, Result
 from agent.pods import actions
-from agent.pods.ending import Ending, end_containers, reset_containers
+from agent.pods.ending import Ender, PodEnds
 from agent.pods.inbox import Inbox
-from agent.pods.partners import Pods, ProbeWorkers, Statuses, StoppableRuntime
+from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.starts import RETRY_S, PodStarts, Starter
 from agent.runtime.base import ContainerPhase, StartError
 from agent.semantics import Semantics
@@ -44,16 +44,14 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class _PodState:
-    """`pod`: the newest copy, kept after the API server lost it (`gone`). `killed`: ids of containers that were asked
-    to end one by one, with what starts in their place. `ending`: all containers are being ended."""
+    """`pod`: the newest copy, kept after the API server lost it (`gone`)."""
 
     pod: Pod
     stage: Stage = Stage.SYNCING
     gone: bool = False
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
-    killed: dict[str, actions.Start | None] = field(default_factory=dict)
-    ending: Ending | None = None
+    ends: PodEnds = field(default_factory=PodEnds)
 
 
 class PodLoop:
@@ -72,6 +70,7 @@ class PodLoop:
         runtime: StoppableRuntime,
         statuses: Statuses,
         prober: ProbeWorkers,
+        hooks: HookRunner,
         *,
         liveness: Callable[[str], Result | None],
         startup: Callable[[str], Result | None],
@@ -97,7 +96,8 @@ class PodLoop:
         self._wall = wall
         self._monotonic = monotonic
         self._record = record
-        self._starter = Starter(runtime, wall=wall, monotonic=monotonic, record=record)
+        self._ender = Ender(runtime, hooks, record=record)
+        self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record)
         self._states: dict[str, _PodState] = {}
         self._due: dict[str, float] = {}
         self._next_housekeeping = 0.0
@@ -177,7 +177,11 @@ class PodLoop:
         if state.gone or pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
             self._begin_termination(state)
             return
-        self._start_in_place_of_killed(state)
+        if self._starter.hook_runs(pod, state.starts, lambda kill: self._kill(state, kill, None)):
+            self._go_on_killing(state)
+            return
+        if self._start_in_place_of_killed(state):
+            return
         status = self._generate(state)
         self._statuses.set_pod_status(pod, status)
         if conditions.is_terminal(status.phase):
@@ -205,25 +209,31 @@ class PodLoop:
         """Has everything ended that must have before anything starts?"""
         if wanted.kill_pod:
             return not self._end_all(state)
-        state.ending = None
+        state.ends.all = None
         for kill in wanted.kills:
-            self._kill(state, kill, wanted)
+            following = (s for s in (*wanted.init_starts, *wanted.starts) if s.after == kill.instance)
+            self._kill(state, kill, next(following, None))
+        self._go_on_killing(state)
         if not wanted.removals:
             return True
-        if reset_containers(self._runtime, wanted.removals, state.killed):
+        if self._ender.reset(wanted.removals, state.ends):
             self._inbox.put(state.pod.uid)
         return False
 
     def _end_all(self, state: _PodState) -> bool:
         """True as long as something runs."""
-        if state.ending is None:
-            state.ending = Ending()
-            for instance in self._runtime.pod(state.pod.uid).running:
-                self._tell_killing(state.pod, instance.name, f"Stopping container {instance.name}")
-        again_in_s = end_containers(self._runtime, state.pod, state.ending, self._monotonic())
+        again_in_s = self._ender.end_all(state.pod, state.ends, self._monotonic())
         if again_in_s is not None:
             self._wake_in(state.pod.uid, min(RETRY_S, again_in_s))
         return again_in_s is not None
+
+    def _kill(self, state: _PodState, kill: actions.Kill, following: actions.Start | None) -> None:
+        self._ender.kill(state.pod, state.ends, kill, following, self._monotonic())
+
+    def _go_on_killing(self, state: _PodState) -> None:
+        again_in_s = self._ender.go_on(state.pod, state.ends, self._monotonic())
+        if again_in_s is not None:
+            self._wake_in(state.pod.uid, again_in_s)
 
     def _prepared(self, state: _PodState, wanted: actions.Actions) -> bool:
         """Is there a sandbox to start containers in?"""
@@ -236,45 +246,37 @@ class PodLoop:
                 return False
         return wanted.create_sandbox or not wanted.kill_pod
 
-    def _kill(self, state: _PodState, kill: actions.Kill, wanted: actions.Actions) -> None:
-        """Once an instance."""
-        if kill.instance.id not in state.killed:
-            following = (s for s in (*wanted.init_starts, *wanted.starts) if s.after == kill.instance)
-            state.killed[kill.instance.id] = next(following, None)
-            log.info("killing container", extra={**_facts(state.pod), "reason": kill.reason})
-            self._tell_killing(state.pod, kill.instance.name, kill.reason)
-            self._runtime.stop_container(kill.instance.id, kill.grace_s)
-
-    def _tell_killing(self, pod: Pod, name: str, text: str) -> None:
-        self._record(Event(about_container(pod, name), NORMAL, "Killing", text))
-
-    def _start_in_place_of_killed(self, state: _PodState) -> None:
-        """Whatever their exit codes; first of all, since a status without them might say that the pod is done.
+    def _start_in_place_of_killed(self, state: _PodState) -> bool:
+        """Whatever their exit codes; first of all, since a status without them might say that the pod is done. True:
+        the pod waits for a postStart hook.
 
         As in a kubelet, which starts them in the same step, back-off counts from the end of the instance before. Where
         it is not over, the policy decides from now on.
         """
         runtime = self._runtime.pod(state.pod.uid)
         up = {instance.id for instance in runtime.running}
-        for container_id in [container_id for container_id in state.killed if container_id not in up]:
-            start = state.killed.pop(container_id)
+        for container_id in [container_id for container_id in state.ends.killed if container_id not in up]:
+            start = state.ends.killed.pop(container_id)
             if start is not None:
                 others = (i for i in runtime.instances(start.container.name) if i.id != container_id)
                 before = next((i for i in others if i.phase is ContainerPhase.EXITED), None)
-                self._starter.start(state.pod, state.starts, replace(start, after=before))
+                if self._starter.start(state.pod, state.starts, replace(start, after=before)).hooked:
+                    return True
+        return False
 
     def _start(self, state: _PodState, wanted: actions.Actions) -> None:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
         errors = dict(state.starts.errors)
         made = False
         for start in (*wanted.init_starts, *wanted.starts):
-            if start.after is not None and start.after.id in state.killed:
+            if start.after is not None and start.after.id in state.ends.killed:
                 continue  # when it has ended
             attempt = self._starter.start(state.pod, state.starts, start)
             made = made or attempt.made
             if attempt.again_in_s is not None:
                 self._wake_in(state.pod.uid, attempt.again_in_s)
-            if start in wanted.init_starts and not is_sidecar(start.container) and attempt.again_in_s is not None:
+            failed = start in wanted.init_starts and not is_sidecar(start.container) and attempt.again_in_s is not None
+            if failed or attempt.hooked:
                 break
         if made or state.starts.errors != errors:
             self._inbox.put(state.pod.uid)
@@ -302,6 +304,7 @@ class PodLoop:
 
     def _begin_termination(self, state: _PodState) -> None:
         state.stage = Stage.TERMINATING
+        self._starter.abandon_hook(state.pod, state.starts)
         state.starts.errors.clear()
         if not state.gone:
             self._statuses.set_pod_status(state.pod, self._generate(state))

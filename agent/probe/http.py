@@ -23,6 +23,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10
 ERROR_LIMIT = 128  # characters of a library's own words
 DRAIN_BYTES = 2 * 2**10  # of a redirect's body, read before it is followed
+NOT_TLS = "server gave HTTP response to HTTPS client"
 PORTS = {"http": 80, "https": 443}
 _BLANKS = " \t"
 _BLOCK_BYTES = 16 * 2**10
@@ -51,35 +52,60 @@ class _Exchange:
 def http_get(request: HttpRequest, timeout_s: float) -> Outcome:
     """One probe. The timeout covers name, connect, TLS, redirects and body. Raises HandlerError for a body that breaks
     off: kubelet throws that result away. Redirects to another host are not followed, as newProber has it."""
-    deadline = Deadline(timeout_s)
+    try:
+        exchange = _answered(request, Deadline(timeout_s))
+    except _ClientError as e:
+        return Outcome(HandlerResult.FAILURE, str(e))
+    try:
+        return _outcome(exchange)
+    finally:
+        exchange.connection.close()
+
+
+def http_send(request: HttpRequest, timeout_s: float) -> None:
+    """As http_get, where any answer will do. Raises HandlerError when there is none."""
+    try:
+        exchange = _answered(request, Deadline(timeout_s))
+    except _ClientError as e:
+        raise HandlerError(str(e)) from e
+    _drain(exchange)
+    exchange.connection.close()
+
+
+def _answered(request: HttpRequest, deadline: Deadline) -> _Exchange:
+    """The last answer, after redirects. Raises _ClientError."""
     current, with_body_headers = request, True
     for followed in range(REDIRECT_LIMIT + 1):
         try:
             exchange = _ask(current, deadline)
         except _ClientError as e:
-            return _failure(str(current.url), e)
+            raise _failure(str(current.url), e) from e
+        is_last = False
         try:
             location = exchange.head.first("Location") if exchange.head.status in REDIRECTS else ""
             if not location:
-                return _outcome(exchange)
+                is_last = True
+                return exchange
             with_body_headers = with_body_headers and exchange.head.status in (307, 308)
             try:
                 following = _redirected(current, request, location, with_body_headers=with_body_headers)
             except UrlError as e:
-                return _failure(location, f'failed to parse Location header "{location[:128]}": {e}')
+                raise _failure(location, f'failed to parse Location header "{location[:128]}": {e}') from e
             if following.url.hostname != request.url.hostname:
-                return _outcome(exchange)
+                is_last = True
+                return exchange
             if followed + 1 >= REDIRECT_LIMIT:
-                return _failure(location, f"stopped after {REDIRECT_LIMIT} redirects")
+                raise _failure(location, f"stopped after {REDIRECT_LIMIT} redirects")
             _drain(exchange)
             current = following
         finally:
-            exchange.connection.close()
+            if not is_last:
+                exchange.connection.close()
     raise AssertionError("the limit of redirects ends the loop")
 
 
-def _failure(url: str, cause: object) -> Outcome:
-    return Outcome(HandlerResult.FAILURE, f'Get "{url}": {cause}')
+def _failure(url: str, cause: object) -> _ClientError:
+    return _ClientError(f'Get "{url}": {cause}')
 
 
 def _outcome(exchange: _Exchange) -> Outcome:
@@ -153,7 +179,7 @@ def _cause(error: Exception) -> str:
         case ssl.SSLError():
             # The commonest mistake is https on a plain port.
             plain = error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
-            return "http: server gave HTTP response to HTTPS client" if plain else f"tls: {error.reason or error}"
+            return f"http: {NOT_TLS}" if plain else f"tls: {error.reason or error}"
         case OSError():
             return (error.strerror or str(error)).lower()
     return f"net/http: {one_line(error, ERROR_LIMIT)}"

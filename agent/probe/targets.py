@@ -10,7 +10,8 @@ from agent.probe.reply import canonical
 from agent.probe.url import Url, UrlError, parse_url
 from component.text import expand
 
-USER_AGENT = "kube-probe/1.36"
+VERSION = "1.36"
+USER_AGENT = f"kube-probe/{VERSION}"
 
 
 class TargetError(Exception):
@@ -66,13 +67,13 @@ def bytes_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-def http_request(action: HttpGetAction, container: Container, pod_ip: str) -> HttpRequest:
-    """What is sent for an httpGet probe. Raises TargetError for a port or host that cannot be used."""
+def http_request(action: HttpGetAction, container: Container, pod_ip: str, *, purpose: str = "probe") -> HttpRequest:
+    """What is sent for an httpGet probe, or for another `purpose`. Raises TargetError for an unusable port or host."""
     port = resolve_port(action.port, container)
     url = format_url(action.scheme.lower() or "http", action.host or pod_ip, port, action.path)
     headers = header_map(action.headers)
     if "User-Agent" not in headers:
-        headers["User-Agent"] = (USER_AGENT,)
+        headers["User-Agent"] = (f"kube-{purpose}/{VERSION}",)
     if "Accept" not in headers:
         headers["Accept"] = ("*/*",)
     elif not headers["Accept"][0]:

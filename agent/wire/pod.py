@@ -56,6 +56,21 @@ class _Probe(msgspec.Struct, rename="camel"):
     termination_grace_period_seconds: int | None = None
 
 
+class _Sleep(msgspec.Struct, rename="camel"):
+    seconds: int = 0
+
+
+class _Hook(msgspec.Struct, rename="camel"):
+    exec: _Exec | None = None
+    http_get: _HttpGet | None = None
+    sleep: _Sleep | None = None
+
+
+class _Lifecycle(msgspec.Struct, rename="camel"):
+    post_start: _Hook | None = None
+    pre_stop: _Hook | None = None
+
+
 class _Port(msgspec.Struct, rename="camel"):
     container_port: int = 0
     name: str = ""
@@ -104,6 +119,7 @@ class _Container(msgspec.Struct, rename="camel"):
     readiness_probe: _Probe | None = None
     liveness_probe: _Probe | None = None
     startup_probe: _Probe | None = None
+    lifecycle: _Lifecycle | None = None
     restart_policy: str | None = None
     restart_policy_rules: list[_RestartRule] | None = None
 
@@ -179,6 +195,7 @@ def _restart_policy(text: str) -> model.RestartPolicy | str:
 
 
 def _container(wire: _Container) -> model.Container:
+    lifecycle = wire.lifecycle or _Lifecycle()
     own_policy = None if wire.restart_policy is None else _restart_policy(wire.restart_policy)
     return model.Container(
         name=wire.name,
@@ -191,6 +208,8 @@ def _container(wire: _Container) -> model.Container:
         readiness_probe=_probe(wire.readiness_probe),
         liveness_probe=_probe(wire.liveness_probe),
         startup_probe=_probe(wire.startup_probe),
+        post_start=_hook(lifecycle.post_start),
+        pre_stop=_hook(lifecycle.pre_stop),
         # A policy word we do not know leaves the decision to the pod's, as upstream does.
         restart_policy=own_policy if isinstance(own_policy, model.RestartPolicy) else None,
         restart_rules=tuple(_rule(rule) for rule in wire.restart_policy_rules or ()),
@@ -242,16 +261,29 @@ def _action(wire: _Probe) -> model.ProbeAction | None:
     if wire.exec is not None:
         return model.ExecAction(tuple(wire.exec.command or ()))
     if wire.http_get is not None:
-        get = wire.http_get
-        return model.HttpGetAction(
-            port=get.port,
-            path=get.path or "/",
-            host=get.host,
-            scheme=get.scheme or "HTTP",
-            headers=tuple((header.name, header.value) for header in get.http_headers or ()),
-        )
+        return _http_get(wire.http_get)
     if wire.tcp_socket is not None:
         return model.TcpSocketAction(port=wire.tcp_socket.port, host=wire.tcp_socket.host)
     if wire.grpc is not None:
         return model.GrpcAction(port=wire.grpc.port, service=wire.grpc.service or "")
     return None
+
+
+def _http_get(wire: _HttpGet) -> model.HttpGetAction:
+    return model.HttpGetAction(
+        port=wire.port,
+        path=wire.path or "/",
+        host=wire.host,
+        scheme=wire.scheme or "HTTP",
+        headers=tuple((header.name, header.value) for header in wire.http_headers or ()),
+    )
+
+
+def _hook(wire: _Hook | None) -> model.LifecycleHook | None:
+    if wire is None:
+        return None
+    if wire.exec is not None:
+        return model.LifecycleHook(model.ExecAction(tuple(wire.exec.command or ())))
+    if wire.http_get is not None:
+        return model.LifecycleHook(_http_get(wire.http_get))
+    return model.LifecycleHook(None if wire.sleep is None else model.SleepAction(wire.sleep.seconds))

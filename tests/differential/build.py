@@ -47,7 +47,10 @@ PACKAGES = {
             r"kl\.updateRuntimeUp\(ctx\)": "kl.runtimeIsKnown()",
         },
     ),
-    "kuberuntime": Copied("pkg/kubelet/kuberuntime"),
+    "kuberuntime": Copied(
+        "pkg/kubelet/kuberuntime",
+        {r"metav1\.Now\(\)": "metav1.NewTime(wallNow())", r"time\.After\(": "afterHook("},
+    ),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "prober": Copied(
         "pkg/kubelet/prober",

@@ -35,10 +35,16 @@ class Planted:
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
-_ACTIONS = "pods/actions.py"
+_ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
     Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
+    Planted(
+        "actions", _ENDING, "container.pre_stop is None or left_s <= 0", "container.pre_stop is None or left_s < 0"
+    ),
+    Planted("actions", _ENDING, "math.ceil(round(left_s, 3))", "math.floor(round(left_s, 3))"),
+    Planted("actions", _ENDING, "return not hook.over and left_s > 0", "return False"),
+    Planted("actions", _ENDING, "if hook.over and hook.error is not None:", "if hook.over:"),
     Planted("actions", _ACTIONS, "in (ContainerPhase.CREATED, ContainerPhase.RUNNING) for", "is not None for"),
     Planted("actions", _ACTIONS, "    if not kept and not actions.starts:", "    if False:"),
     Planted("actions", _ACTIONS, "        actions.init_starts = []", "        pass"),

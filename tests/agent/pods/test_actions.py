@@ -169,7 +169,7 @@ def test_a_sidecar_that_is_to_end_with_its_pod_is_not_started_once_more() -> Non
 @pytest.mark.parametrize(
     ("grace", "pod_fields", "expected"),
     [
-        pytest.param(1, {}, 2.0, id="the probe's, but never less than two seconds"),
+        pytest.param(1, {}, 1, id="the probe's, however short"),
         pytest.param(5, {}, 5, id="the probe's"),
         pytest.param(60, {}, 60, id="longer than the pod's"),
         pytest.param(None, {}, 20, id="the pod's"),

@@ -1,7 +1,6 @@
 """The sync loop, one turn at a time: fake runtime, prober and clocks; the real status manager without its thread."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from agent.model import (
     ContainerRunning,
     ContainerStatus,
-    ContainerTerminated,
     ContainerWaiting,
     Pod,
     PodPhase,
@@ -24,46 +22,11 @@ from agent.semantics import Semantics
 from agent.status.generate import Host
 from agent.status.manager import StatusManager, VersionedStatus
 from tests.agent.status.builders import NOW, make_pod, make_status
+from tests.fakes.hooks import FakeHooks
+from tests.fakes.prober import FakeProber
 from tests.fakes.runtime import FakeRuntime
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
-
-
-class FakeProber:
-    """Every running container has started and is ready."""
-
-    def __init__(self) -> None:
-        self.calls = []
-
-    def add_pod(self, _pod: Pod) -> None:
-        self.calls.append("add")
-
-    def stop_liveness_and_startup(self, _pod: Pod) -> None:
-        self.calls.append("stop liveness and startup")
-
-    def remove_pod(self, _pod: Pod) -> None:
-        self.calls.append("remove")
-
-    def cleanup_pods(self, desired: frozenset[str]) -> None:
-        self.desired = desired
-
-    def update_pod_status(self, _pod: Pod, status: PodStatus) -> PodStatus:
-        def fill(statuses: Sequence[ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
-            return tuple(
-                replace(
-                    s,
-                    started=isinstance(s.state, ContainerRunning),
-                    ready=isinstance(s.state, ContainerRunning)
-                    or (isinstance(s.state, ContainerTerminated) and s.state.exit_code == 0),
-                )
-                for s in statuses or ()
-            )
-
-        return replace(
-            status,
-            container_statuses=fill(status.container_statuses),
-            init_container_statuses=fill(status.init_container_statuses),
-        )
 
 
 class Pods(dict[str, Pod]):
@@ -83,6 +46,7 @@ class Node:
         self.pods = Pods()
         self.runtime = FakeRuntime(self.wall)
         self.prober = FakeProber()
+        self.hooks = FakeHooks()
         self.liveness = {}
         self.startup = {}
         self.told = []
@@ -95,6 +59,7 @@ class Node:
             self.runtime,
             self.statuses,
             self.prober,
+            self.hooks,
             liveness=self.liveness.get,
             startup=self.startup.get,
             source_synced=lambda: True,

@@ -1,15 +1,18 @@
 """What is to be done for a pod's containers, how long each has to end, and for whose end it waits.
 
-computePodActions with all it calls, setTerminationGracePeriod, terminationOrdering. Left out, as the agent does not
-model it: resizes, changed definitions of containers, ephemeral containers.
+computePodActions with all it calls, setTerminationGracePeriod, killContainer with preStop hooks, terminationOrdering.
+Left out, as the agent does not model it: resizes, changed definitions of containers, ephemeral containers.
 """
 
 from random import Random
 
 import msgspec
 
-from agent.model import PodStatus, Result
-from agent.pods.actions import Inputs, pod_actions, waits_for
+from agent.model import Pod, PodStatus, Result
+from agent.pods.actions import Inputs, Kill, pod_actions, waits_for
+from agent.pods.ending import Ender, PodEnds
+from agent.pods.hooks import Hook
+from agent.runtime.base import RuntimePod
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
 from agent.wire.status import parse_status
@@ -32,6 +35,8 @@ class ActionsTarget:
             for kind in ("startupProbe", "livenessProbe"):
                 if kind in container and maybe(random, 0.4):
                     container[kind]["terminationGracePeriodSeconds"] = random.choice((1, 5, 60))
+            if maybe(random, 0.4):
+                container["lifecycle"] = {"preStop": {"sleep": {"seconds": 1}}}
         runtime = draw_runtime(random, pod, worlds.START, known=random.choice((0.4, 0.8, 1.0)))
         ids = [c["id"] for c in runtime["containers"]]
         return {
@@ -40,6 +45,10 @@ class ActionsTarget:
             "liveness": {i: maybe(random, 0.6) for i in ids if maybe(random, 0.5)},
             "startup": {i: maybe(random, 0.7) for i in ids if maybe(random, 0.7)},
             "restartAll": maybe(random, 0.05),
+            "hooks": {
+                c["name"]: {"takes": random.choice((0, 0.5, 1, 1.5, 18.5, 1e6)), "fails": maybe(random, 0.3)}
+                for c in (*spec["containers"], *spec.get("initContainers", ()))
+            },
             # Only a fix looks at it.
             "status": worlds.draw_status(random, pod, worlds.START) if maybe(random, 0.2) else {},
         }
@@ -65,7 +74,12 @@ class ActionsTarget:
             "init": [start.container.name for start in made.init_starts],
             "start": [start.container.name for start in made.starts],
             "kill": [
-                {"id": k.instance.id, "message": k.reason, "grace": k.grace_s}
+                {
+                    "id": k.instance.id,
+                    "message": k.reason,
+                    "grace": k.grace_s,
+                    "hook": _Killing(runtime, history["hooks"][k.instance.name]).of(pod, k),
+                }
                 for k in sorted(made.kills, key=lambda kill: kill.instance.id)
             ],
             "reset": [{"id": r.instance.id, "kill": r.kill} for r in made.removals],
@@ -78,3 +92,37 @@ class ActionsTarget:
 
 def _status(drawn: Json) -> PodStatus:
     return parse_status(msgspec.json.encode(drawn))
+
+
+class _Killing:
+    """Runtime and hooks of one kill, and what is done by them."""
+
+    def __init__(self, runtime: RuntimePod, end: Json) -> None:
+        self._runtime = runtime
+        self._end = end
+        self._stops: list[float] = []
+        self._hooks: list[Hook] = []
+        self._told: list[str] = []
+
+    def of(self, pod: Pod, kill: Kill) -> Json:
+        ender = Ender(self, self, record=lambda event: self._told.append(event.reason))  # type: ignore[arg-type] # in part
+        ends = PodEnds()
+        ender.kill(pod, ends, kill, None, 0.0)
+        limit_s = ender.go_on(pod, ends, 0.0)
+        if limit_s is not None:
+            in_time = self._end["takes"] <= limit_s
+            if in_time:
+                self._hooks[0].error = "it failed" if self._end["fails"] else None
+                self._hooks[0].over = True
+            ender.go_on(pod, ends, self._end["takes"] if in_time else limit_s)
+        return {"ran": bool(self._hooks), "stop": self._stops[0], "events": self._told}
+
+    def pod(self, _uid: str) -> RuntimePod:
+        return self._runtime
+
+    def stop_container(self, _container_id: str, grace_s: float) -> None:
+        self._stops.append(grace_s)
+
+    def start(self, *_what: object, **_limits: object) -> Hook:
+        self._hooks.append(Hook())
+        return self._hooks[-1]

@@ -21,12 +21,14 @@ type actionsHistory struct {
 	Liveness   map[string]bool    `json:"liveness"` // by container id: has it passed
 	Startup    map[string]bool    `json:"startup"`
 	RestartAll bool               `json:"restartAll"`
+	Hooks      map[string]hookEnd `json:"hooks"` // by container
 }
 
 type killed struct {
-	ID      string `json:"id"`
-	Message string `json:"message"`
-	Grace   int64  `json:"grace"`
+	ID      string     `json:"id"`
+	Message string     `json:"message"`
+	Grace   int64      `json:"grace"`
+	Hook    hookAnswer `json:"hook"`
 }
 
 type removed struct {
@@ -88,7 +90,7 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 	}
 	for id, info := range found.ContainersToKill {
 		grace := setTerminationGracePeriod(ctx, pod, info.container, info.name, id, info.reason)
-		said.Kill = append(said.Kill, killed{id.String(), info.message, max(grace, minimumGracePeriodInSeconds)})
+		said.Kill = append(said.Kill, killed{id.String(), info.message, grace, killed1(ctx, m, pod, id, info, given.Hooks[info.name])})
 	}
 	sort.Slice(said.Kill, func(i, j int) bool { return said.Kill[i].ID < said.Kill[j].ID })
 	for _, info := range found.ContainersToReset {
