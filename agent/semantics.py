@@ -26,3 +26,6 @@ class Semantics:
     # A container that the runtime does not know has ended if its status says so, and starts again by its policy only; a
     # kubelet runs it once more.
     fix_ended_containers_without_record: bool = True
+    # With events of the runtime, a container that was removed is gone from what is known of its pod; a kubelet keeps it
+    # until its next list, which may be five minutes away.
+    fix_removed_container_stays_known: bool = True

@@ -2,7 +2,9 @@
 
     events     what is told of a container whose state changes; pure
     cache      what the runtime said last of each pod, and when
+    evented    what follows from what the runtime tells by itself; pure
     relist     lists pods, compares with the last list, tells, inspects what has changed; healthy or not; pure
+    generator  the thread around them
 
 Guaranteed: a runtime that breaks, hangs or answers nonsense loses no event, unless a container was made and removed
 between two lists; what the cache says of a pod is never older than the time it gives for it.

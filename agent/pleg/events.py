@@ -27,8 +27,6 @@ class PodEvent:
     container_id: str = ""
 
 
-# A container that was made and not started is unknown, as for the kubelet.
-_SEEN_AS = {ContainerPhase.CREATED: ContainerPhase.UNKNOWN}
 _BECAME = {
     ContainerPhase.RUNNING: EventType.STARTED,
     ContainerPhase.EXITED: EventType.DIED,
@@ -49,8 +47,11 @@ def pod_events(uid: str, old: RuntimePod | None, new: RuntimePod | None) -> list
 
 
 def events_between(before: ContainerPhase | None, after: ContainerPhase | None) -> tuple[EventType, ...]:
-    """Of one container. None: it is not there."""
-    before, after = (_SEEN_AS.get(phase, phase) if phase is not None else None for phase in (before, after))
+    """Of one container. None: it is not there. One that was made and not started is unknown, as for the kubelet."""
+    if before is ContainerPhase.CREATED:
+        before = ContainerPhase.UNKNOWN
+    if after is ContainerPhase.CREATED:
+        after = ContainerPhase.UNKNOWN
     if before is after:
         return ()
     if after is not None:

@@ -76,6 +76,24 @@ class RuntimePod:
         return tuple(c for c in self.containers if c.phase in (ContainerPhase.RUNNING, ContainerPhase.CREATED))
 
 
+class EventKind(Enum):
+    """ContainerEventType of the CRI."""
+
+    CREATED = "created"
+    STARTED = "started"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEvent:
+    """What a runtime tells by itself of a container, or of a sandbox. Told when the runtime says so too if asked."""
+
+    kind: EventKind
+    uid: str
+    container_id: str
+
+
 class StartError(Exception):
     """A container could not be started. `reason` is the word shown in its Waiting state, str() the message."""
 
@@ -85,7 +103,7 @@ class StartError(Exception):
 
 
 class ContainerRuntime(Protocol):
-    """No call waits for a container to end; the callback given at construction reports ends."""
+    """No call waits for a container to end; the callback given at construction reports what happens."""
 
     def pod(self, uid: str) -> RuntimePod:
         """What is known of the pod; an empty RuntimePod if it is not known."""

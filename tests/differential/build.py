@@ -25,12 +25,12 @@ _NOT_OURS = re.compile(r"_test\.go$")
 @dataclass(frozen=True)
 class Copied:
     """A package of Kubernetes, by its folder, whose copy gets the shim of the same name. `changes`: what is replaced in
-    the copy, by regular expression; each must be found. `without`: files that are left out. `module`: whose folder it
+    the copy, by regular expression; each must be found. `only`: the files that are copied. `module`: whose folder it
     is."""
 
     folder: str
     changes: Mapping[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()
+    only: str = "*.go"
     module: str = "k8s.io/kubernetes"
 
 
@@ -52,6 +52,17 @@ PACKAGES = {
         {r"metav1\.Now\(\)": "metav1.NewTime(wallNow())", r"time\.After\(": "afterHook("},
     ),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
+    "pleg": Copied(
+        "pkg/kubelet/pleg",
+        {
+            r"time\.Now\(\)": "wallNow()",
+            r"for pid := range g\.podRecords": "for _, pid := range inOrder(g.podRecords)",
+            # Counts for /metrics, which end the kubelet where a pod could not be inspected before.
+            r"e\.updateRunning\w+Metric\(status\)": "",
+        },
+    ),
+    # Of this package the cache alone: its statuses are the types of the package itself.
+    "podcache": Copied("pkg/kubelet/container", only="cache.go"),
     "prober": Copied(
         "pkg/kubelet/prober",
         {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
@@ -117,8 +128,8 @@ def copy_package(upstream: Path, to: Path, package: Copied) -> None:
     """Copies the files of one package with its changes. Raises ValueError where a change finds nothing to change."""
     to.mkdir(exist_ok=True)
     missing = set(package.changes)
-    for path in sorted(upstream.glob("*.go")):
-        if _NOT_OURS.search(path.name) or path.name in package.without:
+    for path in sorted(upstream.glob(package.only)):
+        if _NOT_OURS.search(path.name):
             continue
         text = path.read_text()
         for pattern, instead in package.changes.items():

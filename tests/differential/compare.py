@@ -65,6 +65,7 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
         fix_add_pod_ends_at_first_worker=False,
         fix_ended_containers_without_record=False,
         fix_readiness_without_sidecars=False,
+        fix_removed_container_stays_known=False,
     )
 
 

@@ -44,10 +44,15 @@ def _ended_without_record(history: History) -> bool:
     return any("terminated" in s["state"] and s["name"] not in known for some in statuses for s in some)
 
 
+def _removed(history: History) -> bool:
+    return any(step["op"] == "event" and step["kind"] == "deleted" for step in history["steps"])
+
+
 FIXES = (
     Fix("fix_add_pod_ends_at_first_worker", "prober", _added_again),
     Fix("fix_readiness_without_sidecars", "status", _has_gates_and_sidecars),
     Fix("fix_ended_containers_without_record", "actions", _ended_without_record),
+    Fix("fix_removed_container_stays_known", "pleg", _removed),
 )
 
 

@@ -36,6 +36,7 @@ _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
+_EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
     Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
@@ -59,6 +60,20 @@ ERRORS = (
     Planted("actions", _ACTIONS, "return [*ordinary, *demanding]", "return [*demanding, *ordinary]"),
     Planted("actions", _ACTIONS, "    if grace_s is None and probe is not None:", "    if probe is not None:"),
     Planted("actions", _ACTIONS, "    if inputs.pod.deletion_timestamp is not None:\n        return False\n", ""),
+    Planted("pleg", _EVENTS, "(EventType.REMOVED,) if before is ContainerPhase.EXITED else ", ""),
+    Planted("pleg", _EVENTS, "before = ContainerPhase.UNKNOWN", "before = ContainerPhase.RUNNING"),
+    Planted("pleg", _EVENTS, "found.setdefault(container_id, phase)", "found[container_id] = phase"),
+    Planted("pleg", _RELIST, "if elapsed_s <= self.pace.threshold_s:", "if elapsed_s < self.pace.threshold_s:"),
+    Planted("pleg", _RELIST, "            self._marked.add(uid)\n            return e", "            return e"),
+    Planted("pleg", _RELIST, "events or [PodEvent(uid, EventType.POD_SYNC)]", "events"),
+    Planted("pleg", _RELIST, "self._cache.set(RuntimePod(uid), e, monotonic)", "pass"),
+    Planted("pleg", _RELIST, "event.type is not EventType.CHANGED and not self._deliver", "not self._deliver"),
+    Planted("pleg", _RELIST, " or any(sandbox.ready for sandbox in pod.sandboxes)", ""),
+    Planted("pleg", _RELIST, "        self._cache.observe(uid, monotonic)\n", ""),
+    Planted("pleg", _CACHE, "time > monotonic for time in times", "time >= monotonic for time in times"),
+    Planted("pleg", _CACHE, "entry.modified > monotonic", "entry.modified >= monotonic"),
+    Planted("pleg", "pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
+    Planted("pleg", "pleg/evented.py", "            return 0\n", "            pass\n"),
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
     Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
     Planted("prober", _DECIDE, "started_at < manager_start - ", "started_at <= manager_start - "),

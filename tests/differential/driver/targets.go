@@ -5,6 +5,7 @@ import (
 	"readygate.dev/testbed/kube/kubelet"
 	"readygate.dev/testbed/kube/kuberuntime"
 	"readygate.dev/testbed/kube/lease"
+	"readygate.dev/testbed/kube/pleg"
 	"readygate.dev/testbed/kube/prober"
 )
 
@@ -13,6 +14,7 @@ var targets = map[string]target{
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,
+	"pleg":   pleg.Answer,
 	"prober": prober.Answer,
 	"status": kubelet.AnswerStatus,
 }

@@ -4,6 +4,7 @@ actions computePodActions, grace periods, and who waits for whom at the end
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
+pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
 status  generateAPIPodStatus, and the status manager up to its writes
 """
@@ -13,6 +14,7 @@ from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
+from tests.differential.targets.pleg import PlegTarget
 from tests.differential.targets.prober import ProberTarget
 from tests.differential.targets.status import StatusTarget
 
@@ -21,6 +23,7 @@ TARGETS: tuple[Target, ...] = (
     HttpTarget(),
     LeaseTarget(),
     NodeTarget(),
+    PlegTarget(),
     ProberTarget(),
     StatusTarget(),
 )
