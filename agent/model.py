@@ -256,7 +256,8 @@ class Pod:
     host_network: bool = False
     service_account: str = ""
     generation: int = 0
-    static: bool = False
+    static: bool = False  # not from the API server
+    mirror: bool = False  # stands there for a static pod
     status: PodStatus = field(default_factory=PodStatus)
 
 

@@ -1,5 +1,6 @@
 """Mode `kubelet`: the pods bound to this node, brought to what they should be.
 
+    index     the pods by uid, mirrors by their static pods
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
     actions   which containers to start, which to end, in what order; pure (computePodActions)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from agent.model import Pod
+from agent.pods.index import PodIndex
 from agent.semantics import Semantics
 from agent.status.conditions import is_terminal, need_to_reconcile_readiness
 from agent.wire.pod import PodObject, pod_from_object
@@ -19,31 +20,47 @@ log = logging.getLogger(__name__)
 
 
 class PodTable:
-    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that must be synced."""
+    """uid -> newest Pod. `on_change(uid)` is called outside the lock for each pod that must be synced.
+
+    Mirror pods are looked up only: they are not run, nor does a change of one concern a sync.
+    """
 
     def __init__(self, on_change: Callable[[str], None], semantics: Semantics) -> None:
         self._on_change = on_change
         self._semantics = semantics
         self._lock = threading.Lock()
-        self._pods: dict[str, Pod] = {}
+        self._index = PodIndex()
 
     def pod_by_uid(self, uid: str) -> Pod | None:
         with self._lock:
-            return self._pods.get(uid)
+            return self._index.pods.get(uid)
 
     def uids(self) -> frozenset[str]:
         with self._lock:
-            return frozenset(self._pods)
+            return frozenset(self._index.pods)
+
+    def mirror_of(self, pod: Pod) -> Pod | None:
+        with self._lock:
+            return self._index.mirror_of(pod)
+
+    def resolved_uid(self, uid: str) -> str:
+        with self._lock:
+            return self._index.resolved_uid(uid)
+
+    def status_uid(self, uid: str) -> str | None:
+        with self._lock:
+            return self._index.status_uid(uid)
 
     # --- kube.reflector.Store ---
 
     def replace(self, items: Sequence[PodObject]) -> None:
         found = {item.metadata.uid: _decoded(item) for item in items}
         with self._lock:
-            old = self._pods
+            old, mirrors = self._index.pods, self._index.mirrors
             # One that can no longer be decoded is still there: it stays as it was.
-            new = {uid: known for uid, pod in found.items() if (known := pod or old.get(uid)) is not None}
-            self._pods = new
+            known = (pod or old.get(uid) or mirrors.get(uid) for uid, pod in found.items())
+            self._index = PodIndex(pod for pod in known if pod is not None)
+            new = self._index.pods
         for uid in old.keys() | new.keys():
             if uid not in old or uid not in new or concerns_sync(old[uid], new[uid], self._semantics):
                 self._on_change(uid)
@@ -53,15 +70,20 @@ class PodTable:
         if pod is None:
             return
         with self._lock:
-            old = self._pods.get(pod.uid)
-            self._pods[pod.uid] = pod
+            old = self._index.pods.get(pod.uid)
+            self._index.put(pod)
+        if pod.mirror:
+            return
         if old is None or concerns_sync(old, pod, self._semantics):
             self._on_change(pod.uid)
 
     def remove(self, item: PodObject) -> None:
         with self._lock:
-            gone = self._pods.pop(item.metadata.uid, None)
-        if gone is not None:
+            uid = item.metadata.uid
+            gone = self._index.pods.get(uid) or self._index.mirrors.get(uid)
+            if gone is not None:
+                self._index.remove(gone)
+        if gone is not None and not gone.mirror:
             self._on_change(gone.uid)
 
 

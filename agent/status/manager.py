@@ -15,8 +15,9 @@ Guarantees:
  9. A pod that was created anew under the same name is never written: the UID is in every patch and every delete.
 10. No terminal phase is written while containers could run, and no pod in a terminal phase is Ready.
 11. A pod object is deleted (grace 0) only after its termination was finished here and its own phase is terminal.
+12. The status of a static pod is written to its mirror, by the mirror's uid, once there is one. No mirror is deleted.
 
-Not modelled: mirror pods, resize conditions, the metric of terminated containers.
+Not modelled: resize conditions, the metric of terminated containers.
 """
 
 import logging
@@ -52,9 +53,12 @@ class PodClient(Protocol):
 
 
 class PodLookup(Protocol):
-    """Pods as last seen in the watch."""
+    """Pods as last seen in the watch. See agent.pods.index for those that have a mirror there."""
 
     def pod_by_uid(self, uid: str) -> Pod | None: ...
+    def mirror_of(self, pod: Pod) -> Pod | None: ...
+    def resolved_uid(self, uid: str) -> str: ...
+    def status_uid(self, uid: str) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ class StatusManager:
 
     def versioned_status(self, uid: str) -> VersionedStatus | None:
         """As pod_status, with what is known beside it."""
+        uid = self._pods.resolved_uid(uid)
         with self._lock:
             return self._statuses.get(uid)
 
@@ -190,7 +195,7 @@ class StatusManager:
 
     def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> bool:
         kept = self._statuses.get(pod.uid)
-        old = pod.status if kept is None else kept.status
+        old = self._first_status(pod) if kept is None else kept.status
         if kept is not None and kept.finished and not pod.static:
             finished = True
         reason = merge.illegal_transition(old, status, pod, self._semantics)
@@ -210,6 +215,11 @@ class StatusManager:
         self._loop.wake()
         return True
 
+    def _first_status(self, pod: Pod) -> PodStatus:
+        """What the API server has, where we have said nothing yet."""
+        mirror = self._pods.mirror_of(pod)
+        return pod.status if mirror is None else mirror.status
+
     # --- towards the API server ---
 
     def sync_batch(self, *, everything: bool) -> int:
@@ -223,20 +233,18 @@ class StatusManager:
         if everything:
             for known in (self._api_versions, self._unanswered):
                 for uid in known.keys() - kept.keys():
-                    del known[uid]
+                    if self._pods.resolved_uid(uid) == uid:
+                        del known[uid]
         due = []
         for uid, status in kept.items():
-            if self._api_versions.get(uid, 0) < status.version:
+            status_uid = self._pods.status_uid(uid)
+            if status_uid is None:
+                continue
+            if self._api_versions.get(status_uid, 0) < status.version or (everything and self._may_go(uid, status)):
                 due.append(uid)
-            elif everything:
-                pod = self._pods.pod_by_uid(uid)
-                if pod is None:
-                    continue
-                if merge.can_be_deleted(pod, finished=status.finished):
-                    due.append(uid)
-                elif not merge.equal_for_kubelet(merge.normalized(pod, pod.status), status.status, self._semantics):
-                    del self._api_versions[uid]
-                    due.append(uid)
+            elif everything and self._differs(uid, status):
+                del self._api_versions[status_uid]
+                due.append(uid)
         due.sort(key=lambda uid: self._unanswered.get(uid, 0))
         for tried, uid in enumerate(due, 1):
             self._loop.progressed()
@@ -252,13 +260,26 @@ class StatusManager:
                 log.exception("pod status not written", extra={"pod": f"{kept[uid].namespace}/{kept[uid].name}"})
         return len(due)
 
+    def _may_go(self, uid: str, kept: VersionedStatus) -> bool:
+        pod = self._pods.pod_by_uid(uid)
+        return pod is not None and not pod.static and merge.can_be_deleted(pod, finished=kept.finished)
+
+    def _differs(self, uid: str, kept: VersionedStatus) -> bool:
+        """Has the API server another status than we do?"""
+        pod = self._pods.pod_by_uid(uid)
+        if pod is not None and pod.static:
+            pod = self._pods.mirror_of(pod)
+        if pod is None:
+            return False
+        return not merge.equal_for_kubelet(merge.normalized(pod, pod.status), kept.status, self._semantics)
+
     def _sync_pod(self, uid: str, kept: VersionedStatus) -> None:
         """Raises Unreachable; what concerns this pod alone is logged."""
         facts = {"pod": f"{kept.namespace}/{kept.name}", "uid": uid}
         try:
             pod = self._write(uid, kept)
             if pod is not None and merge.can_be_deleted(pod, finished=kept.finished):
-                self._client.delete(paths.pod(pod.namespace, pod.name), delete_options(uid))
+                self._client.delete(paths.pod(pod.namespace, pod.name), delete_options(pod.uid))
                 log.info("pod removed from the API server", extra=facts)
                 self._forget(uid)
         except NotFound:
@@ -274,7 +295,7 @@ class StatusManager:
     def _write(self, uid: str, kept: VersionedStatus) -> Pod | None:
         """The pod as it stands after the write; None when it is another one by now."""
         pod = parse_pod(self._client.get(paths.pod(kept.namespace, kept.name)))
-        if pod.uid and pod.uid != uid:
+        if pod.uid and self._pods.resolved_uid(pod.uid) != uid:
             log.info("pod was created anew", extra={"pod": _key(pod), "uid": uid, "new_uid": pod.uid})
             self._forget(uid)
             return None
@@ -286,13 +307,13 @@ class StatusManager:
             wall=self._wall(),
             semantics=self._semantics,
         )
-        body = patch.status_patch(uid, write_status(pod.status), write_status(merged))
+        body = patch.status_patch(pod.uid or uid, write_status(pod.status), write_status(merged))
         if body is not None:
             reply = self._client.patch(
                 paths.pod_status(pod.namespace, pod.name), body, content_type=STRATEGIC_MERGE_PATCH
             )
             pod = parse_pod(reply)
-        self._api_versions[uid] = kept.version
+        self._api_versions[pod.uid or uid] = kept.version
         return pod
 
     def _forget(self, uid: str) -> None:

@@ -266,4 +266,6 @@ def _updated(status: PodStatus, condition: Condition, wall: float) -> PodStatus:
 
 def can_be_deleted(pod: Pod, *, finished: bool) -> bool:
     """May the API object go? Its own phase (not the cached one) must be terminal, and termination be finished."""
+    if pod.mirror:
+        return False
     return pod.deletion_timestamp is not None and is_terminal(pod.status.phase) and finished

@@ -10,6 +10,7 @@ from kube.objects import ObjectMeta
 from kube.times import parse_time
 
 ANNOTATION_CONFIG_SOURCE = "kubernetes.io/config.source"
+ANNOTATION_CONFIG_MIRROR = "kubernetes.io/config.mirror"
 
 
 class PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -183,6 +184,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         service_account=spec.service_account_name,
         generation=meta.generation or 0,
         static=(meta.annotations or {}).get(ANNOTATION_CONFIG_SOURCE, "api") != "api",
+        mirror=ANNOTATION_CONFIG_MIRROR in (meta.annotations or {}),
         status=parse_status(bytes(obj.status)),
     )
 

@@ -23,18 +23,11 @@ from agent.status.generate import Host
 from agent.status.manager import StatusManager, VersionedStatus
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.fakes.hooks import FakeHooks
+from tests.fakes.pods import Pods
 from tests.fakes.prober import FakeProber
 from tests.fakes.runtime import FakeRuntime
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
-
-
-class Pods(dict[str, Pod]):
-    def pod_by_uid(self, uid: str) -> Pod | None:
-        return self.get(uid)
-
-    def uids(self) -> frozenset[str]:
-        return frozenset(self)
 
 
 class Node:

@@ -12,6 +12,7 @@ from agent.wire.status import write_status
 from kube.errors import KubeError, NotFound
 from kube.times import format_time
 from tests.agent.status.builders import NOW, make_pod, make_status
+from tests.fakes.pods import Pods
 from tests.kit.clock import Clock
 
 
@@ -65,15 +66,12 @@ def as_json(pod: Pod) -> bytes:
         "uid": pod.uid,
         "generation": pod.generation,
     }
+    if pod.annotations:
+        meta["annotations"] = dict(pod.annotations)
     if pod.deletion_timestamp is not None:
         meta["deletionTimestamp"] = format_time(pod.deletion_timestamp)
     spec = {"restartPolicy": str(pod.restart_policy), "containers": [{"name": c.name} for c in pod.containers]}
     return json.dumps({"metadata": meta, "spec": spec, "status": write_status(pod.status)}).encode()
-
-
-class Pods(dict[str, Pod]):
-    def pod_by_uid(self, uid: str) -> Pod | None:
-        return self.get(uid)
 
 
 class Scene:

@@ -2,7 +2,7 @@
 
 generateAPIPodStatus with all it calls, the status manager with all its ways in, and its batches with faults of the API
 server. The API server's copy of the pod and the one of the watch may be of different age. Left out, as the agent does
-not model it: resources, ephemeral containers, mirror pods.
+not model it: resources, ephemeral containers.
 """
 
 from dataclasses import replace
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from agent.model import ContainerWaiting, Pod, PodStatus
+from agent.pods.index import PodIndex
 from agent.semantics import Semantics
 from agent.status.conditions import need_to_reconcile_readiness
 from agent.status.generate import Host, Inputs, generate_status
@@ -38,6 +39,9 @@ OPS = (
     "forget",
 )
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
+ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
+STATIC = {"kubernetes.io/config.source": "file"}
+MIRRORED = {**STATIC, "kubernetes.io/config.mirror": "0123"}
 WHY = (("CrashLoopBackOff", "back-off 10s"), ("ErrImagePull", ""), ("RunContainerError", "no such command"))
 
 
@@ -51,14 +55,25 @@ class StatusTarget:
         if maybe(random, 0.2):
             pod["spec"]["activeDeadlineSeconds"] = random.choice((1, 20, 50, 51, 90))
         pod["status"] = self._status(random, pod, worlds.START) if maybe(random, 0.5) else {"phase": "Pending"}
+        static, ending = dict[str, Any](), False
+        if maybe(random, 0.2):
+            mirror = {**pod, "metadata": {**pod["metadata"], "uid": "m", "annotations": MIRRORED}}
+            ending = maybe(random, 0.3)
+            if ending:
+                mirror["metadata"]["deletionTimestamp"] = worlds.text_time(worlds.START)
+                mirror["status"] = {**mirror["status"], "phase": "Failed"}
+            static = {"mirror": mirror, "seen": maybe(random, 0.7)}
+            meta = {key: value for key, value in pod["metadata"].items() if not key.startswith("deletion")}
+            pod = {**pod, "metadata": {**meta, "annotations": STATIC}, "status": {"phase": "Pending"}}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
         for number in range(random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
-            step: Json = {"op": "sync" if number == 0 and maybe(random, 0.9) else random.choice(OPS), "wall": wall}
+            ops = ENDS if ending else OPS
+            step: Json = {"op": "sync" if number == 0 and maybe(random, 0.9) else random.choice(ops), "wall": wall}
             if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
                 runtime = draw_runtime(random, pod, wall)
-            steps.append({**step, **self._more(random, step, pod, runtime)})
-        return {"pod": pod, "steps": steps}
+            steps.append({**step, **self._more(random, step, static.get("mirror", pod), runtime)})
+        return {"pod": pod, "steps": steps, **static}
 
     def _status(self, random: Random, pod: Json, wall: float) -> Json:
         status = worlds.draw_status(random, pod, wall)
@@ -129,14 +144,23 @@ def _as_created(pod: Json | None) -> Json | None:
     return pod and {**pod, "status": {**pod.get("status", {}), "qosClass": "BestEffort"}}
 
 
+def _parsed(pod: Json | None) -> Pod | None:
+    return None if pod is None else parse_pod(msgspec.json.encode(pod))
+
+
 class _Scene:
     """One pod, in the watch and in the API server; the client and the watch of the manager."""
 
     def __init__(self, history: History, semantics: Semantics) -> None:
         self.semantics = semantics
-        self.api: Json | None = _as_created(history["pod"])
         self.uid: str = history["pod"]["metadata"]["uid"]
-        self.watched: Pod | None = parse_pod(msgspec.json.encode(self.api))
+        self.watched: Pod | None = _parsed(_as_created(history["pod"]))
+        self.static = history.get("mirror") is not None
+        self.api: Json | None = _as_created(history["mirror" if self.static else "pod"])
+        self.index = PodIndex([self.watched] if self.watched is not None and self.static else [])
+        self.mirror: Pod | None = None
+        if self.static and history["seen"]:
+            self._see_mirror()
         self.step: Json = {}
         self.requests: list[Any] = []
         self.version = 0
@@ -175,8 +199,10 @@ class _Scene:
                 self.manager.remove_orphaned(frozenset())
             case "api":
                 self.api = _as_created(step["pod"])
+            case "watch" if self.static:
+                self._see_mirror()
             case "watch":
-                self.watched = None if self.api is None else parse_pod(msgspec.json.encode(self.api))
+                self.watched = _parsed(self.api)
                 if self.watched is not None:
                     return {"reconcile": need_to_reconcile_readiness(self.watched, self.semantics)}
             case "batch":
@@ -212,8 +238,24 @@ class _Scene:
 
     # --- the manager's view of the watch and of the API server ---
 
-    def pod_by_uid(self, _uid: str) -> Pod | None:
-        return self.watched
+    def pod_by_uid(self, uid: str) -> Pod | None:
+        return self.index.pods.get(uid) if self.static else self.watched
+
+    def mirror_of(self, pod: Pod) -> Pod | None:
+        return self.index.mirror_of(pod)
+
+    def resolved_uid(self, uid: str) -> str:
+        return self.index.resolved_uid(uid)
+
+    def status_uid(self, uid: str) -> str | None:
+        return self.index.status_uid(uid)
+
+    def _see_mirror(self) -> None:
+        if self.mirror is not None:
+            self.index.remove(self.mirror)
+        self.mirror = _parsed(self.api)
+        if self.mirror is not None:
+            self.index.put(self.mirror)
 
     def get(self, _path: str) -> bytes:
         self.requests.append("get")

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	kubepod "k8s.io/kubernetes/pkg/kubelet/pod"
 	"k8s.io/kubernetes/pkg/kubelet/prober"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 	"k8s.io/utils/clock"
@@ -30,7 +31,9 @@ import (
 )
 
 type statusHistory struct {
-	Pod   v1.Pod       `json:"pod"`
+	Pod    v1.Pod       `json:"pod"`
+	Mirror *v1.Pod      `json:"mirror"` // the pod is static, and this one of the API server's stands for it
+	Seen   bool         `json:"seen"`   // the mirror has been seen
 	Steps []statusStep `json:"steps"`
 }
 
@@ -143,6 +146,8 @@ type statusScene struct {
 	cm.ContainerManager
 
 	watched  *v1.Pod
+	pods     kubepod.Manager // of a static pod: it and its mirror
+	mirror   *v1.Pod         // as it was seen
 	api      *v1.Pod
 	step     *statusStep
 	requests []any
@@ -156,11 +161,42 @@ func (s *statusScene) DeletePodStartupState(types.UID)       {}
 func (s *statusScene) PodCouldHaveRunningContainers(*v1.Pod) bool { return s.step.CouldRun }
 func (s *statusScene) UpdateAllocatedResourcesStatus(*v1.Pod, *v1.PodStatus) {}
 
-func (s *statusScene) GetPodByUID(types.UID) (*v1.Pod, bool)            { return s.watched, s.watched != nil }
-func (s *statusScene) GetMirrorPodByPod(*v1.Pod) (*v1.Pod, bool)        { return nil, false }
-func (s *statusScene) TranslatePodUID(uid types.UID) kubetypes.ResolvedPodUID { return kubetypes.ResolvedPodUID(uid) }
+func (s *statusScene) GetPodByUID(uid types.UID) (*v1.Pod, bool) {
+	if s.pods != nil {
+		return s.pods.GetPodByUID(uid)
+	}
+	return s.watched, s.watched != nil
+}
+
+func (s *statusScene) GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool) {
+	if s.pods != nil {
+		return s.pods.GetMirrorPodByPod(pod)
+	}
+	return nil, false
+}
+
+func (s *statusScene) TranslatePodUID(uid types.UID) kubetypes.ResolvedPodUID {
+	if s.pods != nil {
+		return s.pods.TranslatePodUID(uid)
+	}
+	return kubetypes.ResolvedPodUID(uid)
+}
+
 func (s *statusScene) GetUIDTranslations() (map[kubetypes.ResolvedPodUID]kubetypes.MirrorPodUID, map[kubetypes.MirrorPodUID]kubetypes.ResolvedPodUID) {
+	if s.pods != nil {
+		return s.pods.GetUIDTranslations()
+	}
 	return nil, nil
+}
+
+// The watch has the mirror as the API server has it now.
+func (s *statusScene) seeMirror() {
+	if s.mirror != nil {
+		s.pods.RemovePod(s.mirror)
+	}
+	if s.mirror = s.api.DeepCopy(); s.mirror != nil {
+		s.pods.UpdatePod(s.mirror)
+	}
 }
 
 // The prober's word, as the history has it.
@@ -249,6 +285,13 @@ func AnswerStatus(raw json.RawMessage) (any, error) {
 	}
 	asCreated(&given.Pod)
 	scene := &statusScene{watched: given.Pod.DeepCopy(), api: given.Pod.DeepCopy()}
+	if given.Mirror != nil {
+		scene.api, scene.pods = asCreated(given.Mirror).DeepCopy(), kubepod.NewBasicPodManager()
+		scene.pods.AddPod(scene.watched)
+		if given.Seen {
+			scene.seeMirror()
+		}
+	}
 	manager := keptstatus.NewKept(scene, scene, scene, scene)
 	kl := &Kubelet{statusManager: manager, probeManager: scene, containerManager: scene, kubeClient: scene}
 	kl.AddPodSyncHandler(&activeDeadlineHandler{historyClock{scene: scene}, manager, silentRecorder{}})
@@ -307,6 +350,10 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 	case "api":
 		s.api = asCreated(step.Pod)
 	case "watch":
+		if s.pods != nil {
+			s.seeMirror()
+			break
+		}
 		s.watched = s.api.DeepCopy()
 		if s.watched != nil {
 			said["reconcile"] = keptstatus.NeedToReconcilePodReadiness(s.watched)
