@@ -89,6 +89,7 @@ def test_uninstall_leaves_the_control_plane_as_kubeadm_made_it(hosts, api, check
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         "/apis/rbac.authorization.k8s.io/v1/roles",
         "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
     ],
 )
 def test_uninstall_leaves_no_object_behind(api, path):
