@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench soak chaos manifests collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent soak chaos manifests collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ format: venv ## let ruff format the code
 
 bench: venv ## measure and print a table, save build/bench.json
 	@$(VENV)/python -m tests.bench
+
+bench-agent: venv ## the same for the agent: memory, processor time, how late it starts probes; build/bench-agent.json
+	@$(VENV)/python -m tests.bench.agent
 
 soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS="--only R19 --minutes 1")
 	@$(VENV)/python -m tests.soak $(ARGS)

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from agent.checks.catalogue import CheckSpec
 from agent.checks.state import CheckStatus
@@ -18,6 +19,17 @@ WRITES, WRITE_S = 10, 2.0  # so many at once, then one in so many seconds
 LIMIT_BYTES = 2**20  # of what is read
 
 
+def seconds_since_boot() -> float:
+    """Goes on while the machine sleeps, and no step of the wall's clock moves it."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class _Moment(TypedDict):
+    boot_id: str
+    wall: float
+    since_boot: float
+
+
 class StateFile:
     """`restored` reads it once; `save` replaces it where something has changed that counts. Used by one thread."""
 
@@ -27,6 +39,7 @@ class StateFile:
         specs: Sequence[CheckSpec],
         *,
         wall: Callable[[], float] = time.time,
+        since_boot: Callable[[], float] = seconds_since_boot,
         monotonic: Callable[[], float] = time.monotonic,
         boot_id: Callable[[], str] = boot_id,
     ) -> None:
@@ -35,6 +48,7 @@ class StateFile:
         self._severities = {spec.name: spec.severity for spec in specs}
         self._thresholds = {spec.name: spec.thresholds for spec in specs}
         self._wall = wall
+        self._since_boot = since_boot
         self._monotonic = monotonic
         self._boot_id = boot_id
         self._written: object = None
@@ -46,7 +60,7 @@ class StateFile:
         try:
             with self._path.open("rb") as file:
                 data = file.read(LIMIT_BYTES)
-            found = wire.decode(data, self._keys, self._severities, boot_id=self._boot_id(), wall=self._wall())
+            found = wire.decode(data, self._keys, self._severities, **self._moment())
         except FileNotFoundError:
             return {}
         except (OSError, wire.StateInvalid) as e:
@@ -60,13 +74,16 @@ class StateFile:
         if essence == self._written or not self._ration.take(self._monotonic()):
             return
         try:
-            self._replace(wire.encode(statuses, self._keys, boot_id=self._boot_id(), wall=self._wall()))
+            self._replace(wire.encode(statuses, self._keys, **self._moment()))
         except OSError as e:
             if not self._failed:  # one line, until it works again
                 log.warning("states not kept", extra={"path": str(self._path), "error": str(e)})
             self._failed = True
             return
         self._failed, self._written = False, essence
+
+    def _moment(self) -> _Moment:
+        return {"boot_id": self._boot_id(), "wall": self._wall(), "since_boot": self._since_boot()}
 
     def _replace(self, data: bytes) -> None:
         """Whole or not at all, for whoever is killed meanwhile. No fsync: a file of another boot is not read."""

@@ -8,10 +8,12 @@ from agent.checks.state import CheckState, CheckStatus, Severity, Thresholds
 from agent.model import Result
 from agent.probe.streak import Streak
 
-VERSION = 1
+VERSION = 2
 TENTHS = 10
 # A state that was left behind longer ago says nothing any more: whoever was away so long has to look first.
 LONGEST_S = 600.0
+# What the wall's clock moves by beyond this, beside the time since the boot, is a step of it: dates move with it.
+STEP_S = 5.0
 
 
 class StateInvalid(Exception):  # noqa: N818 - what the file is
@@ -32,9 +34,12 @@ class _Check(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    """When it was written: by the wall, which somebody may set, and in seconds since the boot, which nobody can."""
+
     version: int
     boot_id: str
     written_at: float
+    since_boot: float
     checks: dict[str, _Check]
 
 
@@ -42,7 +47,9 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def encode(statuses: Sequence[CheckStatus], keys: Mapping[str, str], *, boot_id: str, wall: float) -> bytes:
+def encode(
+    statuses: Sequence[CheckStatus], keys: Mapping[str, str], *, boot_id: str, wall: float, since_boot: float
+) -> bytes:
     """`keys`: of the settings, by name of check. A check that has not run yet is not written."""
     checks = {
         s.name: _Check(
@@ -51,11 +58,17 @@ def encode(statuses: Sequence[CheckStatus], keys: Mapping[str, str], *, boot_id:
         for s in statuses
         if s.state is not CheckState.STARTING
     }
-    return msgspec.json.encode(_Document(VERSION, boot_id, wall, checks))
+    return msgspec.json.encode(_Document(VERSION, boot_id, wall, since_boot, checks))
 
 
 def decode(
-    data: bytes, keys: Mapping[str, str], severities: Mapping[str, Severity], *, boot_id: str, wall: float
+    data: bytes,
+    keys: Mapping[str, str],
+    severities: Mapping[str, Severity],
+    *,
+    boot_id: str,
+    wall: float,
+    since_boot: float,
 ) -> dict[str, CheckStatus]:
     """The states by name, of the checks whose settings are the same. Raises StateInvalid."""
     try:
@@ -64,13 +77,16 @@ def decode(
         document = msgspec.json.decode(data, type=_Document)
         if document.boot_id != boot_id:
             raise StateInvalid("is of another boot")
-        if not -LONGEST_S <= wall - document.written_at <= LONGEST_S:
-            raise StateInvalid(f"was written {wall - document.written_at:.0f} s ago")
+        age_s = since_boot - document.since_boot
+        if not 0.0 <= age_s <= LONGEST_S:
+            raise StateInvalid(f"was written {age_s:.0f} s ago")
+        step_s = wall - document.written_at - age_s
+        step_s = step_s if abs(step_s) >= STEP_S else 0.0
         return {
             name: CheckStatus(
                 name,
                 severities[name],
-                since=min(check.since, wall),
+                since=min(check.since + step_s, wall),
                 state=CheckState(check.state),
                 output=check.output,
                 streak=Streak(Result(check.last), max(0, check.run)),

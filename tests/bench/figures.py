@@ -8,7 +8,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Figure:
-    """One row. unit: `us`, `ms`, `s`, `MiB`, `pods/s`, `calls`, `patches` or `ratio`; note: other arms, spread, how."""
+    """One row. unit: `us`, `ms`, `s`, `MiB`, `m` (thousandths of a core), `pods/s`, `1/s`, `calls`, `patches`,
+    `threads`, `descriptors` or `ratio`; note: other arms, spread, how."""
 
     name: str
     value: float
@@ -54,6 +55,11 @@ TARGETS = {
     "kick_300_patches": Target(4),
     "outage_116_fresh_s": Target(3.0),
     "status_5000_cpu_s": Target(2.0),
+    "agent_20_rss_mib": Target(32.0),
+    "agent_20_cpu_m": Target(10.0),
+    "agent_100_cpu_share": Target(0.1),
+    "agent_start_jitter_p99_ms": Target(50.0),
+    "agent_grpc_rss_mib": Target(80.0),
     "scheduler_1000_ratio_to_null": Target(1.0, at_least=True),
     "scheduler_1000_ratio_to_go": Target(1.1, at_least=True),
 }

@@ -1,5 +1,6 @@
 """Child processes of the benchmark, measured through /proc."""
 
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -54,11 +55,11 @@ class Measured(Child):
 
     def cpu_s(self) -> float:
         """User and system time so far, of the child and its children."""
-        return sum(_cpu_s(pid) for pid in self.pids())
+        return sum(cpu_s(pid) for pid in self.pids())
 
     def memory(self) -> list[Memory]:
         """One entry per process, in the order of `pids`."""
-        return [_memory(pid) for pid in self.pids()]
+        return [memory(pid) for pid in self.pids()]
 
     def begin_peak(self) -> None:
         """From now on `peak_mib` counts anew."""
@@ -66,15 +67,21 @@ class Measured(Child):
             Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def _cpu_s(pid: int) -> float:
-    """To the nanosecond; /proc/PID/stat counts in steps of 10 ms."""
+def ended_children_s(pid: int) -> float:
+    """User and system time of the children it has waited for, and of theirs; in steps of the clock's ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time. To the nanosecond; /proc/PID/stat counts in steps of 10 ms."""
     try:
         return time.clock_gettime(~pid << 3 | CPU_CLOCK)  # as clock_getcpuclockid(3) makes them
     except OSError:
         return 0.0
 
 
-def _memory(pid: int) -> Memory:
+def memory(pid: int) -> Memory:
     status = Path(f"/proc/{pid}/status").read_text()
     values = {name: int(kib) / 1024 for name, kib in re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", status, re.MULTILINE)}
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()

@@ -1,7 +1,8 @@
 """python -m tests.bench.tables [--write] [FILE]: the figures of build/bench.json as the tables of docs/performance.md.
 
 Prints them, or puts each in its place there: between `<!-- table: NAME -->` and `<!-- end -->`. A figure that was not
-measured is a dash. What stands between the tables is written by people.
+measured is a dash; a table of which nothing was stays as it is, so build/bench-agent.json fills its own. What stands
+between the tables is written by people.
 """
 
 import argparse
@@ -43,6 +44,18 @@ UNKIND = {
     "kick_300_patches": "writes to the API server when 300 refused nodes heal together",
     "outage_116_fresh_s": "API server away for 116 s: back until an answer shows what happened meanwhile, s",
 }
+
+AGENT = (
+    ("20 exec checks at 10 s and 10 HTTP checks at 1 s: memory, MiB", "agent_20_rss_mib"),
+    ("their processor time, thousandths of a core, commands included", "agent_20_cpu_m"),
+    ("100 HTTP checks a second: share of a core", "agent_100_cpu_share"),
+    ("their memory, MiB", "agent_100_rss_mib"),
+    ("p99 of how far they start from their time beside a busy loop a core, ms", "agent_start_jitter_p99_ms"),
+    ("mode `kubelet`, 110 pods with 330 probes at 10 s: memory, MiB", "agent_kubelet_rss_mib"),
+    ("their processor time, thousandths of a core, commands of probes included", "agent_kubelet_cpu_m"),
+    ("until all 110 are Ready, s", "agent_kubelet_ready_s"),
+    ("mode `kubelet` with gRPC probes, without CRI: memory, MiB", "agent_grpc_rss_mib"),
+)
 
 Figures = Mapping[str, Figure]
 
@@ -178,6 +191,18 @@ def unkind(figures: Figures) -> str:
     return markdown(["", "before", "now", "wanted"], rows)
 
 
+def agent(figures: Figures) -> str:
+    rows = [[label, cell(figures, name), wanted(figures, [name]) if name in TARGETS else ""] for label, name in AGENT]
+    return markdown(["", "measured", "wanted"], rows)
+
+
+def differential(figures: Figures) -> str:
+    prefix, suffix = "differential_", "_per_s"
+    names = sorted(name for name in figures if name.startswith(prefix))
+    rows = [[name.removeprefix(prefix).removesuffix(suffix), cell(figures, name)] for name in names]
+    return markdown(["target", "histories by second of processor time"], rows)
+
+
 TABLES: dict[str, Callable[[Figures], str]] = {
     "goals": goals,
     "calls": calls,
@@ -186,12 +211,20 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "growth": growth,
     "layers": layers,
     "unkind": unkind,
+    "agent": agent,
+    "differential": differential,
 }
 
 
 def filled(document: str, figures: Figures) -> str:
-    """The document with each table anew. Raises KeyError for a place whose table nobody knows."""
-    return PLACE.sub(lambda place: f"{place[1]}\n{TABLES[place[2]](figures)}\n{place[3]}", document)
+    """The document with each table anew of which something was measured. Raises KeyError for a place whose table nobody
+    knows."""
+
+    def anew(place: re.Match[str]) -> str:
+        made = TABLES[place[2]](figures)
+        return place[0] if made == TABLES[place[2]]({}) else f"{place[1]}\n{made}\n{place[3]}"
+
+    return PLACE.sub(anew, document)
 
 
 def main() -> int:

@@ -56,6 +56,13 @@ def test_a_place_is_filled_anew_and_the_text_around_it_stays() -> None:
     assert once == tables.filled(once, figures(scheduler_1000_go_pods_s=251.0))
 
 
+def test_a_table_of_which_nothing_was_measured_stays_as_it_is() -> None:
+    document = "<!-- table: scheduler -->\nold\n<!-- end -->\n<!-- table: agent -->\nold\n<!-- end -->\n"
+    once = tables.filled(document, figures(agent_20_cpu_m=9.0))
+    assert once.startswith("<!-- table: scheduler -->\nold\n<!-- end -->\n<!-- table: agent -->\n\n| |")
+    assert "commands included | 9.00 | <= 10: met |" in once
+
+
 def test_each_table_has_one_place_in_the_document() -> None:
     places = [place[2] for place in tables.PLACE.finditer(tables.DOCUMENT.read_text())]
     assert sorted(tables.TABLES) == sorted(places)

@@ -38,6 +38,10 @@ class Kubelet:
         )
         self.said: dict[str, Any] = self._read()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def __enter__(self) -> Self:
         return self
 

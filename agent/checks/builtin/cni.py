@@ -1,8 +1,12 @@
 """The built-in check `cni`: would the runtime find a network for new pods?
 
 Takes the configuration as containerd does (go-cni, loadFromConfDir): of the files *.conf, *.conflist and *.json the
-first by name counts, and when that one is broken no other is tried. On top: every plugin's binary is there and
+first by name counts, and when that one is broken no other is tried. A list's plugins may lie beside it, one a file in a
+folder called as the network, unless the list says otherwise (libcni 1.3). On top: every plugin's binary is there and
 executable.
+
+CRI-O chooses otherwise: it passes broken files by and may be told a network's name. And what a runtime has loaded it
+goes on using when the file has gone.
 """
 
 import errno
@@ -70,6 +74,39 @@ def _first_config(conf_dir: Path) -> Path:
 
 def _plugins(config: Path) -> list[str]:
     """The plugin types of the configuration, in order."""
+    parsed = _object(config)
+    if config.suffix != ".conflist":
+        return [_type_of(parsed, config, "network")]
+    name, plugins = parsed.get("name"), parsed.get("plugins")
+    if not isinstance(name, str):
+        raise _BrokenError(f"{config} has no name")
+    own = parsed.get("loadOnlyInlinedPlugins", False)
+    if str(own).lower() not in ("true", "false"):
+        raise _BrokenError(f"{config}: loadOnlyInlinedPlugins is neither true nor false")
+    if "plugins" in parsed and (not isinstance(plugins, list) or not plugins):
+        raise _BrokenError(f"{config} lists no plugins")
+    types = [_type_of(plugin, config, f"plugin {index}") for index, plugin in enumerate(plugins or ())]
+    if str(own).lower() == "false":
+        types += [_type_of(_object(file), file, "plugin") for file in _beside(config, name)]
+    if not types:
+        raise _BrokenError(f"{config} lists no plugins")
+    return types
+
+
+def _beside(config: Path, network: str) -> list[Path]:
+    """The files of plugins in the folder of a network."""
+    folder = Path(f"{config.parent}/{network}")
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(e.name for e in entries if e.name.endswith(".conf") and not e.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no folder can have
+        return []
+    except NotADirectoryError as e:
+        raise _BrokenError(f"{folder} is not a folder") from e
+    return [folder / name for name in names]
+
+
+def _object(config: Path) -> dict[str, Any]:
     text = _content(config)
     if len(text) > CONFIG_LIMIT_BYTES:
         raise _BrokenError(f"{config} is larger than 1 MiB")
@@ -79,14 +116,7 @@ def _plugins(config: Path) -> list[str]:
         raise _BrokenError(f"{config} does not parse: {e}") from e
     if not isinstance(parsed, dict):
         raise _BrokenError(f"{config} is not a JSON object")
-    if config.suffix != ".conflist":
-        return [_type_of(parsed, config, "network")]
-    if not isinstance(parsed.get("name"), str):
-        raise _BrokenError(f"{config} has no name")
-    plugins = parsed.get("plugins")
-    if not isinstance(plugins, list) or not plugins:
-        raise _BrokenError(f"{config} lists no plugins")
-    return [_type_of(plugin, config, f"plugin {index}") for index, plugin in enumerate(plugins)]
+    return parsed
 
 
 def _content(config: Path) -> bytes:

@@ -24,13 +24,24 @@ class Node:
     def __init__(self, path: Path, thresholds: Thresholds = Thresholds(1, 3)) -> None:  # noqa: B008 - frozen
         self.path, self.clock, self.finding = path, Clock(1_700_000_000.0), PASSED
         self.spec = CheckSpec("cni", lambda: self.finding, period_s=10.0, thresholds=thresholds, key="settings-1")
-        self.boot = "boot-1"
+        self.boot, self.wall_s = "boot-1", 0.0
         self.restart()
 
+    def wall(self) -> float:
+        """What the clock on the wall says: steps of it are `wall_s`, of which the time since the boot knows nothing."""
+        return self.clock() + self.wall_s
+
     def restart(self) -> None:
-        state = StateFile(self.path, [self.spec], wall=self.clock, monotonic=self.clock, boot_id=lambda: self.boot)
+        state = StateFile(
+            self.path,
+            [self.spec],
+            wall=self.wall,
+            since_boot=self.clock,
+            monotonic=self.clock,
+            boot_id=lambda: self.boot,
+        )
         self.engine = CheckEngine(
-            [self.spec], wall=self.clock, monotonic=self.clock, restored=state.restored(), save=state.save
+            [self.spec], wall=self.wall, monotonic=self.clock, restored=state.restored(), save=state.save
         )
 
     def run(self, finding: Finding | None = None) -> None:
@@ -116,7 +127,7 @@ def test_a_hundred_restarts_of_twenty_checks_under_load_never_flap_the_node(tmp_
     specs = [CheckSpec(f"check-{n}", lambda n=n: found[n], thresholds=Thresholds(1, 3), key="k") for n in range(20)]
 
     def started() -> CheckEngine:
-        state = StateFile(path, specs, wall=clock, monotonic=clock, boot_id=lambda: "boot-1")
+        state = StateFile(path, specs, wall=clock, since_boot=clock, monotonic=clock, boot_id=lambda: "boot-1")
         return CheckEngine(specs, wall=clock, monotonic=clock, restored=state.restored(), save=state.save)
 
     seeded = Random(seed)
@@ -148,6 +159,36 @@ def test_successes_up_to_a_threshold_are_counted_over_restarts(tmp_path: Path) -
     assert seen == [False, False, True]
 
 
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0], ids=["an hour forth", "an hour back"])
+def test_a_step_of_the_clock_while_the_agent_is_away_loses_nothing(node: Node, step_s: float) -> None:
+    for _ in range(2):
+        node.run(FAILED)
+    node.wall_s += step_s
+    node.restart()
+    assert node.healthy, "it passed before the step"
+    node.run(FAILED)
+    assert not node.healthy, "the third failure, with those from before the step"
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0], ids=["an hour forth", "an hour back"])
+def test_a_step_of_the_clock_makes_a_fault_neither_older_nor_younger(node: Node, step_s: float) -> None:
+    for _ in range(3):
+        node.run(FAILED)
+    node.clock.time += 60.0
+    age_s = node.wall() - node.engine.statuses()[0].since
+    node.wall_s += step_s
+    node.restart()
+    assert age_s == node.wall() - node.engine.statuses()[0].since
+
+
+@pytest.mark.parametrize("step_s", [0.0, -600.0], ids=["a true clock", "a clock that was set back by as much"])
+def test_what_was_left_behind_long_ago_is_not_revived(node: Node, step_s: float) -> None:
+    node.clock.time += 601.0
+    node.wall_s += step_s
+    node.restart()
+    assert node.engine.statuses()[0].state is CheckState.STARTING
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -155,10 +196,10 @@ def test_successes_up_to_a_threshold_are_counted_over_restarts(tmp_path: Path) -
         pytest.param(b'{"version": 1, "boot', "does not parse", id="cut"),
         pytest.param(b"\xff\x00", "does not parse", id="garbage"),
         pytest.param(b"[]", "does not parse", id="another document"),
-        pytest.param(b'{"version": 2, "more": 1}', "is of version 2", id="of a later agent"),
+        pytest.param(b'{"version": 3, "more": 1}', "is of version 3", id="of a later agent"),
         pytest.param({"boot_id": "boot-0"}, "is of another boot", id="of another boot"),
-        pytest.param({"written_at": 1_600_000_000.0}, "was written", id="too old"),
-        pytest.param({"written_at": 1_800_000_000.0}, "was written", id="of the future"),
+        pytest.param({"since_boot": 1_600_000_000.0}, "was written", id="too old"),
+        pytest.param({"since_boot": 1_800_000_000.0}, "was written", id="of the future"),
         pytest.param({"stranger": 1}, "does not parse", id="unknown fields"),
     ],
 )

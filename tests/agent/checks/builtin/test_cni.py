@@ -33,6 +33,11 @@ class Node:
         text = content if isinstance(content, str) else json.dumps(content)
         (self.conf / name).write_text(text)
 
+    def plugin(self, network: str, name: str, content: object) -> None:
+        """A plugin that libcni looks for beside the list, in a folder that is called as the network."""
+        (self.conf / network).mkdir(exist_ok=True)
+        self.config(f"{network}/{name}", content)
+
     def binary(self, name: str, mode: int = 0o755) -> None:
         (self.bin / name).write_text("#!/bin/sh\n")
         (self.bin / name).chmod(mode)
@@ -56,7 +61,40 @@ def gone(folder: str) -> Callable[[Node], None]:
     return remove
 
 
+def beside(network: dict[str, object], *plugins: tuple[str, object]) -> Callable[[Node], None]:
+    """A list, and in the folder of its network these files."""
+
+    def make(node: Node) -> None:
+        node.config("00-a.conflist", network)
+        for name, content in plugins:
+            node.plugin("net", name, content)
+
+    return make
+
+
+BRIDGE, PORTMAP = {"type": "bridge"}, {"type": "portmap"}
+ONLY = {"loadOnlyInlinedPlugins": True}
 PASSES = [
+    pytest.param(
+        beside({"name": "net"}, ("2.conf", PORTMAP), ("1.conf", BRIDGE)),
+        "00-a.conflist: bridge, portmap",
+        id="plugins that lie beside the list, in the order of their files",
+    ),
+    pytest.param(
+        beside({"name": "net", "plugins": [PORTMAP]}, ("1.conf", BRIDGE)),
+        "00-a.conflist: portmap, bridge",
+        id="some in the list, others beside it",
+    ),
+    pytest.param(
+        beside({"name": "net", "plugins": [PORTMAP], **ONLY}, ("1.conf", "{")),
+        "00-a.conflist: portmap",
+        id="beside a list that wants its own plugins only",
+    ),
+    pytest.param(
+        beside({"name": "net", "plugins": [PORTMAP]}, ("1.conflist", "{"), ("2.json", "{")),
+        "00-a.conflist: portmap",
+        id="beside it only .conf counts",
+    ),
     pytest.param(lambda _node: None, "10-net.conflist: bridge, portmap", id="a config list"),
     pytest.param(
         lambda node: node.config("05-one.conf", {"name": "n", "type": "bridge"}), "05-one.conf: bridge", id="a config"
@@ -81,6 +119,17 @@ def test_passed(node: Node, change: Callable[[Node], object], expected: str) -> 
 
 
 FAILS = [
+    pytest.param(beside({"name": "net"}, ("1.conf", "{")), "net/1.conf does not parse", id="half a plugin beside it"),
+    pytest.param(beside({"name": "net"}, ("1.conf", {})), "net/1.conf: plugin has no type", id="no type beside it"),
+    pytest.param(beside({"name": "net"}, ("1.conf", {"type": "gone"})), "plugin gone not found", id="no binary of one"),
+    pytest.param(beside({"name": "net", **ONLY}, ("1.conf", BRIDGE)), "lists no plugins", id="none of its own only"),
+    pytest.param(beside({"name": "net", "plugins": []}, ("1.conf", BRIDGE)), "lists no plugins", id="none, and beside"),
+    pytest.param(
+        beside({"name": "net", "plugins": [BRIDGE], "loadOnlyInlinedPlugins": 1}),
+        "loadOnlyInlinedPlugins is neither true nor false",
+        id="a number for a yes",
+    ),
+    pytest.param(beside({"name": "a\0b"}), "lists no plugins", id="a null in a name"),
     pytest.param(gone("conf"), "no network config found", id="no folder"),
     pytest.param(lambda n: (n.conf / "10-net.conflist").unlink(), "no network config found in", id="an empty folder"),
     pytest.param(lambda n: n.config("00-a.conflist", ""), "does not parse", id="an empty file comes first"),

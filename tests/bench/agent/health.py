@@ -1,0 +1,30 @@
+"""python -m tests.bench.agent.health: a gRPC server that is always healthy; prints its port, ends with its input.
+
+A process of its own: one that serves gRPC must not start others (the library's threads do not survive the fork).
+"""
+
+import sys
+from concurrent import futures
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+
+class _Health(health_pb2_grpc.HealthServicer):
+    def Check(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802 - grpc's
+        return health_pb2.HealthCheckResponse(status=1)
+
+
+def main() -> None:
+    server = grpc.server(futures.ThreadPoolExecutor(4))
+    health_pb2_grpc.add_HealthServicer_to_server(_Health(), server)
+    port = server.add_insecure_port("0.0.0.0:0")  # a pod has an address of its own on loopback
+    server.start()
+    print(port, flush=True)
+    sys.stdin.read()
+    server.stop(None).wait(20)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Mode `kubelet`: 110 pods with 330 probes, as many as a node may have; and what gRPC probes add.
+
+Each pod has two containers, which are processes of this machine, and three probes at 10 s: HTTP, TCP and exec.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.bench.agent.peer import Peer
+from tests.bench.agent.resources import held, millicores
+from tests.bench.arms import WORK
+from tests.bench.figures import Figure
+from tests.bench.processes import MeasurementError
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.ports import free_port
+from tests.kit.programs import Program, python_environ
+from tests.kit.waiting import wait_until
+
+NODE = "node-1"
+PODS, QUICK_PODS = 110, 4
+SETTLED_S, QUICK_S = 60.0, 3.0
+START_LIMIT_S = 200.0
+GRPC_PODS = 10
+_SLEEPS = ["/bin/sleep", "3600"]
+_EVERY = {"periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 30}
+
+
+def measure(progress: Callable[[str], None], *, quick: bool = False) -> list[Figure]:
+    """Three minutes."""
+    pods = QUICK_PODS if quick else PODS
+    with Peer() as peer, FakeApiServer() as api, running(api, "kubelet") as agent:
+        progress(f"kubelet: {pods} pods with {3 * pods} probes")
+        began = time.monotonic()
+        for number in range(pods):
+            api.put(_pod(number, _containers(peer.port)))
+        _wait_ready(api, pods)
+        started_s = time.monotonic() - began
+        assert agent.process.pid is not None
+        before, writes = held(agent.process.pid), len(api.requests)
+        time.sleep(QUICK_S if quick else SETTLED_S)
+        after, writes = held(agent.process.pid), len(api.requests) - writes
+    own, children = millicores(before, after)
+    what = f"{pods} pods, {2 * pods} containers, {3 * pods} probes at 10 s"
+    return [
+        Figure("agent_kubelet_rss_mib", after.rss_mib, "MiB", f"{what}; {after.threads} threads"),
+        Figure("agent_kubelet_cpu_m", own + children, "m", f"own {own:.1f}, of the commands {children:.1f}"),
+        Figure("agent_kubelet_ready_s", started_s, "s", "until all pods are Ready; containers started one by one"),
+        Figure("agent_kubelet_requests", writes, "calls", f"to the API server in {after.at_s - before.at_s:.0f} s"),
+    ]
+
+
+def measure_grpc(progress: Callable[[str], None], *, quick: bool = False) -> list[Figure]:
+    """A minute. Of CRI there is nothing to measure yet: the agent has no such runtime."""
+    with health_server() as port, FakeApiServer() as api, running(api, "grpc") as agent:
+        progress(f"grpc: {GRPC_PODS} pods")
+        for number in range(GRPC_PODS):
+            probe = {"grpc": {"port": port}, **_EVERY, "periodSeconds": 1}
+            api.put(_pod(number, [{"name": "a", "command": _SLEEPS, "readinessProbe": probe}]))
+        _wait_ready(api, GRPC_PODS)
+        assert agent.process.pid is not None
+        before = held(agent.process.pid)
+        time.sleep(QUICK_S if quick else SETTLED_S)
+        after = held(agent.process.pid)
+    note = f"{GRPC_PODS} gRPC probes a second, {sum(millicores(before, after)):.0f} m; without CRI, which is not there"
+    return [Figure("agent_grpc_rss_mib", after.rss_mib, "MiB", note)]
+
+
+@contextmanager
+def running(api: FakeApiServer, name: str) -> Iterator[Program]:
+    """The agent as node, with nothing of an earlier run in its folder; its containers end with it."""
+    folder: Path = WORK / f"agent-{name}"
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    settings = {
+        "mode": "kubelet",
+        "listen": {"address": "127.0.0.1", "port": free_port()},
+        "kubelet": {"nodeName": NODE, "podCIDR": "127.23.0.0/24", "rootDir": str(folder / "run")},
+    }
+    agent = Program(["tests.bench.agent.as_node", api.url], settings, folder, name="agent")
+    agent.start()
+    try:
+        yield agent
+    finally:
+        agent.process.stop(grace_s=60)
+
+
+@contextmanager
+def health_server() -> Iterator[int]:
+    """The port of a gRPC server that is always healthy, at any address of this machine's loopback."""
+    argv = [sys.executable, "-m", "tests.bench.agent.health"]
+    environ = {**os.environ, **python_environ()}
+    with subprocess.Popen(argv, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        if not port:
+            raise MeasurementError(f"the gRPC server ended with code {server.wait()}")
+        try:
+            yield int(port)
+        finally:
+            server.kill()
+
+
+def _containers(port: int) -> list[Any]:
+    http = {"httpGet": {"host": "127.0.0.1", "port": port, "path": "/"}, **_EVERY}
+    tcp = {"tcpSocket": {"host": "127.0.0.1", "port": port}, **_EVERY}
+    command = {"exec": {"command": ["/bin/true"]}, **_EVERY}
+    return [
+        {"name": "a", "command": _SLEEPS, "readinessProbe": http, "livenessProbe": tcp},
+        {"name": "b", "command": _SLEEPS, "readinessProbe": command},
+    ]
+
+
+def _pod(number: int, containers: list[Any]) -> Any:
+    name = f"pod-{number}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{number}", "generation": 1},
+        "spec": {
+            "nodeName": NODE,
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"image": "i", **container} for container in containers],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def _wait_ready(api: FakeApiServer, pods: int) -> None:
+    def ready() -> int:
+        found = (api.get("Pod", f"pod-{number}") or {} for number in range(pods))
+        conditions = (c for pod in found for c in pod.get("status", {}).get("conditions", ()))
+        return sum(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+    try:
+        wait_until(lambda: ready() == pods, lambda: f"{ready()} of {pods} pods are Ready", timeout_s=START_LIMIT_S)
+    except AssertionError as e:
+        raise MeasurementError(str(e)) from e
