@@ -13,6 +13,10 @@ from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
 from agent.node.registration import NodeReporter
+from agent.pleg.cache import Cache
+from agent.pleg.events import EventType, PodEvent
+from agent.pleg.generator import EventGenerator
+from agent.pleg.seen import SeenRuntime
 from agent.pods.hooks import Hooks
 from agent.pods.inbox import Inbox
 from agent.pods.source import PodSource, PodTable
@@ -52,7 +56,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     semantics = Semantics()
     inbox = Inbox()
     table = PodTable(inbox.put, semantics)
-    runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_change=inbox.put)
+    runtime, events = containers(node, inbox, semantics)
     source = PodSource(client, node.node_name, table)
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
@@ -72,7 +76,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     loop = PodLoop(
         inbox,
         table,
-        runtime,
+        SeenRuntime(runtime, events, wake=inbox.put),
         statuses,
         prober,
         Hooks(runtime.exec, inbox.put, recorder.record),
@@ -88,9 +92,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     reporter = NodeReporter(
         heartbeats,
         node_facts(node, runtime.host_ip, semantics),
-        lambda: not_ready_causes(
-            runtime_healthy=runtime.healthy(time.monotonic()), pods_healthy=loop.healthy(time.monotonic())
-        ),
+        lambda: causes(runtime, events, loop, time.monotonic()),
         update_s=float(node.node_status_update_seconds),
         record=recorder.record,
     )
@@ -99,13 +101,35 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     pages = {
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/readyz": lambda: readyz_page(reporter, source),
-        "/metrics": lambda: metrics_page(families(prober)),
+        "/metrics": lambda: metrics_page(families(prober, events)),
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, prober, loop, source]
-    services += [reporter, lease, CloseClient("node connections", heartbeats)]
+    services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, events]
+    services += [prober, loop, source, reporter, lease, CloseClient("node connections", heartbeats)]
     return services
+
+
+def containers(node: Kubelet, inbox: Inbox, semantics: Semantics) -> tuple[ProcessRuntime, EventGenerator]:
+    """What runs containers, and what tells the sync loop of them: by itself, or by lists where that fails."""
+
+    def deliver(event: PodEvent) -> bool:
+        if event.type is not EventType.REMOVED:  # of what is gone there is nothing to sync
+            inbox.put(event.uid)
+        return True
+
+    runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_event=lambda event: events.take(event))
+    events = EventGenerator(runtime, Cache(newest_wins=True), deliver, events_come=runtime.healthy, semantics=semantics)
+    return runtime, events
+
+
+def causes(runtime: ProcessRuntime, events: EventGenerator, loop: PodLoop, monotonic: float) -> list[str]:
+    """Why the node is not ready."""
+    return not_ready_causes(
+        runtime_healthy=runtime.healthy(monotonic),
+        events_unhealthy=events.unhealthy(monotonic),
+        pods_healthy=loop.healthy(monotonic),
+    )
 
 
 def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFacts:
@@ -145,10 +169,22 @@ def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
     return Page(503, "".join(waiting)) if waiting else Page(200, "ok\n")
 
 
-def families(prober: ProberManager) -> list[Family]:
+def families(prober: ProberManager, events: EventGenerator) -> list[Family]:
     """What /metrics shows."""
     samples = [(labels._asdict(), float(count)) for labels, count in prober.totals().items()]
     return [
         *process_families(product_version(), "kubelet"),
         Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
+        Family(
+            "kubelet_pleg_discard_events",
+            "counter",
+            "Events of containers that there was no room for, as the kubelet's.",
+            [({}, float(events.discarded))],
+        ),
+        Family(
+            "readygate_agent_pleg_list_age_seconds",
+            "gauge",
+            "Time since the runtime's pods were last listed; -1: never.",
+            [({}, -1.0 if events.listed_at is None else time.monotonic() - events.listed_at)],
+        ),
     ]

@@ -119,11 +119,13 @@ def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: 
     )
 
 
-def not_ready_causes(*, runtime_healthy: bool, pods_healthy: bool) -> list[str]:
-    """What the rooms make the node not ready by, in the words and the order of pkg/kubelet/runtime.go."""
+def not_ready_causes(*, runtime_healthy: bool, events_unhealthy: str, pods_healthy: bool) -> list[str]:
+    """What the rooms make the node not ready by, in the words and the order of pkg/kubelet/runtime.go, and a sync loop
+    that is stuck, which is ours. `events_unhealthy`: what is wrong with the lists of pods, "" for nothing."""
     return [
         *([] if runtime_healthy else ["container runtime is down"]),
-        *([] if pods_healthy else ["PLEG is not healthy: the pod loop does not progress"]),
+        *([f"PLEG is not healthy: {events_unhealthy}"] if events_unhealthy else []),
+        *([] if pods_healthy else ["the pod loop does not progress"]),
     ]
 
 

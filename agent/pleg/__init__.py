@@ -5,6 +5,7 @@
     evented    what follows from what the runtime tells by itself; pure
     relist     lists pods, compares with the last list, tells, inspects what has changed; healthy or not; pure
     generator  the thread around them
+    seen       the runtime as it was seen last, for the sync loop
 
 Guaranteed: a runtime that breaks, hangs or answers nonsense loses no event, unless a container was made and removed
 between two lists; what the cache says of a pod is never older than the time it gives for it.

@@ -26,8 +26,8 @@ Then = Callable[[Entry], None]
 
 
 class Cache:
-    """Any thread may use it. `newest_wins`: what is older than the entry does not replace it. On where several write,
-    as with events (feature gate EventedPLEG); else the last one wins."""
+    """Any thread may use it. `newest_wins`: what is older than the entry does not replace it; for where several write,
+    as with events (feature gate EventedPLEG). Else the last one wins."""
 
     def __init__(self, *, newest_wins: bool = False) -> None:
         self._newest_wins = newest_wins

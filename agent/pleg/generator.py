@@ -9,8 +9,8 @@ from collections.abc import Callable
 from agent.pleg.cache import Cache
 from agent.pleg.evented import Stream, take_event
 from agent.pleg.events import PodEvent
-from agent.pleg.relist import EVENTED, GENERIC, Listed, Listing, Relist
-from agent.runtime.base import ContainerEvent
+from agent.pleg.relist import EVENTED, GENERIC, Listed, Listing, Relist, with_kept_ip
+from agent.runtime.base import ContainerEvent, RuntimePod
 from agent.semantics import Semantics
 from component.loop import Loop
 
@@ -33,20 +33,21 @@ class EventGenerator:
     def __init__(
         self,
         runtime: Listing,
+        cache: Cache,
         deliver: Callable[[PodEvent], bool],
         *,
         events_come: Callable[[float], bool] | None,
         semantics: Semantics,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.cache = Cache(newest_wins=events_come is not None)
+        self.cache = cache
         self._runtime = runtime
         self._deliver = deliver
         self._events_come = events_come
         self._semantics = semantics
         self._monotonic = monotonic
         self._stream = Stream(in_use=events_come is not None)
-        self._relist = Relist(runtime, self.cache, deliver, pace=EVENTED if self._stream.in_use else GENERIC)
+        self._relist = Relist(runtime, cache, deliver, pace=EVENTED if self._stream.in_use else GENERIC)
         self._lost = 0  # events of the runtime's
         self._requests: deque[tuple[str, float]] = deque()
         self._next_relist = self._next_look = -math.inf
@@ -80,9 +81,7 @@ class EventGenerator:
         try:
             pod = self._runtime.pod(event.uid)
         except Exception as e:  # noqa: BLE001 - whatever a runtime breaks with
-            log.warning("pod not inspected", extra={"uid": event.uid, "cause": type(e).__name__, "error": str(e)})
-            self.reinspect(event.uid)
-            self.request(event.uid)
+            self._not_inspected(event.uid, e)
             return
         self._lost += take_event(
             event,
@@ -92,6 +91,25 @@ class EventGenerator:
             deliver=self._deliver,
             fix_removed_container_stays_known=self._semantics.fix_removed_container_stays_known,
         )
+
+    def inspect(self, uid: str) -> None:
+        """Brings the cache up to date with a pod, now and in this thread: for who has just changed it."""
+        monotonic = self._monotonic()
+        try:
+            pod = self._runtime.pod(uid)
+        except Exception as e:  # noqa: BLE001 - as above
+            self.cache.set(RuntimePod(uid), e, monotonic)
+            self._not_inspected(uid, e)
+            return
+        if pod.sandboxes or pod.containers:
+            self.cache.set(with_kept_ip(pod, self.cache), None, monotonic)
+        else:
+            self.cache.delete(uid)
+
+    def _not_inspected(self, uid: str, error: Exception) -> None:
+        log.warning("pod not inspected", extra={"uid": uid, "cause": type(error).__name__, "error": str(error)})
+        self.reinspect(uid)
+        self.request(uid)
 
     def request(self, uid: str) -> None:
         """A look at this pod as soon as may be. Dropped where too many wait: the next list sees it."""

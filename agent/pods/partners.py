@@ -32,6 +32,9 @@ class Statuses(Protocol):
 
 
 class StoppableRuntime(ContainerRuntime, Protocol):
+    """The part of agent.pleg.seen.SeenRuntime that is used."""
+
+    def ready(self, uid: str) -> bool: ...
     def end_all(self, grace_s: float, wait_s: float) -> bool: ...
 
 

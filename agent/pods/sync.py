@@ -153,6 +153,8 @@ class PodLoop:
     # --- one pod ---
 
     def _look_at(self, uid: str) -> None:
+        if not self._runtime.ready(uid):
+            return  # it comes back when the runtime's pods are known
         pod = self._pods.pod_by_uid(uid)
         state = self._states.get(uid)
         if state is None:

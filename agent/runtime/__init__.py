@@ -4,8 +4,8 @@
     process        the process runtime; instances, records, leftovers, output, addresses are its parts
     environment    what a container is started with; pure
 
-Guaranteed: no call waits for a container to end; a callback reports ends; what a killed agent left running is found
-again and ended before anything is started.
+Guaranteed: no call waits for a container to end; a callback reports what happens; what a killed agent left running is
+found again and ended before anything is started.
 
-`base` may be imported by `status` and `pods`, the rest by `modes`.
+`base` may be imported by `status`, `pods` and `pleg`, the rest by `modes`.
 """

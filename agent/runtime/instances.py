@@ -42,6 +42,11 @@ class SandboxState:
     instances: list[Instance] = field(default_factory=list)
 
 
+def sandbox_id(uid: str) -> str:
+    """A pod has one, ever."""
+    return f"{ID_PREFIX}{uid}"
+
+
 def launch(instance: Instance, argv: list[str], working_dir: str, output: Output, writer: int, wall: float) -> None:
     """Makes the process in a session of its own; output goes to `writer`. Raises OSError: then there is no process."""
     try:

@@ -28,7 +28,7 @@ from agent.model import Container, Pod
 from agent.processes.command import Completed, RuntimeUnavailable, run_command
 from agent.processes.proc import ENV_CONTAINER_ID, boot_id, end_container, end_containers
 from agent.runtime.addresses import Addresses, NoAddressError
-from agent.runtime.base import RuntimePod, Sandbox, StartError
+from agent.runtime.base import ContainerEvent, EventKind, RuntimePod, Sandbox, StartError
 from agent.runtime.environment import Place, command_line, environment
 from agent.runtime.instances import (
     ID_PREFIX,
@@ -40,6 +40,7 @@ from agent.runtime.instances import (
     launch,
     not_started,
     output_pipe,
+    sandbox_id,
     start_message,
 )
 from agent.runtime.leftovers import end_leftovers
@@ -58,7 +59,8 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 
 
 class ProcessRuntime:
-    """`on_change(uid)` is called from the runtime's thread when a container of the pod has ended."""
+    """`on_event` is called when something has happened, in the thread that did it, or ours where a container has ended:
+    outside the lock, and it must not wait."""
 
     name = "process runtime"
 
@@ -67,14 +69,14 @@ class ProcessRuntime:
         root: Path,
         pod_cidr: str,
         *,
-        on_change: Callable[[str], None],
+        on_event: Callable[[ContainerEvent], None],
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         log_limit_bytes: int = LIMIT_BYTES,
     ) -> None:
         self._records = Records(root)
         self._addresses = Addresses(pod_cidr)
-        self._on_change = on_change
+        self._on_event = on_event
         self._wall = wall
         self._monotonic = monotonic
         self._log_limit_bytes = log_limit_bytes
@@ -164,6 +166,7 @@ class ProcessRuntime:
             sandbox = SandboxState(SandboxRecord(ip=ip, host_network=pod.host_network))
             self._pods[pod.uid] = sandbox
         self._save(partial(self._records.put_sandbox, pod.uid, sandbox.record))
+        self._tell(EventKind.STARTED, pod.uid, sandbox_id(pod.uid))
         return sandbox.record.ip
 
     def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
@@ -194,8 +197,10 @@ class ProcessRuntime:
             message = start_message(argv[0], container.working_dir, e)
             instance.record = not_started(record, message, self._wall())
             self._keep(instance)
+            self._tell(EventKind.STOPPED, pod.uid, record.id)
             raise StartError(REASON_RUN, message) from e
         self._keep(instance)
+        self._tell(EventKind.STARTED, pod.uid, record.id)
         self._new.append(instance)
         self._wake()
         if self._closed and instance.process is not None:
@@ -226,6 +231,7 @@ class ProcessRuntime:
             sandbox = self._pods[instance.uid]
             sandbox.instances = [i for i in sandbox.instances if i is not instance]
         self._save(partial(self._records.remove_instance, instance.uid, instance.record))
+        self._tell(EventKind.DELETED, instance.uid, container_id)
 
     def remove_pod(self, uid: str) -> None:
         with self._lock:
@@ -233,6 +239,7 @@ class ProcessRuntime:
                 return
             self._addresses.release(uid)
         self._records.remove_pod(uid)
+        self._tell(EventKind.DELETED, uid, sandbox_id(uid))
 
     def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
         with self._lock:
@@ -321,9 +328,12 @@ class ProcessRuntime:
         self._save(partial(self._records.put_instance, instance.uid, record))
         facts = {"uid": instance.uid, "container": record.name, "exit_code": record.exit_code}
         log.info("container ended", extra=facts)
-        self._on_change(instance.uid)
+        self._tell(EventKind.STOPPED, instance.uid, record.id)
 
     # --- small things ---
+
+    def _tell(self, kind: EventKind, uid: str, container_id: str) -> None:
+        self._on_event(ContainerEvent(kind, uid, container_id))
 
     def _output(self, reader: int, path: Path) -> Output:
         try:
@@ -339,7 +349,7 @@ class ProcessRuntime:
         ip = None if record.host_network else record.ip
         return RuntimePod(
             uid,
-            sandboxes=(Sandbox(True, ip, record.host_network, f"{ID_PREFIX}{uid}"),),
+            sandboxes=(Sandbox(True, ip, record.host_network, sandbox_id(uid)),),
             containers=tuple(as_runtime_container(instance.record) for instance in sandbox.instances),
         )
 

@@ -25,7 +25,7 @@ WALL = 1_700_000_000.0
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[ProcessRuntime]:
-    made = ProcessRuntime(tmp_path, CIDR, on_change=lambda _uid: None)
+    made = ProcessRuntime(tmp_path, CIDR, on_event=lambda _event: None)
     yield made
     made.stop()
 

@@ -17,6 +17,9 @@ class FakeRuntime:
         self.started = []
         self.refuse = {}
 
+    def ready(self, _uid):
+        return True
+
     def pod(self, uid):
         return self.pods.get(uid, RuntimePod(uid))
 

@@ -1,7 +1,10 @@
 """Mode `kubelet` as a whole, in this process, before a fake API server: what a real one cannot be made to show."""
 
+import os
+import signal
 import sys
 import time
+import urllib.request
 
 import pytest
 
@@ -20,12 +23,16 @@ class Node:
         self.api = api
         self.fit = folder / "fit"
         self.fit.touch()
+        self.port = free_port()
         text = f"""
 mode: kubelet
-listen: {{address: 127.0.0.1, port: {free_port()}}}
+listen: {{address: 127.0.0.1, port: {self.port}}}
 kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, leaseDurationSeconds: 2}}
 """
         self.services = kubelet_mode.assemble(settings.parse(text.encode()), api.connection())
+
+    def service(self, name):
+        return next(service for service in self.services if service.name == name)
 
     def put(self, name="p", *, command=("/bin/sleep", "300"), grace_s=1, **spec):
         probe = {
@@ -87,6 +94,27 @@ def test_a_pod_follows_its_probe_and_ends(api, node):
     api.put(pod)
     node.wait(lambda: api.get("Pod", "p") is None)
     assert [r.json["preconditions"]["uid"] for r in api.requests if r.method == "DELETE"] == ["uid-p"]
+
+
+def test_what_the_runtime_does_not_tell_is_found_by_lists_once_its_events_have_failed(node):
+    events = node.service("pod events")
+    node.put()
+    node.wait(lambda: node.ready() == "True")
+    assert events.evented
+    events.take = lambda _event: None  # from here on nothing is told
+    events._events_come = lambda _monotonic: False
+    node.wait(lambda: not events.evented, timeout_s=60)
+    first = node.service("process runtime")._pods["uid-p"].instances[0]
+    os.kill(first.process.pid, signal.SIGKILL)
+    node.wait(lambda: node.ready() == "True" and node.status()["containerStatuses"][0]["restartCount"] == 1, 60)
+
+
+def test_the_age_of_its_lists_is_in_its_metrics(node):
+    node.wait(lambda: node.service("pod events").listed_at is not None)
+    with urllib.request.urlopen(f"http://127.0.0.1:{node.port}/metrics") as page:
+        lines = page.read().decode().splitlines()
+    age = next(line for line in lines if line.startswith("readygate_agent_pleg_list_age_seconds"))
+    assert ("kubelet_pleg_discard_events 0" in lines, True) == (True, 0.0 <= float(age.split()[1]) < 60.0)
 
 
 def test_a_failed_write_is_made_up_for(api, node):

@@ -13,6 +13,7 @@ from agent.node.facts import (
     label_changes,
     new_node,
     node_status,
+    not_ready_causes,
     ready_status,
     required_labels,
 )
@@ -232,3 +233,23 @@ def test_the_name_of_the_system_is_read(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").write_text('ID=x\nPRETTY_NAME="Some Linux 1"\n')
     assert machine(tmp_path).os_image == "Some Linux 1"
+
+
+@pytest.mark.parametrize(
+    ("runtime_healthy", "events_unhealthy", "pods_healthy", "expected"),
+    [
+        pytest.param(True, "", True, [], id="nothing"),
+        pytest.param(
+            False, "pleg has yet to be successful", True,
+            ["container runtime is down", "PLEG is not healthy: pleg has yet to be successful"],
+            id="PL47 before the first list, in the kubelet's order",
+        ),
+        pytest.param(True, "", False, ["the pod loop does not progress"], id="the sync loop is stuck"),
+    ],
+)  # fmt: skip
+def test_pl47_why_a_node_is_not_ready(
+    runtime_healthy: bool, events_unhealthy: str, pods_healthy: bool, expected: list[str]
+) -> None:
+    assert expected == not_ready_causes(
+        runtime_healthy=runtime_healthy, events_unhealthy=events_unhealthy, pods_healthy=pods_healthy
+    )

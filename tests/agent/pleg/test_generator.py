@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from agent.pleg.cache import Cache
 from agent.pleg.events import EventType
 from agent.pleg.generator import MOST_REQUESTS, EventGenerator
 from agent.runtime.base import ContainerEvent, EventKind, RuntimePod
@@ -24,6 +25,7 @@ class Stage:
         self.told = []
         self.generator = EventGenerator(
             self.runtime,
+            Cache(newest_wins=True),
             self._deliver,
             events_come=None if events is None else lambda _monotonic: self.events,
             semantics=semantics or Semantics(),
@@ -238,6 +240,7 @@ def test_its_thread_lists_and_looks_at_what_is_asked_for():
     runtime.pods = {"p": made("p", "c1=r")}
     generator = EventGenerator(
         runtime,
+        Cache(newest_wins=True),
         lambda event: told.append(event.type) is None,
         events_come=lambda _monotonic: True,
         semantics=Semantics(),

@@ -157,7 +157,7 @@ def test_where_no_thread_can_be_started_the_hook_has_failed(monkeypatch: pytest.
 
 
 def test_a_command_that_hangs_dies_with_its_container(tmp_path: Path) -> None:
-    runtime = ProcessRuntime(tmp_path, "127.21.9.0/24", on_change=lambda _uid: None)
+    runtime = ProcessRuntime(tmp_path, "127.21.9.0/24", on_event=lambda _event: None)
     runtime.start()
     try:
         container = Container("c", command=("/bin/sh", "-c", "sleep 600"))

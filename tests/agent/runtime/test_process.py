@@ -14,7 +14,7 @@ import pytest
 from agent.model import Container, EnvVar
 from agent.processes.command import RuntimeUnavailable
 from agent.processes.proc import ENV_CONTAINER_ID, end_container, start_ticks
-from agent.runtime.base import ContainerPhase, StartError
+from agent.runtime.base import ContainerPhase, EventKind, StartError
 from agent.runtime.instances import launch
 from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
@@ -28,6 +28,12 @@ CIDR = "127.21.7.0/24"
 
 
 class Ends(queue.SimpleQueue):
+    """The pods of containers that have ended."""
+
+    def take(self, event):
+        if event.kind is EventKind.STOPPED:
+            self.put(event.uid)
+
     def wait(self, uid="uid-1", timeout_s=30.0):
         assert self.get(timeout=timeout_s) == uid
 
@@ -39,7 +45,7 @@ def ends():
 
 @pytest.fixture
 def runtime(tmp_path, ends):
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put, log_limit_bytes=1000)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take, log_limit_bytes=1000)
     runtime.start()
     yield runtime
     runtime.stop()
@@ -194,7 +200,7 @@ def test_a_spec_cannot_hide_a_container_by_overwriting_its_mark(runtime, ends):
 
 
 def test_stop_ends_everything_and_may_be_called_twice(tmp_path, ends):
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     cids = [
         runtime.start_container(make_pod("c", uid=f"uid-{i}"), shell("trap '' TERM; while :; do sleep 0.05; done"), 0)
@@ -206,7 +212,7 @@ def test_stop_ends_everything_and_may_be_called_twice(tmp_path, ends):
 
 
 def test_many_stubborn_containers_are_ended_together(tmp_path, ends):
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     stubborn = shell("trap '' TERM; setsid sleep 300 & while :; do sleep 60; done")
     cids = [runtime.start_container(make_pod("c", uid=f"uid-{i}"), stubborn, 0) for i in range(100)]
@@ -215,14 +221,14 @@ def test_many_stubborn_containers_are_ended_together(tmp_path, ends):
 
 
 def test_what_a_killed_agent_left_is_ended_and_only_that(tmp_path, ends):
-    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     first.start()
     cid = first.start_container(POD, shell("setsid sleep 300 & sleep 300; true"), 0)
     wait_until(lambda: len(marked(cid)) >= 3, timeout_s=30)
     bystander = subprocess.Popen(["sleep", "300"])
     try:
-        # The first agent is as good as dead: nobody asks it any more.
-        second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+        first._loop.stop()  # as good as dead: nobody asks it, and it writes nothing
+        second = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
         second.start()
         assert marked(cid) == []
         left = only(second)
@@ -244,7 +250,7 @@ def test_what_an_agent_left_that_was_killed_before_it_kept_a_record_is_ended(tmp
         launch(*arguments)
         raise Killed
 
-    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     first.start()
     with monkeypatch.context() as dying:
         dying.setattr("agent.runtime.process.launch", launch_and_die)
@@ -252,7 +258,7 @@ def test_what_an_agent_left_that_was_killed_before_it_kept_a_record_is_ended(tmp
             first.start_container(POD, shell("sleep 300; true"), 0)
     cid = msgspec.json.decode((tmp_path / "pods" / "uid-1" / "c" / "0.json").read_bytes())["id"]
     assert len(marked(cid)) >= 1
-    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    second = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     second.start()
     assert marked(cid) == []
     assert only(second).exit_code == 137
@@ -261,13 +267,13 @@ def test_what_an_agent_left_that_was_killed_before_it_kept_a_record_is_ended(tmp
 
 
 def test_what_is_left_of_a_pod_without_its_own_file_is_ended_too(tmp_path, ends):
-    first = ProcessRuntime(tmp_path / "first", CIDR, on_change=ends.put)
+    first = ProcessRuntime(tmp_path / "first", CIDR, on_event=ends.take)
     first.start()
     cid = first.start_container(POD, shell("sleep 300; true"), 0)
     # In a copy: the first one is alive here, sees its container end and writes that down.
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     (tmp_path / "second" / "pods" / "uid-1" / "pod.json").write_text("{")
-    second = ProcessRuntime(tmp_path / "second", CIDR, on_change=ends.put)
+    second = ProcessRuntime(tmp_path / "second", CIDR, on_event=ends.take)
     second.start()
     assert (marked(cid), second.known_pods()) == ([], frozenset())
     assert not (tmp_path / "second" / "pods" / "uid-1").exists()
@@ -277,19 +283,19 @@ def test_what_is_left_of_a_pod_without_its_own_file_is_ended_too(tmp_path, ends)
 
 @pytest.mark.parametrize("cidr", ["127.21.9.0/24", "127.21.9.0/30"], ids=["another block", "a block without room"])
 def test_a_changed_block_of_addresses_does_not_keep_the_agent_from_starting(tmp_path, ends, cidr):
-    first = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    first = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     first.start()
     for uid in ("uid-1", "uid-2"):
         first.prepare_pod(make_pod("c", uid=uid))
     first.stop()
-    second = ProcessRuntime(tmp_path, cidr, on_change=ends.put)
+    second = ProcessRuntime(tmp_path, cidr, on_event=ends.take)
     second.start()
     assert {"127.21.9.2"} <= {second.pod(uid).ip for uid in second.known_pods()} <= {"127.21.9.2", "127.21.9.3"}
     second.stop()
 
 
 def test_nothing_is_started_after_the_end(tmp_path, ends):
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     runtime.stop()
     with pytest.raises(StartError, match="the agent is ending"):
@@ -304,7 +310,7 @@ def test_a_log_that_cannot_be_made_is_named(runtime, tmp_path):
 
 
 def test_a_process_that_took_over_the_pid_is_not_touched(tmp_path, ends):
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     runtime.start_container(POD, shell("exit 0"), 0)
     ends.wait()
@@ -312,7 +318,7 @@ def test_a_process_that_took_over_the_pid_is_not_touched(tmp_path, ends):
     path = tmp_path / "pods" / "uid-1" / "c" / "0.json"
     record = msgspec.json.decode(path.read_bytes())
     path.write_bytes(msgspec.json.encode({**record, "exit_code": None, "pid": os.getpid(), "start_ticks": 1}))
-    second = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    second = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     second.start()
     assert only(second).exit_code == 137
     second.stop()
@@ -322,7 +328,7 @@ def test_a_state_file_that_cannot_be_read_is_passed_over(tmp_path, ends):
     folder = tmp_path / "pods" / "uid-1"
     folder.mkdir(parents=True)
     (folder / "pod.json").write_text("{")
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     assert runtime.known_pods() == frozenset()
     runtime.stop()
@@ -331,7 +337,7 @@ def test_a_state_file_that_cannot_be_read_is_passed_over(tmp_path, ends):
 def test_a_folder_that_cannot_be_used_ends_the_start_in_one_line(tmp_path, ends):
     (tmp_path / "file").write_text("")
     with pytest.raises(StartFailed, match=r"kubelet\.rootDir is not usable: .*; give a folder the agent may write"):
-        ProcessRuntime(tmp_path / "file", CIDR, on_change=ends.put).start()
+        ProcessRuntime(tmp_path / "file", CIDR, on_event=ends.take).start()
 
 
 def test_end_container_of_nobody_ends_nobody():
@@ -359,7 +365,7 @@ class EndsFirst(selectors.DefaultSelector):
 def test_the_output_of_a_container_that_was_just_reaped_is_left_alone(tmp_path, ends, monkeypatch, caplog):
     """Its descriptor is closed, and another file may have the number by now."""
     monkeypatch.setattr("agent.runtime.process.selectors.DefaultSelector", EndsFirst)
-    runtime = ProcessRuntime(tmp_path, CIDR, on_change=ends.put)
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
     runtime.start()
     runtime.start_container(POD, shell("echo last words"), 0)
     ends.wait()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.model import Container
-from agent.runtime.base import ContainerPhase
+from agent.runtime.base import ContainerPhase, EventKind
 from agent.runtime.process import ProcessRuntime
 from agent.runtime.records import Records
 from tests.agent.status.builders import make_pod
@@ -26,7 +26,11 @@ def ends() -> "queue.SimpleQueue[str]":
 
 @pytest.fixture
 def runtime(tmp_path: Path, ends: "queue.SimpleQueue[str]") -> Iterator[ProcessRuntime]:
-    runtime = ProcessRuntime(tmp_path, "127.21.8.0/24", on_change=ends.put)
+    runtime = ProcessRuntime(
+        tmp_path,
+        "127.21.8.0/24",
+        on_event=lambda event: ends.put(event.uid) if event.kind is EventKind.STOPPED else None,
+    )
     runtime.start()
     yield runtime
     runtime.stop()

@@ -7,7 +7,7 @@ in it, which pods were inspected, which will be again, and the health. Left out:
 from random import Random
 from typing import Any
 
-from agent.pleg.cache import Entry
+from agent.pleg.cache import Cache, Entry
 from agent.pleg.generator import EventGenerator
 from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
 from agent.semantics import Semantics
@@ -125,6 +125,7 @@ class _Scene:
         self.freed: dict[str, Any] = {}
         self.generator = EventGenerator(
             self,
+            Cache(newest_wins=history["evented"]),
             self._deliver,
             events_come=(lambda _monotonic: True) if history["evented"] else None,
             semantics=semantics,
