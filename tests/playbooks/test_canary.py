@@ -1,6 +1,5 @@
 """Whether kube-scheduler asks, seen by a pod that is refused everywhere: what is made, concluded, and left."""
 
-import importlib.util
 import json
 from types import ModuleType
 from typing import Any
@@ -26,7 +25,8 @@ from extender.policy.exempt import is_canary, rules_of
 from extender.settings import parse
 from kube import contract
 from tests.kit.clock import Clock
-from tests.playbooks.rendering import ROLES, plain, render
+from tests.playbooks import modules
+from tests.playbooks.rendering import plain, render
 
 IMAGE = "registry.example/readygate:1.1"
 DEFAULT = "default-scheduler"
@@ -188,12 +188,7 @@ class FakeKubectl:
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Its time is a clock's that its sleep moves."""
-    path = ROLES / "readygate_objects" / "library" / "readygate_canary.py"
-    spec = importlib.util.spec_from_file_location("readygate_canary_module", path)
-    assert spec
-    assert spec.loader
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
+    made = modules.module("readygate_objects", "readygate_canary")
     clock = Clock()
 
     class Time:
