@@ -1,12 +1,15 @@
 """What the scheduler role tells kubeadm and the program on the host, and what check.yml finds."""
 
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.playbooks.rendering import render
+from tests.playbooks.rendering import ROLES, render
 from tests.playbooks.seeing import (
     EXTENDER,
     FILE,
@@ -113,6 +116,16 @@ def test_a_configmap_that_cannot_be_read_is_a_problem():
     assert "connection refused" in problem
 
 
+PROXIES = [{"name": "HTTPS_PROXY", "value": "http://192.0.2.9:3128"}, {"name": "no_proxy", "value": "10.0.0.0/8"}]
+OTHER = [{"name": "GOMAXPROCS", "value": "2"}, {"name": "TOKEN_PROXY", "valueFrom": {"fieldRef": {"fieldPath": "a.b"}}}]
+
+
+def with_environment(text: str, entries: list[dict[str, Any]]) -> str:
+    document = yaml.safe_load(text)
+    document["spec"]["containers"][0]["env"] = entries
+    return yaml.safe_dump(document)
+
+
 OURS = manifest(f"--config={FILE}", volumes=True)
 
 
@@ -122,12 +135,70 @@ OURS = manifest(f"--config={FILE}", volumes=True)
         pytest.param(manifest(), manifest(), OURS, "", id="kubeadm's own"),
         pytest.param(json.dumps(yaml.safe_load(manifest())), manifest(), OURS, "", id="the same in other words"),
         pytest.param(manifest("--v=4"), manifest(), OURS, "-    - --v=4", id="edited by hand"),
+        pytest.param(
+            manifest("--v=4"), manifest(), OURS, "these lines (-) would be lost. Put them into", id="what would be lost"
+        ),
+        pytest.param(
+            manifest(),
+            manifest("--v=4"),
+            OURS,
+            "these lines (+) would be new. Take them out of",
+            id="what would be new",
+        ),
+        pytest.param(
+            manifest(),
+            with_environment(manifest(), PROXIES),
+            OURS,
+            "readygate_scheduler_config_kubeadm_environment or",
+            id="proxies of a variable that the manifest has not",
+        ),
         pytest.param(manifest(), manifest(), manifest("--config=/p"), "a patch of kubeadm replaces", id="a patch wins"),
     ],
 )
 def test_what_would_be_lost_or_be_void_stops_the_play(in_place, today, wanted, told):
     found = edits(seen(in_place), {"today": today, "wanted": wanted}, given())
     assert (found == [], told in "".join(found)) == (told == "", True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([], {}, id="none in the manifest: none, whatever the host has by now"),
+        pytest.param(
+            PROXIES, {"HTTPS_PROXY": "http://192.0.2.9:3128", "no_proxy": "10.0.0.0/8"}, id="those of the manifest"
+        ),
+        pytest.param(OTHER, {}, id="nothing else of its environment"),
+    ],
+)
+def test_kubeadm_is_given_the_proxies_that_the_scheduler_has(entries, expected):
+    """It copies them from its own environment, which may have come or gone on the host since kubeadm init."""
+    looked = seen(with_environment(manifest(), entries))
+    assert expected == kubeadm(looked, given(), {**plan(looked, given()), "file": FILE})["environment"]
+
+
+KUBEADM = """#!/bin/sh
+env | grep -i _proxy= | sort > "$KUBEADM_INIT_DRYRUN_DIR/kube-scheduler.yaml"
+cat > /dev/null
+"""
+
+
+def test_proxies_that_have_come_to_the_host_do_not_reach_kubeadm(tmp_path):
+    """As of /etc/environment: who came by SSH has them, so the module has them too."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "kubeadm").write_text(KUBEADM)
+    (tmp_path / "bin" / "kubeadm").chmod(0o755)
+    module = ROLES / "readygate_scheduler_config" / "library" / "readygate_scheduler_render.py"
+    arguments = {"renderings": {"today": "a: b"}, "environment": {"NO_PROXY": "10.0.0.0/8"}}
+    environ = os.environ | {
+        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HTTPS_PROXY": "http://192.0.2.9:3128",
+        "http_proxy": "http://192.0.2.9:3128",
+        "NO_PROXY": "elsewhere",
+    }
+    (tmp_path / "arguments").write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+    command = [sys.executable, str(module), str(tmp_path / "arguments")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert {"today": "NO_PROXY=10.0.0.0/8\n"} == json.loads(done.stdout)["manifests"], done.stderr
 
 
 # The job of the program on the host

@@ -164,6 +164,7 @@ def test_proxies_of_host_and_controller_change_nothing(hosts, ansible):
         run = ansible.run(SCHEDULER_ONLY, environ=given, **{TIMEOUT: "5s"})
         assert run.code == 0, run.told()
         assert ["5s"] == timeouts(hosts)
+        assert DEAD_PROXY not in hosts.ssh("control-1", f"cat {MANIFEST}").stdout, "the scheduler had none before"
     finally:
         hosts.ssh("control-1", "rm /etc/environment")
 

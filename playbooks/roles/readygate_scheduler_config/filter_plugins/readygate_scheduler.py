@@ -37,7 +37,7 @@ _documents = _ours("documents")
 plain, flags_of, command_of, without = _documents.plain, _documents.flags_of, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
 section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
-exec_start, with_config = _documents.exec_start, _documents.with_config
+exec_start, with_config, proxies_of = _documents.exec_start, _documents.with_config, _documents.proxies_of
 
 
 def digest(text: str | None) -> str:
@@ -109,12 +109,14 @@ def plan(seen: Document, given: Document) -> Document:
 
 
 def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
-    """What kubeadm is asked to render: `today`, `wanted`, `without`, each a whole ClusterConfiguration; `problems`."""
+    """What kubeadm is asked to render: `today`, `wanted`, `without`, each a whole ClusterConfiguration; `problems`;
+    `environment`: the proxies that the scheduler has, which kubeadm copies from its own."""
     seen, given = plain(seen), plain(given)
     cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))
     if not cluster:
         why = seen["cluster"].get("error") or "it has no ClusterConfiguration"
-        return {"problems": [f"ConfigMap kube-system/kubeadm-config: {why}"], "renderings": {}, "cluster": {}}
+        problem = f"ConfigMap kube-system/kubeadm-config: {why}"
+        return {"problems": [problem], "renderings": {}, "cluster": {}, "environment": {}}
     volume = {
         "name": given["volume"],
         "hostPath": given["folder"],
@@ -139,6 +141,7 @@ def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
     }
     return {
         "problems": [],
+        "environment": proxies_of(document(seen["target"])),
         "cluster": cluster,
         "clusters": renderings,
         "renderings": {name: f"{json.dumps(one)}\n---\n{json.dumps(init)}" for name, one in renderings.items()},
@@ -149,12 +152,19 @@ def edits(seen: Document, rendered: Document, given: Document) -> list[str]:
     """Problems of the renderings: lines that would be lost, and a kubeadm patch that has the last word."""
     today, in_place = rendered["today"], seen["target"]
     if document(today) != document(in_place) and not given["overwrite_edits"]:
-        lines = list(difflib.unified_diff(in_place.splitlines(), today.splitlines(), "in place", "kubeadm's", n=1))
+        lines = list(difflib.unified_diff(in_place.splitlines(), today.splitlines(), "in place", "kubeadm's", n=1))[2:]
+        lost = (
+            "these lines (-) would be lost. Put them into ConfigMap kube-system/kubeadm-config, name the folder of"
+            " kubeadm's patches (readygate_scheduler_config_kubeadm_patches)"
+        )
+        new = (
+            "these lines (+) would be new. Take them out of ConfigMap kube-system/kubeadm-config, of kubeadm's patches"
+            " or of readygate_scheduler_config_kubeadm_environment"
+        )
+        only_new = not any(line.startswith("-") for line in lines)
         text = (
-            f"{given['target']} is not what kubeadm would write, so these lines (-) would be lost. Put them into"
-            " ConfigMap kube-system/kubeadm-config, name the patches or the environment of kubeadm"
-            " (readygate_scheduler_config_kubeadm_patches, readygate_scheduler_config_kubeadm_environment), or let them"
-            f" go by readygate_scheduler_config_overwrite_edits: true. {lines}"
+            f"{given['target']} is not what kubeadm would write: {new if only_new else lost} or let kubeadm have its"
+            f" way by readygate_scheduler_config_overwrite_edits: true. {lines}"
         )
         return [text]
     named = flags_of(command_of(document(rendered["wanted"])) or ["kube-scheduler"]).get("config", "")

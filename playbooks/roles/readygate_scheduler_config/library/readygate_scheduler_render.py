@@ -13,7 +13,7 @@ short_description: Lets kubeadm render kube-scheduler's manifest
 options:
   renderings: {type: dict, required: true, description: configuration files of kubeadm by a name each}
   patches: {type: str, default: "", description: folder of kubeadm's patches}
-  environment: {type: dict, default: {}, description: environment of kubeadm; it copies proxies into the manifest}
+  environment: {type: dict, default: {}, description: of kubeadm; it copies proxies into the manifest, from here only}
 author: The readygate authors
 """
 
@@ -41,6 +41,9 @@ def main():
         },
         supports_check_mode=True,
     )
+    # kubeadm copies these into the manifest: those that a host has got since kubeadm init would be new there.
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
     rendered = {}
     for name, configuration in sorted(module.params["renderings"].items()):
         folder = tempfile.mkdtemp(prefix="readygate-")

@@ -79,6 +79,13 @@ def expected(configuration: Document) -> Document:
 # kubeadm
 
 
+def proxies_of(manifest: Document) -> Dict[str, str]:
+    """The proxy variables of a manifest, as kubeadm tells them from others (cmd/kubeadm/app/util/env.go)."""
+    containers = (manifest.get("spec") or {}).get("containers") or [{}]
+    entries = [one for one in containers[0].get("env") or [] if one["name"].lower().endswith("_proxy")]
+    return {one["name"]: str(one["value"]) for one in entries if one.get("value")}
+
+
 def section_of(cluster: Document, config: str, volume: Optional[Document], ours: str) -> Document:
     """kubeadm's ClusterConfiguration with the scheduler's --config in place (empty: none) and our volume or none.
     Arguments are a list of {name, value} since v1beta4, a mapping before."""
