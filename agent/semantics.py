@@ -1,6 +1,8 @@
 """Which kubelet we are: profile, feature gates, named fixes. Pure; one value, handed by the mode to its rooms."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,24 @@ class Semantics:
     change_container_status_on_kubelet_restart: bool = False
     container_restart_rules: bool = True
     restart_all_containers_on_container_exits: bool = True
+    pod_ready_to_start_containers_condition: bool = True
+
+    # What kubelets of old did otherwise (rows CM of docs/kubelet-parity.md).
+    always_jitters: bool = False  # CM1: the first probe, however old the prober is
+    triggers_readiness: bool = True  # CM2: a container that is not known to be ready is probed at once
+    startup_holds: bool = True  # CM3: after a success, too
+    startup_begins_unknown: bool = True  # CM4: else as a failure
+    stops_probes_of_ending_pods: bool = True  # CM5
+    probes_sidecars: bool = True  # CM6, CM21
+    only_success_is_ready: bool = True  # CM10: else any result decides
+    exec_timeout_fails: bool = True  # CM11: else the probe could not be made
+    patches_carry_uid: bool = True  # CM15: and are sent only if something changes
+    lost_containers_fail: bool = True  # CM16: as does their pod
+    deletes_by_phase: bool = True  # CM17
+    compares_gone_conditions: bool = True  # CM18
+    owns_unschedulable: bool = False  # CM19
+    phase_ends_readiness: bool = True  # CM20
+    syncs_after_probes: bool = True  # CM22
 
     # Fixes of upstream's mistakes: False is what 1.36.3 does.
     # add_pod goes on behind a probe that has its worker already, instead of ending there (kubernetes #138930).
@@ -29,3 +49,42 @@ class Semantics:
     # With events of the runtime, a container that was removed is gone from what is known of its pod; a kubelet keeps it
     # until its next list, which may be five minutes away.
     fix_removed_container_stays_known: bool = True
+
+
+V1_16 = Semantics(
+    profile="v1.16.0",
+    change_container_status_on_kubelet_restart=True,
+    container_restart_rules=False,
+    restart_all_containers_on_container_exits=False,
+    pod_ready_to_start_containers_condition=False,
+    always_jitters=True,
+    triggers_readiness=False,
+    startup_holds=False,
+    startup_begins_unknown=False,
+    stops_probes_of_ending_pods=False,
+    probes_sidecars=False,
+    only_success_is_ready=False,
+    exec_timeout_fails=False,
+    patches_carry_uid=False,
+    lost_containers_fail=False,
+    deletes_by_phase=False,
+    compares_gone_conditions=False,
+    owns_unschedulable=True,
+    phase_ends_readiness=False,
+    syncs_after_probes=False,
+)
+PROFILES = {"current": Semantics(), "v1.16": V1_16}
+
+GATES = {
+    "ChangeContainerStatusOnKubeletRestart": "change_container_status_on_kubelet_restart",
+    "ContainerRestartRules": "container_restart_rules",
+    "RestartAllContainersOnContainerExits": "restart_all_containers_on_container_exits",
+    "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",
+}
+"""Feature gates that may be set -> the field that each is."""
+
+
+def chosen(compat: str, gates: Iterable[tuple[str, bool]]) -> Semantics:
+    """A profile, with gates set otherwise. Raises KeyError for a word that there is not."""
+    fields: dict[str, Any] = {GATES[name]: on for name, on in gates}
+    return replace(PROFILES[compat], **fields)

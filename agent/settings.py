@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.keys import NonEmpty, Port
+from agent.semantics import GATES, chosen
 from component import settings as reader
 from component.settings import Section, SettingsError
 from component.text import REFERENCE, expand
@@ -70,6 +71,8 @@ class Kubelet(Section, frozen=True):
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     lease_duration_seconds: Seconds = 40
     node_status_update_seconds: Seconds = 10
+    compat: Literal["current", "v1.16"] = "current"
+    feature_gates: dict[str, bool] = msgspec.field(default_factory=dict)
     max_pods: Annotated[int, Meta(ge=1, le=65_000, description="a whole number, 1 to 65000")] | None = None
 
     @property
@@ -169,6 +172,12 @@ def _check_kind(check: Check, key: str) -> None:
 
 
 def _check_kubelet(kubelet: Kubelet) -> None:
+    for name in kubelet.feature_gates.keys() - GATES.keys():
+        raise SettingsError(f"kubelet.featureGates.{name}: is no gate of ours, allowed: {', '.join(sorted(GATES))}")
+    semantics = chosen(kubelet.compat, kubelet.feature_gates.items())
+    if semantics.restart_all_containers_on_container_exits and not semantics.container_restart_rules:
+        key = "kubelet.featureGates.RestartAllContainersOnContainerExits"
+        raise SettingsError(f"{key}: is on without ContainerRestartRules, allowed: both on, or this one off")
     try:
         network = ipaddress.ip_network(kubelet.pod_cidr)
     except ValueError as e:

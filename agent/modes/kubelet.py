@@ -22,13 +22,14 @@ from agent.pods.inbox import Inbox
 from agent.pods.source import PodSource, PodTable
 from agent.pods.sync import PodLoop
 from agent.pods.updates import ProbeUpdates
+from agent.probe.exec import timeouts_are_no_failures
 from agent.prober.manager import ProberManager
 from agent.prober.prober import Prober
 from agent.prober.results import Results
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.runtime.process import ProcessRuntime
-from agent.semantics import Semantics
+from agent.semantics import Semantics, chosen
 from agent.settings import Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
@@ -53,7 +54,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
-    semantics = Semantics()
+    semantics = chosen(node.compat, node.feature_gates.items())
     inbox = Inbox()
     table = PodTable(inbox.put, semantics)
     runtime, events = containers(node, inbox, semantics)
@@ -62,12 +63,13 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
 
     recorder = Recorder(client.branch(), node.node_name)
-    updates = ProbeUpdates(statuses, inbox.put)
+    updates = ProbeUpdates(statuses, inbox.put, semantics)
     readiness, startup = Results(updates.readiness), Results(updates.startup)
     liveness = Results(updates.liveness)
+    execute = runtime.exec if semantics.exec_timeout_fails else timeouts_are_no_failures(runtime.exec)
     prober = ProberManager(
         get_pod_status=statuses.pod_status,
-        probe=Prober(runtime.exec, lambda *facts: recorder.record(of_container(*facts))).probe,
+        probe=Prober(execute, lambda *facts: recorder.record(of_container(*facts))).probe,
         readiness=readiness,
         liveness=liveness,
         startup=startup,

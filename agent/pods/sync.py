@@ -310,7 +310,8 @@ class PodLoop:
         state.starts.errors.clear()
         if not state.gone:
             self._statuses.set_pod_status(state.pod, self._generate(state))
-        self._prober.stop_liveness_and_startup(state.pod)
+        if self._semantics.stops_probes_of_ending_pods:
+            self._prober.stop_liveness_and_startup(state.pod)
         log.info("terminating pod", extra=_facts(state.pod))
         self._inbox.put(state.pod.uid)
         self._go_on_terminating(state)

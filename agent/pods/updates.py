@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from agent.model import ProbeUpdate, Result
+from agent.semantics import Semantics
 
 
 class ContainerFlags(Protocol):
@@ -21,19 +22,22 @@ class ContainerFlags(Protocol):
 class ProbeUpdates:
     """Called in the threads of the probes; waits for nothing. `sync(uid)` asks for a sync of the pod."""
 
-    def __init__(self, statuses: ContainerFlags, sync: Callable[[str], None]) -> None:
+    def __init__(self, statuses: ContainerFlags, sync: Callable[[str], None], semantics: Semantics) -> None:
         self._statuses = statuses
         self._sync = sync
+        self._syncs = semantics.syncs_after_probes
 
     def readiness(self, update: ProbeUpdate) -> None:
         ready = update.result is Result.SUCCESS
         self._statuses.set_container_readiness(update.pod_uid, update.container_id, ready)
-        self._sync(update.pod_uid)
+        if self._syncs:
+            self._sync(update.pod_uid)
 
     def startup(self, update: ProbeUpdate) -> None:
         started = update.result is Result.SUCCESS
         self._statuses.set_container_startup(update.pod_uid, update.container_id, started)
-        self._sync(update.pod_uid)
+        if self._syncs:
+            self._sync(update.pod_uid)
 
     def liveness(self, update: ProbeUpdate) -> None:
         if update.result is Result.FAILURE:

@@ -24,3 +24,15 @@ def outcome_of(done: Completed) -> Outcome:
     """The exit code is the result; stdout, then stderr, up to 10 KiB together, is the output."""
     output = (done.stdout + done.stderr)[:OUTPUT_LIMIT_BYTES].decode(errors="replace")
     return Outcome(HandlerResult.SUCCESS if done.exit_code == 0 else HandlerResult.FAILURE, output)
+
+
+def timeouts_are_no_failures(execute: Execute) -> Execute:
+    """As of old: a command that takes too long could not be run, so its probe has no result."""
+
+    def run(container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
+        try:
+            return execute(container_id, command, timeout_s)
+        except ExecTimeout as e:
+            raise RuntimeUnavailable(str(e)) from e
+
+    return run

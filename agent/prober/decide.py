@@ -106,9 +106,10 @@ def started_before_restart(started_at: float | None, manager_start: float) -> bo
     return started_at is not None and started_at < manager_start - RESTART_GRACE_S
 
 
-def find_container_status(status: PodStatus, name: str) -> ContainerStatus | None:
+def find_container_status(status: PodStatus, name: str, semantics: Semantics) -> ContainerStatus | None:
     """The status of that name with a container id: app containers first, then init containers."""
-    for statuses in (status.container_statuses, status.init_container_statuses):
+    init = status.init_container_statuses if semantics.probes_sidecars else None
+    for statuses in (status.container_statuses, init):
         found = next((c for c in statuses or () if c.name == name), None)
         if found is not None and found.container_id:
             return found
@@ -129,7 +130,7 @@ def before_probe(
         return Step(state)
     if status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
         return Step(state, keep=False)
-    container = find_container_status(status, target.container.name)
+    container = find_container_status(status, target.container.name, semantics)
     if container is None:
         return Step(state)
     writes: tuple[Remove | Set, ...] = ()
@@ -142,7 +143,8 @@ def before_probe(
         if state.container_id:
             writes += (Set(state.container_id, Result.FAILURE),)
         return Step(state, writes, keep=_stays(target, status, container, semantics))
-    if target.pod.deletion_timestamp is not None and target.type is not ProbeType.READINESS:
+    ending = semantics.stops_probes_of_ending_pods and target.pod.deletion_timestamp is not None
+    if ending and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
     if running.started_at is None or int(wall - running.started_at) < delay_s:  # None: years too many for Go's int32
@@ -154,7 +156,7 @@ def before_probe(
     return Step(state, writes, probe=True)
 
 
-def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
+def after_probe(state: WorkerState, target: Target, result: Result, semantics: Semantics) -> Step:
     """Rows D12 to D16, for a probe that gave a result. One that errored changes nothing at all (D11)."""
     probe = target.probe or PROBE_DEFAULTS
     streak, stable = next_state(
@@ -167,7 +169,8 @@ def after_probe(state: WorkerState, target: Target, result: Result) -> Step:
     if not stable:
         return Step(state)
     write = Set(state.container_id, result)
-    if target.type is ProbeType.STARTUP or (target.type is ProbeType.LIVENESS and result is Result.FAILURE):
+    holds = target.type is ProbeType.STARTUP and (semantics.startup_holds or result is Result.FAILURE)
+    if holds or (target.type is ProbeType.LIVENESS and result is Result.FAILURE):
         # The container will be restarted, or has started: no probe until there is a new one (#21751, #117153).
         return Step(replace(state, on_hold=True, streak=replace(streak, run=0)), (write,))
     return Step(state, (write,))
@@ -179,7 +182,10 @@ def _adopt(
     """Row D4: a new container id. Its first result depends on whether the container is older than the agent."""
     writes: list[Remove | Set] = [Remove(state.container_id)] if state.container_id else []
     container_id = parse_container_id(container.container_id)
-    initial = Set(container_id, INITIAL[target.type])
+    first = INITIAL[target.type]
+    if target.type is ProbeType.STARTUP and not semantics.startup_begins_unknown:
+        first = Result.FAILURE
+    initial = Set(container_id, first)
     if semantics.change_container_status_on_kubelet_restart:
         writes.append(initial)
     else:

@@ -121,7 +121,7 @@ class ProberManager:
         with self._lock:
             if self._shutdown.is_set():
                 return
-            for container in _probed(pod):
+            for container in self._probed(pod):
                 for probe_type in ADD_ORDER:
                     target = Target(pod, container, probe_type)
                     if target.probe is None:
@@ -143,7 +143,7 @@ class ProberManager:
 
     def remove_pod(self, pod: Pod) -> None:
         """Called when all containers are dead. May be repeated."""
-        names = {container.name for container in _probed(pod)}
+        names = {container.name for container in self._probed(pod)}
         self._stop(lambda key: key.pod_uid == pod.uid and key.container in names)
 
     def cleanup_pods(self, desired: Collection[str]) -> None:
@@ -205,8 +205,10 @@ class ProberManager:
         result = self._readiness.get(parse_container_id(container.container_id))
         if result is Result.SUCCESS:
             return True
+        if result is not None and not self._semantics.only_success_is_ready:
+            return False
         worker = self._worker(pod, container, ProbeType.READINESS)
-        if worker is not None:
+        if worker is not None and self._semantics.triggers_readiness:
             worker.trigger()
         ready = worker is None
         restart_rule = not self._semantics.change_container_status_on_kubelet_restart
@@ -218,6 +220,11 @@ class ProberManager:
         if spec.readiness_probe is not None and not _pod_was_ready(pod):
             ready = False
         return ready
+
+    def _probed(self, pod: Pod) -> tuple[Container, ...]:
+        """Containers that may have workers, in kubelet's order: app containers, then sidecars."""
+        sidecars = pod.init_containers if self._semantics.probes_sidecars else ()
+        return (*pod.containers, *(c for c in sidecars if is_sidecar(c)))
 
     def _worker(self, pod: Pod, container: ContainerStatus, probe_type: ProbeType) -> Worker | None:
         with self._lock:
@@ -244,11 +251,6 @@ class ProberManager:
         labels = ProbeLabels(str(target.type), word, target.container.name, pod.name, pod.namespace, pod.uid)
         with self._lock:
             self._totals[labels] += 1
-
-
-def _probed(pod: Pod) -> tuple[Container, ...]:
-    """Containers that may have workers, in kubelet's order: app containers, then sidecars."""
-    return (*pod.containers, *(c for c in pod.init_containers if is_sidecar(c)))
 
 
 def _pod_was_ready(pod: Pod) -> bool:

@@ -109,7 +109,7 @@ class Worker:
             # kubelet drops the result when the probe could not run; counting it would flap the gate.
             return True
         context.count(target, result)
-        step = after_probe(self.state, target, result)
+        step = after_probe(self.state, target, result, context.semantics)
         self._apply(step)
         return step.keep
 
@@ -125,7 +125,8 @@ class Worker:
     def _run(self) -> None:
         context = self._context
         period_s = float(max(1, self.target.probe.period_s)) if self.target.probe else 1.0
-        jitter_s = jitter(period_s, context.monotonic() - context.start_monotonic, context.random())
+        age_s = 0.0 if context.semantics.always_jitters else context.monotonic() - context.start_monotonic
+        jitter_s = jitter(period_s, age_s, context.random())
         try:
             # A stop does not end this sleep: kubelet's worker makes its first probe and ends after it.
             if jitter_s > 0 and context.shutdown.wait(jitter_s):

@@ -23,6 +23,7 @@ CONDITION_POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
 CONDITION_POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
 CONDITION_POD_RESIZE_PENDING = "PodResizePending"
 CONDITION_ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
+CONDITION_UNSCHEDULABLE = "Unschedulable"
 CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
 
 REASON_UNKNOWN_STATUSES = "UnknownContainerStatuses"
@@ -44,6 +45,8 @@ OWNED = frozenset(
         CONDITION_POD_READY_TO_START_CONTAINERS,
     }
 )
+OWNED_SINCE = frozenset({CONDITION_POD_RESIZE_IN_PROGRESS, CONDITION_POD_RESIZE_PENDING})
+"""A kubelet that owned Unschedulable knew none of these."""
 SHARED = frozenset({CONDITION_DISRUPTION_TARGET})
 
 Statuses = Sequence[ContainerStatus]
@@ -53,7 +56,11 @@ def is_owned(condition_type: str, semantics: Semantics) -> bool:
     """Written by the kubelet alone (PodConditionByKubelet)."""
     if condition_type == CONDITION_ALL_CONTAINERS_RESTARTING:
         return semantics.restart_all_containers_on_container_exits
-    return condition_type in OWNED
+    if condition_type == CONDITION_POD_READY_TO_START_CONTAINERS:
+        return semantics.pod_ready_to_start_containers_condition
+    if semantics.owns_unschedulable and condition_type in OWNED_SINCE:
+        return False
+    return condition_type in OWNED or (semantics.owns_unschedulable and condition_type == CONDITION_UNSCHEDULABLE)
 
 
 def is_shared(condition_type: str) -> bool:

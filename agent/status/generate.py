@@ -296,10 +296,10 @@ def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[
         if condition is not None:
             kept = conditions.replace_or_append(kept, condition)
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
-    kept += (
-        conditions.ready_to_start_condition(pod, old, sandbox_usable=sandbox_usable(pod, inputs.runtime)),
-        conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics),
-    )
+    if inputs.semantics.pod_ready_to_start_containers_condition:
+        usable = sandbox_usable(pod, inputs.runtime)
+        kept = (*kept, conditions.ready_to_start_condition(pod, old, sandbox_usable=usable))
+    kept = (*kept, conditions.initialized_condition(pod, old, statuses, status.phase, inputs.semantics))
     made = (
         *kept,
         conditions.ready_condition(pod, old, kept, statuses, status.phase),

@@ -148,7 +148,10 @@ class StatusManager:
             if container.ready == ready:
                 return None
             status = _with_container(old, replace(container, ready=ready))
-            everything = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+            init = status.init_container_statuses or ()
+            if not self._semantics.probes_sidecars:
+                pod, init = replace(pod, init_containers=()), ()
+            everything = (*init, *(status.container_statuses or ()))
             for condition in (
                 conditions.ready_condition(pod, old, status.conditions, everything, status.phase),
                 conditions.containers_ready_condition(pod, old, everything, status.phase),
@@ -170,7 +173,7 @@ class StatusManager:
         """Nothing of the pod runs or will run: all containers end, the phase becomes terminal, deletion may follow."""
         with self._lock:
             kept = self._statuses.get(pod.uid)
-            status = termination.terminated_status(pod, pod.status if kept is None else kept.status)
+            status = termination.terminated_status(pod, pod.status if kept is None else kept.status, self._semantics)
             self._update(pod, status, force=True, finished=True)
 
     def remove_orphaned(self, uids: frozenset[str]) -> None:
@@ -262,7 +265,7 @@ class StatusManager:
 
     def _may_go(self, uid: str, kept: VersionedStatus) -> bool:
         pod = self._pods.pod_by_uid(uid)
-        return pod is not None and not pod.static and merge.can_be_deleted(pod, finished=kept.finished)
+        return pod is not None and not pod.static and merge.can_be_deleted(pod, self._semantics, finished=kept.finished)
 
     def _differs(self, uid: str, kept: VersionedStatus) -> bool:
         """Has the API server another status than we do?"""
@@ -278,7 +281,7 @@ class StatusManager:
         facts = {"pod": f"{kept.namespace}/{kept.name}", "uid": uid}
         try:
             pod = self._write(uid, kept)
-            if pod is not None and merge.can_be_deleted(pod, finished=kept.finished):
+            if pod is not None and merge.can_be_deleted(pod, self._semantics, finished=kept.finished):
                 self._client.delete(paths.pod(pod.namespace, pod.name), delete_options(pod.uid))
                 log.info("pod removed from the API server", extra=facts)
                 self._forget(uid)
@@ -307,7 +310,12 @@ class StatusManager:
             wall=self._wall(),
             semantics=self._semantics,
         )
-        body = patch.status_patch(pod.uid or uid, write_status(pod.status), write_status(merged))
+        body = patch.status_patch(
+            pod.uid or uid,
+            write_status(pod.status),
+            write_status(merged),
+            carries_uid=self._semantics.patches_carry_uid,
+        )
         if body is not None:
             reply = self._client.patch(
                 paths.pod_status(pod.namespace, pod.name), body, content_type=STRATEGIC_MERGE_PATCH

@@ -127,7 +127,10 @@ def equal_for_kubelet(old: PodStatus, new: PodStatus, semantics: Semantics) -> b
 
     Of owned and shared conditions status, reason and message count, both ways; times and observedGeneration do not.
     """
-    return _owned_words(old, semantics) == _owned_words(new, semantics) and _comparable(old) == _comparable(new)
+    before, after = _owned_words(old, semantics), _owned_words(new, semantics)
+    if not semantics.compares_gone_conditions:
+        before = {kind: words for kind, words in before.items() if kind in after}
+    return before == after and _comparable(old) == _comparable(new)
 
 
 def _owned_words(status: PodStatus, semantics: Semantics) -> dict[str, tuple[str, str, str]]:
@@ -249,8 +252,13 @@ def merged(
     result = replace(new, conditions=conditions, extra=old.extra)
     if going_terminal and could_run:
         result = replace(result, phase=old.phase, reason=old.reason, message=old.message)
-    if is_terminal(result.phase) and any(
-        c.type in (CONDITION_READY, CONDITION_CONTAINERS_READY) and c.status == STATUS_TRUE for c in result.conditions
+    if (
+        semantics.phase_ends_readiness
+        and is_terminal(result.phase)
+        and any(
+            c.type in (CONDITION_READY, CONDITION_CONTAINERS_READY) and c.status == STATUS_TRUE
+            for c in result.conditions
+        )
     ):
         # https://github.com/kubernetes/kubernetes/issues/108594
         for condition_type in (CONDITION_CONTAINERS_READY, CONDITION_READY):
@@ -264,8 +272,9 @@ def _updated(status: PodStatus, condition: Condition, wall: float) -> PodStatus:
     return replace(status, conditions=replace_or_append(status.conditions, condition))
 
 
-def can_be_deleted(pod: Pod, *, finished: bool) -> bool:
+def can_be_deleted(pod: Pod, semantics: Semantics, *, finished: bool) -> bool:
     """May the API object go? Its own phase (not the cached one) must be terminal, and termination be finished."""
     if pod.mirror:
         return False
-    return pod.deletion_timestamp is not None and is_terminal(pod.status.phase) and finished
+    ended = is_terminal(pod.status.phase) or not semantics.deletes_by_phase
+    return pod.deletion_timestamp is not None and ended and finished

@@ -12,6 +12,7 @@ from agent.model import (
     PodPhase,
     PodStatus,
 )
+from agent.semantics import Semantics
 from agent.status.conditions import is_terminal
 from agent.status.restarts import is_sidecar
 
@@ -22,12 +23,14 @@ EXIT_CODE_UNKNOWN = 137
 _LOST = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=REASON_STATUS_UNKNOWN, message=MESSAGE_TERMINATED)
 
 
-def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
+def terminated_status(pod: Pod, status: PodStatus, semantics: Semantics) -> PodStatus:
     """`status` (the newest known) with every container that cannot be accounted for ended by 137, and a terminal phase.
 
     Whether the app containers ever started is read from `pod.status`, the API's copy, as upstream does.
     """
     app, init = status.container_statuses, status.init_container_statuses
+    if not semantics.lost_containers_fail:
+        return replace(status, container_statuses=_blank(app), init_container_statuses=_blank(init))
     if app is not None and has_initialized(pod):
         app = tuple(_ended(s) for s in app)
     if init is not None:
@@ -53,6 +56,13 @@ def has_initialized(pod: Pod) -> bool:
     if is_sidecar(pod.init_containers[len(init) - 1]):
         return isinstance(last.state, ContainerRunning) and last.started is True
     return any(isinstance(s, ContainerTerminated) and s.exit_code == 0 for s in (last.last_state, last.state))
+
+
+def _blank(statuses: Sequence[ContainerStatus] | None) -> tuple[ContainerStatus, ...] | None:
+    """Whatever they were."""
+    if statuses is None:
+        return None
+    return tuple(replace(status, state=ContainerTerminated(exit_code=0)) for status in statuses)
 
 
 def _ended(status: ContainerStatus) -> ContainerStatus:

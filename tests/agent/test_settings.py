@@ -200,3 +200,27 @@ def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
     assert ["keep", "close"] == [check.unknown for check in settings.parse(text.encode(), {}).checks]
     with pytest.raises(SettingsError, match=r"checks\[0\]\.unknown: .*allowed: keep, close"):
         settings.parse(b"mode: pod\nchecks: [{name: a, cni: {}, unknown: open}]", {})
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param("compat: v1.17", "kubelet.compat: ", id="a release that there is not"),
+        pytest.param(
+            "featureGates: {NoSuch: true}",
+            "kubelet.featureGates.NoSuch: is no gate of ours",
+            id="a gate that there is not",
+        ),
+        pytest.param(
+            "featureGates: {ContainerRestartRules: false}",
+            "kubelet.featureGates.RestartAllContainersOnContainerExits: is on without ContainerRestartRules, "
+            "allowed: both on, or this one off",
+            id="one that needs the other",
+        ),
+    ],
+)
+def test_what_kubelet_there_is_not(more: str, expected: str) -> None:
+    text = f"mode: kubelet\nkubelet: {{nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x, {more}}}"
+    with pytest.raises(SettingsError) as caught:
+        settings.parse(text.encode(), {})
+    assert str(caught.value).startswith(expected)

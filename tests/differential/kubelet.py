@@ -16,13 +16,14 @@ GATES: tuple[Mapping[str, bool], ...] = tuple(
         "ChangeContainerStatusOnKubeletRestart": restart,
         "ContainerRestartRules": rules,
         "RestartAllContainersOnContainerExits": restart_all,
+        "PodReadyToStartContainersCondition": sandbox,
     }
-    for restart, rules, restart_all in (
-        (False, True, True),
-        (True, True, True),
-        (False, True, False),
-        (False, False, False),
-        (True, False, False),
+    for restart, rules, restart_all, sandbox in (
+        (False, True, True, True),
+        (True, True, True, True),
+        (False, True, False, True),
+        (False, False, False, True),
+        (True, False, False, False),
     )
 )
 # One history after the other on one processor, the others are our own; its garbage is small and soon gone.

@@ -156,7 +156,9 @@ ERRORS = (
     Planted("status", _MERGE, "if going_terminal and could_run:", "if could_run:"),
     Planted("status", _MERGE, "CONDITION_READY,\n    CONDITION_INITIALIZED,", "CONDITION_READY,"),
     Planted("status", _KEPT, "if kept is not None and kept.finished and not pod.static:", "if False:"),
-    Planted("status", _KEPT, "self._api_versions[uid] = kept.version", "self._api_versions[uid] = kept.version - 1"),
+    Planted(
+        "status", _KEPT, "self._api_versions[pod.uid or uid] = kept.version", "self._api_versions[pod.uid or uid] = 0"
+    ),
     Planted("status", "status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
     Planted("node", _FACTS, "if name in capacity or not _is_extended(name)", "if name in capacity"),
     Planted("node", _FACTS, "capacity = {**old.capacity, **facts.capacity}", "capacity = {**facts.capacity}"),

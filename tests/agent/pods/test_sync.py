@@ -33,7 +33,8 @@ from tests.kit.waiting import wait_until
 class Node:
     """A loop with everything around it. `settle()` takes turns until nothing is left to do at this time."""
 
-    def __init__(self, max_pods: int = 110) -> None:
+    def __init__(self, max_pods: int = 110, semantics: Semantics | None = None) -> None:
+        semantics = semantics or Semantics()
         self.clock, self.wall = Clock(NOW), Clock(NOW)
         self.inbox = Inbox()
         self.pods = Pods()
@@ -43,9 +44,7 @@ class Node:
         self.liveness = {}
         self.startup = {}
         self.told = []
-        self.statuses = StatusManager(
-            None, self.pods, lambda uid: self.loop.could_run(uid), Semantics(), wall=self.wall
-        )
+        self.statuses = StatusManager(None, self.pods, lambda uid: self.loop.could_run(uid), semantics, wall=self.wall)
         self.loop = PodLoop(
             self.inbox,
             self.pods,
@@ -58,7 +57,7 @@ class Node:
             source_synced=lambda: True,
             host=Host("127.0.1.1"),
             max_pods=max_pods,
-            semantics=Semantics(),
+            semantics=semantics,
             record=lambda event: self.told.append((event.about.field_path, event.type, event.reason, event.message)),
             wall=self.wall,
             monotonic=self.clock,

@@ -6,6 +6,7 @@ import pytest
 
 from agent.model import ProbeUpdate, Result
 from agent.pods.updates import ProbeUpdates
+from agent.semantics import Semantics
 
 
 class Recorder:
@@ -41,5 +42,5 @@ def test_what_an_update_brings_about(
     listener: Callable[[ProbeUpdates, ProbeUpdate], None], result: Result, expected: list[tuple[object, ...]]
 ) -> None:
     recorder = Recorder()
-    listener(ProbeUpdates(recorder, recorder.sync), ProbeUpdate("id", result, "uid"))
+    listener(ProbeUpdates(recorder, recorder.sync, Semantics()), ProbeUpdate("id", result, "uid"))
     assert expected == recorder.calls

@@ -77,7 +77,8 @@ def as_json(pod: Pod) -> bytes:
 class Scene:
     """A manager with a fake API server and fake clocks."""
 
-    def __init__(self, pod: Pod | None = None, *, could_run: bool = False) -> None:
+    def __init__(self, pod: Pod | None = None, *, could_run: bool = False, semantics: Semantics | None = None) -> None:
+        self.semantics = semantics or Semantics()
         self.pod = pod or make_pod("c1", "c2")
         self.client = FakeClient(self.pod)
         self.pods = Pods({self.pod.uid: self.pod})
@@ -92,7 +93,7 @@ class Scene:
             self.client,
             self.pods,
             lambda _uid: self.could_run,
-            Semantics(),
+            self.semantics,
             wall=self.clock,
             monotonic=self.monotonic,
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.model import ContainerStatus, ContainerTerminated, Pod, PodPhase, PodStatus
+from agent.semantics import Semantics
 from agent.status.termination import terminated_status
 from tests.agent.status.builders import exited, make_pod, make_status, running, waiting
 
@@ -27,7 +28,7 @@ def states(statuses: Sequence[ContainerStatus] | None) -> str:
 
 def ended(pod: Pod, status: PodStatus) -> PodStatus:
     """The API's copy and the newest status are the same, as in upstream's cases."""
-    return terminated_status(replace(pod, status=status), status)
+    return terminated_status(replace(pod, status=status), status, Semantics())
 
 
 def test_s29_containers_without_an_end_get_137_and_all_else_stays() -> None:

@@ -33,6 +33,7 @@ var gates = []featuregate.Feature{
 	features.ChangeContainerStatusOnKubeletRestart,
 	features.ContainerRestartRules,
 	features.RestartAllContainersOnContainerExits,
+	features.PodReadyToStartContainersCondition,
 }
 
 // What the agent does not model, and what would ask for cgroups.

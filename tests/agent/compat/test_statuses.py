@@ -1,0 +1,155 @@
+"""Rows CM of statuses: what kubelet 1.16 did (`compat: v1.16`), beside what 1.36 does."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent.model import ContainerTerminated, PodPhase
+from agent.runtime.base import RuntimePod, Sandbox
+from agent.semantics import GATES, V1_16, Semantics, chosen
+from agent.status.conditions import is_owned
+from agent.status.generate import Inputs, generate_status
+from agent.status.merge import can_be_deleted, equal_for_kubelet, merged
+from agent.status.patch import status_patch
+from agent.status.termination import MESSAGE_TERMINATED, terminated_status
+from tests.agent.compat.test_probes import BOTH, then
+from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, sidecar
+from tests.agent.status.scene import Scene
+from tests.agent.status.test_generate import instance
+
+POD = make_pod("c")
+READY = (condition("Ready"), condition("ContainersReady"))
+
+
+@BOTH
+def test_cm13_cm14_of_several_statuses_the_newest_is_written(semantics: Semantics) -> None:
+    scene = Scene(semantics=semantics)
+    for phase in (PodPhase.PENDING, PodPhase.RUNNING):
+        scene.set(make_status(phase=phase))
+    assert ("GET PATCH", "") == (scene.sync(), scene.sync())
+    assert PodPhase.RUNNING == scene.client.pod.status.phase
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "then_"),
+    [
+        pytest.param({}, None, b"{}", id="nothing has changed"),
+        pytest.param(
+            {"phase": "Running"},
+            b'{"metadata":{"uid":"u"},"status":{"phase":"Running"}}',
+            b'{"status":{"phase":"Running"}}',
+            id="something has",
+        ),
+    ],
+)
+def test_cm15_patches(changes: dict, now: bytes | None, then_: bytes) -> None:
+    made = [status_patch("u", {}, changes, carries_uid=s.patches_carry_uid) for s in (Semantics(), V1_16)]
+    assert [now, then_] == made
+
+
+@BOTH
+def test_cm15_the_manager_sends_them(semantics: Semantics) -> None:
+    scene = Scene(semantics=semantics)
+    scene.set(make_status(phase=PodPhase.RUNNING))
+    scene.sync()
+    assert then(semantics) == ("metadata" not in scene.client.bodies[0])
+
+
+@BOTH
+def test_cm16_containers_whose_end_nobody_saw(semantics: Semantics) -> None:
+    status = make_status(phase=PodPhase.RUNNING, container_statuses=(running("c"), exited("d", 3)))
+    made = terminated_status(make_pod("c", "d"), status, semantics)
+    if then(semantics):
+        expected = (PodPhase.RUNNING, [ContainerTerminated(0)] * 2)
+    else:
+        lost = ContainerTerminated(137, "ContainerStatusUnknown", MESSAGE_TERMINATED)
+        expected = (PodPhase.FAILED, [lost, ContainerTerminated(3)])
+    assert expected == (made.phase, [s.state for s in made.container_statuses])
+
+
+@BOTH
+def test_cm17_a_pod_whose_phase_is_not_terminal_is_deleted(semantics: Semantics) -> None:
+    pod = replace(POD, deletion_timestamp=NOW, status=make_status(phase=PodPhase.RUNNING))
+    assert then(semantics) == can_be_deleted(pod, semantics, finished=True)
+    assert not can_be_deleted(pod, semantics, finished=False)
+    assert not can_be_deleted(replace(pod, mirror=True), semantics, finished=True)
+
+
+@BOTH
+def test_cm18_a_condition_that_has_gone_makes_a_difference(semantics: Semantics) -> None:
+    old, new = make_status(conditions=READY), make_status(conditions=READY[:1])
+    assert then(semantics) == equal_for_kubelet(old, new, semantics)
+    assert not equal_for_kubelet(new, old, semantics)
+
+
+@pytest.mark.parametrize(
+    ("kind", "now", "then_"),
+    [
+        ("Ready", True, True),
+        ("Unschedulable", False, True),
+        ("PodReadyToStartContainers", True, False),
+        ("PodResizePending", True, False),
+        ("AllContainersRestarting", True, False),
+        ("example.com/gate", False, False),
+    ],
+)
+def test_cm19_whose_a_condition_is(kind: str, now: bool, then_: bool) -> None:
+    assert (now, then_) == (is_owned(kind, Semantics()), is_owned(kind, V1_16))
+
+
+@BOTH
+def test_cm20_a_pod_that_has_ended_is_not_ready(semantics: Semantics) -> None:
+    new = make_status(phase=PodPhase.FAILED, conditions=READY)
+    made = merged(POD, make_status(), new, could_run=False, wall=NOW, semantics=semantics)
+    expected = "True" if then(semantics) else "False"
+    assert {"Ready": expected, "ContainersReady": expected} == {c.type: c.status for c in made.conditions}
+
+
+@BOTH
+def test_cm21_sidecars_count_when_a_container_turns_ready(semantics: Semantics) -> None:
+    pod = make_pod("c", init=(sidecar("s"),))
+    scene = Scene(pod, semantics=semantics)
+    conditions = (condition("Ready", "False"), condition("ContainersReady", "False"))
+    scene.set(
+        make_status(
+            phase=PodPhase.RUNNING,
+            conditions=conditions,
+            container_statuses=(running("c"),),
+            init_container_statuses=(running("s", started=True),),
+        )
+    )
+    scene.manager.set_container_readiness(pod.uid, "test://c", True)
+    expected = "True" if then(semantics) else "False"
+    assert expected == next(c.status for c in scene.status.conditions if c.type == "ContainersReady")
+
+
+def generated(semantics: Semantics, **pod: object) -> list[str]:
+    made = make_pod("c", **pod)
+    runtime = RuntimePod(made.uid, (Sandbox(True, "127.0.1.2"),), (instance("c"),))
+    return [c.type for c in generate_status(Inputs(made, runtime, semantics), lambda _pod, s: s).conditions]
+
+
+@BOTH
+def test_cm23_cm24_cm27_which_conditions_there_are(semantics: Semantics) -> None:
+    old = ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
+    assert (old if then(semantics) else ["PodReadyToStartContainers", *old]) == generated(semantics)
+    assert not (then(semantics) and semantics.restart_all_containers_on_container_exits)
+
+
+@pytest.mark.parametrize("compat", ["current", "v1.16"])
+@pytest.mark.parametrize("gate", sorted(GATES))
+def test_a_feature_gate_is_one_field(compat: str, gate: str) -> None:
+    for on in (False, True):
+        made = chosen(compat, [(gate, on)])
+        assert (on, True) == (getattr(made, GATES[gate]), replace(made, **{GATES[gate]: on}) == made)
+
+
+def test_without_a_word_it_is_the_newest() -> None:
+    assert Semantics() == chosen("current", [])
+    assert ("v1.16.0", V1_16) == (V1_16.profile, chosen("v1.16", []))
+
+
+def test_the_patches_of_both_say_the_same() -> None:
+    now, old = (status_patch("u", {}, {"phase": "Failed"}, carries_uid=on) for on in (True, False))
+    assert json.loads(now or b"")["status"] == json.loads(old or b"")["status"]
