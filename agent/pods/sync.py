@@ -4,6 +4,7 @@ Mirrors syncPod, syncTerminatingPod and syncTerminatedPod of pkg/kubelet/kubelet
 step waits: a container's end, a probe result, a change of the pod and a due time bring the pod back into the inbox.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from agent.pods.ending import Ender, PodEnds
 from agent.pods.inbox import Inbox
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.starts import RETRY_S, PodStarts, Starter
+from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, StartError
 from agent.semantics import Semantics
 from agent.status import conditions, deadline
@@ -134,6 +136,9 @@ class PodLoop:
             self._due.pop(uid, None)
             try:
                 self._look_at(uid)
+            except RuntimeUnavailable as e:
+                log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
+                self._wake_in(uid, RETRY_S)
             except Exception:
                 log.exception("pod sync failed", extra={"uid": uid})
                 self._wake_in(uid, RETRY_S)
@@ -148,7 +153,8 @@ class PodLoop:
         self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S)
         for uid, state in self._states.items():
             if state.stage is not Stage.TERMINATED and self._pods.pod_by_uid(uid) is not None:
-                self._statuses.set_pod_status(state.pod, self._generate(state))
+                with contextlib.suppress(RuntimeUnavailable):  # nothing is known of its containers
+                    self._statuses.set_pod_status(state.pod, self._generate(state))
 
     # --- one pod ---
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 import urllib.request
 
@@ -63,6 +64,10 @@ kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, 
     def ready(self, name="p"):
         return next((c["status"] for c in self.status(name).get("conditions", []) if c["type"] == "Ready"), "")
 
+    def node_ready(self):
+        conditions = (self.api.get("Node", "node-1", "") or {}).get("status", {}).get("conditions", [])
+        return next(((c["status"], c["message"]) for c in conditions if c["type"] == "Ready"), None)
+
     def wait(self, condition, timeout_s=20.0):
         wait_until(condition, self.status, timeout_s=timeout_s)
 
@@ -107,6 +112,25 @@ def test_what_the_runtime_does_not_tell_is_found_by_lists_once_its_events_have_f
     first = node.service("process runtime")._pods["uid-p"].instances[0]
     os.kill(first.process.pid, signal.SIGKILL)
     node.wait(lambda: node.ready() == "True" and node.status()["containerStatuses"][0]["restartCount"] == 1, 60)
+
+
+def test_a_runtime_that_does_not_answer_keeps_pods_waiting_and_the_node_from_being_ready(api, tmp_path):
+    node, hangs = Node(api, tmp_path), threading.Event()
+    runtime = node.service("process runtime")
+    lists = runtime.list_pods
+    runtime.list_pods = lambda uid="": hangs.wait() and lists(uid)
+    lifecycle.start_all(node.services)
+    try:
+        node.put()
+        node.wait(lambda: node.node_ready() == ("False", "PLEG is not healthy: pleg has yet to be successful"))
+        assert frozenset() == runtime.known_pods()
+        assert lifecycle.unhealthy(node.services, time.monotonic()) == []
+        hangs.set()
+        node.wait(lambda: node.status().get("phase") == "Running", timeout_s=60)
+        node.wait(lambda: node.node_ready() == ("True", "kubelet is posting ready status"), timeout_s=60)
+    finally:
+        hangs.set()
+        lifecycle.stop_all(node.services)
 
 
 def test_the_age_of_its_lists_is_in_its_metrics(node):
