@@ -75,6 +75,7 @@ class Starter:
         name = start.container.name
         if start.after is not None and (remaining_s := self._backs_off(pod, starts, start.after)) > 0:
             return Attempt(made=False, again_in_s=remaining_s)
+        ip = self._runtime.pod(pod.uid).ip
         try:
             container_id = self._runtime.start_container(pod, start.container, start.restart_count)
         except StartError as e:
@@ -92,7 +93,6 @@ class Starter:
         container = start.container
         if container.post_start is None:
             return Attempt(made=True)
-        ip = self._runtime.pod(pod.uid).ip
         hook = self._hooks.start(pod, container, container_id, container.post_start, ip=ip, limit_s=math.inf)
         starts.post_start = PostStart(name, container_id, hook)
         return Attempt(made=True, hooked=True)
