@@ -27,6 +27,7 @@ KILL_WAIT_S = 1.0
 DRAIN_S = 0.1  # what a command wrote before it ended is in the pipe; its children may hold the pipe open for ever
 STEP_S = 0.005
 SUSPECT_S = 1.0
+ALL_AGAIN_S = 1.0  # in less no machine starts so many processes that their numbers come again
 POLL_S = 0.05  # only where the kernel has no pidfd
 LONGEST_WAIT_S = 3600.0  # of one look at a selector: what it takes is limited
 _READ_BYTES = 64 * 2**10
@@ -115,7 +116,8 @@ def run_command(
     own, by a mark in its environment. Raises ExecTimeout, and RuntimeUnavailable
     when it could not be started.
     """
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
+    deadline = began + timeout_s
     mark = f"{ENV_COMMAND}={uuid.uuid4()}" if sweep else ""
     if sweep:
         env = {**(os.environ if env is None else env), **dict([mark.split("=")])}
@@ -126,7 +128,8 @@ def run_command(
     finally:
         _kill_group(process)
         if sweep:
-            end_marked({mark.encode()})
+            at_once = time.monotonic() - began < ALL_AGAIN_S
+            end_marked({mark.encode()}, begun_after=process.pid if at_once else None)
     output = [bytes(capture.kept[stream]) for stream in (process.stdout, process.stderr) if stream]
     leftover = not _reap(process)
     if not ended:

@@ -49,12 +49,12 @@ def end_containers(leaders: Mapping[str, int | None]) -> int:
     return end_marked({f"{ENV_CONTAINER_ID}={container_id}".encode() for container_id in leaders})
 
 
-def end_marked(marks: AbstractSet[bytes]) -> int:
+def end_marked(marks: AbstractSet[bytes], *, begun_after: int | None = None) -> int:
     """SIGKILL to every process with one of these NAME=VALUE in its environment; returns how many it met. Repeats until
-    none is left."""
+    none is left. `begun_after`: a process of the last second; older ones than it are not looked at."""
     ended: set[int] = set()
     for _ in range(20):
-        marked = [pid for pid in _marked(marks) if start_ticks(pid) is not None]
+        marked = [pid for pid in _marked(marks, begun_after) if start_ticks(pid) is not None]
         if not marked:
             break
         for pid in marked:
@@ -65,15 +65,24 @@ def end_marked(marks: AbstractSet[bytes]) -> int:
     return len(ended)
 
 
-def _marked(marks: AbstractSet[bytes]) -> Iterator[int]:
-    for entry in PROC.iterdir():
-        if not entry.name.isdigit():
-            continue
+def _marked(marks: AbstractSet[bytes], begun_after: int | None) -> Iterator[int]:
+    with os.scandir(PROC) as entries:  # half the price of iterdir, and each check pays it after each command
+        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    if begun_after is not None:
+        newest = int((PROC / "loadavg").read_text().split()[4])
+        pids = [pid for pid in pids if is_younger(pid, begun_after, newest)]
+    for pid in pids:
         try:
-            if not marks.isdisjoint((entry / "environ").read_bytes().split(b"\0")):
-                yield int(entry.name)
+            if not marks.isdisjoint((PROC / str(pid) / "environ").read_bytes().split(b"\0")):
+                yield pid
         except OSError:
             continue  # gone meanwhile, or somebody else's
+
+
+def is_younger(pid: int, than: int, newest: int) -> bool:
+    """Was it begun after `than`? Numbers are given out in their order, from the lowest again when the highest is gone.
+    `newest`: the last that was given out. Right as long as they have not gone round once since `than` began."""
+    return than < pid <= newest if than <= newest else pid > than or pid <= newest
 
 
 def _stat_fields(pid: int) -> list[str] | None:

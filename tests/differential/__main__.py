@@ -7,6 +7,7 @@ usage or when the driver cannot be built.
 import argparse
 import contextlib
 import json
+import math
 import os
 import secrets
 import sys
@@ -14,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from images.commands import BuildError
@@ -34,6 +35,7 @@ PARTS = 4
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--histories", type=int, default=HISTORIES, help=f"of each target (default {HISTORIES})")
+    parser.add_argument("--minutes", type=float, help="ends after so long, each target with its part of the histories")
     parser.add_argument("--seed", type=int, help="repeats a run (default: a new one, which is printed)")
     parser.add_argument("--only", choices=[t.name for t in TARGETS], action="append", help="this target")
     parser.add_argument("--planted", action="store_true", help="then look whether planted errors are found")
@@ -55,6 +57,9 @@ def main() -> int:
         print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
     names = [t.name for t in TARGETS if not options.only or t.name in options.only]
     jobs = _jobs(executable, names, options.histories, options.parts, seed)
+    if options.minutes is not None:
+        limit_s = 60 * options.minutes * (os.cpu_count() or 1) / len(jobs)
+        jobs = [replace(job, limit_s=limit_s) for job in jobs]
     failed = _compare(jobs)
     missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
@@ -64,18 +69,19 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """A part of a target; `of`: how many parts it has."""
+    """A part of a target; `of`: how many parts it has; `limit_s`: when it draws no more."""
 
     executable: Path
     target: str
     batches: Sequence[tuple[int, int]]
     of: int
     seed: int
+    limit_s: float = math.inf
 
     def run(self) -> Tally:
         target = next(t for t in TARGETS if t.name == self.target)
         with Kubelet(self.executable) as kubelet:
-            return compare(target, kubelet, batches=self.batches, seed=self.seed)
+            return compare(target, kubelet, batches=self.batches, seed=self.seed, limit_s=self.limit_s)
 
 
 def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,11 +71,15 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
     )
 
 
-def compare(target: Target, kubelet: Kubelet, *, batches: Sequence[tuple[int, int]], seed: int) -> Tally:
-    """The batches (number, size), or up to the first history that differs. Each batch is drawn from the seed and its
-    number alone, so it is the same whoever asks for it."""
+def compare(
+    target: Target, kubelet: Kubelet, *, batches: Sequence[tuple[int, int]], seed: int, limit_s: float = math.inf
+) -> Tally:
+    """The batches (number, size), up to the first history that differs, or as many as begin within the limit. Each
+    is drawn from the seed and its number alone, so it is the same whoever asks for it."""
     began, done = time.monotonic(), 0
     for number, size in batches:
+        if time.monotonic() - began >= limit_s:
+            break
         gates, drawn = drawn_batch(target, number, size, seed)
         ours, theirs = answers(target, kubelet, gates, drawn)
         for history, agent, upstream in zip(drawn, ours, theirs, strict=True):

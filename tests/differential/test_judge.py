@@ -1,5 +1,6 @@
 """What looks for a planted error: the agent beside answers that are known already."""
 
+import math
 from random import Random
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import msgspec
 import pytest
 
 from agent.semantics import Semantics
-from tests.differential.compare import drawn_batch
+from tests.differential.compare import compare, drawn_batch
 from tests.differential.judge import NONE, Batch, batch_line, first_difference
 from tests.differential.kubelet import GATES
 
@@ -44,6 +45,28 @@ def test_the_first_difference_is_found(histories: list[object], kubelet: list[ob
 
 def test_a_batch_is_the_same_for_whoever_draws_it():
     assert drawn_batch(Doubled(), 3, 20, seed=7) == drawn_batch(Doubled(), 3, 20, seed=7)
+
+
+class Answered:
+    """A kubelet that doubles numbers too."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[int]] = []
+
+    def ask(self, _target: str, _gates: object, histories: list[int]) -> None:
+        self.asked.append(histories)
+
+    def answers(self) -> list[int]:
+        return [2 * history for history in self.asked[-1]]
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "histories"),
+    [pytest.param(math.inf, 50, id="all of them"), pytest.param(0.0, 0, id="none is begun after the limit")],
+)
+def test_as_many_are_played_as_begin_within_the_limit(limit_s: float, histories: int):
+    tally = compare(Doubled(), Answered(), batches=[(0, 20), (1, 30)], seed=1, limit_s=limit_s)
+    assert (histories, None) == (tally.histories, tally.difference)
 
 
 def test_a_batch_crosses_a_pipe_in_one_line():

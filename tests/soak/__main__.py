@@ -1,6 +1,6 @@
 """python -m tests.soak: the rows of the scorecard that take load and time. Loopback only."""
 
-from tests.soak import day, decisions, fuzz, keep_alive, slow_clients, unkind, updates
+from tests.soak import day, decisions, fuzz, histories, keep_alive, slow_clients, unkind, updates
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
@@ -10,6 +10,11 @@ ROWS = {
     "R19": Row("200 slow clients of every kind, beside one who asks as kube-scheduler does", 5, slow_clients.hold),
     "unkind": Row("all else that a client can do to the port, each kind for a while", 2, unkind.hold),
     "decisions": Row("a million steps by chance of what decides", decisions.MINUTES, decisions.hold),
+    "differential": Row(
+        "a million random histories of each kind: the agent beside the kubelet's own packages",
+        histories.MINUTES,
+        histories.hold,
+    ),
     "R31": Row("a day's work in half an hour: nothing grows", day.MINUTES, day.hold),
     "R29": Row("kept connections used again after 0.1 to 130 s", 5, keep_alive.hold),
 }
