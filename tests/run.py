@@ -50,8 +50,8 @@ WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '
 THREE_CONTROLS = "tests/hosts/controls"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
-SURVIVAL = "tests/hosts/deployment/test_survival.py"
-ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, SURVIVAL, *WITHOUT_HOSTS))]
+SURVIVAL = ["tests/hosts/deployment/test_survival.py", "tests/hosts/deployment/test_undo_static.py"]
+ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, *SURVIVAL, *WITHOUT_HOSTS))]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 
@@ -134,7 +134,7 @@ CONTROLS = replace(RING_3, name="controls", command=pytest("-v", THREE_CONTROLS)
 KILLS = replace(
     RING_3,
     name="kills",
-    command=pytest("-v", SURVIVAL),
+    command=pytest("-v", *SURVIVAL),
     what="Ansible killed after each of its tasks, and a host without power",
     environ={**MUST_RUN, "READYGATE_EVERY_TASK": "1"},
 )

@@ -194,7 +194,7 @@ def test_a_run_as_root_has_every_step_of_every_ring():
 
 def test_what_one_step_of_ring_3_ignores_another_one_runs():
     ignored = {word.removeprefix("--ignore=") for word in run.ONE_CONTROL if word.startswith("--ignore=")}
-    assert {run.THREE_CONTROLS, run.SURVIVAL, *run.WITHOUT_HOSTS} == ignored
+    assert {run.THREE_CONTROLS, *run.SURVIVAL, *run.WITHOUT_HOSTS} == ignored
     assert set(run.WITHOUT_HOSTS) <= set(run.ARCHIVE.command)
     assert all((ROOT / path).exists() for path in ignored)
     for step in (run.ARCHIVE, run.RING_3):

@@ -13,6 +13,7 @@ from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
 
 SCHEDULER_ONLY = Path(__file__).with_name("scheduler_only.yml")
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 WRONG = {
     "profiles": [{"schedulerName": "default-scheduler", "plugins": {"filter": {"enabled": [{"name": "NoSuchPlugin"}]}}}]
 }
@@ -89,7 +90,7 @@ def test_uninstall_leaves_the_control_plane_as_kubeadm_made_it(hosts, api, check
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         "/apis/rbac.authorization.k8s.io/v1/roles",
         "/apis/rbac.authorization.k8s.io/v1/rolebindings",
-        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        CLASSES,
     ],
 )
 def test_uninstall_leaves_no_object_behind(api, path):
