@@ -19,6 +19,7 @@ class Semantics:
     container_restart_rules: bool = True
     restart_all_containers_on_container_exits: bool = True
     pod_ready_to_start_containers_condition: bool = True
+    pleg_on_demand_relist: bool = True
 
     # What kubelets of old did otherwise (rows CM of docs/kubelet-parity.md).
     always_jitters: bool = False  # CM1: the first probe, however old the prober is
@@ -36,6 +37,7 @@ class Semantics:
     owns_unschedulable: bool = False  # CM19
     phase_ends_readiness: bool = True  # CM20
     syncs_after_probes: bool = True  # CM22
+    syncs_reinspected: bool = True  # CM25: a pod that was inspected again on request
 
     # Fixes of upstream's mistakes: False is what 1.36.3 does.
     # add_pod goes on behind a probe that has its worker already, instead of ending there (kubernetes #138930).
@@ -57,6 +59,7 @@ V1_16 = Semantics(
     container_restart_rules=False,
     restart_all_containers_on_container_exits=False,
     pod_ready_to_start_containers_condition=False,
+    pleg_on_demand_relist=False,
     always_jitters=True,
     triggers_readiness=False,
     startup_holds=False,
@@ -72,6 +75,7 @@ V1_16 = Semantics(
     owns_unschedulable=True,
     phase_ends_readiness=False,
     syncs_after_probes=False,
+    syncs_reinspected=False,
 )
 PROFILES = {"current": Semantics(), "v1.16": V1_16}
 
@@ -80,6 +84,7 @@ GATES = {
     "ContainerRestartRules": "container_restart_rules",
     "RestartAllContainersOnContainerExits": "restart_all_containers_on_container_exits",
     "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",
+    "PLEGOnDemandRelist": "pleg_on_demand_relist",
 }
 """Feature gates that may be set -> the field that each is."""
 

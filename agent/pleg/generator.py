@@ -47,7 +47,13 @@ class EventGenerator:
         self._semantics = semantics
         self._monotonic = monotonic
         self._stream = Stream(in_use=events_come is not None)
-        self._relist = Relist(runtime, cache, deliver, pace=EVENTED if self._stream.in_use else GENERIC)
+        self._relist = Relist(
+            runtime,
+            cache,
+            deliver,
+            pace=EVENTED if self._stream.in_use else GENERIC,
+            syncs_reinspected=semantics.syncs_reinspected,
+        )
         self._lost = 0  # events of the runtime's
         self._requests: deque[tuple[str, float]] = deque()
         self._next_relist = self._next_look = -math.inf
@@ -112,8 +118,8 @@ class EventGenerator:
         self.request(uid)
 
     def request(self, uid: str) -> None:
-        """A look at this pod as soon as may be. Dropped where too many wait: the next list sees it."""
-        if len(self._requests) < MOST_REQUESTS:
+        """A look at this pod as soon as may be. Where too many wait, or the gate is off, the next list sees it."""
+        if self._semantics.pleg_on_demand_relist and len(self._requests) < MOST_REQUESTS:
             self._requests.append((uid, self._monotonic()))
             self._loop.wake()
 

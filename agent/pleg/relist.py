@@ -52,12 +52,19 @@ class _Record:
 
 class Relist:
     """One thread lists; `reinspect` and `unhealthy` are for any. `deliver` takes an event unless it has no room for it
-    (False): then the event is lost, and counted in `discarded`."""
+    (False): then the event is lost, and counted in `discarded`. `syncs_reinspected`: PodSync is told."""
 
     def __init__(
-        self, runtime: Listing, cache: Cache, deliver: Callable[[PodEvent], bool], *, pace: Pace = GENERIC
+        self,
+        runtime: Listing,
+        cache: Cache,
+        deliver: Callable[[PodEvent], bool],
+        *,
+        pace: Pace = GENERIC,
+        syncs_reinspected: bool = True,
     ) -> None:
         self.pace = pace
+        self._syncs_reinspected = syncs_reinspected
         self.discarded = 0
         self.listed_at: float | None = None  # monotonic: the beginning of the last list that there was
         self._runtime = runtime
@@ -126,7 +133,9 @@ class Relist:
         if record.current is None:
             del self._records[uid]
         record.old, record.current = record.current, None
-        for event in events or [PodEvent(uid, EventType.POD_SYNC)]:
+        if not events and self._syncs_reinspected:
+            events = [PodEvent(uid, EventType.POD_SYNC)]
+        for event in events:
             if event.type is not EventType.CHANGED and not self._deliver(event):
                 self.discarded += 1
         return None

@@ -64,6 +64,7 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
         container_restart_rules=gates["ContainerRestartRules"],
         restart_all_containers_on_container_exits=gates["RestartAllContainersOnContainerExits"],
         pod_ready_to_start_containers_condition=gates["PodReadyToStartContainersCondition"],
+        pleg_on_demand_relist=gates["PLEGOnDemandRelist"],
         fix_add_pod_ends_at_first_worker=False,
         fix_ended_containers_without_record=False,
         fix_readiness_without_sidecars=False,

@@ -17,13 +17,14 @@ GATES: tuple[Mapping[str, bool], ...] = tuple(
         "ContainerRestartRules": rules,
         "RestartAllContainersOnContainerExits": restart_all,
         "PodReadyToStartContainersCondition": sandbox,
+        "PLEGOnDemandRelist": on_demand,
     }
-    for restart, rules, restart_all, sandbox in (
-        (False, True, True, True),
-        (True, True, True, True),
-        (False, True, False, True),
-        (False, False, False, True),
-        (True, False, False, False),
+    for restart, rules, restart_all, sandbox, on_demand in (
+        (False, True, True, True, True),
+        (True, True, True, True, True),
+        (False, True, False, True, True),
+        (False, False, False, True, True),
+        (True, False, False, False, False),
     )
 )
 # One history after the other on one processor, the others are our own; its garbage is small and soon gone.

@@ -65,7 +65,7 @@ ERRORS = (
     Planted("pleg", _EVENTS, "found.setdefault(container_id, phase)", "found[container_id] = phase"),
     Planted("pleg", _RELIST, "if elapsed_s <= self.pace.threshold_s:", "if elapsed_s < self.pace.threshold_s:"),
     Planted("pleg", _RELIST, "            self._marked.add(uid)\n            return e", "            return e"),
-    Planted("pleg", _RELIST, "events or [PodEvent(uid, EventType.POD_SYNC)]", "events"),
+    Planted("pleg", _RELIST, "if not events and self._syncs_reinspected:", "if False:"),
     Planted("pleg", _RELIST, "self._cache.set(RuntimePod(uid), e, monotonic)", "pass"),
     Planted("pleg", _RELIST, "event.type is not EventType.CHANGED and not self._deliver", "not self._deliver"),
     Planted("pleg", _RELIST, " or any(sandbox.ready for sandbox in pod.sandboxes)", ""),

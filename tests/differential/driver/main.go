@@ -33,6 +33,7 @@ var gates = []featuregate.Feature{
 	features.ChangeContainerStatusOnKubeletRestart,
 	features.ContainerRestartRules,
 	features.RestartAllContainersOnContainerExits,
+	features.PLEGOnDemandRelist,
 	features.PodReadyToStartContainersCondition,
 }
 

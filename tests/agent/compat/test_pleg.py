@@ -1,0 +1,46 @@
+"""What the PLEG of old did not do (row CM25 of docs/kubelet-parity.md)."""
+
+import pytest
+
+from agent.pleg.cache import Cache
+from agent.pleg.generator import EventGenerator
+from agent.semantics import V1_16, Semantics
+from tests.agent.pleg.builders import ScriptedRuntime, made
+
+
+def generator_of(semantics: Semantics) -> tuple[EventGenerator, ScriptedRuntime, list[str]]:
+    """One that has listed a pod, by a clock that tells 0 now and a tenth of a second more each time."""
+    runtime, told, times = ScriptedRuntime(), [], iter(range(1000))
+    runtime.pods = {"p": made("p", "c1=r")}
+    generator = EventGenerator(
+        runtime,
+        Cache(newest_wins=True),
+        lambda event: told.append(event.type) is None,
+        events_come=None,
+        semantics=semantics,
+        monotonic=lambda: next(times) / 100,
+    )
+    generator.turn()
+    told.clear()
+    return generator, runtime, told
+
+
+@pytest.mark.parametrize(
+    ("semantics", "expected"), [(Semantics(), ["ContainerDied"]), (V1_16, [])], ids=["now", "1.16"]
+)
+def test_cm25_a_pod_that_is_asked_for_is_looked_at_before_the_next_list(
+    semantics: Semantics, expected: list[str]
+) -> None:
+    generator, runtime, told = generator_of(semantics)
+    runtime.pods = {"p": made("p", "c1=x")}
+    generator.request("p")
+    generator.turn()
+    assert expected == told
+
+
+@pytest.mark.parametrize(("semantics", "expected"), [(Semantics(), ["PodSync"]), (V1_16, [])], ids=["now", "1.16"])
+def test_cm25_a_pod_that_was_inspected_again_is_synced(semantics: Semantics, expected: list[str]) -> None:
+    generator, _, told = generator_of(semantics)
+    generator.reinspect("p")
+    generator._relist.relist(5.0)
+    assert expected == told
