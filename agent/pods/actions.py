@@ -3,7 +3,7 @@
 The order: init containers one after another (a sidecar lets the next one go as soon as it has started), then all app
 containers at once. Containers whose liveness or startup probe failed are ended and start again, whatever their exit
 code; what ended by itself starts again by its policy. When no app container runs or will run, all the rest is ended.
-Changed images, resizes and ephemeral containers are not modelled.
+Ephemeral containers are started once. Changed images and resizes are not modelled.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,6 +59,7 @@ class Actions:
     create_sandbox: bool = False
     init_starts: list[Start] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    ephemeral_starts: list[Start] = field(default_factory=list)
     kills: list[Kill] = field(default_factory=list)
     removals: list[Remove] = field(default_factory=list)
 
@@ -105,7 +106,8 @@ def pod_actions(inputs: Inputs) -> Actions:
         return Actions(kill_pod=not usable, create_sandbox=not usable, removals=_removals(inputs))
     if not usable:
         return _anew(inputs)
-    actions = Actions()
+    never_started = (c for c in inputs.pod.ephemeral_containers if inputs.runtime.newest(c.name) is None)
+    actions = Actions(ephemeral_starts=[_start(inputs, container) for container in never_started])
     if _init_done(inputs, actions):
         _keep_apps(inputs, actions)
     return actions

@@ -152,7 +152,7 @@ def _forget_hooks(ends: PodEnds, running: Collection[str]) -> None:
 
 
 def _container(pod: Pod, name: str) -> Container | None:
-    return next((c for c in (*pod.containers, *pod.init_containers) if c.name == name), None)
+    return next((c for c in (*pod.containers, *pod.init_containers, *pod.ephemeral_containers) if c.name == name), None)
 
 
 def grace_of(pod: Pod) -> float:

@@ -276,7 +276,7 @@ class PodLoop:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
         errors = dict(state.starts.errors)
         made = False
-        for start in (*wanted.init_starts, *wanted.starts):
+        for start in (*wanted.ephemeral_starts, *wanted.init_starts, *wanted.starts):
             if start.after is not None and start.after.id in state.ends.killed:
                 continue  # when it has ended
             attempt = self._starter.start(state.pod, state.starts, start)

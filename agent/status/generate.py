@@ -1,7 +1,7 @@
 """The whole status of a pod from what the runtime knows and what was said before. Pure.
 
 Mirrors generateAPIPodStatus, convertStatusToAPIStatus and convertToAPIContainerStatuses of pkg/kubelet/kubelet_pods.go,
-v1.36.3. Ephemeral containers, resize and resources are not modelled.
+v1.36.3. Resize and resources are not modelled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -75,9 +75,11 @@ def generate_status(inputs: Inputs, fill_probes: Callable[[Pod, PodStatus], PodS
     old = inputs.before
     app = container_statuses(inputs, pod.containers, old.container_statuses, is_init=False)
     init = container_statuses(inputs, pod.init_containers, old.init_container_statuses, is_init=True)
+    debug = container_statuses(inputs, pod.ephemeral_containers, old.ephemeral_container_statuses, is_init=False)
     status = PodStatus(
         container_statuses=app,
         init_container_statuses=init,
+        ephemeral_container_statuses=debug,
         pod_ip=runtime.ip,
         qos_class=pod.status.qos_class,
         extra=pod.status.extra,

@@ -56,20 +56,25 @@ TIMED_CONDITIONS = (
 
 def normalized(pod: Pod, status: PodStatus) -> PodStatus:
     """As the API server will return it: whole seconds, messages cut, app statuses by name, init ones in spec order."""
-    containers = len(pod.containers) + len(pod.init_containers)
+    containers = len(pod.containers) + len(pod.init_containers) + len(pod.ephemeral_containers)
     limit_bytes = TERMINATION_MESSAGES_BYTES // containers if containers else TERMINATION_MESSAGES_BYTES
     app, init = status.container_statuses, status.init_container_statuses
     return replace(
         status,
         start_time=_whole(status.start_time),
         conditions=tuple(_normalized_condition(c) for c in status.conditions),
-        container_statuses=None
-        if app is None
-        else tuple(sorted((_normalized_container(s, limit_bytes) for s in app), key=lambda s: s.name)),
+        container_statuses=_by_name(app, limit_bytes),
+        ephemeral_container_statuses=_by_name(status.ephemeral_container_statuses, limit_bytes),
         init_container_statuses=None
         if init is None
         else _in_spec_order(pod.init_containers, [_normalized_container(s, limit_bytes) for s in init]),
     )
+
+
+def _by_name(statuses: Sequence[ContainerStatus] | None, limit_bytes: int) -> tuple[ContainerStatus, ...] | None:
+    if statuses is None:
+        return None
+    return tuple(sorted((_normalized_container(s, limit_bytes) for s in statuses), key=lambda s: s.name))
 
 
 def _in_spec_order(containers: Sequence[Container], statuses: list[ContainerStatus]) -> tuple[ContainerStatus, ...]:
@@ -147,6 +152,7 @@ def _comparable(status: PodStatus) -> PodStatus:
         extra={},
         container_statuses=status.container_statuses or (),
         init_container_statuses=status.init_container_statuses or (),
+        ephemeral_container_statuses=status.ephemeral_container_statuses or (),
     )
 
 

@@ -133,6 +133,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
+    ephemeral_containers: list[_Container] | None = None
     restart_policy: str = ""
     readiness_gates: list[_Gate] | None = None
     termination_grace_period_seconds: int | None = None
@@ -172,6 +173,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         node_name=spec.node_name,
         containers=tuple(_container(c) for c in spec.containers or ()),
         init_containers=tuple(_container(c) for c in spec.init_containers or ()),
+        ephemeral_containers=tuple(_container(c) for c in spec.ephemeral_containers or ()),
         restart_policy=_restart_policy(spec.restart_policy or model.RestartPolicy.ALWAYS),
         readiness_gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         labels=meta.labels or {},

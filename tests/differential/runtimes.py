@@ -14,7 +14,9 @@ EXIT_CODES = (0, 0, 0, 1, 2, 137)
 def draw_runtime(random: Random, pod: Json, wall: float, *, known: float = 0.8) -> Json:
     """Containers newest first, as a kubelet's cache has them. `known`: how likely a container of the pod is there."""
     spec = pod["spec"]
-    names = [c["name"] for c in (*spec.get("initContainers", ()), *spec["containers"])]
+    names = [
+        c["name"] for c in (*spec.get("initContainers", ()), *spec["containers"], *spec.get("ephemeralContainers", ()))
+    ]
     containers: list[Json] = []
     for place, name in enumerate(names):
         if maybe(random, known):

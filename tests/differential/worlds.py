@@ -67,6 +67,8 @@ def draw_pod(random: Random, uid: str = "u") -> Json:
     if inits:
         spec["initContainers"] = inits
     if maybe(random, 0.15):
+        spec["ephemeralContainers"] = [{"name": n} for n in "xy"[: random.randint(1, 2)]]
+    if maybe(random, 0.15):
         spec["readinessGates"] = [
             {"conditionType": n} for n in random.sample(("gate/x", "gate/y"), random.randint(1, 2))
         ]
@@ -137,11 +139,18 @@ CONDITIONS = (
 )
 
 
+STATUSES = (
+    ("containerStatuses", "containers"),
+    ("initContainerStatuses", "initContainers"),
+    ("ephemeralContainerStatuses", "ephemeralContainers"),
+)
+
+
 def draw_status(random: Random, pod: Json, wall: float) -> Json:
     """Of this pod, or nearly: now and then a container is missing, or one too many is there."""
     spec = pod["spec"]
     status: Json = {"phase": random.choice(PHASES if maybe(random, 0.2) else ("Pending", "Running"))}
-    for key, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+    for key, containers in STATUSES:
         names = [c["name"] for c in spec.get(containers, ())]
         if maybe(random, 0.1):
             names = names[1:]

@@ -1,7 +1,7 @@
 """What is to be done for a pod's containers, how long each has to end, and for whose end it waits.
 
 computePodActions with all it calls, setTerminationGracePeriod, killContainer with preStop hooks, terminationOrdering.
-Left out, as the agent does not model it: resizes, changed definitions of containers, ephemeral containers.
+Left out, as the agent does not model it: resizes, changed definitions of containers.
 """
 
 from random import Random
@@ -72,6 +72,7 @@ class ActionsTarget:
             "killPod": made.kill_pod,
             "createSandbox": made.create_sandbox,
             "init": [start.container.name for start in made.init_starts],
+            "ephemeral": [start.container.name for start in made.ephemeral_starts],
             "start": [start.container.name for start in made.starts],
             "kill": [
                 {

@@ -2,7 +2,7 @@
 
 generateAPIPodStatus with all it calls, the status manager with all its ways in, and its batches with faults of the API
 server. The API server's copy of the pod and the one of the watch may be of different age. Left out, as the agent does
-not model it: resources, ephemeral containers.
+not model it: resources.
 """
 
 from dataclasses import replace
@@ -91,7 +91,8 @@ class StatusTarget:
 
     def _more(self, random: Random, step: Json, pod: Json, runtime: Json) -> Json:
         spec = pod["spec"]
-        names = [c["name"] for c in (*spec["containers"], *spec.get("initContainers", ()))]
+        every = ("containers", "initContainers", "ephemeralContainers")
+        names = [c["name"] for key in every for c in spec.get(key, ())]
         match step["op"]:
             case "sync":
                 return {

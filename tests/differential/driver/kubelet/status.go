@@ -377,7 +377,7 @@ func asCreated(pod *v1.Pod) *v1.Pod {
 // What the agent does not model.
 func withoutResources(status *v1.PodStatus) {
 	status.Resources, status.AllocatedResources = nil, nil
-	for _, of := range [][]v1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
+	for _, of := range [][]v1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses} {
 		for index := range of {
 			of[index].Resources, of[index].AllocatedResources = nil, nil
 		}

@@ -40,6 +40,7 @@ type actionsAnswer struct {
 	KillPod       bool                `json:"killPod"`
 	CreateSandbox bool                `json:"createSandbox"`
 	Init          []string            `json:"init"`
+	Ephemeral     []string            `json:"ephemeral"`
 	Start         []string            `json:"start"`
 	Kill          []killed            `json:"kill"`
 	Reset         []removed           `json:"reset"`
@@ -80,10 +81,13 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 	found := m.computePodActions(ctx, pod, status, given.RestartAll)
 	said := actionsAnswer{
 		KillPod: found.KillPod, CreateSandbox: found.CreateSandbox,
-		Init: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status),
+		Init: []string{}, Ephemeral: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status),
 	}
 	for _, index := range found.InitContainersToStart {
 		said.Init = append(said.Init, pod.Spec.InitContainers[index].Name)
+	}
+	for _, index := range found.EphemeralContainersToStart {
+		said.Ephemeral = append(said.Ephemeral, pod.Spec.EphemeralContainers[index].Name)
 	}
 	for _, index := range found.ContainersToStart {
 		said.Start = append(said.Start, pod.Spec.Containers[index].Name)
