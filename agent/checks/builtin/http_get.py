@@ -9,7 +9,7 @@ from agent.keys import NonEmpty, Port
 from agent.model import Container, HttpGetAction
 from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError
-from agent.probe.targets import TargetError, http_request
+from agent.probe.targets import HttpRequest, TargetError, http_request
 from component.settings import Section
 
 DOC = "a response of 200 to 399 comes with its whole body; asked without a proxy and without TLS verification"
@@ -31,21 +31,25 @@ class Settings(Section, frozen=True):
 
 class Check:
     def __init__(self, settings: Settings, timeout_s: float) -> None:
-        self._action = HttpGetAction(
+        action = HttpGetAction(
             port=settings.port,
             path=settings.path or "/",
             host=settings.host,
             scheme=settings.scheme,
             headers=tuple((header.name, header.value) for header in settings.http_headers),
         )
+        try:  # once: it is a third of what we compute for a run
+            self._request: HttpRequest | Finding = http_request(action, _NO_CONTAINER, "")
+        except TargetError as e:
+            self._request = Finding(CheckState.UNKNOWN, str(e))
         self._timeout_s = timeout_s
 
     def __call__(self) -> Finding:
         """PASSED, FAILED, or UNKNOWN for a host that no request can be sent to."""
+        if isinstance(self._request, Finding):
+            return self._request
         try:
-            return finding_of(http_get(http_request(self._action, _NO_CONTAINER, ""), self._timeout_s))
-        except TargetError as e:
-            return Finding(CheckState.UNKNOWN, str(e))
+            return finding_of(http_get(self._request, self._timeout_s))
         except HandlerError as e:
             # kubelet throws this result away and never notices a server that stalls in its body; a check does notice.
             return Finding(CheckState.FAILED, str(e))
