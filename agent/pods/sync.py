@@ -252,6 +252,9 @@ class PodLoop:
                 log.warning("pod sandbox not made", extra={**_facts(state.pod), "cause": e.reason, "error": str(e)})
                 self._wake_in(state.pod.uid, RETRY_S)
                 return False
+            if self._semantics.pod_ready_to_start_containers_condition:
+                ready = conditions.with_ready_sandbox(state.pod, self._known_status(state.pod))
+                self._statuses.set_pod_status(state.pod, ready)
         return wanted.create_sandbox or not wanted.kill_pod
 
     def _start_in_place_of_killed(self, state: _PodState) -> bool:

@@ -5,6 +5,7 @@ statuses and the phase. `None` statuses mean "not known at all"; an empty sequen
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from agent.model import Condition, ContainerRunning, ContainerStatus, ContainerTerminated, Pod, PodPhase, PodStatus
@@ -178,6 +179,12 @@ def ready_to_start_condition(pod: Pod, old: PodStatus | None, *, sandbox_usable:
     """PodReadyToStartContainers: True iff no new sandbox is needed."""
     build = partial(_condition, CONDITION_POD_READY_TO_START_CONTAINERS, pod, old)
     return build(STATUS_TRUE if sandbox_usable else STATUS_FALSE)
+
+
+def with_ready_sandbox(pod: Pod, status: PodStatus) -> PodStatus:
+    """As soon as there is a sandbox (OnPodSandboxReady)."""
+    made = ready_to_start_condition(pod, status, sandbox_usable=True)
+    return replace(status, conditions=replace_or_append(status.conditions, made))
 
 
 def scheduled_condition(pod: Pod, old: PodStatus | None) -> Condition:

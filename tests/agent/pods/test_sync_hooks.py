@@ -14,6 +14,7 @@ from agent.model import (
     Result,
     SleepAction,
 )
+from agent.semantics import V1_16, Semantics
 from tests.agent.pods.test_sync import WHERE, Node
 from tests.agent.status.builders import NOW, make_pod, sidecar
 
@@ -220,3 +221,13 @@ def test_the_end_of_the_agent_runs_no_hooks(node: Node) -> None:
     node.loop.start()
     node.loop.stop()
     assert ([], 143) == (node.hooks.calls, node.container().state.exit_code)
+
+
+@pytest.mark.parametrize(
+    ("semantics", "expected"), [(Semantics(), ["True"]), (V1_16, [])], ids=["B7 it is said at once", "CM27 as of old"]
+)
+def test_that_the_sandbox_is_ready_does_not_wait_for_hooks(semantics: Semantics, expected: list[str]) -> None:
+    node = Node(semantics=semantics)
+    node.put(STARTED)
+    assert expected == [c.status for c in node.status().conditions if c.type == "PodReadyToStartContainers"]
+    assert CREATING == node.container().state
