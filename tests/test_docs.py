@@ -42,6 +42,15 @@ RUN_ELSEWHERE = {
     "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
     ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
     ".venv/bin/python -m tests.bench --only scheduler": ("tests/plane/test_bench.py", '"--only"'),
+    "make bench-agent": ("Makefile", "-m tests.bench.agent"),
+    ".venv/bin/python -m tests.bench.agent --only checks": (
+        "tests/scripted/test_bench_agent.py",
+        '"tests.bench.agent", "--quick", "--only", "checks"',
+    ),
+    ".venv/bin/python -m tests.bench.tables build/bench-agent.json": (
+        "tests/scripted/test_bench_agent.py",
+        '"tests.bench.tables", str(saved)',
+    ),
     ".venv/bin/python -m tests.testbed --ring plane up": (
         "tests/plane/test_plane_command.py",
         '("--ring", "plane", "up")',
