@@ -6,7 +6,7 @@ from cli.doctor.facts import Facts, GateFacts, HealthSet, Replica
 from cli.doctor.findings import Finding, error, note, unknown, warning
 from cli.doctor.schedulers import closed_most, minor_of, nodes_of
 
-SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes that the tests have seen, first and last
+SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes whose kube-scheduler the tests have compared, first and last
 STATIC = "Node"  # what owns the mirror of a static pod
 TOKEN_WARNS_S = 30 * 86_400  # a static pod's is renewed by plays only, each time at half its life
 TOKEN_ENDS_S = 3 * 86_400
@@ -200,6 +200,6 @@ def _versions(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "version-unsupported",
                 about,
-                f"it is {version}; tested are {first[0]}.{first[1]} to {last[0]}.{last[1]}",
+                f"it is {version}; known are {first[0]}.{first[1]} to {last[0]}.{last[1]}",
                 "update readygate or the cluster, or try it in shadow first",
             )

@@ -153,7 +153,7 @@ def test_the_page_says_what_why_and_what_to_do(whole, capsys):
         "1 warning, 1 note; looked at 10 nodes, 1 extenders, the configuration of 1 of 1 schedulers.\n"
         "\n"
         "WARNING version-unsupported: API server\n"
-        "  it is v1.38.0; tested are 1.35 to 1.37\n"
+        "  it is v1.38.0; known are 1.35 to 1.37\n"
         "  remedy: update readygate or the cluster, or try it in shadow first\n"
         "\n"
         f"NOTE batching-off: {whole.scheduler}\n"
