@@ -3,8 +3,8 @@
 from typing import Protocol
 
 from agent.model import Container, LifecycleHook, Pod, PodStatus
+from agent.pleg.seen import EndingRuntime
 from agent.pods.hooks import Hook
-from agent.runtime.base import ContainerRuntime
 
 
 class Pods(Protocol):
@@ -31,11 +31,10 @@ class Statuses(Protocol):
     def remove_orphaned(self, uids: frozenset[str]) -> None: ...
 
 
-class StoppableRuntime(ContainerRuntime, Protocol):
+class StoppableRuntime(EndingRuntime, Protocol):
     """The part of agent.pleg.seen.SeenRuntime that is used."""
 
     def ready(self, uid: str) -> bool: ...
-    def end_all(self, grace_s: float, wait_s: float) -> bool: ...
 
 
 class HookRunner(Protocol):
