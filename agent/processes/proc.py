@@ -68,8 +68,8 @@ def end_marked(marks: AbstractSet[bytes], *, begun_after: int | None = None) -> 
 def _marked(marks: AbstractSet[bytes], begun_after: int | None) -> Iterator[int]:
     with os.scandir(PROC) as entries:  # half the price of iterdir, and each check pays it after each command
         pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
-    if begun_after is not None:
-        newest = int((PROC / "loadavg").read_text().split()[4])
+    newest = None if begun_after is None else _newest()
+    if begun_after is not None and newest is not None:
         pids = [pid for pid in pids if is_younger(pid, begun_after, newest)]
     for pid in pids:
         try:
@@ -77,6 +77,14 @@ def _marked(marks: AbstractSet[bytes], begun_after: int | None) -> Iterator[int]
                 yield pid
         except OSError:
             continue  # gone meanwhile, or somebody else's
+
+
+def _newest() -> int | None:
+    """The number given out last; None where /proc shows nothing but processes, as with systemd's ProcSubset=pid."""
+    try:
+        return int((PROC / "loadavg").read_text().split()[4])
+    except OSError:
+        return None
 
 
 def is_younger(pid: int, than: int, newest: int) -> bool:

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from agent.processes import proc
 from agent.processes.proc import end_marked, is_younger
 
 MARK = "READYGATE_TEST_PROC"
@@ -44,3 +46,14 @@ def test_only_what_came_later_is_ended() -> None:
         for process in (older, younger):
             process.kill()
             process.communicate()
+
+
+def test_where_nobody_tells_who_came_last_all_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with systemd's ProcSubset=pid: else every command of a check would fail there."""
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: "1"}) as marked:
+        (tmp_path / str(marked.pid)).symlink_to(f"/proc/{marked.pid}")
+        monkeypatch.setattr(proc, "PROC", tmp_path)
+        try:
+            assert 1 == end_marked({f"{MARK}=1".encode()}, begun_after=os.getpid())
+        finally:
+            marked.kill()
