@@ -35,6 +35,7 @@ PACKAGES = (
     "libpython3.11-minimal",
     "libpython3.11-stdlib",
     "libssl3",
+    "libstdc++6",
     "libuuid1",
     "python3.11-minimal",
     "zlib1g",

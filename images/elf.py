@@ -46,5 +46,17 @@ def read(data: bytes) -> Elf | None:
     return Elf(machine, tuple(_text(data, strings + value) for tag, value in entries if tag == _NEEDED))
 
 
+def loaded(data: bytes) -> bytes:
+    """What a loader maps of it, which ends before debug information, symbols for linkers and section headers; any other
+    file as it is."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return data
+    *begin, segments_at, _, flags, header_size, size, count, _, _, _ = _HEADER.unpack_from(data)
+    segments = [_SEGMENT.unpack_from(data, segments_at + index * size) for index in range(count)]
+    end = max(segments_at + count * size, *(offset + length for _, _, offset, _, _, length, _, _ in segments))
+    header = _HEADER.pack(*begin, segments_at, 0, flags, header_size, size, count, 0, 0, 0)
+    return data[:16] + header[16:] + data[len(header) : end]
+
+
 def _text(data: bytes, at: int) -> str:
     return data[at : data.index(b"\0", at)].decode()

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from images import elf
 from images.base import SITE
 from images.cache import cached, key_of
 from images.commands import BuildError, Progress, run
@@ -27,7 +28,15 @@ PACKAGES = ("agent", "cli", "component", "extender", "kube")
 _PROJECT_FILES = ("pyproject.toml", "README.md", "LICENSE")
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _C_LIBRARIES = ("_2_36", "_2_28", "_2_17", "2014")  # that bookworm's 2.36 can stand in for
-_NOT_RUN = re.compile(r".*\.(c|h|pxd|pyi|pyx)|[^/]+\.dist-info/(RECORD|INSTALLER|direct_url\.json)|.*/py\.typed")
+_NOT_RUN = re.compile(
+    "|".join(
+        [
+            r".*\.(c|h|proto|pxd|pyi|pyx)|[^/]+\.dist-info/(RECORD|INSTALLER|direct_url\.json)|.*/py\.typed",
+            r"yaml/(cyaml\.py|_yaml\..*\.so)|_yaml/.*",  # a second parser, which nobody here asks for
+            r"grpc/_cython/_credentials/roots\.pem",  # sockets of this node and probes have no TLS
+        ]
+    )
+)
 _SCRIPT = """\
 #!/usr/bin/python3.11
 import sys
@@ -100,7 +109,7 @@ def unpacked(wheel: Path, *, commands: bool = False) -> tuple[Tree, Distribution
             raise BuildError(f"{wheel.name} wants {odd} outside of Python's folder, which is not foreseen")
         for name in names:
             if not _NOT_RUN.fullmatch(name):
-                tree[f"{SITE}/{name}"] = file(archive.read(name))
+                tree[f"{SITE}/{name}"] = file(elf.loaded(archive.read(name)))
         info = next(name for name in names if name.endswith(".dist-info/METADATA"))
         metadata = archive.read(info).decode()
         points = info.replace("METADATA", "entry_points.txt")

@@ -1,11 +1,13 @@
 """The formats that the image is made of and made as: read as their makers write them, and the same bytes each time."""
 
+import ctypes
 import gzip
 import io
 import json
 import tarfile
 from pathlib import Path
 
+import msgspec._core
 import pytest
 
 from images import containerfile, deb, elf, oci, sbom, tree
@@ -42,6 +44,20 @@ def test_this_python_is_read_as_the_linker_reads_it():
     found = elf.read(path.read_bytes())
     assert found is not None
     assert any(name.startswith("libc.so") for name in found.needed)
+
+
+def test_what_a_loader_maps_is_enough_to_be_loaded(tmp_path):
+    whole = Path(msgspec._core.__file__).read_bytes()
+    alone = tmp_path / "alone.so"
+    alone.write_bytes(elf.loaded(whole + b"debug information" * 1000))
+    assert elf.read(whole) == elf.read(alone.read_bytes())
+    assert alone.stat().st_size < len(whole)
+    ctypes.PyDLL(str(alone))
+
+
+@pytest.mark.parametrize("data", [b"#!/bin/sh\n", b""], ids=["a script", "nothing"])
+def test_what_is_no_library_stays_as_it_is(data):
+    assert data == elf.loaded(data)
 
 
 # Packages
