@@ -12,7 +12,24 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 import msgspec
 from msgspec import Meta
 
-from agent.checks.builtin import cni, exec, http_get, tcp_socket  # noqa: A004 - named as in the settings
+from agent.checks.builtin import (
+    certificates,
+    cni,
+    connection_tables,
+    dns,
+    exec,  # noqa: A004 - named as in the settings
+    filesystem,
+    gpu,
+    http_get,
+    kernel_log,
+    pod_addresses,
+    pressure,
+    runtime,
+    service_path,
+    tcp_socket,
+    time_sync,
+)
+from agent.checks.rights import NO_RIGHTS, Rights
 from agent.checks.state import Finding, Severity, Thresholds
 from agent.model import PROBE_DEFAULTS
 from component.settings import Section
@@ -37,18 +54,36 @@ _ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number,
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[S]):
     """One kind of check. `make(settings, timeout_s)` gives the check itself; it does nothing yet. `doc`: what it
-    looks at, one line of docs/configuration.md."""
+    looks at, one line of docs/configuration.md. `rights`: what it takes beyond a container as any other. `about`: its
+    page in docs/checks.md."""
 
     settings: type[S]
     make: Callable[[S, float], Run]
     doc: str
+    rights: Rights = NO_RIGHTS
+    about: str = ""
+
+
+def _row(module: Any) -> Kind[Any]:  # noqa: ANN401 - a module of builtin
+    return Kind(module.Settings, module.Check, module.DOC, module.RIGHTS, module.__doc__ or "")
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "cni": Kind(cni.Settings, cni.Check, cni.DOC),
-    "exec": Kind(exec.Settings, exec.Check, exec.DOC),
-    "httpGet": Kind(http_get.Settings, http_get.Check, http_get.DOC),
-    "tcpSocket": Kind(tcp_socket.Settings, tcp_socket.Check, tcp_socket.DOC),
+    "certificates": _row(certificates),
+    "cni": _row(cni),
+    "connectionTables": _row(connection_tables),
+    "dns": _row(dns),
+    "exec": _row(exec),
+    "filesystem": _row(filesystem),
+    "gpu": _row(gpu),
+    "httpGet": _row(http_get),
+    "kernelLog": _row(kernel_log),
+    "podAddresses": _row(pod_addresses),
+    "pressure": _row(pressure),
+    "runtime": _row(runtime),
+    "servicePath": _row(service_path),
+    "tcpSocket": _row(tcp_socket),
+    "timeSync": _row(time_sync),
 }
 
 
@@ -85,16 +120,18 @@ def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
     """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds. `key` changes with
-    the settings."""
+    the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again."""
 
     name: str
     run: Run
+    kind: str = ""
     severity: Severity = Severity.GATE
     initial_delay_s: float = PROBE_DEFAULTS.initial_delay_s
     period_s: float = PROBE_DEFAULTS.period_s
     timeout_s: float = PROBE_DEFAULTS.timeout_s
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
     key: str = ""
+    descriptor: Callable[[], int | None] | None = None
 
 
 def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> CheckSpec:
@@ -106,6 +143,7 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
     return CheckSpec(
         name=check.name,
         run=lambda: made()(),
+        kind=kind,
         severity=Severity(check.severity),
         initial_delay_s=float(check.initial_delay_seconds),
         period_s=float(check.period_seconds or PROBE_DEFAULTS.period_s),
@@ -116,7 +154,16 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
             keep_runs=_keep_runs(check),
         ),
         key=hashlib.sha256(msgspec.json.encode(check, order="sorted")).hexdigest()[:16],
+        descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(kinds[kind].make, "descriptor") else None,
     )
+
+
+def rights_of(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> Rights:
+    """What this check takes, with the paths of its own settings."""
+    (kind,) = given_kinds(check, kinds)
+    keys = {field.encode_name: field.name for field in msgspec.structs.fields(kinds[kind].settings)}
+    given = getattr(check, kind)
+    return kinds[kind].rights.resolved(lambda key: getattr(given, keys[key]))
 
 
 def _keep_runs(check: CheckSection) -> int:

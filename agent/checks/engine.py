@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from agent.checks.catalogue import CheckSpec
+from agent.checks.events import Events
 from agent.checks.health import NodeHealth, log_text, node_health
-from agent.checks.state import CheckState, CheckStatus, Finding, Severity, missed_runs, next_status, overdue
+from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
 from agent.probe.ticker import Ticker
 from agent.processes.command import kill_running, reap_orphans
 from agent.ration import Ration
@@ -30,6 +31,7 @@ LINES = 20  # of log at once where the health changes again and again; after the
 LINE_S = 10.0  # one line in so many seconds, of the newest health
 STOP_LIMIT_S = 0.9  # a Service stops within a second
 KILL_AGAIN_S = 0.05
+TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
 
 
 class CheckEngine:
@@ -55,12 +57,13 @@ class CheckEngine:
         self._logged: object = None
         self._lines = Ration(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
+        events = Events() if any(spec.descriptor is not None for spec in specs) else None
         self._workers = [
-            _Worker(spec, self._loop.wake, wall, monotonic, (index + 1) / len(specs), restored.get(spec.name))
+            _Worker(spec, self._loop.wake, wall, monotonic, (index + 1) / len(specs), restored.get(spec.name), events)
             for index, spec in enumerate(specs)
         ]
         # Its own first: where every check has run, and the node may be ready, all of them turn.
-        self._loops = [self._loop, *(worker.loop for worker in self._workers)]
+        self._loops = [self._loop, *([events.loop] if events else []), *(worker.loop for worker in self._workers)]
 
     def start(self) -> None:
         for loop in self._loops:
@@ -83,6 +86,13 @@ class CheckEngine:
         monotonic, wall = self._monotonic(), self._wall()
         return [worker.status(monotonic, wall) for worker in self._workers]
 
+    def shown(self) -> list[Shown]:
+        """The same, with the kind of each and the seconds that its last run took."""
+        return [
+            Shown(worker.spec.kind, status, worker.took_s)
+            for worker, status in zip(self._workers, self.statuses(), strict=True)
+        ]
+
     def node_health(self) -> NodeHealth:
         return node_health(self.statuses())
 
@@ -93,20 +103,23 @@ class CheckEngine:
     def _turn(self) -> float:
         if os.getpid() == 1:
             reap_orphans()
-        health = self.node_health()
+        statuses = self.statuses()
+        health = node_health(statuses)
         if health.log_key != self._logged and self._lines.take(self._monotonic()):
             _log(health, self._lines.left_out)
             self._logged = health.log_key
         self._publish(health)
-        self._save(self.statuses())
+        self._save(statuses)
         return TURN_S
 
 
 class _Worker:
-    """One check: its thread, its status, and how often its runs ended how. `changed` is called after each run.
+    """One check: its thread, its status, and how often its runs ended how. `changed` is called after a run that
+    has changed what is said of it.
 
     All checks run at once when the agent starts, so that the health is soon known; `phase`, more than 0 up to 1, is the
-    part of its period after which it runs again, so that checks of one period do not run together for ever.
+    part of its period after which it runs again, so that checks of one period do not run together for ever. One with a
+    descriptor runs too when `events` say that there is something to be read.
     """
 
     def __init__(
@@ -117,6 +130,7 @@ class _Worker:
         monotonic: Callable[[], float],
         phase: float,
         restored: CheckStatus | None,
+        events: Events | None,
     ) -> None:
         self.spec = spec
         self._phase = phase
@@ -129,12 +143,16 @@ class _Worker:
             join_limit_s=0.0,
             monotonic=monotonic,
         )
+        self.took_s: float | None = None
         self._changed = changed
         self._wall = wall
         self._monotonic = monotonic
         self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
         self._running_since: float | None = None  # monotonic
         self._ticker: Ticker | None = None  # from the first run on
+        self._events = events
+        self._told = False
+        self._told_from = -math.inf  # monotonic: before it, what is told waits
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:
         spec, status, since = self.spec, self._status, self._running_since
@@ -146,10 +164,13 @@ class _Worker:
         began = self._monotonic()
         if self._ticker is None:
             self._ticker = Ticker(self.spec.period_s, began - (1 - self._phase) * self.spec.period_s)
-        elif not self._ticker.take(began):
-            return self._ticker.wait_s(began)
+        elif not self._ticker.take(began) and not (self._told and began >= self._told_from):
+            wait_s = self._ticker.wait_s(began)
+            return min(wait_s, self._told_from - began) if self._told else wait_s
+        self._told, self._told_from = False, began + TOLD_AGAIN_S
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
         self._running_since = began
+        before = self._status
         try:
             finding = self.spec.run()
             if not self.loop.stopping:  # a command that we killed ourselves says nothing about the node
@@ -158,12 +179,24 @@ class _Worker:
             log.exception("check could not be run", extra={"check": self.spec.name})
             self._take(Finding(CheckState.UNKNOWN, f"{type(e).__name__}: {e}"), self._monotonic() - began)
         self._running_since = None
-        self._changed()
+        self._follow()
+        if not _says_the_same(before, self._status):
+            self._changed()
         return self._ticker.wait_s(self._monotonic())
+
+    def _follow(self) -> None:
+        """After a run, which may have opened the descriptor anew."""
+        if self._events is not None and self.spec.descriptor is not None:
+            self._events.follow(self.spec.descriptor(), self._tell)
+
+    def _tell(self) -> None:
+        self._told = True
+        self.loop.wake()
 
     def _take(self, finding: Finding, took_s: float) -> None:
         """A run that comes back long after its deadline has hung, whatever it found: else the node opens and closes
         with every run of a check that is too slow."""
+        self.took_s = took_s
         spec, status, runs = self.spec, self._status, 1
         late_s = took_s - spec.timeout_s
         if late_s > LATE_S:
@@ -174,6 +207,13 @@ class _Worker:
         for _ in range(runs):
             status = next_status(status, finding, spec.thresholds, self._wall())
         self._status = status
+
+
+def _says_the_same(before: CheckStatus, after: CheckStatus) -> bool:
+    """Whether the engine's next turn is soon enough: what a check that passes says, and how often, is in no hurry."""
+    if before.state is not after.state or before.kept is not after.kept:
+        return False
+    return after.state.is_good or before.output == after.output
 
 
 def _alive(loop: Loop) -> bool:
@@ -188,7 +228,7 @@ def _log(health: NodeHealth, left_out: int) -> None:
         facts["problems"] = log_text(health.problems)
     if health.notices:
         facts["notices"] = log_text(health.notices)
-    if health.healthy and any(check.severity is Severity.GATE for check in health.notices):
+    if health.healthy and health.kept:
         log.warning("check unknown, last result kept", extra=facts)
     elif health.healthy:
         log.info("node is healthy", extra=facts)

@@ -15,8 +15,8 @@ MESSAGE_LIMIT_BYTES = 1024  # of the condition: a Pod with many failing checks m
 class NodeHealth:
     """`reason` is one of `wire.condition`. `problems`: the gate checks that close the node, in configured order.
 
-    `notices`: what does not close it but must be said: failing checks of severity warn, and gate checks whose last
-    result is kept. `checks`: how many there are.
+    `notices`: what does not close it but must be said: gate checks whose last result is kept, failing checks of
+    severity warn, and checks that warn. `checks`: how many there are.
     """
 
     healthy: bool
@@ -28,8 +28,12 @@ class NodeHealth:
     @property
     def identity(self) -> tuple[object, ...]:
         """What makes two of them different ones: outputs change with every run and do not count, nor do warnings."""
-        gates = (*self.problems, *(check for check in self.notices if check.severity is Severity.GATE))
-        return self.reason, tuple((check.name, check.state) for check in gates)
+        return self.reason, tuple((check.name, check.state) for check in (*self.problems, *self.kept))
+
+    @property
+    def kept(self) -> tuple[CheckStatus, ...]:
+        """The gate checks whose last result is kept."""
+        return tuple(check for check in self.notices if check.kept and check.severity is Severity.GATE)
 
     @property
     def log_key(self) -> tuple[object, ...]:
@@ -39,9 +43,9 @@ class NodeHealth:
 
 def node_health(statuses: Sequence[CheckStatus]) -> NodeHealth:
     """All gate checks passed, or their last result is kept: healthy. Else the reason is that of the worst."""
-    bad = [s for s in statuses if s.state is not CheckState.PASSED]
+    bad = [s for s in statuses if not s.state.is_good]
     problems = tuple(s for s in bad if s.severity is Severity.GATE and not s.kept)
-    warnings = (s for s in bad if s.severity is Severity.WARN and s.state is not CheckState.STARTING)
+    warnings = (s for s in statuses if _is_warning(s))
     kept = tuple(s for s in bad if s.severity is Severity.GATE and s.kept)
     states = {problem.state for problem in problems}
     if states & {CheckState.FAILED, CheckState.HUNG}:
@@ -73,14 +77,28 @@ def condition_message(health: NodeHealth) -> str:
     return one_line("; ".join(parts), limit_bytes=MESSAGE_LIMIT_BYTES)
 
 
+def status_line(health: NodeHealth) -> str:
+    """One line for systemd, which does not change while nothing happens: `healthy`, `starting` or `not healthy`, and
+    the condition's message."""
+    word = "healthy" if health.healthy else "starting" if health.reason == REASON_STARTING else "not healthy"
+    return f"{word}: {condition_message(health)}"
+
+
 def log_text(checks: Sequence[CheckStatus]) -> str:
     """The checks for a fact of the log: name, state, last output where there is one."""
     return "; ".join(f"{check.name}: {check.state}{_output(check)}" for check in checks)
 
 
+def _is_warning(check: CheckStatus) -> bool:
+    if check.severity is Severity.GATE:
+        return check.state is CheckState.WARNED
+    return check.state not in (CheckState.PASSED, CheckState.STARTING)
+
+
 def _described(check: CheckStatus, since: str) -> str:
     """One line about a failing check; notices say why they do not close the node."""
-    mark = " (warn)" if check.severity is Severity.WARN else ", passed before and kept open," if check.kept else ""
+    warns = check.severity is Severity.WARN and check.state is not CheckState.WARNED
+    mark = " (warn)" if warns else ", passed before and kept open," if check.kept else ""
     return f"{check.name}: {check.state}{mark} since {since}{_output(check)}"
 
 

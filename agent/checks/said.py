@@ -6,9 +6,9 @@ from the first time it was asked for until the check passes again.
 
 from collections.abc import Iterable, Mapping
 
-from agent.checks.state import CheckState, CheckStatus
+from agent.checks.state import CheckState, CheckStatus, Severity
 
-FAULTS = frozenset({CheckState.FAILED, CheckState.HUNG, CheckState.UNKNOWN})
+FAULTS = frozenset({CheckState.WARNED, CheckState.FAILED, CheckState.HUNG, CheckState.UNKNOWN})
 OUTPUT_LIMIT = 200  # characters
 
 
@@ -19,7 +19,8 @@ class Said:
         self._outputs: dict[tuple[str, float], str] = {}
 
     def samples(self, statuses: Iterable[CheckStatus]) -> list[tuple[Mapping[str, str], float]]:
-        """One with the value 1 for each check that does not pass: its name, severity, state and output."""
+        """One with the value 1 for each check that does not pass, or warns: its name, severity, state and output. A
+        check that warns closes no node whatever its severity, so for alerts it is one of severity warn."""
         faults = [status for status in statuses if status.state in FAULTS]
         # The time is that at which it ceased to pass.
         self._outputs = {
@@ -29,7 +30,7 @@ class Said:
             (
                 {
                     "check": s.name,
-                    "severity": str(s.severity),
+                    "severity": str(Severity.WARN if s.state is CheckState.WARNED else s.severity),
                     "state": str(s.state),
                     "output": self._outputs[s.name, s.since],
                 },

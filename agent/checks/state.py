@@ -12,11 +12,18 @@ FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the 
 
 
 class CheckState(StrEnum):
+    """`warned`: passed, with something that must be said before it becomes a failure."""
+
     STARTING = "starting"
     PASSED = "passed"
+    WARNED = "warned"
     FAILED = "failed"
     UNKNOWN = "unknown"
     HUNG = "hung"
+
+    @property
+    def is_good(self) -> bool:
+        return self in (CheckState.PASSED, CheckState.WARNED)
 
 
 class Severity(StrEnum):
@@ -47,8 +54,9 @@ class _Side(Enum):
 
     STARTING = 0
     PASSING = 1
-    KEPT = 2
-    FAILING = 3
+    WARNING = 2
+    KEPT = 3
+    FAILING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,16 @@ class CheckStatus:
     @property
     def has_passed(self) -> bool:
         """Only what has passed is protected by the failure threshold."""
-        return self.state is CheckState.PASSED or self.kept
+        return self.state.is_good or self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A check as it is now, for people. `kind`: of the catalogue. `took_s`: its last run; None before that is over."""
+
+    kind: str
+    status: CheckStatus
+    took_s: float | None = None
 
 
 def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, wall: float) -> CheckStatus:
@@ -84,26 +101,27 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     | unknown, kept         | passed, now      | as found, now **          | unknown, as it was (kept ***)  |
     | failed, hung, unknown | passed, now      | as found, as it was       | unknown, as it was             |
 
+    A warning is a success: warned stands in the cells of passed, but dates its own beginning.
     * at the success threshold, ** at the failure threshold; before it nothing changes but the count. *** up to
     `keep_runs` of them in a row; what is not kept any more is unknown, now. A run that could not be made is neither a
     failure nor a success: it has a count of its own and does not break theirs.
     """
     if finding.state is CheckState.UNKNOWN:
-        status = replace(status, unknowns=status.unknowns + 1)
-        if status.state is CheckState.PASSED and status.unknowns < thresholds.failure:
-            return status
-        return _moved(status, finding, wall, kept=status.has_passed and status.unknowns <= thresholds.keep_runs)
-    passed = finding.state is CheckState.PASSED
+        unknowns = status.unknowns + 1
+        if status.state.is_good and unknowns < thresholds.failure:
+            return replace(status, unknowns=unknowns)
+        kept = status.has_passed and unknowns <= thresholds.keep_runs
+        return _moved(status, finding, wall, streak=status.streak, unknowns=unknowns, kept=kept)
+    passed = finding.state.is_good
     streak, at_threshold = next_state(
         status.streak,
         Result.SUCCESS if passed else Result.FAILURE,
         success_threshold=thresholds.success,
         failure_threshold=thresholds.failure,
     )
-    status = replace(status, streak=streak, unknowns=0)
     if at_threshold or (not passed and not status.has_passed):
-        return _moved(status, finding, wall)
-    return status
+        return _moved(status, finding, wall, streak=streak, unknowns=0)
+    return replace(status, streak=streak, unknowns=0)
 
 
 def overdue(status: CheckStatus, late_s: float, period_s: float, thresholds: Thresholds, wall: float) -> CheckStatus:
@@ -114,7 +132,7 @@ def overdue(status: CheckStatus, late_s: float, period_s: float, thresholds: Thr
     if status.has_passed and failures + missed_runs(late_s, period_s) < thresholds.failure:
         return status
     finding = Finding(CheckState.HUNG, f"still running {late_s:.0f} s after its deadline")
-    return _moved(status, finding, wall - late_s)
+    return _moved(status, finding, wall - late_s, streak=status.streak, unknowns=status.unknowns)
 
 
 def finding_of(outcome: Outcome) -> Finding:
@@ -128,17 +146,21 @@ def missed_runs(late_s: float, period_s: float) -> int:
     return 1 + int(max(0.0, late_s) // period_s)
 
 
-def _moved(status: CheckStatus, finding: Finding, wall: float, *, kept: bool = False) -> CheckStatus:
+def _moved(
+    status: CheckStatus, finding: Finding, wall: float, *, streak: Streak, unknowns: int, kept: bool = False
+) -> CheckStatus:
     output = one_line(finding.output, limit_bytes=FINDING_LIMIT_BYTES)
-    moved = replace(status, state=finding.state, output=output, kept=kept)
-    return moved if _side(moved) is _side(status) else replace(moved, since=wall)
+    since = status.since if _side(finding.state, kept=kept) is _side(status.state, kept=status.kept) else wall
+    return CheckStatus(status.name, status.severity, since, finding.state, output, streak, unknowns, kept)
 
 
-def _side(status: CheckStatus) -> _Side:
-    match status.state:
+def _side(state: CheckState, *, kept: bool) -> _Side:
+    match state:
         case CheckState.STARTING:
             return _Side.STARTING
         case CheckState.PASSED:
             return _Side.PASSING
+        case CheckState.WARNED:
+            return _Side.WARNING
         case _:
-            return _Side.KEPT if status.kept else _Side.FAILING
+            return _Side.KEPT if kept else _Side.FAILING

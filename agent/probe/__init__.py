@@ -3,6 +3,7 @@
     targets            where it goes and what it says: ports, URLs, headers; pure
     url, reply         URLs, and responses, as Go's net/url and net/http read them; pure
     dial               TCP with one deadline for name, connect, TLS, reads and writes
+    together           many conversations over sockets, one deadline
     names              names to addresses, each name once at a time
     exec, http, tcp    the handlers, as pkg/probe of the kubelet
     grpc               the same; its library is loaded by the first such probe

@@ -16,6 +16,7 @@ from functools import lru_cache
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
 
+ADDRESSES = 512  # hosts and ports that are remembered
 TLS_HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
@@ -67,7 +68,7 @@ def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
 
 def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket.socket:
     """TLS without any verification, as kubelet's. Raises TimeoutError, OSError."""
-    wrapped = _tls_context().wrap_socket(
+    wrapped = tls_context().wrap_socket(
         connection, server_hostname=None if is_address(host) or not host else host, do_handshake_on_connect=False
     )
     try:
@@ -80,7 +81,7 @@ def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket
 
 
 @lru_cache(maxsize=1)
-def _tls_context() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # a probe asks whether it answers, not who it is
@@ -99,6 +100,8 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
             (socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("::1", port)),
         ]
     try:
+        if (known := _of_address(host, port)) is not None:
+            return known
         if is_address(host):
             found = look_up(_with_zone_number(host), socket.AI_NUMERICHOST)
         elif "\0" in host or _NUMBERS.fullmatch(host):
@@ -110,6 +113,14 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
     except NoThread as e:
         raise DialError(f"dial tcp: lookup {host}: {e}") from e
     return [(family, kind, protocol, name, (to[0], port, *to[2:])) for family, kind, protocol, name, to in found]
+
+
+@lru_cache(maxsize=ADDRESSES)
+def _of_address(host: str, port: int) -> list[Address] | None:
+    """Of an IP address without a zone, whose number may change; None for any other host. Raises OSError."""
+    if "%" in host or not is_address(host):
+        return None
+    return [(*found[:4], (found[4][0], port, *found[4][2:])) for found in look_up(host, socket.AI_NUMERICHOST)]
 
 
 def _with_zone_number(host: str) -> str:

@@ -3,12 +3,11 @@
 The packages for it are loaded by the first probe: an agent without such probes neither needs nor loads them.
 """
 
-import os
 import threading
-from functools import cache
 from types import ModuleType
 from typing import Any
 
+from agent import rpc
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import USER_AGENT, is_address, join_host_port
 from agent.processes.command import go_duration
@@ -19,7 +18,6 @@ OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),  # else two probes of one address share a connection
 )
 STATE_WITHIN_S = 1.0  # the state is there at once; nobody waits for ever if it is not
-LOADING = threading.Lock()
 
 
 def grpc_check(host: str, port: int, service: str, timeout_s: float) -> Outcome:
@@ -39,23 +37,13 @@ def grpc_check(host: str, port: int, service: str, timeout_s: float) -> Outcome:
     return Outcome(HandlerResult.FAILURE, f'service unhealthy (responded with "{_status(messages, answer.status)}")')
 
 
-def _packages() -> tuple[ModuleType, ModuleType, ModuleType]:
-    with LOADING:  # two first probes at once
-        return _load()
-
-
-@cache
-def _load() -> tuple[ModuleType, ModuleType, ModuleType]:
-    os.environ["GRPC_VERBOSITY"] = "NONE"  # it would write lines of its own between ours
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # with it, commands that we start die before they are executed
+def _packages() -> tuple[ModuleType, ...]:
     try:
-        import grpc
-        from grpc_health.v1 import health_pb2, health_pb2_grpc
+        return rpc.load("grpc", "grpc_health.v1.health_pb2", "grpc_health.v1.health_pb2_grpc")
     except ImportError as e:
         raise HandlerError(
             f"grpc probes need the package {e.name}: install readygate[grpc]", HandlerResult.UNKNOWN
         ) from e
-    return grpc, health_pb2, health_pb2_grpc
 
 
 def _target(host: str, port: int) -> str:

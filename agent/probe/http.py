@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from agent.probe.dial import Deadline, DialError, connect, wrap_tls
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
@@ -22,6 +23,7 @@ from component.text import one_line
 REDIRECTS = (301, 302, 303, 307, 308)
 REDIRECT_LIMIT = 10
 ERROR_LIMIT = 128  # characters of a library's own words
+PLANS = 512  # of requests that come again
 DRAIN_BYTES = 2 * 2**10  # of a redirect's body, read before it is followed
 NOT_TLS = "server gave HTTP response to HTTPS client"
 PORTS = {"http": 80, "https": 443}
@@ -140,11 +142,10 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
     """Sends the request and reads up to the end of the headers. Raises _ClientError."""
     opened = None
     try:
-        head = request_head(request)
-        url = request.url
-        opened = connect(_ascii(url.hostname), int(url.port or PORTS[url.scheme]), deadline)
-        if url.scheme == "https":
-            opened = wrap_tls(opened, url.hostname, deadline)
+        head, host, port = _plan(request)
+        opened = connect(host, port, deadline)
+        if request.url.scheme == "https":
+            opened = wrap_tls(opened, request.url.hostname, deadline)
         opened.settimeout(deadline.left_s())
         opened.sendall(head)
         reader = Reader(_receiver(opened, deadline))
@@ -155,6 +156,13 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
         if isinstance(e, _ClientError):
             raise
         raise _ClientError(_cause(e)) from e
+
+
+@lru_cache(maxsize=PLANS)
+def _plan(request: HttpRequest) -> tuple[bytes, str, int]:
+    """What is sent, to which host and port: a check asks the same each time. Raises _ClientError, ValueError."""
+    head, url = request_head(request), request.url
+    return head, _ascii(url.hostname), int(url.port or PORTS[url.scheme])
 
 
 def _receiver(connection: socket.socket, deadline: Deadline) -> Receive:

@@ -9,10 +9,15 @@ kubelet takes and takes 3 % that it refuses.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 HEADER_LIMIT_BYTES = 10 * 2**20  # of all headers of a response, those of interim ones included
 BUFFER_BYTES = 4096  # Go's: a line of the chunked coding, or a trailer, has to fit
 CHUNK_EXCESS_BYTES = 16 * 2**10
+NAMES, NAME_LENGTH = 256, 64  # of headers that are remembered
+_BLANKS = b" \t"
+_NEWLINE, _RETURN = b"\n\r"
+_DIGITS = re.compile(r"[0-9]+")
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z ]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -52,19 +57,46 @@ class Reader:
 
     def line(self) -> bytes | None:
         """With its end, if it has one; None at the end of the stream."""
-        searched = self._at
+        end = self._data.find(b"\n", self._at)
+        if end < 0:
+            end = self._line_end()
+        line = bytes(self._data[self._at : end + 1])
+        self._skip(len(line))
+        return line or None
+
+    def text_line(self) -> str | None:
+        """Without its end; None at the end of the stream."""
+        data, at = self._data, self._at
+        end = data.find(b"\n", at)
+        if end < 0:
+            end = self._line_end()
+            data, at = self._data, self._at
+            if end < at:
+                return None
+            if data[end] != _NEWLINE:  # the stream has ended
+                end += 1
+        self._at = min(end + 1, len(data))
+        self.taken += self._at - at
+        if end < len(data) and end > at and data[end - 1] == _RETURN:
+            end -= 1
+        return data[at:end].decode("latin-1")
+
+    def continues(self) -> bool:
+        """Whether a blank comes next, which makes a line the rest of the one before."""
+        return (self._data[self._at] in _BLANKS) if self._at < len(self._data) else self.peek(1) in (b" ", b"\t")
+
+    def _line_end(self) -> int:
+        """Where the line ends that has no end yet."""
+        searched = len(self._data)
         while (end := self._data.find(b"\n", searched)) < 0:
             searched = len(self._data)
             if searched - self._at > HEADER_LIMIT_BYTES:
                 raise ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
             before = self._at
             if not self._fill():
-                end = len(self._data) - 1
-                break
+                return len(self._data) - 1
             searched -= before - self._at
-        line = bytes(self._data[self._at : end + 1])
-        self._skip(len(line))
-        return line or None
+        return end
 
     def _skip(self, size: int) -> None:
         self._at += size
@@ -102,7 +134,7 @@ def read_head(reader: Reader) -> Head:
 
 
 def _read_head(reader: Reader) -> Head:
-    line = _line(reader)
+    line = reader.text_line()
     if line is None:
         raise ReplyError("unexpected EOF" if reader.taken else "EOF")
     version, blank, rest = line.partition(" ")
@@ -124,11 +156,11 @@ def _read_head(reader: Reader) -> Head:
 
 def read_headers(reader: Reader) -> dict[str, list[str]]:
     """Up to the empty line. Raises ReplyError, OSError, TimeoutError."""
-    if reader.peek(1) in (b" ", b"\t"):
-        raise ReplyError(f'malformed MIME header initial line: "{_line(reader)}"')
+    if reader.continues():
+        raise ReplyError(f'malformed MIME header initial line: "{reader.text_line()}"')
     headers: dict[str, list[str]] = {}
     while True:
-        line = _line(reader)
+        line = reader.text_line()
         if line is None:
             raise ReplyError("unexpected EOF")
         if not line:
@@ -136,12 +168,13 @@ def read_headers(reader: Reader) -> dict[str, list[str]]:
         if ":" not in line:
             raise ReplyError(f'malformed MIME header: missing colon: "{line}"')
         line = line.strip(" \t")
-        while reader.peek(1) in (b" ", b"\t"):
-            line += " " + (_line(reader) or "").strip(" \t")
+        while reader.continues():
+            line += " " + (reader.text_line() or "").strip(" \t")
         name, _, value = line.partition(":")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
             raise ReplyError(f'malformed MIME header line: "{line}"')
-        headers.setdefault(canonical(name), []).append(value.lstrip(" \t"))
+        key = _canonical_again(name) if len(name) <= NAME_LENGTH else canonical(name)
+        headers.setdefault(key, []).append(value.lstrip(" \t"))
         if reader.taken > HEADER_LIMIT_BYTES:
             raise ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
 
@@ -151,6 +184,9 @@ def canonical(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         return name
     return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
+
+
+_canonical_again = lru_cache(maxsize=NAMES)(canonical)  # servers send the same names again and again
 
 
 def has_token(values: list[str], token: str) -> bool:
@@ -270,7 +306,7 @@ def _content_length(headers: Mapping[str, list[str]]) -> int:
         return -1
     if any(value != given[0] for value in given):
         raise ReplyError(f"http: message cannot contain multiple Content-Length headers; got {given}")
-    if not re.fullmatch("[0-9]+", given[0]) or int(given[0]) >= 2**63:
+    if not _DIGITS.fullmatch(given[0]) or int(given[0]) >= 2**63:
         raise ReplyError(f'bad Content-Length "{given[0]}"')
     return int(given[0])
 
@@ -284,13 +320,3 @@ def _check_trailer_names(headers: Mapping[str, list[str]]) -> None:
 
 def _switches(headers: Mapping[str, list[str]]) -> bool:
     return bool(headers.get("Upgrade", [""])[0]) and has_token(headers.get("Connection", []), "upgrade")
-
-
-def _line(reader: Reader) -> str | None:
-    """Without its end; None at the end of the stream."""
-    line = reader.line()
-    if line is None:
-        return None
-    if line.endswith(b"\n"):
-        line = line[:-2] if line.endswith(b"\r\n") else line[:-1]
-    return line.decode("latin-1")

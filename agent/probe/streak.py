@@ -18,5 +18,9 @@ def next_state(
 ) -> tuple[Streak, bool]:
     """Counts one more result; True when the run has reached the threshold of its kind."""
     streak = Streak(result, streak.run + 1) if result is streak.last else Streak(result, 1)
-    needed = {Result.FAILURE: failure_threshold, Result.SUCCESS: success_threshold}.get(result, 0)
+    needed = 0
+    if result is Result.SUCCESS:
+        needed = success_threshold
+    elif result is Result.FAILURE:
+        needed = failure_threshold
     return streak, streak.run >= needed

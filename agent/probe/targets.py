@@ -26,6 +26,9 @@ class HttpRequest:
     headers: Mapping[str, tuple[str, ...]]
     host: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.url.host, self.url.path, self.host))
+
 
 def resolve_port(port: int | str, container: Container) -> int:
     """A number as it is; a name from the container's own ports, else as a decimal number. Raises TargetError."""

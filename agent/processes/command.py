@@ -10,17 +10,17 @@ import contextlib
 import errno
 import math
 import os
-import selectors
+import select
 import signal
-import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO
+from itertools import count
 
 from agent.processes.proc import ENV_COMMAND, end_marked
+from agent.processes.spawn import Process, spawn
 
 OUTPUT_LIMIT_BYTES = 10 * 2**10  # the kubelet reads as much of a command's output, or of a response's body
 KILL_WAIT_S = 1.0
@@ -29,15 +29,14 @@ STEP_S = 0.005
 SUSPECT_S = 1.0
 ALL_AGAIN_S = 1.0  # in less no machine starts so many processes that their numbers come again
 POLL_S = 0.05  # only where the kernel has no pidfd
-LONGEST_WAIT_S = 3600.0  # of one look at a selector: what it takes is limited
+LONGEST_WAIT_S = 3600.0  # of one look at the pipes: what poll takes is limited
 _READ_BYTES = 64 * 2**10
 
-# With vfork the interpreter itself would stand still until the command's file is read: for ever, on a dead server.
-subprocess._USE_VFORK = False  # type: ignore[misc] # noqa: SLF001 - the switch that its documentation names
-
+_MARK = uuid.uuid4()  # of this process; its commands are numbered
+_numbers = count()
 _lock = threading.Lock()
 _own: set[int] = set()  # pids of commands that were started and not yet reaped
-_leftovers: "dict[int, subprocess.Popen[bytes]]" = {}  # those of _own that outlived SIGKILL
+_leftovers: dict[int, Process] = {}  # those of _own that outlived SIGKILL
 _starting = 0  # how many commands are between fork and _own
 _suspects: dict[int, float] = {}  # ended children that may be commands between fork and _own, since when (monotonic)
 
@@ -55,7 +54,7 @@ class ExecTimeout(Exception):  # noqa: N818
         timeout_s: float,
         *,
         output: bytes = b"",
-        leftover: "subprocess.Popen[bytes] | None" = None,
+        leftover: Process | None = None,
     ) -> None:
         super().__init__(f'command timed out: "{" ".join(command)}" timed out after {go_duration(timeout_s)}')
         self.command = tuple(command)
@@ -75,18 +74,20 @@ class Completed:
 
 @dataclass(slots=True)
 class _Capture:
-    limit_bytes: int
-    kept: dict[IO[bytes], bytearray] = field(default_factory=dict)
+    """What comes out of the pipes, by descriptor; of each as much as fits."""
 
-    def read(self, stream: IO[bytes]) -> bool:
+    limit_bytes: int
+    kept: dict[int, bytearray] = field(default_factory=dict)
+
+    def read(self, fd: int) -> bool:
         """Reads what is there, keeps what fits; False at the end of the stream."""
         try:
-            block = os.read(stream.fileno(), _READ_BYTES)
+            block = os.read(fd, _READ_BYTES)
         except BlockingIOError:
             return True
         except OSError:
             return False
-        kept = self.kept[stream]
+        kept = self.kept[fd]
         kept += block[: max(0, self.limit_bytes - len(kept))]
         return bool(block)
 
@@ -118,10 +119,8 @@ def run_command(
     """
     began = time.monotonic()
     deadline = began + timeout_s
-    mark = f"{ENV_COMMAND}={uuid.uuid4()}" if sweep else ""
-    if sweep:
-        env = {**(os.environ if env is None else env), **dict([mark.split("=")])}
-    process = _spawn(command, env, cwd)
+    mark = f"{ENV_COMMAND}={_MARK}-{next(_numbers)}" if sweep else ""
+    process = _spawn(command, env, cwd, mark)
     capture = _Capture(output_limit_bytes)
     try:
         ended = _follow(process, capture, deadline)
@@ -130,7 +129,7 @@ def run_command(
         if sweep:
             at_once = time.monotonic() - began < ALL_AGAIN_S
             end_marked({mark.encode()}, begun_after=process.pid if at_once else None)
-    output = [bytes(capture.kept[stream]) for stream in (process.stdout, process.stderr) if stream]
+    output = [bytes(kept) for kept in capture.kept.values()]
     leftover = not _reap(process)
     if not ended:
         raise ExecTimeout(command, timeout_s, output=b"".join(output), leftover=process if leftover else None)
@@ -171,22 +170,13 @@ def kill_running() -> None:
                 os.killpg(pid, signal.SIGKILL)
 
 
-def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> "subprocess.Popen[bytes]":
+def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | None, mark: str) -> Process:
     if not command:
         raise RuntimeUnavailable("exec: the command is empty")
     name = command[0]
     try:
         with _start_counted():
-            process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=None if env is None else dict(env),
-                cwd=cwd,
-                start_new_session=True,
-                bufsize=0,
-            )
+            process = spawn(command, env, cwd, mark)
             with _lock:
                 _forget_ended()
                 _own.add(process.pid)
@@ -219,24 +209,26 @@ def _forget_ended() -> None:
         _own.discard(pid)
 
 
-def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: float) -> bool:
+def _follow(process: Process, capture: _Capture, deadline: float) -> bool:
     """Reads output until the command ends, then what is left of it; False when the deadline came first."""
     pidfd = _pidfd(process.pid)
     try:
-        with selectors.DefaultSelector() as selector:
-            for stream in (process.stdout, process.stderr):
-                assert stream is not None  # noqa: S101 - both were asked for as pipes
-                os.set_blocking(stream.fileno(), False)
-                capture.kept[stream] = bytearray()
-                selector.register(stream, selectors.EVENT_READ, stream)
-            if pidfd is not None:
-                selector.register(pidfd, selectors.EVENT_READ, None)
-            if not _read_until_ended(process.pid, selector, capture, deadline, POLL_S if pidfd is None else math.inf):
-                return False
-            if pidfd is not None:
-                selector.unregister(pidfd)
-            _drain(selector, capture, min(deadline, time.monotonic() + DRAIN_S))
-            return True
+        poll = select.poll()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None  # noqa: S101 - both were asked for as pipes
+            fd = stream.fileno()
+            os.set_blocking(fd, False)
+            capture.kept[fd] = bytearray()
+            poll.register(fd, select.POLLIN)
+        if pidfd is not None:
+            poll.register(pidfd, select.POLLIN)
+        pipes = set(capture.kept)
+        if not _read_until_ended(process.pid, poll, pipes, capture, deadline, POLL_S if pidfd is None else math.inf):
+            return False
+        if pidfd is not None:
+            poll.unregister(pidfd)
+        _drain(poll, pipes, capture, min(deadline, time.monotonic() + DRAIN_S))
+        return True
     finally:
         if pidfd is not None:
             os.close(pidfd)
@@ -246,27 +238,29 @@ def _follow(process: "subprocess.Popen[bytes]", capture: _Capture, deadline: flo
 
 
 def _read_until_ended(
-    pid: int, selector: selectors.BaseSelector, capture: _Capture, deadline: float, poll_s: float
+    pid: int, poll: select.poll, pipes: set[int], capture: _Capture, deadline: float, poll_s: float
 ) -> bool:
     """False when the deadline came first. `poll_s`: how often to look where the end wakes nobody."""
     while not _has_ended(pid):
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             return False
-        _read(selector, capture, min(poll_s, left_s))
+        _read(poll, pipes, capture, min(poll_s, left_s))
     return True
 
 
-def _drain(selector: selectors.BaseSelector, capture: _Capture, until: float) -> None:
+def _drain(poll: select.poll, pipes: set[int], capture: _Capture, until: float) -> None:
     """Reads what is in the pipes, to their ends; children of the command may keep those open."""
-    while selector.get_map() and (left_s := until - time.monotonic()) > 0:
-        _read(selector, capture, left_s)
+    while pipes and (left_s := until - time.monotonic()) > 0:
+        _read(poll, pipes, capture, left_s)
 
 
-def _read(selector: selectors.BaseSelector, capture: _Capture, timeout_s: float) -> None:
-    for key, _ in selector.select(min(timeout_s, LONGEST_WAIT_S)):
-        if key.data is not None and not capture.read(key.data):
-            selector.unregister(key.data)
+def _read(poll: select.poll, pipes: set[int], capture: _Capture, timeout_s: float) -> None:
+    """`pipes`: those that have not ended."""
+    for fd, _ in poll.poll(math.ceil(1000 * min(timeout_s, LONGEST_WAIT_S))):
+        if fd in pipes and not capture.read(fd):
+            poll.unregister(fd)
+            pipes.discard(fd)
 
 
 def _has_ended(pid: int) -> bool:
@@ -284,12 +278,12 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+def _kill_group(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _reap(process: "subprocess.Popen[bytes]") -> bool:
+def _reap(process: Process) -> bool:
     """Takes the ended command and those of its group that became our children; False if the command is still there."""
     deadline = time.monotonic() + KILL_WAIT_S
     while not _has_ended(process.pid):

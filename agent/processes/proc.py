@@ -4,11 +4,15 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from pathlib import Path
 
 PROC = Path("/proc")
+PF_KTHREAD = 0x00200000  # of the flags in /proc/PID/stat
+LOOKS = 2
+FEW = 64  # numbers that are cheaper to try than to look for in a list of all processes
 
 # Every process of a container inherits it, also one that made a session of its own.
 ENV_CONTAINER_ID = "READYGATE_CONTAINER_ID"
@@ -54,8 +58,9 @@ def end_marked(marks: AbstractSet[bytes], *, begun_after: int | None = None) -> 
     none is left. `begun_after`: a process of the last second; older ones than it are not looked at."""
     ended: set[int] = set()
     for _ in range(20):
-        marked = [pid for pid in _marked(marks, begun_after) if start_ticks(pid) is not None]
-        if not marked:
+        looks = [(pid, _look(pid, marks)) for pid in _candidates(begun_after)]
+        marked = [pid for pid, look in looks if look is _Look.MARKED]
+        if not marked and all(look is _Look.OTHER for _, look in looks):
             break
         for pid in marked:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -65,26 +70,56 @@ def end_marked(marks: AbstractSet[bytes], *, begun_after: int | None = None) -> 
     return len(ended)
 
 
-def _marked(marks: AbstractSet[bytes], begun_after: int | None) -> Iterator[int]:
-    with os.scandir(PROC) as entries:  # half the price of iterdir, and each check pays it after each command
-        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+class _Look(Enum):
+    OTHER = 0
+    MARKED = 1
+    STARTING = 2
+
+
+def _look(pid: int, marks: AbstractSet[bytes]) -> _Look:
+    """Within execve a process shows neither environment nor words until the new ones are in place, and who had opened
+    the old ones finds them empty: only an environment that is empty twice is none."""
+    try:
+        for _ in range(LOOKS):
+            if environ := _read(f"{PROC}/{pid}/environ"):
+                marked = not marks.isdisjoint(environ.split(b"\0")) and start_ticks(pid) is not None
+                return _Look.MARKED if marked else _Look.OTHER
+            if not _read(f"{PROC}/{pid}/cmdline"):
+                return _Look.STARTING if _is_program(pid) else _Look.OTHER
+    except OSError:
+        pass  # gone meanwhile, or somebody else's
+    return _Look.OTHER
+
+
+def _is_program(pid: int) -> bool:
+    """It runs, and is no thread of the kernel's."""
+    fields = _stat_fields(pid)
+    return fields is not None and fields[0] not in ("Z", "X") and not int(fields[6]) & PF_KTHREAD
+
+
+def _candidates(begun_after: int | None) -> Sequence[int]:
+    """Each check pays for this after each command, mostly to learn that nothing was begun since."""
     newest = None if begun_after is None else _newest()
+    if begun_after is not None and newest is not None and 0 <= newest - begun_after <= FEW:
+        return range(begun_after + 1, newest + 1)  # also numbers of threads, which lead to their processes
+    with os.scandir(PROC) as entries:  # half the price of iterdir
+        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
     if begun_after is not None and newest is not None:
-        pids = [pid for pid in pids if is_younger(pid, begun_after, newest)]
-    for pid in pids:
-        try:
-            if not marks.isdisjoint((PROC / str(pid) / "environ").read_bytes().split(b"\0")):
-                yield pid
-        except OSError:
-            continue  # gone meanwhile, or somebody else's
+        return [pid for pid in pids if is_younger(pid, begun_after, newest)]
+    return pids
 
 
 def _newest() -> int | None:
     """The number given out last; None where /proc shows nothing but processes, as with systemd's ProcSubset=pid."""
     try:
-        return int((PROC / "loadavg").read_text().split()[4])
+        return int(_read(f"{PROC}/loadavg").split()[4])
     except OSError:
         return None
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path is most of the price of a look
+        return file.readall()
 
 
 def is_younger(pid: int, than: int, newest: int) -> bool:

@@ -1,17 +1,19 @@
 """The check `exec`: a command of the agent's own container; exit code 0 is passed."""
 
-from subprocess import Popen
 from typing import Annotated
 
 from msgspec import Meta
 
+from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding
 from agent.probe.exec import outcome_of
 from agent.probe.outcome import HandlerResult
-from agent.processes.command import ExecTimeout, RuntimeUnavailable, run_command
+from agent.processes.command import ExecTimeout, RuntimeUnavailable
+from agent.processes.single import SingleCommand, StillThere
 from component.settings import Section
 
 DOC = "the command ends with exit code 0 within the timeout"
+RIGHTS = NO_RIGHTS
 
 
 class Settings(Section, frozen=True):
@@ -22,20 +24,16 @@ class Check:
     """A command that outlived SIGKILL (uninterruptible sleep) is not started a second time beside itself."""
 
     def __init__(self, settings: Settings, timeout_s: float) -> None:
-        self._command = settings.command
+        self._command = SingleCommand(settings.command)
         self._timeout_s = timeout_s
-        self._leftover: Popen[bytes] | None = None
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with the exit code, HUNG when it was killed, UNKNOWN when it could not be started."""
-        if self._leftover is not None:
-            if self._leftover.poll() is None:
-                return Finding(CheckState.HUNG, f"process {self._leftover.pid} cannot be killed")
-            self._leftover = None
         try:
-            done = run_command(self._command, timeout_s=self._timeout_s, sweep=True)
+            done = self._command.run(self._timeout_s)
+        except StillThere as e:
+            return Finding(CheckState.HUNG, str(e))
         except ExecTimeout as e:
-            self._leftover = e.leftover
             output = e.output.decode(errors="replace").strip()
             return Finding(CheckState.HUNG, f"killed after {self._timeout_s:g} s" + (f"; {output}" if output else ""))
         except RuntimeUnavailable as e:

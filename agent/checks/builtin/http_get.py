@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding, finding_of
 from agent.keys import NonEmpty, Port
 from agent.model import Container, HttpGetAction
@@ -13,6 +14,7 @@ from agent.probe.targets import HttpRequest, TargetError, http_request
 from component.settings import Section
 
 DOC = "a response of 200 to 399 comes with its whole body; asked without a proxy and without TLS verification"
+RIGHTS = NO_RIGHTS
 _NO_CONTAINER = Container(name="")  # a check has no named ports
 
 

@@ -1,11 +1,13 @@
 """The check `tcpSocket`: a connection can be opened, from the agent's own network."""
 
+from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import Finding, finding_of
 from agent.keys import NonEmpty, Port
 from agent.probe.tcp import tcp_connect
 from component.settings import Section
 
 DOC = "a TCP connection can be opened"
+RIGHTS = NO_RIGHTS
 
 
 class Settings(Section, frozen=True):

@@ -5,6 +5,7 @@ from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thres
 WALL = 1_000_000.0
 STATES = {
     "p": CheckState.PASSED,
+    "w": CheckState.WARNED,
     "f": CheckState.FAILED,
     "u": CheckState.UNKNOWN,
     "h": CheckState.HUNG,

@@ -62,7 +62,7 @@ def test_a_new_kind_is_one_file_and_one_row(with_disk: ModuleType) -> None:
         engine.stop()
 
 
-ALL = "cni, exec, httpGet, tcpSocket, disk"
+ALL = ", ".join([*KINDS, "disk"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from agent import settings
 from agent.checks.builtin import tcp_socket
 from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
-from agent.checks.engine import LATE_S, LINE_S, LINES, CheckEngine
+from agent.checks.engine import LATE_S, LINE_S, LINES, CheckEngine, _says_the_same
 from agent.checks.health import NodeHealth
-from agent.checks.state import CheckState, Finding, Thresholds
+from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds
+from agent.model import Result
+from agent.probe.streak import Streak
 from agent.processes import command
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
@@ -226,14 +229,14 @@ def test_stop_kills_commands_that_run(start, tmp_path: Path) -> None:
 
 def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, release = threading.Event(), threading.Event()
-    popen = command.subprocess.Popen
+    spawn = command.spawn
 
-    def late(*arguments: object, **more: object) -> object:
+    def late(*arguments: Any) -> object:
         entered.set()
         release.wait(5)
-        return popen(*arguments, **more)
+        return spawn(*arguments)
 
-    monkeypatch.setattr(command.subprocess, "Popen", late)
+    monkeypatch.setattr(command, "spawn", late)
     engine = start(command_check("sleep", "60"))
     assert entered.wait(5)
     threading.Timer(0.1, release.set).start()
@@ -262,3 +265,20 @@ def test_of_twenty_checks_one_that_hangs_holds_neither_the_others_nor_the_stop(s
     release.set()
     wait_until(lambda: check_threads() == [])
     assert (after_stop, "starting") == (len(published), states(engine)[0]), "nothing is published after the stop"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        pytest.param({"output": "1"}, {"output": "2"}, True, id="one that passes says something else"),
+        pytest.param({"streak": Streak()}, {"streak": Streak(Result.SUCCESS, 9)}, True, id="it passes once more"),
+        pytest.param({}, {"state": CheckState.FAILED}, False, id="it fails"),
+        pytest.param({}, {"state": CheckState.WARNED}, False, id="it warns"),
+        pytest.param({"state": CheckState.UNKNOWN, "kept": True}, {"kept": False}, False, id="it is kept no longer"),
+        pytest.param({"state": CheckState.FAILED, "output": "1"}, {"output": "2"}, False, id="it fails in other words"),
+        pytest.param({"state": CheckState.FAILED}, {"unknowns": 1}, True, id="it fails as before"),
+    ],
+)
+def test_after_which_runs_the_engine_is_woken(before: dict[str, Any], now: dict[str, Any], expected: bool) -> None:
+    status = replace(CheckStatus("a", Severity.GATE, 0.0, CheckState.PASSED), **before)
+    assert expected == _says_the_same(status, replace(status, **now))

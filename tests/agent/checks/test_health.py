@@ -46,6 +46,15 @@ def test_a_warning_is_said_and_never_closes() -> None:
     assert readyz_text(node_health([check("p"), check("s", "dns", warn=True)]), WALL) == "ok\n"
 
 
+def test_a_check_that_warns_is_said_and_never_closes() -> None:
+    for warn in (False, True):
+        warned = node_health([check("p"), check("w", "addresses", warn=warn, output="12 of 254 are free")])
+        assert (True, "ChecksPassed") == (warned.healthy, warned.reason)
+        assert readyz_text(warned, WALL) == "ok\naddresses: warned since 0 s: 12 of 254 are free\n"
+        assert warned.identity == node_health([check("p")]).identity, "a warning that flaps costs no writes"
+        assert warned.log_key != node_health([check("p")]).log_key
+
+
 def test_the_pages_words() -> None:
     assert readyz_text(node_health([check("p")]), WALL) == "ok\n"
     broken = node_health([check("f", output="no config"), check("s", "dns")])

@@ -1,5 +1,6 @@
 """What the agent holds while virtual hours go by: as many threads and descriptors at their end as before."""
 
+import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ def peer() -> Iterator[Peer]:
 
 def held_over(turn: Callable[[], None], clock: Clock) -> tuple[int, list[str]]:
     """How many descriptors, and which threads, came while 10,000 s went by, after the first 1,000 s."""
+    gc.collect()
     for _ in range(10):
         clock.time += PERIOD_S
         turn()
@@ -45,7 +47,8 @@ def held_over(turn: Callable[[], None], clock: Clock) -> tuple[int, list[str]]:
     while clock.time < VIRTUAL_S:
         clock.time += PERIOD_S
         turn()
-    return descriptors() - before, [thread.name for thread in threads() - alive]
+    # Fewer, where a thread of a test before has ended in the middle: what leaks here leaks ninety times.
+    return max(0, descriptors() - before), [thread.name for thread in threads() - alive]
 
 
 @pytest.mark.parametrize(

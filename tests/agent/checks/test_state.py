@@ -31,6 +31,11 @@ def states_after_each(findings: str, success: int = 1, failure: int = 3) -> str:
         pytest.param("puuuff", "pppuuu", id="what passed before it was unknown is protected still"),
         pytest.param("puuufff", "pppuuuf", id="until failures reach the threshold"),
         pytest.param("pfffp", "pppfp", id="one success heals"),
+        pytest.param("wpw", "wpw", id="a warning is a success that shows at once"),
+        pytest.param("wffwff", "wwwwww", id="and ends a run of failures as one"),
+        pytest.param("wfff", "wwwf", id="what warned before it failed is protected"),
+        pytest.param("wuuu", "wwwu", id="also from runs that could not be made"),
+        pytest.param("pfffw", "pppfw", id="one warning heals"),
     ],
 )
 def test_thresholds_3_and_1(findings: str, expected: str) -> None:

@@ -57,3 +57,62 @@ def test_where_nobody_tells_who_came_last_all_are_looked_at(tmp_path: Path, monk
             assert 1 == end_marked({f"{MARK}=1".encode()}, begun_after=os.getpid())
         finally:
             marked.kill()
+
+
+@pytest.mark.parametrize(
+    ("newest", "expected"),
+    [
+        pytest.param(100, [], id="nothing was begun since: nothing is looked at"),
+        pytest.param(102, [101, 102], id="few were: they are tried"),
+        pytest.param(100 + proc.FEW + 1, [101], id="many were: those that are there"),
+        pytest.param(7, [5, 101], id="the numbers began anew: those that are there"),
+        pytest.param(None, [5, 99, 101], id="nobody tells: all that are there"),
+    ],
+)
+def test_who_is_looked_at_after_a_command(
+    newest: int | None, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("5", "99", "101", "self"):
+        (tmp_path / name).mkdir()
+    if newest is not None:
+        (tmp_path / "loadavg").write_text(f"0.00 0.00 0.00 1/99 {newest}\n")
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    assert expected == sorted(proc._candidates(100))
+
+
+def stat_line(state: str, flags: int) -> str:
+    return f"7 (a) b) {state} 1 7 7 0 -1 {flags} " + " ".join("0" for _ in range(12)) + " 4711 0\n"
+
+
+@pytest.mark.parametrize(
+    ("environ", "cmdline", "stat", "expected"),
+    [
+        pytest.param("A=1\0MARK=1\0", "sleep\0", stat_line("S", 0), "MARKED", id="one with the mark"),
+        pytest.param("A=1\0MARK=12\0", "sleep\0", stat_line("S", 0), "OTHER", id="one with another's mark"),
+        pytest.param("MARK=1\0", "sleep\0", stat_line("X", 0), "OTHER", id="one that has just ended"),
+        pytest.param("", "", stat_line("R", 0), "STARTING", id="one within execve"),
+        pytest.param("", "sleep\0", stat_line("S", 0), "OTHER", id="one without any environment"),
+        pytest.param("", "", stat_line("Z", 0), "OTHER", id="one that has ended and is not reaped"),
+        pytest.param("", "", stat_line("I", proc.PF_KTHREAD), "OTHER", id="a thread of the kernel's"),
+        pytest.param(None, None, None, "OTHER", id="one that has gone"),
+    ],
+)
+def test_whose_process_it_is(
+    environ: str | None, cmdline: str, stat: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if environ is not None:
+        (tmp_path / "7").mkdir()
+        for name, text in (("environ", environ), ("cmdline", cmdline), ("stat", stat)):
+            (tmp_path / "7" / name).write_text(text)
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    assert expected == proc._look(7, {b"MARK=1"}).name
+
+
+def test_one_that_is_within_execve_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command detached may be starting another program just when the command ends."""
+    looks = iter([proc._Look.STARTING, proc._Look.STARTING, proc._Look.MARKED, proc._Look.OTHER])
+    killed: list[int] = []
+    monkeypatch.setattr(proc, "_candidates", lambda _after: [7])
+    monkeypatch.setattr(proc, "_look", lambda _pid, _marks: next(looks))
+    monkeypatch.setattr(proc.os, "kill", lambda pid, _signal: killed.append(pid))
+    assert (1, [7]) == (end_marked({b"MARK=1"}), killed)

@@ -183,7 +183,65 @@ def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.Mon
     def refuse(path: Path, *_arguments: object) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("agent.checks.builtin.cni.os.open", refuse)
+    monkeypatch.setattr("agent.checks.networks.os.open", refuse)
     found = node.find()
     assert found.state is CheckState.UNKNOWN
     assert found.output.endswith("10-net.conflist: Permission denied")
+
+
+def crio(node: Node, name: str | None = None) -> Finding:
+    settings = Settings(str(node.conf), (str(node.bin),), "crio", name)
+    return Check(settings, 1.0)()
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "expected"),
+    [
+        pytest.param({"00-a.conf": "{"}, None, "10-net.conflist: bridge, portmap", id="a broken file"),
+        pytest.param(
+            {"00-a.conf": {"name": "a", "type": "gone"}},
+            None,
+            "10-net.conflist: bridge, portmap",
+            id="a missing binary",
+        ),
+        pytest.param(
+            {"00-a.conflist": {"name": "a", "plugins": []}},
+            None,
+            "10-net.conflist: bridge, portmap",
+            id="an empty list",
+        ),
+        pytest.param(
+            {"00-a.conf": {"name": "a", "type": "bridge"}}, None, "00-a.conf: bridge", id="the first good one"
+        ),
+        pytest.param(
+            {"00-a.conf": {"name": "a", "type": "bridge"}},
+            "net",
+            "10-net.conflist: bridge, portmap",
+            id="the one that it is told the name of",
+        ),
+        pytest.param(
+            {"20-b.json": {"type": "portmap"}},
+            "20-b.json",
+            "20-b.json: portmap",
+            id="one without a name is called as its file",
+        ),
+    ],
+)
+def test_crio_passes_by_what_is_broken(node: Node, files: dict[str, object], name: str | None, expected: str) -> None:
+    for file, content in files.items():
+        node.config(file, content)
+    assert Finding(CheckState.PASSED, expected) == crio(node, name)
+
+
+def test_crio_without_any_good_file_says_what_is_wrong_with_each(node: Node) -> None:
+    node.config("00-a.conf", "{")
+    (node.bin / "bridge").unlink()
+    found = crio(node)
+    assert found.state is CheckState.FAILED
+    assert f"no file is good: {node.conf}/00-a.conf does not parse: " in found.output
+    assert f"plugin bridge not found in {node.bin}" in found.output
+
+
+def test_crio_without_the_network_it_is_told_the_name_of(node: Node) -> None:
+    expected = f"no good file is of network other: {node.conf}/10-net.conflist is of network net"
+    assert Finding(CheckState.FAILED, expected) == crio(node, "other")

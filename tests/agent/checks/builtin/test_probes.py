@@ -9,7 +9,8 @@ from agent import settings
 from agent.checks.builtin import exec as exec_check
 from agent.checks.catalogue import check_spec
 from agent.checks.state import CheckState, Finding
-from agent.processes.command import Completed, ExecTimeout
+from agent.processes import single
+from agent.processes.command import OUTPUT_LIMIT_BYTES, Completed, ExecTimeout
 from tests.agent.probe.http_target import Target
 
 
@@ -38,14 +39,15 @@ def test_a_command_that_cannot_be_killed_is_not_started_beside_itself(monkeypatc
     stuck = subprocess.Popen(["sleep", "60"])
     started: list[tuple[str, ...]] = []
 
-    def run(command: tuple[str, ...], *, timeout_s: float, sweep: bool) -> Completed:
+    def run(command: tuple[str, ...], *, timeout_s: float, output_limit_bytes: int, sweep: bool) -> Completed:
+        assert output_limit_bytes == OUTPUT_LIMIT_BYTES
         assert sweep, "what it detaches dies with it"
         started.append(command)
         if len(started) == 1:
             raise ExecTimeout(command, timeout_s, leftover=stuck)
         return Completed(0, b"", b"")
 
-    monkeypatch.setattr(exec_check, "run_command", run)
+    monkeypatch.setattr(single, "run_command", run)
     check = exec_check.Check(exec_check.Settings(("touch", "/nfs")), 1.0)
     try:
         assert Finding(CheckState.HUNG, "killed after 1 s") == check()

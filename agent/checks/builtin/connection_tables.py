@@ -1,0 +1,145 @@
+"""The built-in check `connectionTables`: is there room for new connections and new neighbours?
+
+Full tables break new pods while everything that runs goes on: connection tracking (a packet of a new connection is
+dropped) and the neighbours of IPv4 and IPv6, of which there is one table for the host and all its pods. How full a
+table is only warns: it may be so for weeks. What fails is that the kernel turns something away, counted a second
+between two runs; the way back is a run in which it did not.
+
+The kernel shows the neighbours, and the tracked connections of the host, in the host's network namespace only.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agent.checks.reading import CannotLookError, number_of, text_of
+from agent.checks.rights import Rights
+from agent.checks.state import CheckState, Finding
+from agent.keys import NonEmpty
+from component.settings import Section
+
+DOC = (
+    "the kernel turns no new connection and no new neighbour away: `drop` of connection tracking, `table_fulls` of the "
+    "neighbours, a second; in the host's network namespace"
+)
+RIGHTS = Rights(host_network=True)
+HOST_NETWORK = "the host's network namespace (hostNetwork)"
+
+Table = Literal["conntrack", "arp", "ndisc"]
+TABLES: tuple[Table, ...] = ("conntrack", "arp", "ndisc")
+_FAMILIES = {"arp": "ipv4", "ndisc": "ipv6"}
+_Percent = Annotated[int, Meta(ge=1, le=100, description="a whole number, 1 to 100")]
+_Rate = Annotated[float, Meta(gt=0, description="a number above 0")]
+
+
+class Settings(Section, frozen=True):
+    """`tables`: those to look at; a table that is looked at and not there is unknown."""
+
+    tables: Annotated[tuple[Table, ...], Meta(min_length=1, description="a list of conntrack, arp, ndisc")] = TABLES
+    warn_percent: _Percent = 80
+    fail_drops_per_second: _Rate = 1.0
+    warn_misses_per_second: _Rate = 10.0
+    proc: NonEmpty = "/proc"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One table. `refused`: how many the kernel has turned away since the boot, and `missed`: how many it had to make
+    room for, or lost to another of the same kind."""
+
+    name: str
+    entries: int
+    limit: int
+    refused: int
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`unseen`: one line for each table that could not be looked at."""
+
+    tables: tuple[Fill, ...]
+    unseen: tuple[str, ...] = ()
+
+
+class Check:
+    def __init__(self, settings: Settings, _timeout_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._monotonic = monotonic
+        self._before: tuple[Facts, float] | None = None
+
+    def __call__(self) -> Finding:
+        """PASSED, WARNED, FAILED where the kernel turns away, UNKNOWN for a table that is not to be seen."""
+        facts, now = look(self._settings), self._monotonic()
+        before, seconds = (self._before[0], now - self._before[1]) if self._before else (None, 0.0)
+        self._before = facts, now
+        return judge(facts, before, seconds, self._settings)
+
+
+def look(settings: Settings) -> Facts:
+    tables: list[Fill] = []
+    unseen: list[str] = []
+    for name in settings.tables:
+        try:
+            tables.append(_conntrack(settings.proc) if name == "conntrack" else _neighbours(settings.proc, name))
+        except CannotLookError as e:
+            unseen.append(f"{e}; or leave {name} out of `tables`")
+    return Facts(tuple(tables), tuple(unseen))
+
+
+def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings) -> Finding:
+    """`seconds`: between the two; counters that became smaller were reset, and tell nothing."""
+    earlier = {table.name: table for table in before.tables} if before and seconds > 0 else {}
+    failing, warning, texts = False, False, list[str]()
+    for table in facts.tables:
+        past = earlier.get(table.name, table)
+        refused_per_s = max(0, table.refused - past.refused) / (seconds or 1.0)
+        missed_per_s = max(0, table.missed - past.missed) / (seconds or 1.0)
+        percent = 100 * table.entries // max(1, table.limit)
+        failing |= refused_per_s >= settings.fail_drops_per_second
+        warning |= percent >= settings.warn_percent or missed_per_s >= settings.warn_misses_per_second
+        text = f"{table.name} {table.entries} of {table.limit}"
+        text += f", {percent} % full" if percent >= settings.warn_percent else ""
+        text += f", {refused_per_s:.3g}/s turned away" if refused_per_s else ""
+        text += f", {missed_per_s:.3g}/s pushed out or lost" if missed_per_s >= settings.warn_misses_per_second else ""
+        texts.append(text)
+    if failing:
+        return Finding(CheckState.FAILED, "; ".join(texts))
+    if facts.unseen:
+        return Finding(CheckState.UNKNOWN, "; ".join(facts.unseen))
+    return Finding(CheckState.WARNED if warning else CheckState.PASSED, "; ".join(texts))
+
+
+def _conntrack(proc: str) -> Fill:
+    needs = f"connection tracking in the kernel (nf_conntrack), and {HOST_NETWORK}"
+    counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
+    return Fill(
+        "conntrack",
+        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_count", needs),
+        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_max", needs),
+        refused=sum(counted["drop"]),
+        missed=sum(counted["early_drop"]) + sum(counted["insert_failed"]),
+    )
+
+
+def _neighbours(proc: str, name: str) -> Fill:
+    counted = _counters(f"{proc}/net/stat/{name}_cache", ("entries", "table_fulls"), HOST_NETWORK)
+    return Fill(
+        name,
+        max(counted["entries"], default=0),  # of the whole table, in each line
+        number_of(f"{proc}/sys/net/{_FAMILIES[name]}/neigh/default/gc_thresh3", HOST_NETWORK),
+        refused=sum(counted["table_fulls"]),
+    )
+
+
+def _counters(path: str, wanted: Sequence[str], needs: str) -> dict[str, list[int]]:
+    """By the names of the first line: a number for each processor, all in hexadecimal."""
+    names, *lines = [line.split() for line in text_of(path, needs).splitlines()] or [[]]
+    try:
+        places = {name: names.index(name) for name in wanted}
+        return {name: [int(line[place], 16) for line in lines] for name, place in places.items()}
+    except (ValueError, IndexError) as e:
+        raise CannotLookError(f"{path} has no counters of {', '.join(wanted)}: needs another kernel") from e

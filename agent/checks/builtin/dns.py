@@ -1,0 +1,250 @@
+"""The built-in check `dns`: is a name answered, on each way that pods of this node have to it?
+
+Three legs: the cache on this node, the Service's address, and each server behind it, by UDP and by TCP. All are asked
+at once, over sockets of our own: the resolver of the C library knows neither a deadline nor which server it asked. What
+is wrong is put down to this node only where another leg shows that the servers themselves are well:
+
+| leg | is not heard | says SERVFAIL or the like |
+|---|---|---|
+| node-local | failed: it runs here | failed where another leg has an answer, else unknown |
+| Service | failed where a server behind it is heard, else unknown | unknown |
+| each server | a warning | a warning |
+
+What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer.
+"""
+
+import ipaddress
+import random
+import re
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agent.checks.rights import NO_RIGHTS
+from agent.checks.state import CheckState, Finding
+from agent.keys import NonEmpty, Port
+from agent.probe.targets import join_host_port
+from agent.probe.together import READ, Talk, Wait, connect, family_of, no_way, talk_all
+from component.settings import Section
+
+DOC = (
+    "a name is answered by the node-local cache, the Service's address and the servers behind it, by UDP and TCP; what "
+    "may be the servers' own fault is unknown"
+)
+RIGHTS = NO_RIGHTS
+USABLE = 0.9  # of the timeout: what is left is for the verdict
+AGAIN = 1 / 3  # of that: then a datagram that may have been lost is sent once more
+ANSWERED, SILENT, REFUSED, BROKEN, UNSENT = "answered", "silent", "refused", "no DNS message", "cannot be sent"
+_RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED by the server"}
+_TYPES = {"A": 1, "AAAA": 28}
+_NAME = re.compile(r"(?=.{1,253}\Z)[-_a-z0-9]{1,63}(\.[-_a-z0-9]{1,63})*", re.IGNORECASE)
+
+
+class Leg(StrEnum):
+    LOCAL = "node-local"
+    SERVICE = "Service"
+    SERVER = "server"
+
+
+Protocol = Literal["udp", "tcp"]
+
+
+class Settings(Section, frozen=True):
+    """Addresses, never names: those would have to be looked up. `name` is taken as absolute."""
+
+    name: NonEmpty = "kubernetes.default.svc.cluster.local"
+    type: Literal["A", "AAAA"] = "A"
+    node_local: str = ""
+    service: str = ""
+    servers: tuple[NonEmpty, ...] = ()
+    port: Port = 53
+    protocols: Annotated[tuple[Protocol, ...], Meta(min_length=1, description="a list of udp, tcp")] = ("udp", "tcp")
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name.removesuffix(".")):
+            raise ValueError(f"name: is {self.name[:64]!r}, allowed: a DNS name")
+        if not _ways(self):
+            raise ValueError("dns: asks nobody, allowed: one of nodeLocal, service, servers")
+        for key, address in (("nodeLocal", self.node_local), ("service", self.service), *enumerate(self.servers)):
+            if address and not _is_ip(address):
+                place = key if isinstance(key, str) else f"servers[{key}]"
+                raise ValueError(f"{place}: is {address[:64]!r}, allowed: an IP address")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    leg: Leg
+    address: str
+    protocol: Protocol
+
+    def __str__(self) -> str:
+        return f"{self.leg} {self.address} {self.protocol}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`said`: one of the words above, or the server's rcode. `detail`: free text."""
+
+    way: Way
+    said: str
+    seconds: float = 0.0
+    detail: str = ""
+
+    @property
+    def good(self) -> bool:
+        return self.said == ANSWERED
+
+    @property
+    def heard(self) -> bool:
+        """The server has spoken, whatever it said."""
+        return self.said not in (SILENT, REFUSED, BROKEN, UNSENT)
+
+    def __str__(self) -> str:
+        return f"{self.way}: {self.said}" + (f" ({self.detail})" if self.detail else "")
+
+
+class Check:
+    def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._settings = settings
+        self._limit_s = USABLE * timeout_s
+
+    def __call__(self) -> Finding:
+        """PASSED, FAILED with the legs that this node has broken, UNKNOWN where the servers may be at fault."""
+        settings, limit_s = self._settings, self._limit_s
+        talks = {way: _ask(way, settings, limit_s) for way in _ways(settings)}
+        return judge(list(talk_all(talks, limit_s).values()))
+
+
+def judge(replies: Sequence[Reply]) -> Finding:
+    bad = [reply for reply in replies if not reply.good]
+    if not bad:
+        slowest_s = max(reply.seconds for reply in replies)
+        return Finding(CheckState.PASSED, f"answered on {len(replies)} ways, the slowest in {1000 * slowest_s:.0f} ms")
+    ours = [reply for reply in bad if _of_this_node(reply, replies)]
+    if ours:
+        return Finding(CheckState.FAILED, _lines(ours))
+    if len({reply.said for reply in replies}) == 1:
+        return Finding(CheckState.UNKNOWN, f"all {len(replies)} ways: {bad[0].said}; not of this node alone")
+    if all(reply.way.leg is Leg.SERVER for reply in bad) and len(bad) < len(replies):
+        return Finding(CheckState.WARNED, f"answered, but {_lines(bad)}")
+    return Finding(CheckState.UNKNOWN, f"perhaps the servers' own fault: {_lines(bad)}")
+
+
+def _of_this_node(reply: Reply, replies: Sequence[Reply]) -> bool:
+    others = [other for other in replies if other.way.protocol == reply.way.protocol and other is not reply]
+    match reply.way.leg:
+        case Leg.LOCAL:
+            return not reply.heard or any(other.good for other in others)
+        case Leg.SERVICE:
+            servers = (other for other in others if other.way.leg is Leg.SERVER)
+            return reply.said == UNSENT or (not reply.heard and any(server.heard for server in servers))
+        case _:
+            return False
+
+
+def _lines(replies: Sequence[Reply]) -> str:
+    return "; ".join(map(str, replies))
+
+
+def _ways(settings: Settings) -> list[Way]:
+    legs = [(Leg.LOCAL, settings.node_local), (Leg.SERVICE, settings.service)]
+    legs += [(Leg.SERVER, address) for address in settings.servers]
+    return [Way(leg, address, protocol) for leg, address in legs if address for protocol in settings.protocols]
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(address))
+    except ValueError:
+        return False
+
+
+# Conversations
+
+
+def _ask(way: Way, settings: Settings, limit_s: float) -> Talk[Reply]:
+    began = time.monotonic()
+    query = query_of(settings.name, settings.type, random.getrandbits(16))
+    kind = socket.SOCK_DGRAM if way.protocol == "udp" else socket.SOCK_STREAM
+    detail = ""
+    try:
+        with socket.socket(family_of(way.address), kind | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as link:
+            reached = connect(link, (way.address, settings.port))
+            try:  # what is refused before a packet has left is this machine's own doing
+                wait = next(reached, None)
+                if kind == socket.SOCK_DGRAM:
+                    link.send(query)
+            except OSError as e:
+                return Reply(way, UNSENT if no_way(e) else REFUSED, detail=e.strerror or str(e))
+            if wait is not None:
+                yield wait
+                next(reached, None)
+            said = yield from (_by_udp if kind == socket.SOCK_DGRAM else _by_tcp)(link, query, AGAIN * limit_s)
+    except TimeoutError:
+        said = SILENT
+    except ConnectionRefusedError:
+        said, detail = REFUSED, f"nobody listens at {join_host_port(way.address, settings.port)}"
+    except OSError as e:
+        said, detail = SILENT, e.strerror or str(e)
+    return Reply(way, said, time.monotonic() - began, detail)
+
+
+def _by_udp(link: socket.socket, query: bytes, again_s: float) -> Talk[str]:
+    """Datagrams that do not answer the question are passed over, as they may be late ones of others."""
+    garbage, sent_again = False, False
+    while True:
+        try:
+            ready = yield Wait(link, READ, None if sent_again else again_s)
+        except TimeoutError:
+            return BROKEN if garbage else SILENT
+        if not ready:
+            link.send(query)
+            sent_again = True
+        elif (said := said_in(link.recv(65535), query)) is not None:
+            return said
+        else:
+            garbage = True
+
+
+def _by_tcp(link: socket.socket, query: bytes, _again_s: float) -> Talk[str]:
+    link.send(struct.pack(">H", len(query)) + query)
+    received = b""
+    while len(received) < 2 or len(received) < 2 + int.from_bytes(received[:2]):
+        yield Wait(link, READ)
+        block = link.recv(65537)
+        if not block:
+            return BROKEN
+        received += block
+    return said_in(received[2 : 2 + int.from_bytes(received[:2])], query) or BROKEN
+
+
+# Messages: RFC 1035, 4.1, one question and what of a response tells whether it was answered
+
+
+def query_of(name: str, kind: str, number: int) -> bytes:
+    labels = name.removesuffix(".").encode("ascii").split(b".")
+    question = b"".join(bytes([len(label)]) + label for label in labels) + struct.pack(">BHH", 0, _TYPES[kind], 1)
+    return struct.pack(">HHHHHH", number, 0x0100, 1, 0, 0, 0) + question
+
+
+def said_in(message: bytes, query: bytes) -> str | None:
+    """ANSWERED, or the rcode by name, or that there is no such record; None for what is no response to the query. A
+    truncated response is one: the server has found the name."""
+    if len(message) < 12:
+        return None
+    number, flags, questions, answers, _, _ = struct.unpack_from(">HHHHHH", message)
+    rcode = flags & 0x000F
+    if number != int.from_bytes(query[:2]) or not flags & 0x8000:
+        return None
+    asked = message[12 : len(query)].lower() == query[12:].lower() if questions else rcode != 0
+    if not asked:
+        return None
+    if rcode:
+        return _RCODES.get(rcode, f"rcode {rcode}")
+    return ANSWERED if answers or flags & 0x0200 else "no such record"

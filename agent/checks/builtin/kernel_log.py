@@ -1,0 +1,387 @@
+"""The built-in check `kernelLog`: has the kernel said that something of this node is broken, and is that still so?
+
+What the kernel writes is sorted into classes. Each has a scope (the node, or a device: then it counts where a file
+system on it holds one of `gatePaths`, warns where it holds others, and is nothing where none is mounted), how many
+lines within which window make it true, and a way back:
+
+| class | lines | true for | default |
+|---|---|---|---|
+| `softLockup` | 2 in 120 s | 300 s after the last | gate |
+| `hardLockup` | 1 | 600 s | gate |
+| `rcuStall` | 2 in 300 s | 300 s after the last | gate |
+| `unregisterNetdevice` | 4 in 60 s, of one interface | 60 s after the last: it comes every 10 s while it lasts | gate |
+| `ioError` | 5 in 60 s, of one device | 300 s after the last | gate |
+| `filesystemShutdown` | 1, of one device | until it is mounted again, or no longer | gate |
+| `uncorrectedError` | 1: memory, machine check | 3600 s | gate |
+| `correctedError` | 10 in 3600 s | 3600 s after the last | warn |
+| `hungTask` | 1 | 600 s after the last | warn |
+| `oops` | 1 | until the node is booted again | warn |
+| `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver is loaded or the node booted again | warn |
+
+A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
+and what is still true it finds again in the kernel's buffer; with `positionFile` also what has left the buffer. The
+kernel wakes the check: with `failureThreshold` 1 a line that gates closes the node at once. Lines that programs write
+to the kernel's log do not count, unless `programs` says so.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agent.checks.reading import CannotLookError, text_of
+from agent.checks.rights import Rights
+from agent.checks.state import CheckState, Finding
+from agent.keys import NonEmpty
+from component.settings import Section
+
+DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
+RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
+RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read one in parts
+READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
+SAVE_AGAIN_S = 10.0  # where only the position has moved
+TROUBLES = 64  # kept at most; the oldest make room
+FOR_EVER = float("inf")
+
+ClassName = Literal[
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+    "correctedError", "hungTask", "oops", "gpuXid",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogClass:
+    """`line`: what is searched for; a group in it names what it is about. `count` of them within `window_s` make it
+    true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
+    the thing is a block device."""
+
+    line: re.Pattern[str]
+    count: int = 1
+    window_s: float = FOR_EVER
+    lasts_s: float = FOR_EVER
+    healed: re.Pattern[str] | None = None
+    device: bool = False
+
+
+_DEV = r"([\w!.-]+)"
+CLASSES: Mapping[ClassName, LogClass] = {
+    "softLockup": LogClass(re.compile(r"BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300),
+    "hardLockup": LogClass(re.compile(r"Watchdog detected hard LOCKUP on cpu"), lasts_s=600),
+    "rcuStall": LogClass(re.compile(r"rcu: INFO: \w+ (?:self-)?detected (?:expedited )?stall"), 2, 300, 300),
+    "unregisterNetdevice": LogClass(
+        re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
+    ),
+    "ioError": LogClass(
+        re.compile(rf"(?:\w+ error, dev {_DEV}, sector|Buffer I/O error on dev(?:ice)? {_DEV},)"),
+        5, 60, 300, device=True,
+    ),
+    "filesystemShutdown": LogClass(
+        re.compile(
+            rf"^(?:XFS \({_DEV}\): .*(?:[Ss]hutting down filesystem|[Ff]ilesystem has been shut down|force_shutdown)"
+            rf"|EXT4-fs (?:error )?\((?:device )?{_DEV}\): .*Remounting filesystem read-only"
+            rf"|BTRFS\b.*\(device {_DEV}(?: state \w+)?\):? .*forced readonly)"
+        ),
+        healed=re.compile(
+            rf"^(?:XFS \({_DEV}\): Mounting V"
+            rf"|EXT4-fs \({_DEV}\): (?:mounted filesystem|re-mounted(?!.* ro\b))"
+            rf"|BTRFS info \(device {_DEV}\): first mount)"
+        ),
+        device=True,
+    ),
+    "uncorrectedError": LogClass(
+        re.compile(
+            r"EDAC \w+: \d+ UE |Hardware Error\]: event severity: (?:recoverable|fatal)|Memory failure: 0x\w+: recovery"
+            r"|Hardware Error\]: .*[Uu]ncorrected"
+        ),
+        lasts_s=3600,
+    ),
+    "correctedError": LogClass(
+        re.compile(r"EDAC \w+: \d+ CE |Hardware Error\]: (?:event severity: corrected|Machine check events logged)"),
+        10, 3600, 3600,
+    ),
+    "hungTask": LogClass(re.compile(r"INFO: task .+:\d+ blocked for more than \d+ seconds"), lasts_s=600),
+    "oops": LogClass(re.compile(r"kernel BUG at |(?:Oops|protection fault|opcode|Internal error|handle).*\[#\d+\]")),
+    "gpuXid": LogClass(
+        re.compile(
+            r"NVRM: Xid \(PCI:([\da-fA-F:.]+)[^)]*\): (?:48|62|64|74|79|95|110|119|120|136|140|143)\b"
+        ),
+        healed=re.compile(r"NVRM: loading NVIDIA"),
+    ),
+}  # fmt: skip
+GATE: tuple[ClassName, ...] = (
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+)  # fmt: skip
+WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+
+
+class Settings(Section, frozen=True):
+    """`gate`, `warn`: the classes that fail and that warn; one in neither does not count."""
+
+    gate: tuple[ClassName, ...] = GATE
+    warn: tuple[ClassName, ...] = WARN
+    gate_paths: tuple[NonEmpty, ...] = ("/", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/containers")
+    programs: bool = False
+    position_file: str = ""
+    path: NonEmpty = "/dev/kmsg"
+    mountinfo: NonEmpty = "/proc/1/mountinfo"
+    sys: NonEmpty = "/sys"
+    boot_id: NonEmpty = "/proc/sys/kernel/random/boot_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the kernel's. `at_s`: since the boot."""
+
+    sequence: int
+    at_s: float
+    facility: int
+    text: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Lines of one class about one thing: when the last ones were written, and the last at which the class was true."""
+
+    times_s: tuple[float, ...] = ()
+    true_at_s: float | None = None
+    lines: int = 0
+
+
+Key = tuple[ClassName, str]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is known after record `sequence` of a boot; kept in `positionFile`."""
+
+    boot_id: str
+    sequence: int = -1
+    troubles: tuple[tuple[Key, Trouble], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where file systems are: the mount points on a device, and which of `gatePaths` lie on it."""
+
+    mounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    gated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class Check:
+    def __init__(self, settings: Settings, timeout_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._limit_s = READ_PART * timeout_s
+        self._monotonic = monotonic
+        self._known: Known | None = None
+        self._saved: tuple[Known, float] | None = None
+        self._log: int | None = None
+
+    def __call__(self) -> Finding:
+        """PASSED, WARNED, FAILED with the classes that hold; UNKNOWN where log or mounts are not to be read."""
+        settings = self._settings
+        try:
+            known = self._known or _kept(settings.position_file, text_of(settings.boot_id, "/proc").strip())
+            records = self._dated([*self._read(settings.programs)])
+        except CannotLookError as e:
+            return Finding(CheckState.UNKNOWN, str(e))
+        self._known = known = after(known, records)
+        self._save(known)
+        now = self._monotonic()
+        holding = {key: trouble for key, trouble in known.troubles if holds(key, trouble, now)}
+        try:
+            devices = {of for (name, of) in holding if CLASSES[name].device}
+            places = places_of(devices, settings) if devices else Places()
+        except CannotLookError as e:
+            return Finding(CheckState.UNKNOWN, f"{', '.join(name for name, _ in holding)}, but {e}")
+        return judge(holding, places, now, settings)
+
+    def descriptor(self) -> int | None:
+        """Readable as soon as the kernel has written something."""
+        return self._log
+
+    def _read(self, programs: bool) -> Iterable[Record]:
+        """Everything that is new. Raises CannotLookError."""
+        if self._log is None:
+            self._log = _opened(self._settings.path)
+        deadline = self._monotonic() + self._limit_s
+        while self._monotonic() < deadline:
+            try:
+                block = os.read(self._log, RECORD_BYTES)
+            except BlockingIOError:
+                return
+            except BrokenPipeError:  # overwritten before it was read; the next read gives the oldest that there is
+                continue
+            except OSError as e:
+                os.close(self._log)
+                self._log = None
+                raise CannotLookError(f"{self._settings.path} cannot be read ({e.strerror}): needs CAP_SYSLOG") from e
+            if not block:
+                return
+            yield from (record for record in records_in(block) if programs or record.facility == 0)
+
+    def _dated(self, records: Sequence[Record]) -> list[Record]:
+        """What comes while we look is of now: over months the clock of the log goes another way than ours."""
+        now = self._monotonic()
+        return [replace(it, at_s=now if self._known else min(it.at_s, now)) for it in records]
+
+    def _save(self, known: Known) -> None:
+        path, now = self._settings.position_file, self._monotonic()
+        if not path or (self._saved and self._saved[0] == known):
+            return
+        if self._saved and self._saved[0].troubles == known.troubles and now - self._saved[1] < SAVE_AGAIN_S:
+            return
+        with contextlib.suppress(OSError):  # without it a restart reads the kernel's buffer once more, which is all
+            Path(f"{path}.new").write_bytes(msgspec.json.encode(known))
+            Path(f"{path}.new").replace(path)
+        self._saved = known, now
+
+
+def judge(holding: Mapping[Key, Trouble], places: Places, monotonic: float, settings: Settings) -> Finding:
+    """`holding`: the troubles that are true at `monotonic`, seconds since the boot."""
+    failed, warned = list[str](), list[str]()
+    for (name, of), trouble in holding.items():
+        ago_s = max(0.0, monotonic - trouble.times_s[-1])
+        text = f"{name}{of and ' '}{of}: {trouble.lines} lines, the last {ago_s:.0f} s ago"
+        gated = name in settings.gate
+        if CLASSES[name].device:
+            if not (mounts := places.mounts.get(of)):
+                continue
+            gated = gated and bool(places.gated.get(of))
+            text += f", below {(places.gated.get(of) or mounts)[0]}"
+        if gated:
+            failed.append(text)
+        elif name in settings.warn or name in settings.gate:
+            warned.append(text)
+    state = CheckState.FAILED if failed else CheckState.WARNED if warned else CheckState.PASSED
+    return Finding(state, "; ".join([*failed, *warned]) or "nothing that still holds")
+
+
+def holds(key: Key, trouble: Trouble, monotonic: float) -> bool:
+    return trouble.true_at_s is not None and monotonic - trouble.true_at_s < CLASSES[key[0]].lasts_s
+
+
+def after(known: Known, records: Iterable[Record]) -> Known:
+    """With the records that come after those that are known already."""
+    troubles, sequence = dict(known.troubles), known.sequence
+    for record in records:
+        if record.sequence <= sequence:
+            continue
+        sequence = record.sequence
+        for name, kind in CLASSES.items():
+            if (found := kind.line.search(record.text)) is not None:
+                key = name, _of(found)
+                troubles[key] = _more(troubles.pop(key, Trouble()), kind, record.at_s)
+            elif kind.healed is not None and (found := kind.healed.search(record.text)) is not None:
+                of = _of(found)
+                troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
+    return Known(known.boot_id, sequence, tuple(troubles.items())[-TROUBLES:])
+
+
+def _more(trouble: Trouble, kind: LogClass, at_s: float) -> Trouble:
+    times = (*trouble.times_s, at_s)[-kind.count :]
+    true = len(times) == kind.count and at_s - times[0] <= kind.window_s
+    return Trouble(times, at_s if true else trouble.true_at_s, trouble.lines + 1)
+
+
+def _of(found: re.Match[str]) -> str:
+    return next((of for of in found.groups() if of), "")
+
+
+def records_in(block: bytes) -> list[Record]:
+    """The records of a read: `priority,sequence,microseconds,flags;text`, and lines of further keys, with a space."""
+    return [record for line in block.decode(errors="replace").split("\n") if (record := _record(line)) is not None]
+
+
+def _record(line: str) -> Record | None:
+    prefix, semicolon, text = line.partition(";")
+    try:
+        priority, sequence, microseconds = map(int, prefix.split(",")[:3])
+    except ValueError:
+        return None
+    return Record(sequence, microseconds / 1e6, priority >> 3, text) if semicolon else None
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as e:
+        needs = "the device" if isinstance(e, FileNotFoundError) else "CAP_SYSLOG, and the device allowed"
+        raise CannotLookError(f"{path} cannot be opened ({e.strerror}): needs {needs}") from e
+
+
+def _kept(path: str, boot_id: str) -> Known:
+    """What an earlier run of the agent knew, if it was on this boot."""
+    if path:
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            known = msgspec.json.decode(Path(path).read_bytes(), type=Known)
+            if known.boot_id == boot_id:
+                return known
+    return Known(boot_id)
+
+
+# Devices and mounts
+
+
+def places_of(devices: Iterable[str], settings: Settings) -> Places:
+    """Raises CannotLookError."""
+    text = text_of(settings.mountinfo, "the host's processes (hostPID), and root")
+    mounts = [_Mount.of(line.split(" ")) for line in text.splitlines()]
+    holders = {path: _holder(mounts, path) for path in settings.gate_paths}
+    mounted, gated = dict[str, Sequence[str]](), dict[str, Sequence[str]]()
+    for device in devices:
+        names = _stacked(f"{settings.sys}/class/block", device.replace("/", "!"), set())
+        mounted[device] = [mount.point for mount in mounts if mount.on(names)]
+        gated[device] = [path for path, mount in holders.items() if mount is not None and mount.on(names)]
+    return Places(mounted, gated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    number: str
+    point: str
+    source: str
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "_Mount":
+        """A line of mountinfo: proc_pid_mountinfo(5)."""
+        after_dash = words[words.index("-") + 1 :] if "-" in words else []
+        number, point = (words[2], words[4]) if len(words) > 4 else ("", "")
+        return cls(number, point, after_dash[1] if len(after_dash) > 1 else "")
+
+    def on(self, names: Mapping[str, str]) -> bool:
+        """`names`: of devices, and their numbers. A file system with a number of its own (btrfs) names its device."""
+        return self.number in names.values() or self.source.removeprefix("/dev/") in names
+
+
+def _holder(mounts: Sequence[_Mount], path: str) -> _Mount | None:
+    """The mount that a path lies in: the longest point, and of those the one that was mounted last."""
+    inside = [m for m in mounts if m.point == path or path.startswith(m.point.rstrip("/") + "/")]
+    return max(reversed(inside), key=lambda mount: len(mount.point), default=None)
+
+
+def _stacked(blocks: str, name: str, seen: set[str]) -> dict[str, str]:
+    """A device with its partitions and all that is built on it: name to number."""
+    folder = Path(blocks, name)
+    if name in seen or not name or name.startswith("."):
+        return {}
+    seen.add(name)
+    try:
+        found = {name: (folder / "dev").read_text().strip()}
+    except OSError:
+        found = {name: ""}
+    above = [entry.name for entry in _entries(folder) if (entry / "partition").exists()]
+    above += [entry.name for entry in _entries(folder / "holders")]
+    for other in above:
+        found |= _stacked(blocks, other, seen)
+    return found
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,119 @@
+"""The check `runtime`: does the container runtime answer, and does it say that it can start pods?
+
+Asks over the CRI, as the kubelet does, and starts or ends nothing: Version, Status, the list of pods, and the status
+of the newest container, one after the other. A runtime may answer some of these for hours while another hangs: the
+finding names the first call that has no answer. Each call has the check's timeout for itself; a second is short for a
+node under load: give `timeoutSeconds: 5`. It fails where
+
+- a call hangs (then it says hung), is refused, or nobody listens;
+- the runtime itself says that it is not ready (`RuntimeReady`), or has no network for new pods (`NetworkReady`): both
+  with its own words.
+
+It warns where the runtime works with another network than its files say: it could not load the newest configuration
+(containerd tells that as `lastCNILoadStatus`), or it has not seen it: with `confDir` the name of the network in the
+file that counts is compared with those that the runtime has loaded. So a file that was moved into place unseen is
+found before the runtime is restarted, and the check `cni` says what is wrong in the file.
+
+The kubelet finds a runtime that hangs after half a minute to three minutes. The way back is the next run with an
+answer to each call; the check restarts nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from agent.checks.networks import BrokenError, network_of_containerd
+from agent.checks.rights import Rights
+from agent.checks.state import CheckState, Finding
+from agent.cri.base import CONTAINERD_SOCKET, NETWORK_READY, RUNTIME_READY, CriError, Reader, RuntimeStatus, Trouble
+from agent.keys import NonEmpty
+from agent.processes.command import RuntimeUnavailable
+from component.settings import Section
+
+DOC = "the container runtime answers each call in time, and says that it and its network are ready"
+RIGHTS = Rights(reads=("socket", "confDir"), root=True)
+_STATES = {
+    Trouble.HANGS: CheckState.HUNG,
+    Trouble.NO_PACKAGES: CheckState.UNKNOWN,
+    Trouble.NO_RIGHTS: CheckState.UNKNOWN,
+}
+LOADED = "lastCNILoadStatus"
+CONFIGURATION = "cniconfig"
+
+
+class Settings(Section, frozen=True):
+    """As the agent sees them. `conf_dir` None: what the files say is not compared."""
+
+    socket: NonEmpty = CONTAINERD_SOCKET
+    conf_dir: NonEmpty | None = None
+
+
+class Check:
+    def __init__(
+        self, settings: Settings, timeout_s: float, connect: Callable[[str, float], Reader] | None = None
+    ) -> None:
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._connect = connect or _connected
+        self._reader: Reader | None = None
+
+    def __call__(self) -> Finding:
+        """PASSED, WARNED, FAILED, HUNG with the call, UNKNOWN where the agent has no right, or no packages, to ask."""
+        try:
+            reader = self._reader or self._connect(self._settings.socket, self._timeout_s)
+            self._reader = reader
+            version = reader.version()
+            status = reader.status(verbose=True)
+            pods = reader.list_pods()
+            newest = max((c for pod in pods for c in pod.containers), key=lambda c: c.created_at, default=None)
+            if newest is not None:
+                reader.container(newest.id)  # None is an answer as well: it was removed meanwhile
+        except CriError as e:
+            return Finding(_STATES.get(e.trouble, CheckState.FAILED), str(e))
+        except RuntimeUnavailable as e:
+            return Finding(CheckState.FAILED, str(e))
+        said = f"{version.name} {version.version}, {len(pods)} pods"
+        return judged(status, said, named_network(self._settings.conf_dir))
+
+
+def judged(status: RuntimeStatus, said: str, named: str) -> Finding:
+    """`said`: where all is well. `named`: the network that the files name, empty where that is not known."""
+    for kind, what in ((RUNTIME_READY, "the runtime is not ready"), (NETWORK_READY, "the runtime has no network")):
+        condition = status.condition(kind)
+        if condition is None:
+            return Finding(CheckState.UNKNOWN, f"the runtime does not say {kind}")
+        if not condition.status:
+            return Finding(CheckState.FAILED, f"{what}: {condition.reason}: {condition.message}")
+    loading = status.info.get(LOADED, "OK")
+    if loading not in ("OK", ""):
+        return Finding(CheckState.WARNED, f"the newest network configuration could not be loaded: {loading}")
+    networks = loaded_networks(status.info)
+    if named and networks and named not in networks:
+        return Finding(CheckState.WARNED, f"the files name the network {named}, loaded is {', '.join(networks)}")
+    return Finding(CheckState.PASSED, said)
+
+
+def loaded_networks(info: Mapping[str, str]) -> list[str]:
+    """The names of the networks that containerd has loaded, but for its own loopback; empty where it does not say."""
+    try:
+        networks = json.loads(info.get(CONFIGURATION, "{}")).get("Networks") or []
+        names = [network["Config"]["Name"] for network in networks]
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return []
+    return [name for name in names if isinstance(name, str) and name != "cni-loopback"]
+
+
+def named_network(conf_dir: str | None) -> str:
+    """The name in the file that counts; empty where it cannot be told: the check `cni` says why."""
+    if conf_dir is None:
+        return ""
+    try:
+        return network_of_containerd(Path(conf_dir)).name
+    except (BrokenError, OSError):
+        return ""
+
+
+def _connected(socket: str, deadline_s: float) -> Reader:
+    from agent.cri.connect import connect  # late: gRPC is large
+
+    return connect(socket, deadline_s=deadline_s)

@@ -1,0 +1,283 @@
+"""The built-in check `servicePath`: do packets of this node get to Services, and to other nodes?
+
+Four things, all at once: TCP and TLS to the API server's Service address; the same straight to the API servers (where
+`apiServers` are given); kube-proxy's own health (where `proxy` is given), and how long ago it brought its rules up to
+date; and three `peers`, chosen by a hash ring so that each node is looked at by others: a connection, and a request
+larger than a packet, none of which may be split on its way. A peer that refuses a connection has been reached.
+
+| what is seen | verdict |
+|---|---|
+| most of the peers, two at least, are not reached | failed |
+| the Service address is not reached, an API server is, or kube-proxy is not well | failed |
+| this machine cannot send to the Service address | failed |
+| kube-proxy does not answer, or its rules are older than `proxyMaxAgeSeconds` | failed |
+| the Service address is not reached, and nothing tells whose fault that is; the only peer is not reached | unknown |
+| a peer, or an API server, is not reached | warned |
+
+A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
+back is the next run.
+"""
+
+import hashlib
+import json
+import socket
+import ssl
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from agent.checks.rights import Rights
+from agent.checks.state import CheckState, Finding
+from agent.keys import NonEmpty, Port
+from agent.probe.dial import tls_context
+from agent.probe.targets import is_address, join_host_port
+from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, no_way, talk_all
+from component.settings import Section
+from kube.times import parse_time
+
+DOC = (
+    "the API server's Service address, kube-proxy and most of three other nodes are reached, with packets of full size"
+)
+RIGHTS = Rights(host_network=True)
+PEERS = 3
+USABLE = 0.9  # of the timeout: what is left is for the verdict
+PADDING_BYTES = 16 * 2**10  # at most: a loopback's packets are larger than any network's
+REPLY_BYTES = 64 * 2**10
+REACHED, SILENT, STALLED, REFUSED, UNSENT = "reached", "silent", "connected, then silent", "refused", "cannot be sent"
+_DONT_FRAGMENT = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}  # MTU_DISCOVER
+_ALWAYS = 2  # IP_PMTUDISC_DO
+
+Kind = Literal["service", "apiServer", "proxy", "peer"]
+
+
+class Settings(Section, frozen=True):
+    """Addresses, never names. `node`: this node's own address or name, its place in the ring; empty: the hostname."""
+
+    service: NonEmpty = "10.96.0.1"
+    service_port: Port = 443
+    api_servers: tuple[NonEmpty, ...] = ()
+    api_port: Port = 6443
+    proxy: str = ""
+    proxy_port: Port = 10256
+    proxy_max_age_seconds: Annotated[int, Meta(ge=1, description="a whole number, 1 or more")] = 120
+    peers: tuple[NonEmpty, ...] = ()
+    peer_port: Port = 10250
+    peer_tls: bool = True
+    node: str = ""
+
+    def __post_init__(self) -> None:
+        lists = [("apiServers", self.api_servers), ("peers", self.peers)]
+        given = [("service", self.service), ("proxy", self.proxy)]
+        given += [(f"{key}[{place}]", address) for key, found in lists for place, address in enumerate(found)]
+        for key, address in given:
+            if address and not is_address(address):
+                raise ValueError(f"{key}: is {address[:64]!r}, allowed: an IP address")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    kind: Kind
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {join_host_port(self.address, self.port)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What was found on the way to a place. `said`: one of the words above, or what a proxy says that is not well."""
+
+    to: Place
+    said: str
+    detail: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Packets get there and back. An address that refuses is that of a host; a Service that does leads nowhere."""
+        return self.said == REACHED or (self.said == REFUSED and self.to.kind == "peer")
+
+    def __str__(self) -> str:
+        return f"{self.to}: {self.said}" + (f" ({self.detail})" if self.detail else "")
+
+
+class Check:
+    def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._limit_s = USABLE * timeout_s
+        self._settings = settings
+
+    def __call__(self) -> Finding:
+        """PASSED, WARNED, FAILED with what this node does not reach, UNKNOWN where that may be the others' fault."""
+        talks = {place: _look(place, self._settings) for place in places(self._settings)}
+        return judge(list(talk_all(talks, self._limit_s).values()))
+
+
+def places(settings: Settings) -> list[Place]:
+    found = [Place("service", settings.service, settings.service_port)]
+    found += [Place("apiServer", address, settings.api_port) for address in dict.fromkeys(settings.api_servers)]
+    found += [Place("proxy", settings.proxy, settings.proxy_port)] if settings.proxy else []
+    chosen = neighbours(settings.node or socket.gethostname(), settings.peers)
+    return found + [Place("peer", address, settings.peer_port) for address in chosen]
+
+
+def neighbours(node: str, peers: Sequence[str], count: int = PEERS) -> list[str]:
+    """The next ones on a ring of hashes: a node that comes or goes changes little, and each is looked at by others."""
+    ring = sorted(set(peers) - {node}, key=_hash)
+    start = next((place for place, peer in enumerate(ring) if _hash(peer) > _hash(node)), 0)
+    return [*ring[start:], *ring[:start]][:count]
+
+
+def judge(ways: Sequence[Way]) -> Finding:
+    def of(kind: Kind) -> list[Way]:
+        return [way for way in ways if way.to.kind == kind]
+
+    lost = [way for way in of("peer") if not way.open]
+    proxy = [way for way in of("proxy") if not way.open]
+    cut = [way for way in of("service") if not way.open]
+    direct = of("apiServer")
+    most = len(lost) > 1 and 2 * len(lost) > len(of("peer"))
+    ours = (lost if most else []) + proxy
+    if any(way.said == UNSENT for way in cut) or (cut and (proxy or most or any(way.open for way in direct))):
+        ours += cut
+    if ours:
+        return Finding(CheckState.FAILED, _lines(ours))
+    if cut:
+        others = [way for way in direct if not way.open]
+        return Finding(CheckState.UNKNOWN, f"perhaps not of this node: {_lines([*cut, *others, *lost])}")
+    if lost and len(of("peer")) == 1:
+        return Finding(CheckState.UNKNOWN, f"perhaps the only peer's own fault: {_lines(lost)}")
+    warned = lost + [way for way in direct if not way.open]
+    if warned:
+        return Finding(CheckState.WARNED, _lines(warned))
+    return Finding(CheckState.PASSED, "; ".join(map(str, ways)))
+
+
+def _lines(ways: Sequence[Way]) -> str:
+    return "; ".join(map(str, ways))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+# Conversations
+
+
+def _look(place: Place, settings: Settings) -> Talk[Way]:
+    connected = False
+    try:
+        family = family_of(place.address)
+        with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as link:
+            link.setsockopt(*_DONT_FRAGMENT[socket.AddressFamily(family)], _ALWAYS)
+            reaching = connect(link, (place.address, place.port))
+            try:  # what is refused before a packet has left is this machine's own doing
+                wait = next(reaching, None)
+            except OSError as e:
+                return Way(place, UNSENT if no_way(e) else REFUSED, e.strerror or str(e))
+            if wait is not None:
+                yield wait
+                next(reaching, None)
+            connected = True
+            return (yield from _speak(link, place, settings))
+    except TimeoutError:
+        return Way(place, STALLED if connected else SILENT)
+    except ConnectionRefusedError:
+        return Way(place, REFUSED)
+    except ssl.SSLError as e:
+        return Way(place, REACHED if place.kind == "peer" else "no TLS", e.reason or str(e))
+    except (ConnectionResetError, BrokenPipeError) as e:  # it was there to end it
+        return Way(place, REACHED if place.kind == "peer" else "broken", e.strerror or str(e))
+    except OSError as e:
+        return Way(place, "broken" if connected else SILENT, e.strerror or str(e))
+
+
+def _speak(link: socket.socket, place: Place, settings: Settings) -> Talk[Way]:
+    match place.kind:
+        case "proxy":
+            yield from _send(link, _request("/healthz", place, 0))
+            return proxy_way(place, (yield from _answer(link, REPLY_BYTES)), settings.proxy_max_age_seconds)
+        case "peer":
+            size = min(PADDING_BYTES, 2 * link.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG))
+            if settings.peer_tls:
+                link = yield from _secured(link)
+            with link:
+                yield from _send(link, _request("/healthz", place, size))
+                yield from _answer(link, 1)
+        case _:
+            (yield from _secured(link)).close()
+    return Way(place, REACHED)
+
+
+def _secured(link: socket.socket) -> Generator[Wait, bool, socket.socket]:
+    """Asked without verification: whether packets get there, not who answers."""
+    wrapped = tls_context().wrap_socket(link, do_handshake_on_connect=False)
+    try:
+        while True:
+            try:
+                wrapped.do_handshake()
+            except ssl.SSLWantReadError:
+                yield Wait(wrapped, READ)
+            except ssl.SSLWantWriteError:
+                yield Wait(wrapped, WRITE)
+            else:
+                return wrapped
+    except BaseException:
+        wrapped.close()
+        raise
+
+
+def _send(link: socket.socket, data: bytes) -> Generator[Wait, bool, None]:
+    while data:
+        try:
+            data = data[link.send(data) :]
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            yield Wait(link, WRITE)
+
+
+def _answer(link: socket.socket, limit_bytes: int) -> Generator[Wait, bool, bytes]:
+    """Up to the limit or the end. An end without a word counts: it has come all the way."""
+    received = b""
+    while len(received) < limit_bytes:
+        try:
+            block = link.recv(REPLY_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            yield Wait(link, READ)
+            continue
+        if not block:
+            break
+        received += block
+    return received
+
+
+def _request(path: str, place: Place, padding: int) -> bytes:
+    host = join_host_port(place.address, place.port)
+    head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: readygate-agent\r\nConnection: close\r\n"
+    return f"{head}X-Padding: {'x' * padding}\r\n\r\n".encode() if padding else f"{head}\r\n".encode()
+
+
+def proxy_way(place: Place, answer: bytes, max_age_s: float) -> Way:
+    """Of kube-proxy's answer to /healthz. A node that is about to be deleted is not eligible, and well all the same."""
+    status, _, body = answer.partition(b"\r\n\r\n")
+    try:
+        code = int(status.split(None, 2)[1])
+        found: dict[str, Any] = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+        age_s = _time(found["currentTime"]) - _time(found["lastUpdated"])
+    except (ValueError, KeyError, IndexError, TypeError, msgspec.ValidationError):
+        return Way(place, "no answer of kube-proxy's")
+    if found.get("nodeEligible") is False and found.get("healthy") is True:
+        return Way(place, REACHED, "of a node that is about to be deleted")
+    if age_s > max_age_s:
+        return Way(place, "its rules are too old", f"{age_s:.0f} s")
+    if code != 200:
+        return Way(place, "not healthy", f"status {code}")
+    return Way(place, REACHED, f"rules {age_s:.0f} s old")
+
+
+def _time(text: str) -> float:
+    found = parse_time(text)
+    if found is None:
+        raise ValueError("no time")
+    return found

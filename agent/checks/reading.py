@@ -1,0 +1,40 @@
+"""Small files in which the kernel shows its state: their text, or what keeps us from reading them, for a finding.
+
+Whoever cannot look says so: the finding is unknown then, and names the right or the part of the node that is missing.
+"""
+
+import errno
+import os
+
+LIMIT_BYTES = 2**20
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO)
+
+
+class CannotLookError(Exception):
+    """One line: what could not be read, and what it takes to read it."""
+
+
+def text_of(path: str, needs: str) -> str:
+    """The whole file. `needs`: what the agent must be given to see it, or what the kernel must have.
+
+    Raises CannotLookError, also for a file beyond LIMIT_BYTES. Never waits for a writer, as opening a named pipe would.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            found = file.read(LIMIT_BYTES + 1) or b""
+    except OSError as e:
+        what = "is not there" if e.errno in _MISSING else f"cannot be read ({e.strerror})"
+        raise CannotLookError(f"{path} {what}: needs {needs}") from e
+    if len(found) > LIMIT_BYTES:
+        raise CannotLookError(f"{path} is larger than {LIMIT_BYTES >> 20} MiB: needs to be what the kernel shows")
+    return found.decode(errors="replace")
+
+
+def number_of(path: str, needs: str) -> int:
+    """The file as one whole number. Raises CannotLookError."""
+    text = text_of(path, needs).strip()
+    try:
+        return int(text)
+    except ValueError as e:
+        raise CannotLookError(f"{path} holds no number: needs to be what the kernel shows") from e

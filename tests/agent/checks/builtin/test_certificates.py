@@ -1,0 +1,138 @@
+"""The check `certificates`: when the kubelet's certificates end."""
+
+import datetime as dt
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin.certificates import (
+    DAY_S,
+    Check,
+    NoCertificateError,
+    Settings,
+    Validity,
+    judged,
+    validity,
+)
+from agent.checks.state import CheckState, Finding
+
+WALL = 1_800_000_000.0
+YEAR_S = 365 * DAY_S
+
+
+def of(left_days: float, life_s: float = YEAR_S, file: str = "client.pem") -> Validity:
+    ends = WALL + left_days * DAY_S
+    return Validity(file, ends - life_s, ends)
+
+
+@pytest.mark.parametrize(
+    ("found", "blind", "expected"),
+    [
+        pytest.param([of(200)], [], Finding(CheckState.PASSED, "client.pem 200.0 days"), id="good for long"),
+        pytest.param([of(6.5)], [], Finding(CheckState.WARNED, "client.pem ends in 6.5 days"), id="a week"),
+        pytest.param(
+            [of(0)], [], Finding(CheckState.FAILED, "client.pem has ended at 2027-01-15T08:00:00Z"), id="ended"
+        ),
+        pytest.param(
+            [of(400)],
+            [],
+            Finding(CheckState.FAILED, "client.pem is not valid before 2027-02-19T08:00:00Z"),
+            id="not begun, as where the clock is wrong",
+        ),
+        pytest.param(
+            [of(0.5, life_s=DAY_S)],
+            [],
+            Finding(CheckState.PASSED, "client.pem 0.5 days"),
+            id="half of the life of one that is made for a day",
+        ),
+        pytest.param(
+            [of(0.09, life_s=DAY_S)],
+            [],
+            Finding(CheckState.WARNED, "client.pem ends in 0.1 days"),
+            id="the last tenth of it",
+        ),
+        pytest.param(
+            [of(6.5), of(-1, file="server.pem")],
+            [],
+            Finding(CheckState.FAILED, "server.pem has ended at 2027-01-14T08:00:00Z"),
+            id="the worst speaks",
+        ),
+        pytest.param(
+            [of(200)],
+            ["cannot read /x: Permission denied"],
+            Finding(CheckState.UNKNOWN, "cannot read /x: Permission denied"),
+            id="one that cannot be read",
+        ),
+        pytest.param([], [], Finding(CheckState.UNKNOWN, "/pki has none of a, b"), id="none"),
+    ],
+)
+def test_when_they_end(found: list[Validity], blind: list[str], expected: Finding) -> None:
+    assert expected == judged(found, blind, Settings("/pki", ("a", "b")), WALL)
+
+
+def made(folder: Path, *, days: int, name: str = "client.pem") -> Path:
+    """By openssl: the key first, as in the kubelet's own file, so that what is looked for is in the middle."""
+    key, certificate, both = folder / "key", folder / "certificate", folder / name
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    words += ["-subj", "/O=system:nodes/CN=system:node:n", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*words, "-days", str(days)], check=True, capture_output=True)
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return both
+
+
+@pytest.mark.parametrize("days", [1, 365, 36500], ids=["a day", "a year", "beyond 2049, in another form of time"])
+def test_openssl_says_the_same(tmp_path: Path, days: int) -> None:
+    file = made(tmp_path, days=days)
+    words = ["openssl", "x509", "-in", str(file), "-noout", "-dates"]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    dates = [line.partition("=")[2] for line in said.splitlines()]
+    form = "%b %d %H:%M:%S %Y %Z"
+    expected = tuple(dt.datetime.strptime(date, form).replace(tzinfo=dt.UTC).timestamp() for date in dates)
+    assert expected == validity(file.read_bytes())
+
+
+def test_one_that_was_renewed_in_place_is_seen(tmp_path: Path) -> None:
+    file = made(tmp_path, days=1)
+    _, ends = validity(file.read_bytes())
+    check = Check(Settings(str(tmp_path), (file.name, "none")), 1.0, wall=lambda: ends)
+    assert check().state is CheckState.FAILED
+    made(tmp_path, days=90)
+    assert check().state is CheckState.PASSED
+
+
+@pytest.mark.parametrize(
+    "pem",
+    [
+        b"",
+        b"-----BEGIN PRIVATE KEY-----\nMII=\n-----END PRIVATE KEY-----\n",
+        b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+        b"-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n",
+        b"-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
+        b"-----BEGIN CERTIFICATE-----\nMIL/////\n-----END CERTIFICATE-----\n",
+    ],
+    ids=["nothing", "a key alone", "an empty one", "a short one", "no base64", "a length beyond the end"],
+)
+def test_what_is_no_certificate(pem: bytes) -> None:
+    with pytest.raises(NoCertificateError):
+        validity(pem)
+
+
+def test_half_of_one_does_not_parse(tmp_path: Path) -> None:
+    lines = made(tmp_path, days=1).read_bytes().partition(b"-----BEGIN CERT")[2].splitlines()[1:-1]
+    for count in range(len(lines) - 3):
+        cut = b"-----BEGIN CERTIFICATE-----\n" + b"\n".join(lines[:count]) + b"\n-----END CERTIFICATE-----\n"
+        with pytest.raises(NoCertificateError):
+            validity(cut)
+
+
+def test_a_file_without_a_certificate_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "a.pem").write_text("hello")
+    found = Check(Settings(str(tmp_path), ("a.pem",)), 1.0)()
+    assert Finding(CheckState.UNKNOWN, "a.pem: holds no certificate") == found
+
+
+def test_the_kubelets_link_is_followed_within_the_folder_that_is_given(tmp_path: Path) -> None:
+    made(tmp_path, days=90, name="kubelet-client-2026-01-01.pem")
+    (tmp_path / "current.pem").symlink_to("/var/lib/kubelet/pki/kubelet-client-2026-01-01.pem")
+    assert Check(Settings(str(tmp_path), ("current.pem",)), 1.0)().state is CheckState.PASSED

@@ -1,0 +1,183 @@
+"""The check `connectionTables`: what is turned away fails, what is nearly full warns, what is unseen is unknown."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin.connection_tables import TABLES, Check, Facts, Fill, Settings, judge, look
+from agent.checks.state import CheckState, Finding
+
+# As a kernel 6.18 shows them, of two processors.
+CONNTRACK = (
+    "entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error  "
+    "expect_new expect_create expect_delete search_restart\n"
+    "{entries:08x}  00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 {failed:08x} {drop:08x} "
+    "{early:08x} 00000000  00000000 00000000 00000000 00000000\n"
+    "{entries:08x}  00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000001 00000010 "
+    "00000002 00000000  00000000 00000000 00000000 00000000\n"
+)
+NEIGHBOURS = (
+    "entries  allocs   destroys hash_grows lookups  hits     res_failed rcv_probes_mcast rcv_probes_ucast "
+    "periodic_gc_runs forced_gc_runs unresolved_discards table_fulls\n"
+    "{entries:08x} 000003a5 00000384 00000003   00005473 0000057e 000000c1   00000000         00000000         "
+    "00001332         00000000       00000000            {fulls:08x}\n"
+    "{entries:08x} 000003b7 000003d6 00000001   000050c6 0000069f 000000ef   00000000         00000000         "
+    "00000000         00000000       00000000            00000002\n"
+)
+
+
+class Node:
+    """A tree as /proc, and a clock that goes on ten seconds a run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.conntrack()
+        self.neighbours("arp")
+        self.neighbours("ndisc")
+        self._clock: Iterator[int] = iter(range(0, 10_000, 10))
+        self.check = Check(Settings(proc=str(root)), 1.0, lambda: float(next(self._clock)))
+
+    def file(self, path: str, text: object) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(f"{text}")
+
+    def conntrack(
+        self, entries: int = 812, limit: int = 262144, drop: int = 0, early: int = 0, failed: int = 0
+    ) -> None:
+        stat = CONNTRACK.format(entries=entries, drop=drop, early=early, failed=failed)
+        self.file("net/stat/nf_conntrack", stat)
+        self.file("sys/net/netfilter/nf_conntrack_count", f"{entries}\n")
+        self.file("sys/net/netfilter/nf_conntrack_max", f"{limit}\n")
+
+    def neighbours(self, name: str, entries: int = 12, limit: int = 1024, fulls: int = 0) -> None:
+        self.file(f"net/stat/{name}_cache", NEIGHBOURS.format(entries=entries, fulls=fulls))
+        self.file(f"sys/net/{'ipv4' if name == 'arp' else 'ipv6'}/neigh/default/gc_thresh3", f"{limit}\n")
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+CALM = Finding(CheckState.PASSED, "conntrack 812 of 262144; arp 12 of 1024; ndisc 12 of 1024")
+
+
+def test_the_first_run_already_says_that_there_is_room(node: Node) -> None:
+    assert CALM == node.check()
+
+
+def test_what_was_turned_away_before_the_first_run_is_no_failure(node: Node) -> None:
+    node.conntrack(drop=5000)
+    node.neighbours("arp", fulls=5000)
+    assert [CALM, CALM] == [node.check(), node.check()]
+
+
+def test_drops_fail_and_the_next_run_without_any_passes_again(node: Node) -> None:
+    found = [node.check()]
+    for drop in (30, 60, 60):
+        node.conntrack(drop=drop)
+        found.append(node.check())
+    dropping = Finding(CheckState.FAILED, "conntrack 812 of 262144, 3/s turned away; arp 12 of 1024; ndisc 12 of 1024")
+    assert [CALM, dropping, dropping, CALM] == found
+
+
+@pytest.mark.parametrize("name", ["arp", "ndisc"])
+def test_neighbours_that_are_turned_away_fail(node: Node, name: str) -> None:
+    found = [node.check()]
+    for fulls in (200, 200):
+        node.neighbours(name, fulls=fulls)
+        found.append(node.check())
+    assert (CALM, CheckState.FAILED, CALM) == (found[0], found[1].state, found[2])
+    assert f"{name} 12 of 1024, 20/s turned away" in found[1].output
+
+
+A = Fill("conntrack", 10, 100, refused=50, missed=50)
+VERDICTS = [
+    pytest.param(A, 10, "passed", "conntrack 10 of 100", id="nothing has changed"),
+    pytest.param(replace(A, entries=79), 10, "passed", "conntrack 79 of 100", id="79 %"),
+    pytest.param(replace(A, entries=80), 10, "warned", "conntrack 80 of 100, 80 % full", id="80 %"),
+    pytest.param(replace(A, entries=100), 10, "warned", "conntrack 100 of 100, 100 % full", id="full, nobody refused"),
+    pytest.param(
+        replace(A, refused=59), 10, "passed", "conntrack 10 of 100, 0.9/s turned away", id="fewer than one a second"
+    ),
+    pytest.param(replace(A, refused=60), 10, "failed", "conntrack 10 of 100, 1/s turned away", id="one a second"),
+    pytest.param(replace(A, refused=0, missed=0), 10, "passed", "conntrack 10 of 100", id="counters begin anew"),
+    pytest.param(replace(A, missed=149), 10, "passed", "conntrack 10 of 100", id="a race now and then"),
+    pytest.param(
+        replace(A, missed=150),
+        10,
+        "warned",
+        "conntrack 10 of 100, 10/s pushed out or lost",
+        id="room had to be made",
+    ),
+    pytest.param(replace(A, refused=90), 0, "passed", "conntrack 10 of 100", id="no time has gone by"),
+    pytest.param(replace(A, limit=0), 10, "warned", "conntrack 10 of 0, 1000 % full", id="a limit of nothing"),
+]
+
+
+@pytest.mark.parametrize(("now", "seconds", "state", "output"), VERDICTS)
+def test_verdicts(now: Fill, seconds: float, state: str, output: str) -> None:
+    assert Finding(CheckState(state), output) == judge(Facts((now,)), Facts((A,)), seconds, Settings())
+
+
+HOST = "needs the host's network namespace (hostNetwork); or leave {} out of `tables`"
+UNSEEN = [
+    pytest.param("net/stat/arp_cache", "net/stat/arp_cache is not there: " + HOST.format("arp"), id="neighbours"),
+    pytest.param(
+        "sys/net/ipv6/neigh/default/gc_thresh3",
+        "sys/net/ipv6/neigh/default/gc_thresh3 is not there: " + HOST.format("ndisc"),
+        id="their limit, which the kernel shows on the host only",
+    ),
+    pytest.param(
+        "sys/net/netfilter/nf_conntrack_max",
+        "nf_conntrack_max is not there: needs connection tracking in the kernel (nf_conntrack), and "
+        "the host's network namespace (hostNetwork); or leave conntrack out of `tables`",
+        id="connection tracking",
+    ),
+]
+
+
+@pytest.mark.parametrize(("gone", "output"), UNSEEN)
+def test_a_table_that_is_not_there_is_unknown_and_says_what_it_takes(node: Node, gone: str, output: str) -> None:
+    (node.root / gone).unlink()
+    found = node.check()
+    assert (CheckState.UNKNOWN, True) == (found.state, found.output.endswith(output)), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "entries drop\n0 1\n", "drop early_drop insert_failed\nxyz 1 1\n", "drop early_drop insert_failed\n0 1\n"],
+    ids=["nothing", "not the counters", "no numbers", "half a line"],
+)
+def test_a_table_that_is_none(node: Node, text: str) -> None:
+    node.file("net/stat/nf_conntrack", text)
+    found = node.check()
+    assert (CheckState.UNKNOWN, True) == (found.state, "has no counters of drop, early_drop" in found.output), found
+
+
+def test_a_limit_that_is_no_number(node: Node) -> None:
+    node.file("sys/net/netfilter/nf_conntrack_max", "many")
+    found = node.check()
+    assert (CheckState.UNKNOWN, True) == (found.state, "holds no number" in found.output)
+
+
+def test_what_fails_fails_beside_what_is_not_seen(node: Node) -> None:
+    (node.root / "net/stat/ndisc_cache").unlink()
+    assert CheckState.UNKNOWN is node.check().state
+    node.conntrack(drop=500)
+    assert CheckState.FAILED is node.check().state
+
+
+def test_only_the_tables_of_the_settings_are_looked_at(node: Node) -> None:
+    (node.root / "net/stat/ndisc_cache").unlink()
+    settings = Settings(tables=("arp",), proc=str(node.root))
+    assert Finding(CheckState.PASSED, "arp 12 of 1024") == Check(settings, 1.0)()
+
+
+def test_the_kernel_of_this_machine_is_understood() -> None:
+    facts = look(Settings())
+    assert len(TABLES) == len(facts.tables) + len(facts.unseen)
+    assert [table for table in facts.tables if table.limit <= 0 or not 0 <= table.entries <= 2 * table.limit] == []
+    assert [line for line in facts.unseen if "is not there: needs" not in line] == []

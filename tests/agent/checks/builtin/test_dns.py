@@ -1,0 +1,221 @@
+"""The check `dns` tells this node's own faults from those of the servers, over real sockets of the loopback."""
+
+import errno
+from collections.abc import Iterator
+
+import pytest
+
+from agent.checks.builtin import dns
+from agent.checks.builtin.dns import Check, Leg, Reply, Settings, Way, judge, query_of, said_in
+from agent.checks.state import CheckState, Finding
+from agent.settings import parse
+from component.settings import SettingsError
+from tests.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGER, dns_servers
+
+LOCAL, SERVICE, FIRST, SECOND = "127.0.5.1", "127.0.5.2", "127.0.5.3", "127.0.5.4"
+TIMEOUT_S = 1.0
+SHORT_S = 0.3  # where waiting for nothing is what is tried
+
+
+def check(udp: str, tcp: str = "", *, of: str = "lsab", timeout_s: float = TIMEOUT_S) -> Finding:
+    """`udp`, `tcp`: behaviours of node-local, Service, first and second server; `of`: the legs that are asked."""
+    legs = dict(zip("lsab", (LOCAL, SERVICE, FIRST, SECOND), strict=True))
+    tables = [
+        dict(zip((legs[leg] for leg in of), told.split(", "), strict=True)) if told else {} for told in (udp, tcp)
+    ]
+    with dns_servers(*tables) as port:
+        settings = Settings(
+            node_local=LOCAL if "l" in of else "",
+            service=SERVICE if "s" in of else "",
+            servers=tuple(legs[leg] for leg in of if leg in "ab"),
+            port=port,
+            protocols=("udp", "tcp") if tcp else ("udp",),
+        )
+        return Check(settings, timeout_s)()
+
+
+WELL = "answers, answers, answers, answers"
+VERDICTS = [
+    pytest.param(WELL, WELL, "passed", "answered on 8 ways", id="all ways answer"),
+    pytest.param(
+        WELL.replace("answers", "truncated"), WELL, "passed", "answered on 8 ways", id="a truncated answer is one"
+    ),
+    pytest.param(
+        "nobody, answers, answers, answers", "", "failed", "node-local 127.0.5.1 udp: refused", id="no node-local cache"
+    ),
+    pytest.param(
+        "answers, answers, answers, answers",
+        "closes, answers, answers, answers",
+        "failed",
+        "node-local 127.0.5.1 tcp: no DNS message",
+        id="the node-local cache closes connections",
+    ),
+    pytest.param(
+        "SERVFAIL, answers, answers, answers",
+        "",
+        "failed",
+        "node-local 127.0.5.1 udp: SERVFAIL",
+        id="the node-local cache alone says SERVFAIL",
+    ),
+    pytest.param(
+        "answers, nobody, answers, answers",
+        "",
+        "failed",
+        "Service 127.0.5.2 udp: refused",
+        id="the Service's address leads nowhere while its servers answer",
+    ),
+    pytest.param(
+        "answers, nobody, SERVFAIL, SERVFAIL",
+        "",
+        "failed",
+        "Service 127.0.5.2 udp: refused",
+        id="the Service's address leads nowhere while its servers are heard, whatever they say",
+    ),
+    pytest.param(
+        "answers, nobody, nobody, nobody",
+        "",
+        "unknown",
+        "perhaps the servers' own fault: Service",
+        id="neither the Service nor a server is heard: nobody can tell whose fault that is",
+    ),
+    pytest.param(
+        "SERVFAIL, SERVFAIL, SERVFAIL, SERVFAIL",
+        "SERVFAIL, SERVFAIL, SERVFAIL, SERVFAIL",
+        "unknown",
+        "all 8 ways: SERVFAIL; not of this node alone",
+        id="SERVFAIL everywhere is a shared cause",
+    ),
+    pytest.param(
+        "NXDOMAIN, NXDOMAIN, NXDOMAIN, NXDOMAIN",
+        "",
+        "unknown",
+        "all 4 ways: NXDOMAIN",
+        id="a name that there is not, everywhere",
+    ),
+    pytest.param(
+        "no record, no record, no record, no record",
+        "",
+        "unknown",
+        "all 4 ways: no such record",
+        id="a name without such a record, everywhere",
+    ),
+    pytest.param(
+        "answers, SERVFAIL, answers, SERVFAIL",
+        "",
+        "unknown",
+        "perhaps the servers' own fault: Service 127.0.5.2 udp: SERVFAIL; server 127.0.5.4 udp: SERVFAIL",
+        id="the Service leads to a server that says SERVFAIL",
+    ),
+    pytest.param(
+        "answers, answers, answers, nobody",
+        "",
+        "warned",
+        "answered, but server 127.0.5.4 udp: refused",
+        id="one server of two is gone",
+    ),
+    pytest.param(
+        "answers, answers, nobody, nobody",
+        "",
+        "warned",
+        "answered, but server 127.0.5.3 udp: refused",
+        id="addresses of servers that are no longer there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("udp", "tcp", "state", "output"), VERDICTS)
+def test_what_is_put_down_to_this_node(udp: str, tcp: str, state: str, output: str) -> None:
+    found = check(udp, tcp)
+    assert (state, True) == (found.state, output in found.output), found
+
+
+ONE_WAY = [
+    pytest.param("FORMERR", "unknown", "all 1 ways: FORMERR", id="a server that does not understand"),
+    pytest.param("REFUSED", "unknown", "all 1 ways: REFUSED by the server", id="a server that refuses"),
+    pytest.param(SILENT, "failed", "udp: silent", id="silence"),
+    pytest.param(GARBAGE, "failed", "udp: no DNS message", id="bytes that are no message"),
+    pytest.param(STRANGER, "failed", "udp: no DNS message", id="answers to other questions"),
+    pytest.param(NOBODY, "failed", "udp: refused", id="no socket"),
+    pytest.param(LOST, "passed", "answered on 1 ways", id="a datagram that is lost is sent again"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "state", "output"), ONE_WAY)
+def test_what_one_server_says_by_udp(behaviour: str, state: str, output: str) -> None:
+    found = check(behaviour, of="l", timeout_s=TIMEOUT_S if behaviour == LOST else SHORT_S)
+    assert (state, True) == (found.state, output in found.output), found
+
+
+@pytest.mark.parametrize("behaviour", [SILENT, GARBAGE, STRANGER, HALF, CLOSES, NOBODY])
+def test_a_server_that_speaks_no_dns_by_tcp_has_not_answered(behaviour: str) -> None:
+    found = check("answers", behaviour, of="l", timeout_s=SHORT_S)
+    assert (CheckState.FAILED, True) == (found.state, found.output.startswith("node-local 127.0.5.1 tcp: ")), found
+
+
+def test_ipv6() -> None:
+    with dns_servers({"::1": "answers"}, {"::1": "answers"}) as port:
+        assert CheckState.PASSED is Check(Settings(type="AAAA", node_local="::1", port=port), TIMEOUT_S)().state
+
+
+def test_what_this_machine_cannot_send_has_failed() -> None:
+    """A route to a broadcast address is refused by the kernel itself."""
+    found = Check(Settings(service="255.255.255.255"), SHORT_S)()
+    assert CheckState.FAILED is found.state
+    assert "Service 255.255.255.255 udp: cannot be sent (" in found.output
+
+
+def reply(leg: Leg, said: str, protocol: dns.Protocol = "udp", address: str = "10.0.0.1") -> Reply:
+    return Reply(Way(leg, address, protocol), said)
+
+
+def test_a_server_that_is_heard_by_udp_says_nothing_of_the_service_by_tcp() -> None:
+    found = judge([reply(Leg.SERVICE, dns.SILENT, "tcp"), reply(Leg.SERVER, dns.ANSWERED, "udp")])
+    assert CheckState.UNKNOWN is found.state
+
+
+QUERY = query_of("a.example", "A", 7)
+MESSAGES = [
+    pytest.param(b"", id="nothing"),
+    pytest.param(QUERY, id="the question itself"),
+    pytest.param(b"\0\7\x81\x80", id="less than a header"),
+    pytest.param(b"\0\7\x81\x80\0\1\0\1\0\0\0\0", id="an answer without the question"),
+    pytest.param(b"\0\7\x81\x80\0\0\0\1\0\0\0\0" + QUERY[12:], id="an answer to no question"),
+    pytest.param(b"\0\x08\x81\x80\0\1\0\1\0\0\0\0" + QUERY[12:], id="another number"),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_what_is_no_answer(message: bytes) -> None:
+    assert said_in(message, QUERY) is None
+
+
+def test_a_name_is_the_same_in_capitals() -> None:
+    assert said_in(b"\0\7\x81\x80\0\1\0\1\0\0\0\0" + QUERY[12:].upper()[:-4] + QUERY[-4:], QUERY) == "answered"
+
+
+WRONG = [
+    pytest.param("{}", "dns: asks nobody, allowed: one of nodeLocal, service, servers", id="nobody to ask"),
+    pytest.param("{service: kube-dns}", "service: is 'kube-dns', allowed: an IP address", id="a name"),
+    pytest.param("{servers: [10.0.0.1, x]}", "servers[1]: is 'x', allowed: an IP address", id="a server by its name"),
+    pytest.param("{service: 10.0.0.1, name: a..b}", "name: is 'a..b', allowed: a DNS name", id="an empty label"),
+    pytest.param("{service: 10.0.0.1, protocols: []}", "protocols: is an empty list", id="no protocol"),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), WRONG)
+def test_what_is_wrong_with_the_settings(settings: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(f"mode: pod\nchecks: [{{name: x, dns: {settings}}}]\n".encode(), {})
+    assert expected in str(caught.value)
+
+
+def test_a_service_without_endpoints_is_no_fault_of_this_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the host's network kube-proxy's rule for it makes the kernel refuse at once what is sent."""
+
+    def refused(*_anything: object) -> Iterator[None]:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+        yield
+
+    monkeypatch.setattr(dns, "connect", refused)
+    found = Check(Settings(service="10.96.0.10"), SHORT_S)()
+    assert (CheckState.UNKNOWN, True) == (found.state, "refused" in found.output), found

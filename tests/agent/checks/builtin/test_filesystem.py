@@ -1,0 +1,220 @@
+"""The check `filesystem`: the kernel's list of mounts, and what comes of a write."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin import filesystem
+from agent.checks.builtin.filesystem import (
+    FILE,
+    Check,
+    Mount,
+    Settings,
+    Tried,
+    dead_words,
+    judged,
+    mount_of,
+    mounts_of,
+    tried_of,
+)
+from agent.checks.state import CheckState, Finding
+from tests.kit.ability import cannot_run
+
+MOUNTINFO = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
+30 22 8:2 / /var/lib/kubelet rw,nosuid shared:2 master:3 - xfs /dev/sdb1 ro,noquota
+31 22 8:3 / /var/lib rw - ext4 /dev/sdc1 rw,shutdown
+32 22 8:4 / /data\040one ro - ext4 /dev/sdd1 rw
+33 32 0:5 / /data\040one/in rw - tmpfs tmpfs rw,size=8k
+34 22 0:6 / /data\040one/in rw - ext4 /dev/sde1 rw
+a line of another shape
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "point", "words"),
+    [
+        pytest.param("/etc", "/", "", id="a file system that takes writes"),
+        pytest.param(
+            "/var/lib/kubelet", "/var/lib/kubelet", "the file system is read-only (xfs of /dev/sdb1)", id="read-only"
+        ),
+        pytest.param(
+            "/var/lib/kubelet/pods/x/",
+            "/var/lib/kubelet",
+            "the file system is read-only (xfs of /dev/sdb1)",
+            id="in it",
+        ),
+        pytest.param(
+            "/var/lib/kubelets", "/var/lib", "the file system is shutdown (ext4 of /dev/sdc1)", id="shut down"
+        ),
+        pytest.param("/data one/x", "/data one", "", id="read-only for us alone is not the file system's"),
+        pytest.param("/data one/in", "/data one/in", "", id="a mount over a mount"),
+    ],
+)
+def test_what_the_kernel_says_of_the_file_system_of_a_path(path: str, point: str, words: str) -> None:
+    found = mount_of(path, mounts_of(MOUNTINFO))
+    assert found is not None
+    assert (point, words) == (found.point, dead_words(found))
+
+
+def test_of_two_mounts_at_one_place_the_last_counts() -> None:
+    found = mount_of("/data one/in", mounts_of(MOUNTINFO))
+    assert found is not None
+    assert found.source == "/dev/sde1"
+
+
+def test_no_list_of_mounts_says_nothing() -> None:
+    assert mounts_of(b"") == ()
+    assert mount_of("/x", ()) is None
+    assert dead_words(None) == ""
+
+
+RO = Mount("/a", frozenset({"ro"}), frozenset({"rw"}), "ext4", "/dev/sda1")
+OK, FULL = Tried("/a", took_s=0.004), Tried("/b", "write", 28, 0.001)
+EROFS = Tried("/a", "open", 30, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("tried", "mounts", "expected"),
+    [
+        pytest.param(
+            {"/a": OK, "/b": Tried("/b", took_s=0.02)},
+            {},
+            Finding(CheckState.PASSED, "/a 4 ms, /b 20 ms"),
+            id="all good",
+        ),
+        pytest.param(
+            {"/a": OK, "/b": FULL},
+            {},
+            Finding(CheckState.FAILED, "/b: write: ENOSPC (No space left on device)"),
+            id="one is full",
+        ),
+        pytest.param(
+            {"/a": EROFS, "/b": FULL},
+            {},
+            Finding(
+                CheckState.FAILED,
+                "/a: open: EROFS (Read-only file system); /b: write: ENOSPC (No space left on device)",
+            ),
+            id="each fault is said",
+        ),
+        pytest.param(
+            {"/a": Tried("/a", "fsync", 5, 0.1), "/b": Tried("/b", "open", 13, 0.1)},
+            {},
+            Finding(CheckState.FAILED, "/a: fsync: EIO (Input/output error)"),
+            id="a failure counts more than what may not be tried",
+        ),
+        pytest.param(
+            {"/a": OK, "/b": Tried("/b", "open", 13, 0.1)},
+            {},
+            Finding(CheckState.UNKNOWN, "/b: the agent may not write: open: EACCES (Permission denied)"),
+            id="no right to write is unknown",
+        ),
+        pytest.param(
+            {"/a": EROFS, "/b": Tried("/b", took_s=0.02)},
+            {"/a": RO},
+            Finding(CheckState.UNKNOWN, "/a: mounted read-only for the agent: grant it a writable mount"),
+            id="a mount that is read-only for us alone is unknown",
+        ),
+        pytest.param(
+            {"/a": OK},
+            {},
+            Finding(CheckState.UNKNOWN, "/b: the child process ended before it was tried"),
+            id="the child died",
+        ),
+    ],
+)
+def test_what_was_tried_makes_the_finding(tried: dict, mounts: dict, expected: Finding) -> None:
+    assert expected == judged(("/a", "/b"), tried, mounts)
+
+
+def test_a_line_that_is_cut_off_says_nothing() -> None:
+    assert {"/a": Tried("/a", "", 0, 0.5), "/b": Tried("/b")} == tried_of(
+        b'["/a"]\n["/a", "", 0, 0.5]\n["/b"]\n["/b", "wr'
+    )
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    found = Check(Settings((str(tmp_path),)), 20.0)()
+    assert found.state is CheckState.PASSED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_behind_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("x")
+    assert Check(Settings((str(tmp_path),)), 20.0)().state is CheckState.PASSED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / FILE).symlink_to(tmp_path / "victim")
+    found = Check(Settings((str(tmp_path),)), 20.0)()
+    assert Finding(CheckState.FAILED, f"{tmp_path}: open: ELOOP ({os.strerror(40)})") == found
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_folder_that_is_gone_has_failed(tmp_path: Path) -> None:
+    found = Check(Settings((str(tmp_path / "gone"),)), 20.0)()
+    assert Finding(CheckState.FAILED, f"{tmp_path}/gone: open: ENOENT (No such file or directory)") == found
+
+
+def test_a_path_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a write to a dead server: the child has begun with a path, and says no more."""
+    hangs = 'import os, sys, time\nos.write(1, b\'["/a"]\\n["/a", "", 0, 0.1]\\n["/b"]\\n\')\ntime.sleep(60)\n'
+    monkeypatch.setattr(filesystem, "SCRIPT", hangs)
+    check = Check(Settings(("/a", "/b")), 1.0)
+    assert Finding(CheckState.HUNG, "/b: no end after 1 s") == check()
+
+
+def test_no_list_of_mounts_to_read_is_unknown() -> None:
+    check = Check(Settings(("/",), mountinfo="/nope"), 1.0)
+    assert Finding(CheckState.UNKNOWN, "cannot look at /nope: No such file or directory") == check()
+
+
+# The real kernel, in a mount namespace of its own.
+
+LOOK = """
+import json, sys
+from agent.checks.builtin.filesystem import Check, Settings
+check = Check(Settings((sys.argv[1],)), 20.0)
+for line in sys.stdin:
+    found = check()
+    print(json.dumps([found.state, found.output]), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("breaks", "heals", "expected"),
+    [
+        pytest.param(
+            "mount -o remount,ro {0}", "mount -o remount,rw {0}", "is read-only (tmpfs of none)", id="read-only"
+        ),
+        pytest.param("cat /dev/zero > {0}/big 2>&-", "rm {0}/big", "write: ENOSPC", id="full"),
+        pytest.param(
+            "mount -o remount,bind,ro {0}", "mount -o remount,bind,rw {0}", "mounted read-only for", id="bind"
+        ),
+    ],
+)
+def test_a_real_file_system_breaks_and_heals(tmp_path: Path, breaks: str, heals: str, expected: str) -> None:
+    if os.geteuid() != 0:
+        cannot_run("a file system is mounted, which only root may: sudo make test")
+    lines = [
+        f"mount -t tmpfs -o size=64k none {tmp_path}",
+        'look() { echo | "$1" -c "$2" "$3"; }',
+        'look "$@"',
+        breaks.format(tmp_path),
+        'look "$@"',
+        heals.format(tmp_path),
+        'look "$@"',
+    ]
+    words = ["unshare", "--mount", "sh", "-c", "\n".join(lines), "sh", sys.executable, LOOK, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr == ""
+    before, broken, healed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert ("passed", "passed") == (before[0], healed[0])
+    assert broken[0] == ("unknown" if "bind" in breaks else "failed")
+    assert expected in broken[1]

@@ -1,0 +1,124 @@
+"""The check `gpu`: what is on the bus, against what the driver has."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.checks.builtin import gpu
+from agent.checks.builtin.gpu import Check, Function, Seen, Settings, judged
+from agent.checks.state import CheckState, Finding
+
+A, B = "0000:17:00.0", "0000:65:00.0"
+
+
+@pytest.mark.parametrize(
+    ("seen", "count", "expected"),
+    [
+        pytest.param(Seen((), ()), None, Finding(CheckState.PASSED, "none here"), id="a node without any"),
+        pytest.param(Seen((), ()), 2, Finding(CheckState.FAILED, "0 of 2 are there"), id="two are expected"),
+        pytest.param(
+            Seen((Function(A), Function(B)), (A, B.upper())),
+            2,
+            Finding(CheckState.PASSED, "2 are there"),
+            id="all there",
+        ),
+        pytest.param(
+            Seen((Function(A), Function(B)), (A,)),
+            None,
+            Finding(CheckState.FAILED, f"the driver lacks: {B}"),
+            id="one the driver has not",
+        ),
+        pytest.param(
+            Seen((Function(A),), (A, B)),
+            None,
+            Finding(CheckState.FAILED, f"the driver has, the bus lacks: {B}"),
+            id="one the bus has not",
+        ),
+        pytest.param(
+            Seen((Function(A), Function(B, answers=False)), (A,)),
+            None,
+            Finding(CheckState.FAILED, f"fallen off the bus: {B}"),
+            id="one that answers no more is said once",
+        ),
+        pytest.param(
+            Seen((Function(A), Function(B, driver="vfio-pci")), (A,)),
+            None,
+            Finding(CheckState.PASSED, "1 are there"),
+            id="one is a virtual machine's",
+        ),
+        pytest.param(Seen((Function(A),), None), 1, Finding(CheckState.PASSED, "1 are there"), id="no list is asked"),
+        pytest.param(
+            Seen((Function(A),), ()), None, Finding(CheckState.FAILED, f"the driver lacks: {A}"), id="no driver loaded"
+        ),
+    ],
+)
+def test_what_is_there_against_what_the_driver_has(seen: Seen, count: int | None, expected: Finding) -> None:
+    assert expected == judged(seen, count)
+
+
+class Machine:
+    def __init__(self, root: Path) -> None:
+        self.sysfs, self.driver = root / "sys", root / "gpus"
+        (self.sysfs / "bus/pci/devices").mkdir(parents=True)
+
+    def function(self, address: str, *, vendor: str = "0x10de", kind: str = "0x030200", **more: Any) -> None:
+        folder = self.sysfs / "bus/pci/devices" / address
+        folder.mkdir()
+        (folder / "vendor").write_text(f"{vendor}\n")
+        (folder / "class").write_text(f"{kind}\n")
+        (folder / "config").write_bytes(more.get("config", b"\xde\x10\x82\x26" * 16))
+        if "driver" in more:
+            (folder / "driver").symlink_to(f"../../bus/pci/drivers/{more['driver']}")
+        if more.get("virtual"):
+            (folder / "physfn").symlink_to("../0000:65:00.0")
+
+    def listed(self, *addresses: str) -> None:
+        for address in addresses:
+            (self.driver / address).mkdir(parents=True)
+
+    def find(self, expected: int | None = None) -> Finding:
+        return Check(Settings(expected=expected, sysfs=str(self.sysfs), driver_list=str(self.driver)), 20.0)()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_only_accelerators_of_the_vendor_count(machine: Machine) -> None:
+    machine.function(A, driver="nvidia")
+    machine.function("0000:17:00.1", kind="0x040300")  # its sound
+    machine.function("0000:03:00.0", vendor="0x1a03", kind="0x030000")  # the board's own display
+    machine.function("0000:65:00.4", virtual=True)
+    machine.listed(A)
+    assert Finding(CheckState.PASSED, "1 are there") == machine.find(1)
+
+
+def test_one_that_reads_as_ones_has_fallen_off_the_bus(machine: Machine) -> None:
+    machine.function(A, config=b"\xff" * 64)
+    assert Finding(CheckState.FAILED, f"fallen off the bus: {A}") == machine.find()
+
+
+def test_the_way_back(machine: Machine) -> None:
+    machine.function(A)
+    assert Finding(CheckState.FAILED, f"the driver lacks: {A}") == machine.find()
+    machine.listed(A)
+    assert Finding(CheckState.PASSED, "1 are there") == machine.find()
+
+
+def test_a_machine_whose_bus_cannot_be_looked_at_is_unknown(tmp_path: Path) -> None:
+    found = Check(Settings(sysfs=str(tmp_path / "none")), 20.0)()
+    assert found.state is CheckState.UNKNOWN
+    assert "cannot look at the PCI bus: FileNotFoundError" in found.output
+
+
+def test_a_driver_that_hangs_is_hung(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "SCRIPT", "import time\ntime.sleep(60)\n")
+    expected = "the bus or its driver gives no answer within 1 s"
+    assert Finding(CheckState.HUNG, expected) == Check(Settings(), 1.0)()
+
+
+def test_this_machines_bus_can_be_looked_at() -> None:
+    expected = CheckState.PASSED if Path("/sys/bus/pci/devices").is_dir() else CheckState.UNKNOWN
+    assert expected is Check(Settings(driver_list=None), 20.0)().state

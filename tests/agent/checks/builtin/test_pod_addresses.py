@@ -1,0 +1,172 @@
+"""The check `podAddresses`: what host-local has given out, against what it may."""
+
+import ipaddress
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.checks.builtin.pod_addresses import Check, Range, Settings, range_of
+from agent.checks.networks import BrokenError
+from agent.checks.state import CheckState, Finding
+
+V4, V6 = "10.1.0.0/28", "fd00:1::/124"
+
+
+def bridge(*sets: list[dict[str, str]], **ipam: Any) -> dict[str, Any]:
+    given = {"type": "host-local", **({"ranges": list(sets)} if sets else {}), **ipam}
+    return {"name": "pods", "plugins": [{"type": "bridge", "ipam": given}, {"type": "portmap"}]}
+
+
+class Node:
+    def __init__(self, root: Path) -> None:
+        self.conf, self.data = root / "net.d", root / "networks"
+        self.conf.mkdir()
+
+    def configured(self, network: object) -> None:
+        (self.conf / "10-net.conflist").write_text(json.dumps(network))
+
+    def given_out(self, subnet: str, count: int, *, first: int = 2, network: str = "pods") -> None:
+        """`count` addresses, and what host-local keeps beside them."""
+        folder = self.data / network
+        folder.mkdir(parents=True, exist_ok=True)
+        start = int(ipaddress.ip_network(subnet).network_address) + first
+        kind = ipaddress.ip_network(subnet)[0].__class__
+        for number in range(count):
+            (folder / str(kind(start + number))).write_text(f"sandbox{number}\r\neth0")
+        (folder / "last_reserved_ip.0").write_text("10.1.0.2")
+        (folder / "lock").touch()
+
+    def find(self, **settings: Any) -> Finding:
+        return Check(Settings(str(self.conf), str(self.data), **settings), 1.0)()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [
+        pytest.param(0, Finding(CheckState.PASSED, "network pods: 0 of 13 addresses in use"), id="none"),
+        pytest.param(10, Finding(CheckState.PASSED, "network pods: 10 of 13 addresses in use"), id="77 %"),
+        pytest.param(11, Finding(CheckState.WARNED, "network pods: 11 of 13 addresses in use, 2 left"), id="two left"),
+        pytest.param(12, Finding(CheckState.FAILED, "network pods: 12 of 13 addresses in use, 1 left"), id="one left"),
+        pytest.param(13, Finding(CheckState.FAILED, "network pods: 13 of 13 addresses in use, 0 left"), id="all"),
+    ],
+)
+def test_of_a_28_thirteen_can_be_given_out(node: Node, used: int, expected: Finding) -> None:
+    """Sixteen without the network's own, the broadcast, and the gateway's."""
+    node.configured(bridge([{"subnet": V4}]))
+    node.given_out(V4, used)
+    assert expected == node.find()
+
+
+def test_the_way_back_is_an_address_that_is_given_back(node: Node) -> None:
+    node.configured(bridge([{"subnet": V4}]))
+    node.given_out(V4, 13)
+    assert node.find().state is CheckState.FAILED
+    for number in range(5, 10):
+        (node.data / "pods" / f"10.1.0.{number}").unlink()
+    assert Finding(CheckState.PASSED, "network pods: 8 of 13 addresses in use") == node.find()
+
+
+@pytest.mark.parametrize(
+    ("network", "used", "expected"),
+    [
+        pytest.param(
+            bridge([{"subnet": V4}], [{"subnet": V6}]),
+            {V4: 5, V6: 13},
+            "network pods: 13 of 14 addresses in use, 1 left",
+            id="of a dual stack the fuller one counts",
+        ),
+        pytest.param(
+            bridge([{"subnet": "10.2.0.0/30"}, {"subnet": V4}]),
+            {V4: 13},
+            "network pods: 13 of 14 addresses in use, 1 left",
+            id="the ranges of a set are one pool",
+        ),
+        pytest.param(
+            bridge(subnet=V4, rangeStart="10.1.0.4", rangeEnd="10.1.0.6"),
+            {V4: 4},
+            "network pods: 2 of 3 addresses in use, 1 left",
+            id="of old: one range, with a start and an end",
+        ),
+        pytest.param(
+            bridge([{"subnet": V4, "gateway": "10.1.0.14"}]),
+            {V4: 13},
+            "network pods: 12 of 13 addresses in use, 1 left",
+            id="a gateway that is named",
+        ),
+    ],
+)
+def test_ranges(node: Node, network: dict[str, Any], used: dict[str, int], expected: str) -> None:
+    node.configured(network)
+    for subnet, count in used.items():
+        node.given_out(subnet, count)
+    assert Finding(CheckState.FAILED, expected) == node.find()
+
+
+def test_a_range_too_large_to_walk_through_is_counted(node: Node) -> None:
+    node.configured(bridge([{"subnet": "fd00::/64"}]))
+    node.given_out("fd00::/64", 40)
+    assert Finding(CheckState.PASSED, f"network pods: 40 of {2**64 - 2} addresses in use") == node.find()
+
+
+def test_a_network_that_another_one_makes_is_named_in_the_settings(node: Node) -> None:
+    """flannel: its configuration has no ranges, it calls host-local with the node's."""
+    node.configured({"name": "cbr0", "plugins": [{"type": "flannel", "delegate": {"isDefaultGateway": True}}]})
+    node.given_out(V4, 13, network="cbr0")
+    assert Finding(CheckState.WARNED, "the addresses of flannel cannot be counted here") == node.find()
+    expected = "network cbr0: 13 of 13 addresses in use, 0 left"
+    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(V4,))
+    (node.conf / "10-net.conflist").unlink()
+    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(V4,), network="cbr0")
+
+
+def test_other_ipam_plugins_cannot_be_counted_and_never_close_a_node(node: Node) -> None:
+    node.configured({"name": "k8s-pod-network", "plugins": [{"type": "calico", "ipam": {"type": "calico-ipam"}}]})
+    assert Finding(CheckState.WARNED, "the addresses of calico-ipam cannot be counted here") == node.find()
+
+
+def test_a_folder_that_the_configuration_names(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agent.checks.builtin import pod_addresses
+
+    node.configured(bridge([{"subnet": V4}], dataDir=str(node.data)))
+    node.given_out(V4, 12)
+    monkeypatch.setattr(pod_addresses, "DATA_DIR", str(tmp_path / "default"))
+    found = Check(Settings(str(node.conf), str(tmp_path / "default")), 1.0)()
+    assert found.state is CheckState.FAILED
+    assert node.find().state is CheckState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        pytest.param(bridge([{"subnet": "10.1.0.0/33"}]), "a range does not parse", id="no network"),
+        pytest.param(bridge([{"subnet": "10.1.0.0/32"}]), "has no addresses", id="no addresses"),
+        pytest.param(bridge([{}]), "a range does not parse", id="no subnet"),
+        pytest.param(bridge({"subnet": V4}), "no list of lists", id="a set that is no list"),
+        pytest.param(bridge(), "network pods has no ranges", id="no ranges"),
+    ],
+)
+def test_what_does_not_parse_is_unknown(node: Node, network: dict[str, Any], expected: str) -> None:
+    node.configured(network)
+    found = node.find()
+    assert found.state is CheckState.UNKNOWN
+    assert expected in found.output
+
+
+def test_without_a_configuration_it_cannot_look(node: Node) -> None:
+    assert Finding(CheckState.UNKNOWN, f"no network config found in {node.conf}") == node.find()
+
+
+def test_a_range_as_host_local_completes_it() -> None:
+    one = ipaddress.ip_address
+    expected = Range(one("10.1.0.1"), one("10.1.0.14"), one("10.1.0.1"))
+    assert expected == range_of({"subnet": "10.1.0.0/28"})
+    assert Range(one("fd00:1::1"), one("fd00:1::f"), one("fd00:1::1")) == range_of({"subnet": V6})
+    with pytest.raises(BrokenError):
+        range_of({"subnet": None})

@@ -1,0 +1,191 @@
+"""The check `pressure` warns before it fails, and never says what the kubelet's eviction says."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin import pressure
+from agent.checks.builtin.pressure import Check, Facts, Settings, Stall, Use, judge, look, percentile
+from agent.checks.state import CheckState, Finding
+
+AMPLE_S = 20.0
+
+
+class Node:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("io", "memory", "cpu"):
+            self.stall(name)
+        self.file("proc/loadavg", "4.98 3.89 4.59 7/186 27581\n")
+        self.file("proc/sys/kernel/pid_max", "32768\n")
+        self.file("proc/sys/kernel/threads-max", "1000\n")
+        self.file("proc/sys/fs/file-nr", "1077\t0\t9223372036854775807\n")
+        self.group("kubepods.slice")
+
+    def file(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def stall(self, name: str, avg10: float = 0.0, avg60: float = 0.0, total: int = 0) -> None:
+        some = f"some avg10={avg10 + 1:.2f} avg60={avg60 + 1:.2f} avg300=0.00 total={total + 7}\n"
+        self.file(
+            f"proc/pressure/{name}", f"{some}full avg10={avg10:.2f} avg60={avg60:.2f} avg300=0.00 total={total}\n"
+        )
+
+    def group(self, name: str, used: int = 50, limit: str = "500") -> None:
+        self.file(f"cgroup/{name}/pids.current", f"{used}\n")
+        self.file(f"cgroup/{name}/pids.max", f"{limit}\n")
+
+    def settings(self, **more: object) -> Settings:
+        return Settings(proc=str(self.root / "proc"), cgroup=str(self.root / "cgroup"), **more)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def test_the_first_run_says_that_all_is_well(node: Node) -> None:
+    text = (
+        "io stalled 0 % of a minute; memory stalled 0 % of a minute; cpu stalled 1 % of a minute; threads 186 of 1000; "
+        "threads of pods 50 of 500; open files 1077 of 9223372036854775807"
+    )
+    assert Finding(CheckState.PASSED, text) == Check(node.settings(), AMPLE_S)()
+
+
+STALLS = [
+    # name, percent of a minute, total seconds stalled in the ten between the runs
+    pytest.param("io", 39, 10, "passed", id="io, a little"),
+    pytest.param("io", 40, 10, "warned", id="io, often"),
+    pytest.param("io", 96, 3, "passed", id="io, over by now"),
+    pytest.param("io", 96, 5, "warned", id="io, less by now"),
+    pytest.param("io", 20, 10, "passed", id="io, only just begun"),
+    pytest.param("io", 96, 10, "failed", id="io stands still"),
+    pytest.param("memory", 100, 10, "warned", id="memory never fails: the kubelet evicts"),
+    pytest.param("memory", 19, 10, "passed", id="memory, a little"),
+    pytest.param("cpu", 100, 10, "warned", id="processors never fail"),
+    pytest.param("cpu", 94, 10, "passed", id="processors that are busy"),
+]
+
+
+@pytest.mark.parametrize(("name", "minute", "stalled_s", "state"), STALLS)
+def test_stalls(name: str, minute: float, stalled_s: float, state: str) -> None:
+    before = Facts((Stall(name, minute, 0.0, 100.0),))
+    now = Facts((Stall(name, minute, 0.0, 100.0 + stalled_s),))
+    assert Finding(CheckState(state), f"{name} stalled {minute} % of a minute") == judge(now, before, 10.0, Settings())
+
+
+def test_the_first_run_takes_the_last_ten_seconds_for_now() -> None:
+    found = [judge(Facts((Stall("io", 96, now, 1e6),)), None, 0.0, Settings()).state for now in (96, 0)]
+    assert [CheckState.FAILED, CheckState.PASSED] == found
+
+
+USES = [(79, "passed"), (80, "warned"), (94, "warned"), (95, "failed"), (200, "failed")]
+
+
+@pytest.mark.parametrize(("used", "state"), USES)
+def test_uses(used: int, state: str) -> None:
+    found = judge(Facts(uses=(Use("threads", used, 100),)), None, 0.0, Settings())
+    assert Finding(CheckState(state), f"threads {used} of 100") == found
+
+
+def test_the_99th_percentile() -> None:
+    assert [9, 9, 98, 99, 990] == [
+        percentile(values, 99) for values in ([9], [1, 9], [*range(100)], [*range(101)], [*range(1001)])
+    ]
+
+
+GROUPS = ["kubepods.slice", "kubepods", "pids/kubepods.slice", "pids/kubepods"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_pods_are_found_in_control_groups_of_each_form(node: Node, group: str) -> None:
+    for name in ("pids.max", "pids.current"):
+        (node.root / "cgroup/kubepods.slice" / name).unlink()
+    node.group(group, used=490)
+    found = Check(node.settings(), AMPLE_S)()
+    assert Finding(CheckState.FAILED, "threads of pods 490 of 500") == found
+
+
+def test_pods_without_a_limit_are_not_counted(node: Node) -> None:
+    node.group("kubepods.slice", used=10**6, limit="max")
+    assert CheckState.PASSED is Check(node.settings(), AMPLE_S)().state
+
+
+UNSEEN = [
+    pytest.param("proc/pressure/io", "needs a kernel with pressure stall information", "io", id="no PSI"),
+    pytest.param("proc/loadavg", "needs the proc file system", "threads", id="no loadavg"),
+    pytest.param("cgroup/kubepods.slice/pids.max", "needs the host's control groups", "podThreads", id="no groups"),
+    pytest.param("proc/sys/fs/file-nr", "needs the proc file system", "files", id="no file-nr"),
+]
+
+
+@pytest.mark.parametrize(("gone", "needs", "thing"), UNSEEN)
+def test_what_is_not_there_is_unknown_and_can_be_left_out(node: Node, gone: str, needs: str, thing: str) -> None:
+    (node.root / gone).unlink()
+    found = Check(node.settings(), AMPLE_S)()
+    assert (CheckState.UNKNOWN, True, True) == (
+        found.state,
+        needs in found.output,
+        found.output.endswith(f"; or leave {thing} out of `look`"),
+    ), found
+    rest = tuple(name for name in pressure.THINGS if name != thing)
+    assert CheckState.PASSED is Check(node.settings(look=rest), AMPLE_S)().state
+
+
+BROKEN = [
+    ("proc/pressure/io", "some\n"),
+    ("proc/pressure/io", "full avg60=x\n"),
+    ("proc/loadavg", "1 2"),
+    ("proc/sys/fs/file-nr", "1"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), BROKEN)
+def test_what_does_not_parse_is_unknown(node: Node, path: str, text: str) -> None:
+    node.file(path, text)
+    assert CheckState.UNKNOWN is Check(node.settings(), AMPLE_S)().state
+
+
+def test_what_fails_fails_beside_what_is_not_seen(node: Node) -> None:
+    (node.root / "proc/loadavg").unlink()
+    node.group("kubepods.slice", used=499)
+    assert CheckState.FAILED is Check(node.settings(), AMPLE_S)().state
+
+
+# Syncs, in a real folder
+
+
+def test_syncs_are_measured_and_leave_nothing_behind(node: Node, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    check = Check(node.settings(look=("files",), folder=str(folder), fsync_warn_milliseconds=3_600_000), AMPLE_S)
+    found = [check(), check()]
+    assert [CheckState.PASSED] * 2 == [one.state for one in found]
+    assert ("; syncs p99 " in found[0].output, []) == (True, list(folder.iterdir()))
+    assert 2 * pressure.SYNCS == len(check._syncs_s)
+
+
+def test_slow_syncs_warn() -> None:
+    facts = Facts(syncs_s=(*[0.001] * 98, 0.6, 0.7))
+    assert Finding(CheckState.WARNED, "syncs p99 600 ms") == judge(facts, None, 0.0, Settings())
+
+
+def test_a_folder_that_cannot_be_written_to_is_unknown(node: Node) -> None:
+    found = Check(node.settings(folder="/proc"), AMPLE_S)()
+    assert (CheckState.UNKNOWN, True) == (found.state, "needs a `folder` that can be written to" in found.output)
+
+
+def test_a_sync_that_does_not_come_back_is_hung_and_killed(node: Node, tmp_path: Path) -> None:
+    """A named pipe that nobody reads stands for a disk that does not answer: to open it for writing waits for ever."""
+    os.mkfifo(tmp_path / ".readygate-fsync")
+    found = Check(node.settings(folder=str(tmp_path)), 0.5)()
+    assert Finding(CheckState.HUNG, f"a sync in {tmp_path} does not come back: killed after 0.45 s") == found
+
+
+def test_the_kernel_of_this_machine_is_understood() -> None:
+    facts = look(Settings())
+    assert [line for line in facts.unseen if ": needs " not in line] == []
+    assert [use for use in facts.uses if not 0 < use.used <= use.limit] == []
+    assert [stall for stall in facts.stalls if not 0 <= stall.minute <= 100] == []

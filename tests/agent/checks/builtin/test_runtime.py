@@ -1,0 +1,174 @@
+"""The check `runtime`: which call has no answer, and what the runtime says of itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.checks.builtin.runtime import Check, Settings, judged, loaded_networks
+from agent.checks.state import CheckState, Finding
+from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
+from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+
+SOCKET = "/run/containerd/containerd.sock"
+CALLS = ("Version", "Status", "ListPodSandbox", "ContainerStatus")
+READY = (RuntimeCondition("RuntimeReady", True), RuntimeCondition("NetworkReady", True))
+
+
+class Runtime:
+    """Answers as a Reader; a call may have a trouble."""
+
+    def __init__(self, status: RuntimeStatus, **troubles: Trouble) -> None:
+        self._status = status
+        self.troubles = troubles
+        self.asked: list[str] = []
+
+    def _call(self, name: str) -> None:
+        self.asked.append(name)
+        if (trouble := self.troubles.get(name)) is not None:
+            raise CriError(name, SOCKET, trouble, within_s=5.0)
+
+    def version(self) -> Version:
+        self._call("Version")
+        return Version("containerd", "2.1.4", "v1")
+
+    def status(self, *, verbose: bool = False) -> RuntimeStatus:
+        assert verbose
+        self._call("Status")
+        return self._status
+
+    def list_pods(self) -> list[RuntimePod]:
+        self._call("ListPodSandbox")
+        containers = [RuntimeContainer(f"containerd://{n}", "c", ContainerPhase.RUNNING, float(n)) for n in (1, 3, 2)]
+        return [RuntimePod("a", containers=tuple(containers)), RuntimePod("b")]
+
+    def container(self, container_id: str) -> None:
+        assert container_id == "containerd://3"
+        self._call("ContainerStatus")
+
+
+def find(runtime: Runtime, **settings: Any) -> Finding:
+    return Check(Settings(**settings), 5.0, lambda _socket, _deadline_s: runtime)()  # type: ignore[arg-type,return-value]
+
+
+def test_each_call_is_made_and_the_newest_container_looked_at() -> None:
+    runtime = Runtime(RuntimeStatus(READY))
+    assert Finding(CheckState.PASSED, "containerd 2.1.4, 2 pods") == find(runtime)
+    assert list(CALLS) == runtime.asked
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_call_that_hangs_is_named_and_no_other_is_made_after_it(call: str) -> None:
+    runtime = Runtime(RuntimeStatus(READY), **{call: Trouble.HANGS})
+    found = find(runtime)
+    assert found.state is CheckState.HUNG
+    assert found.output.startswith(f"{call} on {SOCKET}: no answer within 5s: ")
+    assert runtime.asked[-1] == call
+
+
+@pytest.mark.parametrize(
+    ("trouble", "state"),
+    [
+        (Trouble.NO_SOCKET, CheckState.FAILED),
+        (Trouble.NOBODY_LISTENS, CheckState.FAILED),
+        (Trouble.WENT_AWAY, CheckState.FAILED),
+        (Trouble.GARBAGE, CheckState.FAILED),
+        (Trouble.REFUSED, CheckState.FAILED),
+        (Trouble.NOT_OFFERED, CheckState.FAILED),
+        (Trouble.NO_RIGHTS, CheckState.UNKNOWN),
+        (Trouble.NO_PACKAGES, CheckState.UNKNOWN),
+    ],
+)
+def test_what_is_the_runtimes_fault_and_what_ours(trouble: Trouble, state: CheckState) -> None:
+    assert state is find(Runtime(RuntimeStatus(READY), Version=trouble)).state
+
+
+def test_the_way_back_is_an_answer() -> None:
+    runtime = Runtime(RuntimeStatus(READY), Status=Trouble.HANGS)
+    check = Check(Settings(), 5.0, lambda _socket, _deadline_s: runtime)  # type: ignore[arg-type,return-value]
+    assert check().state is CheckState.HUNG
+    runtime.troubles.clear()
+    assert check().state is CheckState.PASSED
+
+
+def status(
+    network: RuntimeCondition = READY[1], loaded: str = "OK", names: tuple[str, ...] = ("pods",)
+) -> RuntimeStatus:
+    """As containerd 2 shows it."""
+    networks = [{"Config": {"Name": name, "Plugins": []}, "IFName": "eth0"} for name in ("cni-loopback", *names)]
+    configuration = {"PluginDirs": ["/opt/cni/bin"], "PluginConfDir": "/etc/cni/net.d", "Networks": networks}
+    return RuntimeStatus((READY[0], network), {"cniconfig": json.dumps(configuration), "lastCNILoadStatus": loaded})
+
+
+NOT_READY = RuntimeCondition("NetworkReady", False, "NetworkPluginNotReady", "cni plugin not initialized")
+
+
+@pytest.mark.parametrize(
+    ("said", "named", "expected"),
+    [
+        pytest.param(status(), "pods", Finding(CheckState.PASSED, "fine"), id="loaded what the file says"),
+        pytest.param(status(), "", Finding(CheckState.PASSED, "fine"), id="the file is not compared"),
+        pytest.param(
+            RuntimeStatus(READY), "pods", Finding(CheckState.PASSED, "fine"), id="a runtime that tells no more"
+        ),
+        pytest.param(
+            status(NOT_READY),
+            "pods",
+            Finding(CheckState.FAILED, "the runtime has no network: NetworkPluginNotReady: cni plugin not initialized"),
+            id="no network",
+        ),
+        pytest.param(
+            RuntimeStatus((RuntimeCondition("RuntimeReady", False, "R", "m"), READY[1])),
+            "",
+            Finding(CheckState.FAILED, "the runtime is not ready: R: m"),
+            id="not ready itself",
+        ),
+        pytest.param(
+            status(loaded="failed to load CNI config"),
+            "pods",
+            Finding(
+                CheckState.WARNED, "the newest network configuration could not be loaded: failed to load CNI config"
+            ),
+            id="works on with what it had",
+        ),
+        pytest.param(
+            status(),
+            "other",
+            Finding(CheckState.WARNED, "the files name the network other, loaded is pods"),
+            id="a file that it has not seen",
+        ),
+        pytest.param(
+            RuntimeStatus(READY[:1]),
+            "",
+            Finding(CheckState.UNKNOWN, "the runtime does not say NetworkReady"),
+            id="silent",
+        ),
+    ],
+)
+def test_what_the_runtime_says_of_itself(said: RuntimeStatus, named: str, expected: Finding) -> None:
+    assert expected == judged(said, "fine", named)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"Networks": null}', '{"Networks": [{}]}', '{"Networks": [{"Config": 1}]}']
+)
+def test_a_configuration_of_another_shape_says_nothing(text: str) -> None:
+    assert loaded_networks({"cniconfig": text}) == []
+
+
+def test_the_name_in_the_file_that_counts_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "10-a.conflist").write_text('{"name": "new", "plugins": [{"type": "bridge"}]}')
+    expected = Finding(CheckState.WARNED, "the files name the network new, loaded is pods")
+    assert expected == find(Runtime(status()), conf_dir=str(tmp_path))
+    (tmp_path / "10-a.conflist").write_text("{")
+    assert find(Runtime(status()), conf_dir=str(tmp_path)).state is CheckState.PASSED, (
+        "the check cni says what is wrong"
+    )
+
+
+def test_nobody_at_the_socket_has_failed(tmp_path: Path) -> None:
+    """Through gRPC itself."""
+    found = Check(Settings(str(tmp_path / "none.sock")), 20.0)()
+    assert found.state is CheckState.FAILED
+    assert "no such socket: start the container runtime" in found.output

@@ -1,0 +1,226 @@
+"""The check `servicePath` tells a node that is cut off from others that are."""
+
+import contextlib
+import json
+import socket
+import ssl
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agent.checks.builtin import service_path
+from agent.checks.builtin.service_path import Check, Place, Settings, Way, judge, neighbours, proxy_way
+from agent.checks.state import CheckState, Finding
+from agent.settings import parse
+from component.settings import SettingsError
+from tests.agent.probe.http_target import self_signed
+from tests.kit.ports import free_port
+
+AMPLE_S = 20.0
+SHORT_S = 0.4  # where waiting for nothing is what is tried
+PORTS = {"service": 443, "apiServer": 6443, "proxy": 10256, "peer": 10250}
+
+
+def way(kind: service_path.Kind, said: str, number: int = 1) -> Way:
+    return Way(Place(kind, f"10.0.0.{number}", PORTS[kind]), said)
+
+
+def ways(text: str) -> list[Way]:
+    """`service silent, peer reached, ...`"""
+    pairs = [part.split(" ", 1) for part in text.split(", ")]
+    return [way(kind, said.replace("stalled", service_path.STALLED)) for kind, said in pairs]
+
+
+VERDICTS = [
+    pytest.param("service reached, apiServer reached, proxy reached, peer reached", "passed", id="all is well"),
+    pytest.param("service silent, apiServer reached", "failed", id="the Service's address alone leads nowhere"),
+    pytest.param("service refused, apiServer reached", "failed", id="the Service's address is refused, no server is"),
+    pytest.param("service silent, apiServer silent", "unknown", id="the API servers may be down"),
+    pytest.param("service silent", "unknown", id="nothing to compare with"),
+    pytest.param("service no TLS", "unknown", id="who answers speaks no TLS"),
+    pytest.param("service cannot be sent", "failed", id="no route at all"),
+    pytest.param("service silent, proxy refused", "failed", id="kube-proxy is gone too"),
+    pytest.param("service reached, proxy refused", "failed", id="kube-proxy is gone, its rules still lead there"),
+    pytest.param("service reached, proxy its rules are too old", "failed", id="kube-proxy stands still"),
+    pytest.param("service reached, peer silent, peer silent, peer reached", "failed", id="most peers are not reached"),
+    pytest.param(
+        "service reached, peer stalled, peer stalled, peer stalled", "failed", id="no full-size packet arrives"
+    ),
+    pytest.param("service silent, peer silent, peer silent", "failed", id="nobody at all is reached"),
+    pytest.param("service reached, peer silent, peer reached, peer reached", "warned", id="one peer is not reached"),
+    pytest.param("service reached, peer silent, peer reached", "warned", id="half of the peers are not most"),
+    pytest.param("service reached, peer refused, peer refused", "passed", id="peers that refuse have been reached"),
+    pytest.param("service reached, peer silent", "unknown", id="the only peer"),
+    pytest.param("service reached, apiServer silent, apiServer reached", "warned", id="an API server is down"),
+]
+
+
+@pytest.mark.parametrize(("seen", "state"), VERDICTS)
+def test_whose_fault_it_is(seen: str, state: str) -> None:
+    assert CheckState(state) is judge(ways(seen)).state
+
+
+def test_what_fails_is_named_with_what_belongs_to_it() -> None:
+    seen = ways("service silent, apiServer reached, peer silent, peer reached, peer reached")
+    assert Finding(CheckState.FAILED, "service 10.0.0.1:443: silent") == judge(seen)
+
+
+# The ring
+
+NODES = [f"10.0.0.{number}" for number in range(1, 101)]
+
+
+def test_each_node_has_three_others_and_is_looked_at_by_about_as_many() -> None:
+    chosen = {node: neighbours(node, NODES) for node in NODES}
+    assert {3} == {len(set(peers) - {node}) for node, peers in chosen.items()}
+    assert {3} == set(Counter(peer for peers in chosen.values() for peer in peers).values())
+
+
+def test_a_node_that_goes_changes_the_peers_of_three() -> None:
+    changed = [node for node in NODES[1:] if neighbours(node, NODES) != neighbours(node, NODES[1:])]
+    assert 3 == len(changed)
+
+
+def test_few_nodes() -> None:
+    assert ([], ["b"], ["b"]) == (neighbours("a", ["a"]), neighbours("a", ["a", "b"]), neighbours("c", ["b", "b"]))
+
+
+# kube-proxy
+
+OLD, NEW = "2026-01-01T00:00:00.123456789Z", "2026-01-01T00:03:00.123456789Z"
+
+
+def proxy(code: int, **body: object) -> bytes:
+    return f"HTTP/1.1 {code} X\r\nContent-Type: application/json\r\n\r\n{json.dumps(body)}".encode()
+
+
+PROXIES = [
+    pytest.param(proxy(200, lastUpdated=NEW, currentTime=NEW, healthy=True), "reached", id="well"),
+    pytest.param(proxy(200, lastUpdated=OLD, currentTime=NEW), "its rules are too old", id="three minutes old"),
+    pytest.param(proxy(503, lastUpdated=NEW, currentTime=NEW, healthy=False), "not healthy", id="not healthy"),
+    pytest.param(
+        proxy(503, lastUpdated=OLD, currentTime=NEW, healthy=True, nodeEligible=False),
+        "reached",
+        id="a node about to be deleted",
+    ),
+    pytest.param(b"", "no answer of kube-proxy's", id="nothing"),
+    pytest.param(b"HTTP/1.1 200 OK\r\n\r\nok", "no answer of kube-proxy's", id="somebody else"),
+    pytest.param(proxy(200, lastUpdated="x", currentTime=NEW), "no answer of kube-proxy's", id="no time"),
+    pytest.param(proxy(200, lastUpdated=None, currentTime=NEW), "no answer of kube-proxy's", id="never updated"),
+]
+
+
+@pytest.mark.parametrize(("answer", "said"), PROXIES)
+def test_what_kube_proxy_says(answer: bytes, said: str) -> None:
+    assert said == proxy_way(Place("proxy", "10.0.0.1", 10256), answer, 120).said
+
+
+# Over the loopback
+
+
+@cache
+def certificate() -> ssl.SSLContext:
+    with tempfile.TemporaryDirectory() as folder:
+        return self_signed(Path(folder))
+
+
+@contextlib.contextmanager
+def serving(address: str, behaviour: str, port: int) -> Iterator[None]:
+    """`tls`, `http`: answers a whole request; `deaf`: takes connections and never answers; `closes`."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, port), family=family) as server:
+        if behaviour != "deaf":
+            threading.Thread(target=_serve, args=(server, behaviour), daemon=True).start()
+        yield
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+
+def _serve(server: socket.socket, behaviour: str) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            peer, _ = server.accept()
+            with contextlib.suppress(OSError), peer:
+                link = certificate().wrap_socket(peer, server_side=True) if behaviour == "tls" else peer
+                received = b""
+                while behaviour != "closes" and not received.endswith(b"\r\n\r\n"):
+                    if not (block := link.recv(65536)):
+                        break
+                    received += block
+                    if not received.startswith(b"GET"):
+                        break
+                if behaviour != "closes":
+                    link.sendall(f"HTTP/1.1 401 X\r\n\r\n{len(received)}".encode())
+                link.close()
+
+
+ALONE = {"service": "127.0.6.1", "service_port": 1}  # where nobody listens: refused
+SEEN = [
+    pytest.param("http", {"peer_tls": False}, "reached", id="a peer"),
+    pytest.param("tls", {}, "reached", id="a peer with TLS"),
+    pytest.param("http", {}, "reached", id="a peer that speaks no TLS"),
+    pytest.param("closes", {"peer_tls": False}, "reached", id="a peer that closes without a word"),
+    pytest.param("deaf", {"peer_tls": False}, "connected, then silent", id="a peer that never answers"),
+    pytest.param("deaf", {}, "connected, then silent", id="a peer that does not shake hands"),
+    pytest.param(None, {}, "refused", id="a peer without a server"),
+]
+
+
+def seen(settings: Settings, timeout_s: float) -> dict[str, str]:
+    talks = {place: service_path._look(place, settings) for place in service_path.places(settings)}
+    return {str(way.to).partition(" ")[0]: way.said for way in service_path.talk_all(talks, timeout_s).values()}
+
+
+@pytest.mark.parametrize(("behaviour", "more", "said"), SEEN)
+def test_what_is_seen_of_a_peer(behaviour: str | None, more: dict[str, bool], said: str) -> None:
+    port = free_port("127.0.6.2")
+    settings = Settings(**ALONE, peers=("127.0.6.2",), peer_port=port, **more)
+    with serving("127.0.6.2", behaviour, port) if behaviour else contextlib.nullcontext():
+        assert said == seen(settings, SHORT_S if behaviour == "deaf" else AMPLE_S)["peer"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"), [("tls", "reached"), ("http", "no TLS"), ("deaf", "connected, then silent")]
+)
+def test_what_is_seen_of_the_service(behaviour: str, said: str) -> None:
+    port = free_port("127.0.6.3")
+    with serving("127.0.6.3", behaviour, port):
+        found = seen(Settings(service="127.0.6.3", service_port=port), SHORT_S if behaviour == "deaf" else AMPLE_S)
+    assert {"service": said} == found
+
+
+def test_ipv6() -> None:
+    port = free_port("127.0.0.1")
+    with serving("::1", "tls", port):
+        assert CheckState.PASSED is Check(Settings(service="::1", service_port=port), AMPLE_S)().state
+
+
+def test_what_this_machine_cannot_send_has_failed() -> None:
+    found = Check(Settings(service="255.255.255.255"), SHORT_S)()
+    assert (CheckState.FAILED, True) == (found.state, "255.255.255.255:443: cannot be sent (" in found.output), found
+
+
+def test_a_proxy_that_is_somebody_else() -> None:
+    port = free_port("127.0.6.4")
+    with serving("127.0.6.4", "http", port):
+        assert (
+            "no answer of kube-proxy's" == seen(Settings(**ALONE, proxy="127.0.6.4", proxy_port=port), AMPLE_S)["proxy"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{service: kubernetes}", "service: is 'kubernetes', allowed: an IP address"),
+        ("{peers: [10.0.0.1, node-2]}", "peers[1]: is 'node-2', allowed: an IP address"),
+    ],
+)
+def test_what_is_wrong_with_the_settings(settings: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(f"mode: pod\nchecks: [{{name: x, servicePath: {settings}}}]\n".encode(), {})
+    assert expected in str(caught.value)

@@ -1,0 +1,26 @@
+"""The network configuration of new pods, broken. The runtime keeps what it has loaded until it sees the change."""
+
+from tests.faults.fault import Fault
+
+CONF, KEPT = "/etc/cni/net.d", "/var/tmp/readygate-fault-cni"
+# Copied back, not renamed: containerd overlooks a file that is only moved into its folder.
+_BACK = f"if [ -d {KEPT} ]; then rm -f {CONF}/*; cp -a {KEPT}/. {CONF}/; rm -rf {KEPT}; fi"
+_KEEP = f"[ -d {KEPT} ] || cp -a {CONF} {KEPT}"
+
+FAULTS = [
+    Fault("cni-gone", "cni", "the network configuration is gone", (_KEEP, f"rm -f {CONF}/*"), (_BACK,)),
+    Fault(
+        "cni-broken",
+        "cni",
+        "a broken file comes first by name",
+        (_KEEP, f"printf '{{' > {CONF}/00-broken.conflist"),
+        (f"rm -f {CONF}/00-broken.conflist", _BACK),
+    ),
+    Fault(
+        "cni-no-plugin",
+        "cni",
+        "the binary of a plugin is gone",
+        ("[ ! -e /opt/cni/bin/bridge ] || mv /opt/cni/bin/bridge /opt/cni/bin/.bridge-fault",),
+        ("[ ! -e /opt/cni/bin/.bridge-fault ] || mv /opt/cni/bin/.bridge-fault /opt/cni/bin/bridge",),
+    ),
+]

@@ -1,0 +1,51 @@
+"""Ways of packets, cut on one host: to DNS, to the Service of the API server, to the other nodes."""
+
+from tests.faults.fault import Fault
+
+DNS, API = "10.96.0.10", "10.96.0.1"  # Services of a cluster that kubeadm has made
+_MARK = "-m comment --comment readygate-fault"
+
+
+def _dropped(name: str, check: str, what: str, match: str, settings: str) -> Fault:
+    """Packets of this host that match are dropped before kube-proxy's rules see them."""
+    rule = f"OUTPUT {match} {_MARK} -j DROP"
+    return Fault(
+        name,
+        check,
+        what,
+        (f"iptables -w -t raw -C {rule} 2>/dev/null || iptables -w -t raw -I {rule}",),
+        (f"while iptables -w -t raw -D {rule} 2>/dev/null; do :; done",),
+        settings,
+    )
+
+
+FAULTS = [
+    _dropped(
+        "dns-service",
+        "dns",
+        "the address of the DNS Service leads nowhere; the servers behind it are reached",
+        f"-d {DNS} -p udp --dport 53",
+        f"{{service: {DNS}, servers: [addresses of the CoreDNS pods]}}",
+    ),
+    _dropped(
+        "dns-service-tcp",
+        "dns",
+        "the same for TCP alone",
+        f"-d {DNS} -p tcp --dport 53",
+        f"{{service: {DNS}, servers: [addresses of the CoreDNS pods]}}",
+    ),
+    _dropped(
+        "service-path",
+        "servicePath",
+        "the Service address of the API server leads nowhere; the API server is reached",
+        f"-d {API} -p tcp --dport 443",
+        f"{{service: {API}, apiServers: [addresses of the control planes]}}",
+    ),
+    _dropped(
+        "full-size-packets",
+        "servicePath",
+        "packets of more than 1000 bytes to kubelets are lost without a word",
+        "-p tcp --dport 10250 -m length --length 1000:65535",
+        f"{{service: {API}, peers: [addresses of the other nodes]}}",
+    ),
+]
