@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent soak chaos manifests collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,8 +60,14 @@ soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS=
 chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--only R12 --minutes 1")
 	@$(VENV)/python -m tests.chaos $(ARGS)
 
-manifests: venv ## deploy/ and the chart's README and schema, from charts/readygate
+manifests: venv ## deploy/, the chart's README and schema, from charts/readygate; docs/checks.md and what checks need, from the checks
 	@$(VENV)/python -m tests.charts.manifests
+	@$(VENV)/python -m tests.agent.checks.document
+	@$(VENV)/python -m tests.playbooks.node_rights
+
+stubs: venv ## the messages of the container runtime interface, from agent/cri/api.proto
+	@$(VENV)/python -m pip install --quiet --target build/protoc 'grpcio-tools==1.85.1'
+	@PYTHONPATH=build/protoc $(VENV)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/cri/api.proto
 
 collection: venv ## playbooks and roles as an Ansible collection, an archive under build/collection
 	@$(VENV)/python -m tests.playbooks.collection
@@ -80,7 +86,7 @@ lock: venv ## renew the lock files from pyproject.toml: of all tools, of the dem
 	@$(VENV)/python -m pip install --quiet 'uv>=0.9,<1'
 	@$(COMPILE) --extra dev pyproject.toml --output-file requirements.lock
 	@$(COMPILE) --extra demo --constraint requirements.lock pyproject.toml --output-file requirements-run.lock
-	@$(COMPILE) --extra extender --constraint requirements.lock pyproject.toml --output-file images/requirements.lock
+	@$(COMPILE) --extra extender --extra grpc --constraint requirements.lock pyproject.toml --output-file images/requirements.lock
 	@$(COMPILE) --group pyproject.toml:wheel --constraint requirements.lock --output-file images/requirements-wheel.lock
 
 clean: ## end what the testbed runs here, remove what was built

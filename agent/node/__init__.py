@@ -1,6 +1,7 @@
 """Mode `kubelet`: what the node says of itself.
 
     machine        what is read of this machine, once
+    found          what a runtime and what measures the machine have found; pure
     facts          the Node object and its status; pure
     registration   makes the Node and keeps its status true
     lease          its heartbeat

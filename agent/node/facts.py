@@ -1,6 +1,6 @@
 """The Node object and its status. Pure: what is known of the machine and the time are arguments.
 
-Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without volumes and devices needs.
+Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without devices needs.
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
+from agent.node.found import NOTHING, Found, reported_images
 from agent.node.machine import Machine
 from kube.contract import CONDITION_READY, STATUS_FALSE, STATUS_TRUE
 
@@ -41,6 +42,21 @@ DEFAULT_LABELS = frozenset(
 CONDITION_MEMORY_PRESSURE = "MemoryPressure"
 CONDITION_DISK_PRESSURE = "DiskPressure"
 CONDITION_PID_PRESSURE = "PIDPressure"
+# By type: reason and message, without pressure and with it.
+PRESSURES = {
+    CONDITION_MEMORY_PRESSURE: (
+        ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ),
+    CONDITION_DISK_PRESSURE: (
+        ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ),
+    CONDITION_PID_PRESSURE: (
+        ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ),
+}
 OURS = (CONDITION_MEMORY_PRESSURE, CONDITION_DISK_PRESSURE, CONDITION_PID_PRESSURE, CONDITION_READY)
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?")
@@ -69,9 +85,9 @@ def labels(facts: NodeFacts) -> dict[str, str]:
     return {LABEL_HOSTNAME: facts.name, **system, **processor, **facts.labels}
 
 
-def new_node(facts: NodeFacts, errors: Sequence[str], wall: float) -> Node:
+def new_node(facts: NodeFacts, errors: Sequence[str], wall: float, found: Found = NOTHING) -> Node:
     """The Node to create."""
-    return Node(facts.name, labels=labels(facts), status=node_status(facts, NodeStatus(), errors, wall))
+    return Node(facts.name, labels=labels(facts), status=node_status(facts, NodeStatus(), errors, wall, found))
 
 
 def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
@@ -89,15 +105,15 @@ def required_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
     return {key: value for key, value in needed.items() if node.labels.get(key) != value}
 
 
-def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float) -> NodeStatus:
+def node_status(
+    facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float, found: Found = NOTHING
+) -> NodeStatus:
     """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
     before = {condition.type: condition for condition in old.conditions}
     capacity = {**old.capacity, **facts.capacity}  # others may advertise resources of their own
     kept = {name: value for name, value in old.allocatable.items() if name in capacity or not _is_extended(name)}
     conditions = (
-        _pressure(CONDITION_MEMORY_PRESSURE, "HasSufficientMemory", "has sufficient memory available"),
-        _pressure(CONDITION_DISK_PRESSURE, "HasNoDiskPressure", "has no disk pressure"),
-        _pressure(CONDITION_PID_PRESSURE, "HasSufficientPID", "has sufficient PID available"),
+        *(_pressure(kind, kind in found.pressures) for kind in PRESSURES),
         _ready((*errors, *_missing_capacity(capacity))),
     )
     return NodeStatus(
@@ -114,8 +130,12 @@ def node_status(facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: 
             operating_system=LINUX,
             os_image=facts.machine.os_image,
             system_uuid=facts.machine.machine_id,
+            swap_bytes=facts.machine.swap_bytes or old.info.swap_bytes,
         ),
         conditions=tuple(_timed(condition, before.get(condition.type), wall) for condition in conditions),
+        images=reported_images(found.images),
+        runtime_handlers=found.runtime_handlers,
+        volumes_in_use=old.volumes_in_use if found.volumes_in_use is None else found.volumes_in_use,
     )
 
 
@@ -135,7 +155,13 @@ def changed(old: NodeStatus, new: NodeStatus) -> bool:
         return True
     if not _same_amounts(old.allocatable, new.allocatable):
         return True
+    if _of_runtime(old) != _of_runtime(new):
+        return True
     return old.info != new.info or _meanings(old) != _meanings(new)
+
+
+def _of_runtime(status: NodeStatus) -> tuple[object, ...]:
+    return status.images, status.runtime_handlers, status.volumes_in_use
 
 
 def ready_status(status: NodeStatus) -> str:
@@ -168,9 +194,8 @@ def _meanings(status: NodeStatus) -> list[tuple[str, str, str, str, int]]:
     )
 
 
-def _pressure(kind: str, reason: str, message: str) -> NodeCondition:
-    """A False pressure condition: this runtime limits nothing and measures nothing, so it never reports pressure."""
-    return NodeCondition(kind, STATUS_FALSE, f"Kubelet{reason}", f"kubelet {message}")
+def _pressure(kind: str, under: bool) -> NodeCondition:
+    return NodeCondition(kind, STATUS_TRUE if under else STATUS_FALSE, *PRESSURES[kind][under])
 
 
 def _ready(errors: Sequence[str]) -> NodeCondition:

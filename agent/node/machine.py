@@ -12,6 +12,7 @@ class Machine:
     os_image: str
     machine_id: str
     boot_id: str
+    swap_bytes: int = 0
 
 
 def machine(root: Path = Path("/")) -> Machine:
@@ -23,7 +24,16 @@ def machine(root: Path = Path("/")) -> Machine:
         os_image=_os_image(_text(root / "etc/os-release")),
         machine_id=_text(root / "etc/machine-id").strip(),
         boot_id=_text(root / "proc/sys/kernel/random/boot_id").strip(),
+        swap_bytes=_swap_bytes(_text(root / "proc/meminfo")),
     )
+
+
+def _swap_bytes(meminfo: str) -> int:
+    for line in meminfo.splitlines():
+        name, _, amount = line.partition(":")
+        if name == "SwapTotal" and (words := amount.split()) and words[0].isdigit():
+            return int(words[0]) * 2**10
+    return 0
 
 
 def _os_image(os_release: str) -> str:

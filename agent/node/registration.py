@@ -20,6 +20,7 @@ from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
 from agent.model import Node, NodeStatus
 from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
+from agent.node.found import NOTHING, Found
 from agent.node.outage import FAILURES, Outage
 from agent.wire.node import labels_patch, parse_node, status_patch, write_node
 from component.backoff import Backoff
@@ -51,7 +52,7 @@ class NodeClient(Protocol):
 
 
 class NodeReporter:
-    """A Service. `errors` tells why the node is not ready; it must not wait.
+    """A Service. `errors` tells why the node is not ready, `found` what else there is to report; they must not wait.
 
     Healthy while it is alive and progresses; an API server that is away does not make it unhealthy.
     """
@@ -65,6 +66,7 @@ class NodeReporter:
         errors: Callable[[], Sequence[str]],
         *,
         update_s: float,
+        found: Callable[[], Found] = lambda: NOTHING,
         record: Record = record_nothing,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -73,6 +75,7 @@ class NodeReporter:
         self._client = client
         self._facts = facts
         self._errors = errors
+        self._found = found
         self._update_s = update_s
         self._record = record
         self._wall = wall
@@ -136,7 +139,9 @@ class NodeReporter:
         """Creates the Node, or puts the labels of an existing one right. Raises one of FAILURES."""
         facts = self._facts
         try:
-            self._client.create(paths.nodes(), write_node(node_facts.new_node(facts, self._errors(), self._wall())))
+            self._client.create(
+                paths.nodes(), write_node(node_facts.new_node(facts, self._errors(), self._wall(), self._found()))
+            )
             log.info("node registered", extra={"node": facts.name})
         except (AlreadyExists, Forbidden) as e:
             try:
@@ -165,7 +170,7 @@ class NodeReporter:
 
     def _report_once(self) -> bool:
         node = self._get()
-        new = node_facts.node_status(self._facts, node.status, self._errors(), self._wall())
+        new = node_facts.node_status(self._facts, node.status, self._errors(), self._wall(), self._found())
         changed = node_facts.changed(node.status, new) or bool(node_facts.required_labels(self._facts, node))
         first = self._reported_at is None
         if not changed and not first and self._monotonic() - (self._reported_at or 0.0) < REPORT_S + self._delay_s:
@@ -180,7 +185,7 @@ class NodeReporter:
         ready = node_facts.ready_status(old.status)
         if ready in ("", STATUS_TRUE):
             return bool(ready)
-        new = node_facts.node_status(self._facts, old.status, self._errors(), self._wall())
+        new = node_facts.node_status(self._facts, old.status, self._errors(), self._wall(), self._found())
         if node_facts.ready_status(new) != STATUS_TRUE:
             return False
         try:

@@ -35,28 +35,34 @@ class RuntimeContainer:
     restart_count: int = 0
     image: str = ""
     image_id: str = ""
+    sandbox_id: str = ""  # "" where a pod has one at most
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """`ip` None means that the sandbox reports no network at all. `id` has the form type://id."""
+    """`ip` None means that the sandbox reports no network at all. `id` has the form type://id. `attempt`: how many the
+    pod had before it."""
 
     ready: bool
     ip: str | None
     host_network: bool = False
     id: str = ""
+    attempt: int = 0
+    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimePod:
     """What the runtime knows of one pod. `sandboxes` newest first; `containers` in any order, dead ones included.
 
-    `kept_ip`: the address it had while its network was there."""
+    `kept_ip`: the address it had while its network was there. `name`, `namespace`: where the runtime was told."""
 
     uid: str
     sandboxes: tuple[Sandbox, ...] = ()
     containers: tuple[RuntimeContainer, ...] = ()
     kept_ip: str = ""
+    name: str = ""
+    namespace: str = ""
 
     @property
     def ip(self) -> str:

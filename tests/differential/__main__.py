@@ -10,6 +10,7 @@ import json
 import math
 import os
 import secrets
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -32,6 +33,12 @@ PARTS = 4
 """A target is compared in so many parts, so that the last one to end does not keep the other processors waiting."""
 
 
+def _end(_number: int, _frame: object) -> None:
+    """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes."""
+    planted.over.set()
+    raise SystemExit(128 + signal.SIGTERM)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--histories", type=int, default=HISTORIES, help=f"of each target (default {HISTORIES})")
@@ -44,6 +51,7 @@ def main() -> int:
     )
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
     seed = (
         options.seed if options.seed is not None else int(os.environ.get("READYGATE_SEED") or secrets.randbelow(2**32))
     )

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Self
 
 from tests.differential.compare import BATCH, drawn_batch
@@ -34,6 +34,7 @@ class Planted:
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
+_FOUND = "node/found.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
@@ -168,10 +169,19 @@ ERRORS = (
     Planted("node", _FACTS, "return replace(before, last_heartbeat_time=wall)", "pass"),
     Planted("node", _FACTS, "if len(once) == 1 else", "if once else"),
     Planted("node", _FACTS, "old.info != new.info or ", ""),
+    Planted("node", _FACTS, "if _of_runtime(old) != _of_runtime(new):", "if False:"),
+    Planted("node", _FACTS, "STATUS_TRUE if under else STATUS_FALSE", "STATUS_FALSE"),
+    Planted("node", _FACTS, "swap_bytes=facts.machine.swap_bytes or", "swap_bytes="),
+    Planted("node", _FACTS, "old.volumes_in_use if found.volumes_in_use is None", "() if not found.volumes_in_use"),
+    Planted("node", _FOUND, "IMAGES = 50", "IMAGES = 51"),
+    Planted("node", _FOUND, "NAMES = 5", "NAMES = 6"),
+    Planted("node", _FOUND, "(image.size_bytes, image.id)", "image.size_bytes"),
+    Planted("node", _FOUND, "image.digests + image.tags", "image.tags + image.digests"),
     Planted("node", _FACTS, "**processor, **facts.labels}", "**facts.labels, **processor}"),
     Planted("node", _REPORTS, "if changed or first else 0.0", "if changed else 0.0"),
     Planted("node", _REPORTS, "< REPORT_S + self._delay_s", "<= REPORT_S + self._delay_s"),
     Planted("node", _REPORTS, "TRIES = 5", "TRIES = 4"),
+    Planted("node", "wire/node.py", "for name in _write_of_runtime(old) if name not in written", "for name in ()"),
     Planted("node", "wire/node.py", """    written["addresses"].append({"$patch": "replace"})\n""", ""),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
@@ -185,6 +195,10 @@ ERRORS = (
     Planted("http", _URL, 'base[: base.rfind("/") + 1] + ref', 'base[: base.rfind("/")] + ref'),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
 )
+
+
+over = Event()
+"""Set where the search is to end at once."""
 
 
 class Answered:
@@ -217,6 +231,8 @@ class Answered:
 
 def found(error: Planted, answered: Answered) -> bool:
     """Does a comparison with the planted error come upon a difference? Raises ValueError where it cannot be planted."""
+    if over.is_set():
+        return False
     with tempfile.TemporaryDirectory(prefix="readygate-planted-") as folder:
         plant(error, Path(folder))
         judge = subprocess.Popen(
@@ -227,7 +243,9 @@ def found(error: Planted, answered: Answered) -> bool:
             stdout=subprocess.PIPE,
         )
         try:
-            return any(_differs(error, judge, answered.batch(number)) for number in range(MOST // BATCH))
+            return any(
+                _differs(error, judge, answered.batch(number)) for number in range(MOST // BATCH) if not over.is_set()
+            )
         finally:
             judge.kill()
             judge.communicate()

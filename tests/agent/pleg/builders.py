@@ -1,5 +1,9 @@
 """A runtime that says what a test wants, pods of a few letters, and a relist over both."""
 
+from dataclasses import replace
+
+from agent.cri import api_pb2 as cri
+from agent.cri.convert import LABEL_POD_UID, bare_id, listed_pods
 from agent.pleg.cache import Cache
 from agent.pleg.relist import GENERIC, Relist
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
@@ -34,11 +38,41 @@ class ScriptedRuntime:
             raise self.breaks[what]
 
 
+class CriRuntime(ScriptedRuntime):
+    """The same, listed as a container runtime would list it."""
+
+    def list_pods(self, uid=""):
+        pods = super().list_pods(uid)
+        sandboxes = [cri_sandbox(pod.uid, sandbox) for pod in pods for sandbox in pod.sandboxes]
+        containers = [cri_container(pod.uid, container) for pod in pods for container in pod.containers]
+        return [
+            replace(
+                pod,
+                sandboxes=tuple(replace(s, id=bare_id(s.id)) for s in pod.sandboxes),
+                containers=tuple(replace(c, id=bare_id(c.id)) for c in pod.containers),
+            )
+            for pod in listed_pods(sandboxes, containers, "rt")
+        ]
+
+
+def cri_sandbox(uid, sandbox):
+    state = cri.SANDBOX_READY if sandbox.ready else cri.SANDBOX_NOTREADY
+    return cri.PodSandbox(id=sandbox.id, metadata={"uid": uid}, state=state)
+
+
+def cri_container(uid, container):
+    state = cri.ContainerState.Value(f"CONTAINER_{container.phase.name}")
+    what = {"metadata": {"name": container.name}, "image": {"image": "i"}, "labels": {LABEL_POD_UID: uid}}
+    return cri.Container(id=container.id, pod_sandbox_id="s1", state=state, **what)
+
+
 class Scene:
     """`room`: how many events there is room for; `told`: those that were delivered, as "uid type id"."""
 
+    runtime_type = ScriptedRuntime
+
     def __init__(self, *, newest_wins=False, pace=GENERIC, room=1000):
-        self.runtime = ScriptedRuntime()
+        self.runtime = self.runtime_type()
         self.cache = Cache(newest_wins=newest_wins)
         self.relist = Relist(self.runtime, self.cache, self._deliver, pace=pace)
         self.room = room

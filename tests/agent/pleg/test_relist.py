@@ -4,10 +4,15 @@ import pytest
 
 from agent.pleg.relist import EVENTED
 from agent.runtime.base import RuntimePod
-from tests.agent.pleg.builders import Scene, made
+from tests.agent.pleg.builders import CriRuntime, Scene, ScriptedRuntime, made
 
 FIRST = {"p1": "c1=x c2=r c3=u", "p2": "c1=x"}
 GONE = OSError("runtime away")
+
+
+@pytest.fixture(autouse=True, params=[ScriptedRuntime, CriRuntime], ids=["a runtime of ours", "one behind the CRI"])
+def runtime_type(request, monkeypatch):
+    monkeypatch.setattr(Scene, "runtime_type", request.param)
 
 
 def test_pl6_the_first_list_tells_of_all_but_what_is_unknown():

@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from agent.model import NodeRuntimeHandler
 from agent.node.facts import NodeFacts, amount
+from agent.node.found import NOTHING, Found, Image
 from agent.node.machine import Machine
 from agent.node.outage import FAILURES
 from agent.node.registration import NodeReporter
@@ -87,6 +89,7 @@ class NodeTarget:
             "memory": random.choice((8 * 2**30, 8 * 2**30, 10**10)),
             "pods": random.choice((110, 110, 30)),
             "machine": random.choice(("machine", "")),
+            "swap": random.choice((0, 0, 2**30)),
             "steps": steps,
         }
 
@@ -106,7 +109,28 @@ def _step(random: Random, op: str, wall: float) -> Any:
         if maybe(random, 0.1)
     }
     errors_ = [random.choice(CAUSES) for _ in range(random.choice((0, 0, 0, 1, 2)))]
-    return {"op": op, "wall": wall, "random": random.random(), "errors": errors_, "faults": faults}
+    step = {"op": op, "wall": wall, "random": random.random(), "errors": errors_, "faults": faults}
+    return {**step, "found": _found(random)} if maybe(random, 0.4) else step
+
+
+def _found(random: Random) -> Any:
+    """What a runtime and the volume and eviction managers know; volumes None: they do not yet."""
+    handlers = ({"name": "", "mounts": True, "users": True}, {"name": "runsc", "mounts": False, "users": True})
+    return {
+        "images": [_image(random, n) for n in range(random.choice((0, 1, 3, 3, 60)))],
+        "handlers": [handler for handler in handlers if maybe(random, 0.5)],
+        "volumes": random.choice((None, [], ["kubernetes.io/csi/a"], ["kubernetes.io/csi/a", "kubernetes.io/nfs/b"])),
+        "pressures": [kind for kind in CONDITIONS[1:4] if maybe(random, 0.3)],
+    }
+
+
+def _image(random: Random, number: int) -> Any:
+    return {
+        "id": f"sha256:{random.choice('abc')}{number}",
+        "size": random.choice((0, 7, 7, 1000, random.randint(1, 10**9))),
+        "digests": [f"r/i{number}@sha256:{n}" for n in range(random.choice((0, 1, 4)))],
+        "tags": [f"r/i{number}:{n}" for n in range(random.choice((0, 1, 4)))],
+    }
 
 
 def _node(random: Random, wall: float) -> Any:
@@ -122,8 +146,19 @@ def _node(random: Random, wall: float) -> Any:
             "allocatable": {"pods": "110", **allocatable},
             "conditions": [_condition(random, kind, wall) for kind in CONDITIONS if maybe(random, 0.7)],
             "nodeInfo": {"machineID": "machine", "kernelVersion": random.choice(("6.1", "6.0"))},
+            **_of_runtime(random),
         },
     }
+
+
+def _of_runtime(random: Random) -> Any:
+    """What an earlier kubelet has left."""
+    left = {
+        "images": [{"names": ["old"], "sizeBytes": 5}],
+        "runtimeHandlers": [{"name": "old", "features": {"userNamespaces": True}}],
+        "volumesInUse": ["kubernetes.io/csi/old"],
+    }
+    return {key: value for key, value in left.items() if maybe(random, 0.3)}
 
 
 def _condition(random: Random, kind: str, wall: float) -> Any:
@@ -149,7 +184,7 @@ class _Scene:
             history["address"],
             capacity,
             history["labels"],
-            Machine("amd64", "6.1", "os", history["machine"], "boot"),
+            Machine("amd64", "6.1", "os", history["machine"], "boot", history["swap"]),
             "v1.36.3",
         )
         self.reporter = NodeReporter(
@@ -157,6 +192,7 @@ class _Scene:
             facts,
             lambda: self.now["errors"],
             update_s=10.0,
+            found=lambda: _read_found(self.now.get("found")),
             wall=lambda: self.now["wall"],
             monotonic=lambda: self.now["wall"],
             random=lambda: self.now["random"],
@@ -228,6 +264,17 @@ class _Scene:
                 raise errors.KubeError(path=path, status=500)
 
 
+def _read_found(given: Any) -> Found:
+    if given is None:
+        return NOTHING
+    return Found(
+        tuple(Image(i["id"], i["size"], tuple(i["digests"]), tuple(i["tags"])) for i in given["images"]),
+        tuple(NodeRuntimeHandler(h["name"], h["mounts"], h["users"]) for h in given["handlers"]),
+        None if given["volumes"] is None else tuple(given["volumes"]),
+        frozenset(given["pressures"]),
+    )
+
+
 @cache
 def _amount(quantity: str) -> str:
     return str(amount(quantity))
@@ -244,5 +291,7 @@ def _told(node: Any) -> Any:
         "capacity": {k: _amount(v) for k, v in sorted((status.get("capacity") or {}).items())},
         "allocatable": {k: _amount(v) for k, v in sorted((status.get("allocatable") or {}).items())},
         "nodeInfo": {k: v for k, v in sorted((status.get("nodeInfo") or {}).items()) if v},
+        **{key: status.get(key) or [] for key in ("runtimeHandlers", "volumesInUse")},
+        "images": [[i.get("names") or [], i.get("sizeBytes", 0)] for i in status.get("images") or ()],
         "conditions": sorted(sorted((k, v) for k, v in c.items() if v) for c in status.get("conditions") or ()),
     }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"sort"
 	"time"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
@@ -27,6 +29,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/nodestatus"
 	"k8s.io/kubernetes/pkg/kubelet/util"
+	"k8s.io/kubernetes/pkg/kubelet/util/sliceutils"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -40,6 +43,7 @@ type nodeHistory struct {
 	Memory  uint64            `json:"memory"`
 	Pods    int               `json:"pods"`
 	Machine string            `json:"machine"`
+	Swap    uint64            `json:"swap"`
 	Steps   []nodeStep        `json:"steps"`
 }
 
@@ -52,6 +56,43 @@ type nodeStep struct {
 	Errors []string            `json:"errors"` // why the node is not ready
 	Faults map[string][]string `json:"faults"`
 	Info   json.RawMessage     `json:"info"` // fields of nodeInfo that somebody else has written
+	Found  nodeFound           `json:"found"`
+}
+
+// What a runtime and the managers of volumes and evictions know; Volumes nil: they do not yet.
+type nodeFound struct {
+	Images []struct {
+		ID      string   `json:"id"`
+		Size    int64    `json:"size"`
+		Digests []string `json:"digests"`
+		Tags    []string `json:"tags"`
+	} `json:"images"`
+	Handlers []struct {
+		Name   string `json:"name"`
+		Mounts bool   `json:"mounts"`
+		Users  bool   `json:"users"`
+	} `json:"handlers"`
+	Volumes   []v1.UniqueVolumeName `json:"volumes"`
+	Pressures []string              `json:"pressures"`
+}
+
+func (f nodeFound) images() ([]kubecontainer.Image, error) {
+	var found []kubecontainer.Image
+	for _, i := range f.Images {
+		found = append(found, kubecontainer.Image{ID: i.ID, Size: i.Size, RepoDigests: i.Digests, RepoTags: i.Tags})
+	}
+	sort.Sort(sliceutils.ByImageSize(found)) // as the image manager gives them
+	return found, nil
+}
+
+func (f nodeFound) handlers() []kubecontainer.RuntimeHandler {
+	var found []kubecontainer.RuntimeHandler
+	for _, h := range f.Handlers {
+		found = append(found, kubecontainer.RuntimeHandler{
+			Name: h.Name, SupportsRecursiveReadOnlyMounts: h.Mounts, SupportsUserNamespaces: h.Users,
+		})
+	}
+	return found
 }
 
 var random float64
@@ -199,7 +240,7 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		containerManager:          cm.NewStubContainerManager(),
 		volumeManager:             noVolumes{},
 	}
-	kl.setNodeStatusFuncs = given.setters(clock.Now, func() []string { return now.Errors })
+	kl.setNodeStatusFuncs = given.setters(clock.Now, &now)
 	ctx := context.Background()
 	answers := []any{}
 	for _, now = range given.Steps {
@@ -238,18 +279,20 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 	return answers, nil
 }
 
-func (h nodeHistory) setters(now func() time.Time, notReady func() []string) []func(context.Context, *v1.Node) error {
+func (h nodeHistory) setters(now func() time.Time, step *nodeStep) []func(context.Context, *v1.Node) error {
 	record := func(klog.Logger, string, string) {}
-	never := func() bool { return false }
+	under := func(kind string) func() bool {
+		return func() bool { return slices.Contains(step.Found.Pressures, kind) }
+	}
 	fine := func() error { return nil }
 	causes := func() error {
 		var found []error
-		for _, text := range notReady() {
+		for _, text := range step.Errors {
 			found = append(found, errors.New(text))
 		}
 		return utilerrors.NewAggregate(found)
 	}
-	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.Machine, BootID: "boot"}
+	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.Machine, BootID: "boot", SwapCapacity: h.Swap}
 	none := func() v1.ResourceList { return nil }
 	return []func(context.Context, *v1.Node) error{
 		nodestatus.NodeAddress([]net.IP{net.ParseIP(h.Address)}, func(net.IP) error { return nil }, thisNode, false, nil),
@@ -259,10 +302,14 @@ func (h nodeHistory) setters(now func() time.Time, notReady func() []string) []f
 		nodestatus.VersionInfo(func() (*cadvisorapi.VersionInfo, error) {
 			return &cadvisorapi.VersionInfo{KernelVersion: "6.1", ContainerOsVersion: "os"}, nil
 		}, func() string { return "readygate-process" }, func(context.Context) (kubecontainer.Version, error) { return one{}, nil }),
+		nodestatus.Images(50, func() ([]kubecontainer.Image, error) { return step.Found.images() }),
 		nodestatus.GoRuntime(),
-		nodestatus.MemoryPressureCondition(now, never, record),
-		nodestatus.DiskPressureCondition(now, never, record),
-		nodestatus.PIDPressureCondition(now, never, record),
+		nodestatus.RuntimeHandlers(func() []kubecontainer.RuntimeHandler { return step.Found.handlers() }),
+		nodestatus.VolumesInUse(func() bool { return step.Found.Volumes != nil },
+			func() []v1.UniqueVolumeName { return step.Found.Volumes }),
+		nodestatus.MemoryPressureCondition(now, under("MemoryPressure"), record),
+		nodestatus.DiskPressureCondition(now, under("DiskPressure"), record),
+		nodestatus.PIDPressureCondition(now, under("PIDPressure"), record),
 		nodestatus.ReadyCondition(now, causes, fine, fine, func() cm.Status { return cm.Status{} }, fine, record, false),
 	}
 }

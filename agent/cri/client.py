@@ -1,0 +1,117 @@
+"""One connection to a CRI socket. Its calls have a deadline each, and fail in one line."""
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from google.protobuf.message import DecodeError, Message
+from grpc import RpcError
+
+from agent.cri import api_pb2
+from agent.cri.base import CriError, Trouble
+from agent.cri.look import trouble_with
+
+MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
+_OPTIONS = (
+    ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.max_receive_message_length", MOST_BYTES),
+    ("grpc.use_local_subchannel_pool", 1),  # else two clients of one socket share a connection
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 20_000),  # how long one attempt may take; a call's deadline comes first
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+_METHODS = {
+    method.input_type.name: (method.name, f"/{service.full_name}/{method.name}")
+    for service in api_pb2.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+
+M = TypeVar("M", bound=Message)
+
+
+class Client:
+    """Any thread may use it. It connects when it is first asked, and again when it has to."""
+
+    def __init__(self, grpc: ModuleType, socket: str, *, deadline_s: float) -> None:
+        self.socket = socket
+        self.deadline_s = deadline_s
+        self._grpc = grpc
+        self._channel = grpc.insecure_channel(f"unix:{quote(socket)}", options=_OPTIONS)
+
+    def call(self, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
+        """The answer to a request; its type says what is called. Raises CriError."""
+        name, path = _METHODS[request.DESCRIPTOR.name]
+        within_s = self.deadline_s if deadline_s is None else deadline_s
+        try:
+            # Read here, not by the library: that writes a traceback where it cannot.
+            found = self._channel.unary_unary(path)(request.SerializeToString(), timeout=within_s)
+        except self._grpc.RpcError as e:
+            raise self._error(name, e, within_s) from None
+        except ValueError as e:
+            raise CriError(name, self.socket, Trouble.WENT_AWAY, e) from None  # closed, by us
+        try:
+            return answer.FromString(found)
+        except DecodeError as e:
+            raise CriError(name, self.socket, Trouble.GARBAGE, e) from None
+
+    def stream(self, request: Message, answer: type[M]) -> "Stream[M]":
+        """The answers to a request that has many, for as long as there are any. No deadline: silence is no fault."""
+        name, path = _METHODS[request.DESCRIPTOR.name]
+        try:
+            call = self._channel.unary_stream(path)(request.SerializeToString())
+        except ValueError as e:
+            raise CriError(name, self.socket, Trouble.WENT_AWAY, e) from None
+        return Stream(call, answer, lambda error: self._said(name, error))
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _said(self, name: str, error: Exception) -> CriError:
+        """Of a stream: it could not be read, or was ended."""
+        if isinstance(error, self._grpc.RpcError):
+            return self._error(name, error, self.deadline_s)
+        return CriError(name, self.socket, Trouble.GARBAGE, error)
+
+    def _error(self, name: str, error: Any, within_s: float) -> CriError:  # noqa: ANN401 - known at run time only
+        codes = self._grpc.StatusCode
+        code = error.code()
+        said = "" if code is codes.DEADLINE_EXCEEDED else error.details() or ""
+        trouble = {
+            codes.NOT_FOUND: Trouble.NOT_FOUND,
+            codes.UNIMPLEMENTED: Trouble.NOT_OFFERED,
+            codes.DEADLINE_EXCEEDED: Trouble.HANGS,
+            codes.UNAVAILABLE: Trouble.WENT_AWAY,
+            codes.CANCELLED: Trouble.WENT_AWAY,
+        }.get(code, Trouble.REFUSED)
+        if code is codes.UNKNOWN and said.startswith("Stream removed"):  # the library's, where a connection has ended
+            trouble = Trouble.WENT_AWAY
+        if trouble is Trouble.WENT_AWAY and "HTTP/2" in said:  # it could not be read as such
+            trouble = Trouble.GARBAGE
+        if trouble not in (Trouble.NOT_FOUND, Trouble.NOT_OFFERED):
+            seen = trouble_with(self.socket)
+            trouble, said = (seen, "") if seen is not None else (trouble, said)
+        return CriError(name, self.socket, trouble, said, within_s=within_s)
+
+
+class Stream(Generic[M]):
+    """One thread reads it, any may cancel it. It ends where the runtime ends it; else with CriError."""
+
+    def __init__(self, call: Any, answer: type[M], failed: Callable[[Exception], CriError]) -> None:  # noqa: ANN401
+        self._call = call
+        self._answer = answer
+        self._failed = failed
+
+    def __iter__(self) -> Iterator[M]:
+        try:
+            for found in self._call:
+                yield self._answer.FromString(found)
+        except (DecodeError, RpcError) as e:
+            self._call.cancel()
+            raise self._failed(e) from None
+
+    def cancel(self) -> None:
+        """Who reads gets CriError."""
+        self._call.cancel()

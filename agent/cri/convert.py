@@ -1,0 +1,187 @@
+"""Messages of the CRI to what the agent's rooms say to each other. Pure.
+
+Mirrors labels.go, helpers.go, toKubeContainerStatus, getPods and determinePodSandboxIPs of pkg/kubelet/kuberuntime,
+v1.36.3. A message that lacks what each has raises Garbled.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+
+from agent.cri import api_pb2 as cri
+from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
+from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
+
+LABEL_POD_UID = "io.kubernetes.pod.uid"
+LABEL_POD_NAME = "io.kubernetes.pod.name"
+LABEL_POD_NAMESPACE = "io.kubernetes.pod.namespace"
+LABEL_CONTAINER_NAME = "io.kubernetes.container.name"
+ANNOTATION_RESTART_COUNT = "io.kubernetes.container.restartCount"
+
+_NS_PER_S = 1_000_000_000
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_PHASES: dict[int, ContainerPhase] = {
+    cri.CONTAINER_CREATED: ContainerPhase.CREATED,
+    cri.CONTAINER_RUNNING: ContainerPhase.RUNNING,
+    cri.CONTAINER_EXITED: ContainerPhase.EXITED,
+    cri.CONTAINER_UNKNOWN: ContainerPhase.UNKNOWN,
+}
+_KINDS: dict[int, EventKind] = {
+    cri.CONTAINER_CREATED_EVENT: EventKind.CREATED,
+    cri.CONTAINER_STARTED_EVENT: EventKind.STARTED,
+    cri.CONTAINER_STOPPED_EVENT: EventKind.STOPPED,
+    cri.CONTAINER_DELETED_EVENT: EventKind.DELETED,
+}
+
+
+class Garbled(Exception):  # noqa: N818 - what an answer is
+    """The answer is none of the CRI's. str() says what is missing."""
+
+
+def version_of(answer: cri.VersionResponse) -> Version:
+    if not (answer.runtime_name and answer.runtime_version and answer.runtime_api_version):
+        raise Garbled("it has no name or no version")
+    return Version(answer.runtime_name, answer.runtime_version, answer.runtime_api_version)
+
+
+def status_of(answer: cri.StatusResponse) -> RuntimeStatus:
+    if not answer.HasField("status"):
+        raise Garbled("there is no status in it")
+    conditions = (RuntimeCondition(c.type, c.status, c.reason, c.message) for c in answer.status.conditions)
+    return RuntimeStatus(tuple(conditions), dict(answer.info))
+
+
+def listed_pods(
+    sandboxes: Iterable[cri.PodSandbox], containers: Iterable[cri.Container], runtime: str
+) -> list[RuntimePod]:
+    """By uid, in the order of the newest sandbox first. `runtime`: its name, for the ids. Left out: what is no pod's,
+    and what has no id."""
+    found: dict[str, RuntimePod] = {}
+    sandboxes_of: dict[str, list[Sandbox]] = {}
+    containers_of: dict[str, list[RuntimeContainer]] = {}
+    for sandbox in newest_first(sandboxes):
+        uid = sandbox.metadata.uid
+        if uid and sandbox.id:
+            found.setdefault(uid, RuntimePod(uid, name=sandbox.metadata.name, namespace=sandbox.metadata.namespace))
+            sandboxes_of.setdefault(uid, []).append(_listed_sandbox(sandbox, runtime))
+    for container in sorted(containers, key=lambda c: (-c.created_at, c.id)):
+        uid = container.labels.get(LABEL_POD_UID, "")
+        if uid and container.id and container.HasField("metadata") and container.HasField("image"):
+            labels = container.labels
+            name, namespace = labels.get(LABEL_POD_NAME, ""), labels.get(LABEL_POD_NAMESPACE, "")
+            found.setdefault(uid, RuntimePod(uid, name=name, namespace=namespace))
+            containers_of.setdefault(uid, []).append(_listed_container(container, runtime))
+    return [
+        RuntimePod(
+            uid,
+            tuple(sandboxes_of.get(uid, ())),
+            tuple(containers_of.get(uid, ())),
+            name=pod.name,
+            namespace=pod.namespace,
+        )
+        for uid, pod in found.items()
+    ]
+
+
+def newest_first(sandboxes: Iterable[cri.PodSandbox]) -> list[cri.PodSandbox]:
+    """By attempt before creation time: the clock may be set back between two."""
+    return sorted(sandboxes, key=lambda s: (-s.metadata.attempt, -s.created_at, s.id))
+
+
+def sandbox_of(answer: cri.PodSandboxStatusResponse, runtime: str) -> Sandbox:
+    """Its address is shown while it is ready."""
+    status = answer.status
+    if not status.id:
+        raise Garbled("there is no sandbox in it")
+    ready = status.state == cri.SANDBOX_READY
+    ip = _address(status.network) if ready else ""
+    return Sandbox(
+        ready,
+        ip if status.HasField("network") else None,
+        status.linux.namespaces.options.network == cri.NODE,
+        f"{runtime}://{status.id}",
+        status.metadata.attempt,
+        status.created_at / _NS_PER_S,
+    )
+
+
+def container_of(status: cri.ContainerStatus, runtime: str, sandbox_id: str = "") -> RuntimeContainer:
+    """`sandbox_id`: with the runtime's name; a status does not tell it. The time of a start that failed is 0, as for
+    the kubelet."""
+    if not status.id:
+        raise Garbled("there is no container in it")
+    phase = _phase(status.state)
+    ended = phase is ContainerPhase.EXITED
+    return RuntimeContainer(
+        id=f"{runtime}://{status.id}",
+        name=status.labels.get(LABEL_CONTAINER_NAME, ""),
+        phase=phase,
+        created_at=status.created_at / _NS_PER_S,
+        started_at=None if phase is ContainerPhase.CREATED else status.started_at / _NS_PER_S,
+        finished_at=status.finished_at / _NS_PER_S if ended else None,
+        exit_code=status.exit_code if ended else 0,
+        reason=status.reason if ended else "",
+        message=status.message if ended else "",
+        restart_count=_restart_count(status.annotations),
+        image=status.image.image,
+        image_id=status.image_ref,
+        sandbox_id=sandbox_id,
+    )
+
+
+def event_of(answer: cri.ContainerEventResponse, runtime: str) -> ContainerEvent | None:
+    """None: of no pod, or of a kind that is newer than we are."""
+    kind, uid = _KINDS.get(answer.container_event_type), answer.pod_sandbox_status.metadata.uid
+    if kind is None or not uid or not answer.container_id:
+        return None
+    return ContainerEvent(kind, uid, f"{runtime}://{answer.container_id}")
+
+
+def bare_id(container_id: str) -> str:
+    """Without the runtime's name."""
+    return container_id.rpartition("://")[2]
+
+
+def _listed_sandbox(sandbox: cri.PodSandbox, runtime: str) -> Sandbox:
+    return Sandbox(
+        sandbox.state == cri.SANDBOX_READY,
+        None,
+        id=f"{runtime}://{sandbox.id}",
+        attempt=sandbox.metadata.attempt,
+        created_at=sandbox.created_at / _NS_PER_S,
+    )
+
+
+def _listed_container(container: cri.Container, runtime: str) -> RuntimeContainer:
+    return RuntimeContainer(
+        id=f"{runtime}://{container.id}",
+        name=container.metadata.name,
+        phase=_phase(container.state),
+        created_at=container.created_at / _NS_PER_S,
+        restart_count=_restart_count(container.annotations),
+        image=container.image.image,
+        image_id=container.image_ref,
+        sandbox_id=f"{runtime}://{container.pod_sandbox_id}",
+    )
+
+
+def _phase(state: int) -> ContainerPhase:
+    """One that is newer than we are is unknown."""
+    return _PHASES.get(state, ContainerPhase.UNKNOWN)
+
+
+def _restart_count(annotations: Mapping[str, str]) -> int:
+    """0 where the annotation is missing or no number."""
+    text = annotations.get(ANNOTATION_RESTART_COUNT, "")
+    return int(text) if _WHOLE.fullmatch(text) else 0
+
+
+def _address(network: cri.PodSandboxNetworkStatus) -> str:
+    """The first of the pod's addresses; none at all if one of them is none."""
+    addresses = [ip for ip in (network.ip, *(more.ip for more in network.additional_ips)) if ip]
+    try:
+        for address in addresses:
+            ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return next(iter(addresses), "")

@@ -1,0 +1,41 @@
+"""What a runtime and what measures the machine have found for the Node's status. Pure. A runtime that knows nothing of
+images, handlers or volumes leaves them empty.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.model import NodeImage, NodeRuntimeHandler
+
+IMAGES = 50  # nodeStatusMaxImages
+NAMES = 5  # MaxNamesPerImageInNodeStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """As a runtime lists it."""
+
+    id: str
+    size_bytes: int
+    digests: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`volumes_in_use`: None until it is known, then what the Node says of them stays. `pressures`: the types of the
+    conditions that are under pressure."""
+
+    images: tuple[Image, ...] = ()
+    runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
+    volumes_in_use: tuple[str, ...] | None = None
+    pressures: frozenset[str] = frozenset()
+
+
+NOTHING = Found()
+
+
+def reported_images(images: Iterable[Image]) -> tuple[NodeImage, ...]:
+    """The largest ones, each with its first names, digests before tags."""
+    largest = sorted(images, key=lambda image: (image.size_bytes, image.id), reverse=True)[:IMAGES]
+    return tuple(NodeImage((image.digests + image.tags)[:NAMES], image.size_bytes) for image in largest)

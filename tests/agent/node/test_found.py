@@ -1,0 +1,102 @@
+"""What a runtime has found, in the node's status: setters Images, RuntimeHandlers, VolumesInUse, and the pressures."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.model import NodeImage, NodeRuntimeHandler, NodeStatus
+from agent.node.facts import NodeFacts, changed, node_status
+from agent.node.found import IMAGES, NAMES, NOTHING, Found, Image, reported_images
+from agent.node.machine import Machine, machine
+
+NOW = 1_700_000_000.0
+FACTS = NodeFacts("n", "192.0.2.1", {"cpu": "4"}, {}, Machine("amd64", "6.1", "os", "m", "b"), "v1.36.3")
+OLD = NodeStatus(
+    images=(NodeImage(("old",), 5),),
+    runtime_handlers=(NodeRuntimeHandler("old", user_namespaces=True),),
+    volumes_in_use=("kubernetes.io/csi/old",),
+)
+
+
+def image(name: str, size_bytes: int, *, digests: int = 0, tags: int = 1) -> Image:
+    return Image(
+        name, size_bytes, tuple(f"{name}@{n}" for n in range(digests)), tuple(f"{name}:{n}" for n in range(tags))
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([image("a", 1), image("b", 3), image("c", 2)], ["b:0", "c:0", "a:0"], id="the largest first"),
+        pytest.param(
+            [image("a", 1), image("c", 1), image("b", 1)], ["c:0", "b:0", "a:0"], id="equal ones by their ids"
+        ),
+        pytest.param([image("a", 1, digests=1)], ["a@0 a:0"], id="digests before tags"),
+        pytest.param([image("a", 1, digests=3, tags=3)], ["a@0 a@1 a@2 a:0 a:1"], id="five names each"),
+        pytest.param([image("a", 1, tags=0)], [""], id="one without a name"),
+    ],
+)
+def test_which_images_are_reported(images: list[Image], expected: list[str]) -> None:
+    assert expected == [" ".join(reported.names) for reported in reported_images(images)]
+
+
+def test_no_more_are_reported_than_the_kubelet_reports() -> None:
+    assert (50, 5) == (IMAGES, NAMES)
+    many = reported_images([image(str(n), n) for n in range(60)])
+    assert (50, 59, 10) == (len(many), many[0].size_bytes, many[-1].size_bytes)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(NOTHING, ((), (), OLD.volumes_in_use), id="nothing: volumes are not known yet and stay"),
+        pytest.param(Found(volumes_in_use=()), ((), (), ()), id="no volume is in use"),
+        pytest.param(
+            Found((image("a", 1),), OLD.runtime_handlers, ("v",)),
+            ((NodeImage(("a:0",), 1),), OLD.runtime_handlers, ("v",)),
+            id="some of each",
+        ),
+    ],
+)
+def test_what_was_found_takes_the_place_of_what_an_earlier_one_has_left(found: Found, expected: object) -> None:
+    made = node_status(FACTS, OLD, [], NOW, found)
+    assert expected == (made.images, made.runtime_handlers, made.volumes_in_use)
+    before = node_status(FACTS, made, [], NOW, Found(volumes_in_use=made.volumes_in_use))
+    assert (expected[:2] != ((), ())) == changed(before, made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message"),
+    [
+        ("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+        ("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure"),
+        ("PIDPressure", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ],
+)
+def test_a_pressure_that_comes_and_goes(kind: str, reason: str, message: str) -> None:
+    under = Found(pressures=frozenset({kind}))
+    calm = node_status(FACTS, NodeStatus(), [], NOW)
+    pressed = node_status(FACTS, calm, [], NOW + 10, under)
+    still = node_status(FACTS, pressed, [], NOW + 20, under)
+    over = node_status(FACTS, still, [], NOW + 30)
+    told = [next(c for c in status.conditions if c.type == kind) for status in (calm, pressed, still, over)]
+    assert ["False", "True", "True", "False"] == [condition.status for condition in told]
+    assert [NOW, NOW + 10, NOW + 10, NOW + 30] == [condition.last_transition_time for condition in told]
+    assert [(reason, message)] * 2 == [(condition.reason, condition.message) for condition in told[1:3]]
+
+
+@pytest.mark.parametrize(
+    ("meminfo", "expected"),
+    [
+        pytest.param("MemTotal: 10 kB\nSwapCached: 3 kB\nSwapTotal:  1048572 kB\n", 1048572 * 1024, id="swap"),
+        pytest.param("SwapTotal: 0 kB\n", 0, id="none"),
+        pytest.param("SwapTotal: many\n", 0, id="what is no number"),
+        pytest.param(None, 0, id="no file"),
+    ],
+)
+def test_how_much_swap_the_machine_has(meminfo: str | None, expected: int, tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    if meminfo is not None:
+        (tmp_path / "proc/meminfo").write_text(meminfo)
+    assert expected == machine(tmp_path).swap_bytes
