@@ -3,10 +3,14 @@
     __main__   the command: settings -> mode -> run until SIGTERM
     modes      put the rooms together, one file a mode; no rule lives there
     signals    SIGTERM and SIGINT, waited for
+    notify     systemd told that we are ready, alive, and how the node is
     settings   the configuration file; the keys of a check come from `checks`
-    checks     mode pod: what is checked, and what the results mean for the node
+    node_settings  its section `node`
+    opinion    mode node: what we say of the health pods beside the kubelet
+    identity   mode node: who we are when we write
+    checks     modes pod and node: what is checked, and what the results mean for the node
     pods       mode kubelet: which pods, and the loop that makes them so
-    prober     mode kubelet: the kubelet's probe workers, and what their results change
+    prober     modes kubelet and node: the kubelet's probe workers, and what their results change
     status     mode kubelet: the status of a pod, from the runtime's facts to the patch
     node       mode kubelet: the Node object, its status, its Lease
     report     what others see: the pod's condition, the HTTP port, the metrics

@@ -1,7 +1,8 @@
 """`readygate-agent --config FILE`: reads the settings, puts the mode together, runs until SIGTERM.
 
-Exit codes: 0 after SIGTERM or a valid --check, 130 after Ctrl-C, 2 for usage and configuration, 1 for failures at run
-time.
+With `--once` each check is run once instead, with `--explain CHECK` one is told about. Exit codes: 0 after SIGTERM, a
+valid --check, or --once on a healthy node, 130 after Ctrl-C, 2 for usage and configuration, 1 for failures at run time
+and --once on a node that is not healthy.
 """
 
 import argparse
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=PROGRAM, description="Watches the health of one node.")
     parser.add_argument("--config", required=True, metavar="FILE", help="settings, YAML")
     parser.add_argument("--check", action="store_true", help="only validate the settings")
+    parser.add_argument("--once", action="store_true", help="run each check once and print what it finds")
+    parser.add_argument("--explain", metavar="CHECK", help="print what a check of the settings, or a kind, is about")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="of --once")
     options = parser.parse_args(arguments)
     signals = Signals()  # early: process 1 of a container loses a signal that comes before its handler
     try:
@@ -35,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check:
         print(f"{options.config}: valid, mode {loaded.mode}")
         return 0
+    if options.once or options.explain is not None:
+        return _shown(loaded, options, signals)
     logs.set_up(loaded.log.level)
     try:
         services = _built(loaded, signals)
@@ -49,6 +55,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return complain(PROGRAM, f"{e}: raise the limit of processes (pids), or configure fewer checks", EXIT_FAILED)
     return EXIT_INTERRUPTED if signals.first == signal.SIGINT else 0
+
+
+def _shown(loaded: settings.Settings, options: argparse.Namespace, signals: Signals) -> int:
+    """--once and --explain."""
+    from agent.modes import once  # late: only people pay for it
+
+    try:
+        if options.explain is not None:
+            print(once.explained(loaded, options.explain), end="")
+            return 0
+        health, text = once.run_once(
+            loaded, as_json=options.output == "json", given_up=lambda: signals.first is not None
+        )
+    except SettingsError as e:
+        return complain(PROGRAM, e, EXIT_USAGE)
+    if signals.first is not None:
+        return EXIT_INTERRUPTED
+    print(text, end="")
+    return 0 if health.healthy else EXIT_FAILED
 
 
 def _built(loaded: settings.Settings, signals: Signals) -> list[Service] | None:
@@ -72,11 +97,15 @@ def _built(loaded: settings.Settings, signals: Signals) -> list[Service] | None:
 
 
 def build(loaded: settings.Settings) -> list[Service]:
-    """The services of the mode. Imported late: neither mode pays for the other."""
+    """The services of the mode. Imported late: no mode pays for another."""
     if loaded.mode == "pod":
         from agent.modes import pod as pod_mode
 
         return pod_mode.build(loaded)
+    if loaded.mode == "node":
+        from agent.modes import node as node_mode
+
+        return node_mode.build(loaded)
     from agent.modes import kubelet as kubelet_mode
 
     return kubelet_mode.build(loaded)

@@ -292,6 +292,20 @@ class NodeInfo:
     operating_system: str = ""
     os_image: str = ""
     system_uuid: str = ""
+    swap_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    names: tuple[str, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuntimeHandler:
+    name: str = ""  # empty: the default one
+    recursive_read_only_mounts: bool = False
+    user_namespaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +317,9 @@ class NodeStatus:
     allocatable: Mapping[str, str] = field(default_factory=dict)
     info: NodeInfo = NodeInfo()
     conditions: tuple[NodeCondition, ...] = ()
+    images: tuple[NodeImage, ...] = ()
+    runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
+    volumes_in_use: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

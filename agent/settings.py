@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.keys import NonEmpty, Port
+from agent.node_settings import NodeSection
+from agent.node_settings import check as check_node
 from agent.semantics import GATES, chosen
 from component import settings as reader
 from component.settings import Section, SettingsError
@@ -85,7 +87,7 @@ class Kubelet(Section, frozen=True):
 
 
 class Settings(Section, frozen=True):
-    mode: Literal["pod", "kubelet"]
+    mode: Literal["pod", "node", "kubelet"]
     listen: Listen = Listen()
     log: Log = Log()
     kubernetes: Kubernetes = Kubernetes()
@@ -93,6 +95,7 @@ class Settings(Section, frozen=True):
     state_file: NonEmpty | None = None
     condition: ConditionSettings = ConditionSettings()
     kubelet: Kubelet | None = None
+    node: NodeSection | None = None
 
 
 def load(path: str, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -141,6 +144,8 @@ def _expanded(text: str, key: str, environ: Mapping[str, str]) -> str:
 
 def _check(settings: Settings) -> Settings:
     """The rules that go across keys."""
+    if settings.mode != "node" and settings.node is not None:
+        raise SettingsError(f"node: not for mode {settings.mode}, allowed: only with mode: node")
     if settings.mode == "kubelet":
         if settings.kubelet is None:
             raise SettingsError("kubelet: missing, allowed: a mapping with nodeName, podCIDR and rootDir")
@@ -152,8 +157,10 @@ def _check(settings: Settings) -> Settings:
         _check_kubelet(settings.kubelet)
         return settings
     if settings.kubelet is not None:
-        raise SettingsError("kubelet: not for mode pod, allowed: only with mode: kubelet")
-    if not settings.checks:
+        raise SettingsError(f"kubelet: not for mode {settings.mode}, allowed: only with mode: kubelet")
+    if settings.mode == "node":
+        _check_node(settings)
+    elif not settings.checks:
         raise SettingsError("checks: missing, allowed: a list of at least one check, as {name: cni, cni: {}}")
     seen: set[str] = set()
     for index, check in enumerate(settings.checks):
@@ -162,6 +169,14 @@ def _check(settings: Settings) -> Settings:
         seen.add(check.name)
         _check_kind(check, f"checks[{index}]")
     return settings
+
+
+def _check_node(settings: Settings) -> None:
+    if settings.node is None:
+        raise SettingsError("node: missing, allowed: a mapping with name and server")
+    if settings.condition.publish:
+        raise SettingsError("condition.publish: not for mode node, allowed: node.publish")
+    check_node(settings.node)
 
 
 def _check_kind(check: Check, key: str) -> None:

@@ -23,11 +23,9 @@ class LineFormatter(logging.Formatter):
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         words = [when, record.levelname, record.name, one_line(record.getMessage(), LIMIT)]
         facts = {key: value for key, value in vars(record).items() if key not in _OWN}
-        plain = {key: v if isinstance(v, int | float) else str(v)[:LIMIT] for key, v in facts.items()}
-        words += [f"{key}={json.dumps(value)}" for key, value in plain.items()]
+        words += [f"{k}={json.dumps(v if isinstance(v, int | float) else str(v)[:LIMIT])}" for k, v in facts.items()]
         trace = self.formatException(record.exc_info).splitlines() if record.exc_info else []
-        printable = ("".join(c if c.isprintable() else " " for c in line) for line in trace)
-        return "\n".join([" ".join(words), *("  " + line for line in printable)])
+        return "\n".join([" ".join(words), *("  " + "".join(c if c.isprintable() else " " for c in x) for x in trace)])
 
 
 class LossyStream:
@@ -49,8 +47,7 @@ class LossyStream:
                 sent += os.write(self._descriptor, data[sent : sent + select.PIPE_BUF])
         except OSError:  # nobody will ever read it, or its disk is full
             pass
-        whole = sent == len(data)
-        self._lost, self._torn = (0, "") if whole else (self._lost + 1, "\n" if sent else self._torn)
+        self._lost, self._torn = (0, "") if sent == len(data) else (self._lost + 1, "\n" if sent else self._torn)
 
     def flush(self) -> None:
         """Nothing is kept back."""

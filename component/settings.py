@@ -35,10 +35,9 @@ def read(path: str | Path, parse: Callable[[bytes], T]) -> T:
     """What `parse` makes of the bytes of a file. Raises SettingsError, its own and those of `parse`, with the path."""
     try:
         return parse(Path(path).read_bytes())
-    except OSError as e:
-        raise SettingsError(f"{path}: cannot be read: {e.strerror}, allowed: a file that this user may read") from e
-    except SettingsError as e:
-        raise SettingsError(f"{path}: {e}") from e
+    except (OSError, SettingsError) as e:
+        unread = f"cannot be read: {getattr(e, 'strerror', '')}, allowed: a file that this user may read"
+        raise SettingsError(f"{path}: {unread if isinstance(e, OSError) else e}") from e
 
 
 def document(text: bytes | str) -> Any:  # noqa: ANN401 - mappings, lists and scalars
@@ -46,8 +45,7 @@ def document(text: bytes | str) -> Any:  # noqa: ANN401 - mappings, lists and sc
     try:
         found = _Loader(text if isinstance(text, str) else text.decode()).get_single_data()
     except yaml.MarkedYAMLError as e:
-        mark = e.problem_mark or e.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "not YAML"
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if (mark := e.problem_mark) else "not YAML"
         raise SettingsError(f"{where}: {e.problem or e.context}") from e
     except Exception as e:  # the package has no type of its own for a number, date or tag that it cannot read
         raise SettingsError(f"not YAML: {'nested too deeply' if isinstance(e, RecursionError) else e}") from e
@@ -59,17 +57,23 @@ def convert(value: object, root: type[T]) -> T:
     try:
         return msgspec.convert(value, root)
     except msgspec.ValidationError as e:
-        rule, _, at = str(e).partition(" - at `$")  # what is no fault of a value comes from a __post_init__
-        at = at.strip("`.")
-        raise SettingsError(next(_faults(root, value, ""), _join(at, rule) if at else rule)) from e
+        rule, _, at = str(e).rstrip("`").partition(" - at `$")  # what is no fault of a value comes from a __post_init__
+        raise SettingsError(next(_faults(root, value, ""), _join(at.strip("."), rule) if at else rule)) from e
 
 
 class _Loader(yaml.SafeLoader):
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401 - the key's node, too
         if self.check_event(yaml.AliasEvent):
             mark = self.get_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.MarkedYAMLError(problem="an alias, allowed: the value itself", problem_mark=mark)
-        return super().compose_node(parent, index)
+        node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode):
+            try:  # two halves, as JSON escapes a character, are one
+                node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+            except UnicodeDecodeError as e:
+                what = f"{index.value}: half a character" if isinstance(index, yaml.Node) else "half a character"
+                raise yaml.MarkedYAMLError(problem=f"{what}, allowed: whole ones", problem_mark=node.start_mark) from e
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401
         node = super().compose_mapping_node(anchor)

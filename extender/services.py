@@ -13,6 +13,7 @@ from pathlib import Path
 from component import lifecycle
 from component.lifecycle import Service
 from extender import gate_settings
+from extender.cluster.agents import AgentBeats
 from extender.cluster.around import Around
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
@@ -84,16 +85,13 @@ class Services:
         )
         self.kicker: Kicker | None = None
         if client is not None and settings.kick.enabled:
-            self.kicker = Kicker(
-                client.branch(),
-                self.board,
-                repeat_after_s=settings.kick.repeat_after_seconds,
-                monotonic=monotonic,
-            )
+            repeat_s = settings.kick.repeat_after_seconds
+            self.kicker = Kicker(client.branch(), self.board, repeat_after_s=repeat_s, monotonic=monotonic)
         self.watches: Watches | None = None
         self.around = Around(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._wake
         )
+        self.agents = self._agents_heard()
         self.index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
@@ -102,6 +100,7 @@ class Services:
             on_read_due=self._read_leases,
             lease_watch=lambda: None if self.watches is None else self.watches.leases,
             awaited=lambda: self.watches is not None and self.watches.awaited(self._unread()),
+            agents=self.agents,
             monotonic=monotonic,
         )
         self.decider = Decider(
@@ -119,9 +118,8 @@ class Services:
         self._required_caches: tuple[Cache, ...] = ()
         if client is not None:
             self._watch(client)
-        self.feed: Publisher | None = None
-        if settings.feed.socket is not None:
-            self.feed = Publisher(Path(settings.feed.socket), self, monotonic=monotonic)
+        socket = settings.feed.socket
+        self.feed = None if socket is None else Publisher(Path(socket), self, monotonic=monotonic)
 
     def start(self) -> None:
         # What was loaded until here stays for ever: keep the collector from walking it again and again.
@@ -217,6 +215,8 @@ class Services:
         self.watches.nodes(self.index, None if self.writers is None else self.writers.marks)
         if self.settings.heartbeat.limit_s < math.inf:
             self.watches.heartbeats(self.index)
+        if self.agents is not None:
+            self.watches.heartbeats_of_agents(self.agents, self.settings.namespace)
         self.watches.around(self.around, self.settings.namespace)
         if self.volumes is not None:
             self.watches.volumes(self.volumes)
@@ -224,8 +224,8 @@ class Services:
 
     def _threads(self) -> list[Service]:
         """All that have one, in the order of their start."""
-        lease_reader = None if self.watches is None else self.watches.lease_reader
-        optional = [one for one in (lease_reader, self.kicker, self.feed) if one is not None]
+        readers = () if self.watches is None else (self.watches.lease_reader, self.watches.agent_reader)
+        optional = [one for one in (*readers, self.kicker, self.feed) if one is not None]
         return [*self.caches.values(), self.recorder, *self._written(), *optional, self.decider]
 
     def _written(self) -> Sequence[Service]:
@@ -245,6 +245,23 @@ class Services:
     def _unread(self) -> frozenset[str]:
         """What is not required and has not come yet."""
         return self.around.missing if self.volumes is None else self.around.missing | self.volumes.missing
+
+    def _agents_heard(self) -> AgentBeats | None:
+        """The heartbeats of the agents on the nodes, where they are looked at."""
+        agents = self.settings.heartbeat.agents
+        if agents is None:
+            return None
+        return AgentBeats(
+            float(agents.limit_seconds),
+            on_change=self._wake,
+            on_read_due=self._read_agents,
+            watch=lambda: None if self.watches is None else self.watches.agents,
+            monotonic=self.monotonic,
+        )
+
+    def _read_agents(self) -> None:
+        if self.watches is not None and self.watches.agent_reader is not None:
+            self.watches.agent_reader.wake()
 
     def _read_leases(self) -> None:
         if self.watches is not None and self.watches.lease_reader is not None:

@@ -31,6 +31,7 @@ LabelNamespace = Annotated[
 LABEL_EXEMPT = "readygate.dev/exempt"
 HOST_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
 GATES_MAX = 32  # each costs a walk over all nodes where all are decided on
+AGENT_LIMIT_MIN_S = 8.0  # two and a half periods of 3 s
 HEARTBEAT_LIMIT_MIN_S = 5.0  # kubelets renew every 10 s by default; below this only their jitter would be measured
 
 
@@ -115,14 +116,29 @@ class Exempt(Section, frozen=True):
     label_namespaces: tuple[LabelNamespace, ...] = ()
 
 
+class AgentHeartbeat(Section, frozen=True):
+    """limit_seconds: age of the Lease of an agent on a node from which on it counts as silent.
+
+    With a period of 3 s (agent: node.heartbeat.periodSeconds) one missed beat is none.
+    """
+
+    limit_seconds: Seconds = 9
+
+    def __post_init__(self) -> None:
+        if self.limit_seconds < AGENT_LIMIT_MIN_S:
+            raise ValueError(f"limitSeconds: is {self.limit_seconds:g}, allowed: {AGENT_LIMIT_MIN_S:g} and more")
+
+
 class Heartbeat(Section, frozen=True):
-    """limit_seconds: age of a kubelet's Lease from which on its node counts as lost, 0 = do not look at Leases.
+    """limit_seconds: age of a kubelet's Lease from which on its node counts as lost, 0 = do not look at Leases. agents:
+    the Leases of the agents on the nodes, in our own namespace; null = they are not looked at.
 
     A kubelet renews every 10 s and a little; at 20 s one missed renewal would close a healthy node for a moment. With
     24 s and half a second between looks a dead kubelet closes its node within 25 s.
     """
 
     limit_seconds: Seconds = 24
+    agents: AgentHeartbeat | None = None
 
     def __post_init__(self) -> None:
         if 0 < self.limit_seconds < HEARTBEAT_LIMIT_MIN_S:

@@ -121,11 +121,11 @@ class TokenFile:
 
 
 class AuthorityFile:
-    """A file of certificate authorities that somebody else renews."""
+    """A file of certificate authorities that somebody else renews. Files that cannot be used leave the last in use."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises OSError (ssl.SSLError among them), ValueError."""
-        self._path = path
+    def __init__(self, path: Path, *beside: Path) -> None:
+        """beside: files that are looked after too. Raises OSError (ssl.SSLError among them), ValueError."""
+        self._files = (path, *beside)
         self._looked_at: float | None = None
         self._digest = b""
         self._context = self._load()
@@ -141,13 +141,52 @@ class AuthorityFile:
             self._context = self._load()
 
     def _load(self) -> ssl.SSLContext:
-        content = self._path.read_bytes()
-        digest = hashlib.sha256(content).digest()
-        if digest == self._digest:
+        contents = [path.read_bytes() for path in self._files]
+        digest = hashlib.sha256()
+        for content in contents:
+            digest.update(len(content).to_bytes(8, "big") + content)
+        if digest.digest() == self._digest:
             return self._context
-        context = ssl.create_default_context(cadata=content.decode("ascii"))
-        self._digest = digest
+        context = self._made(contents[0].decode("ascii"))
+        self._digest = digest.digest()
         return context
+
+    def _made(self, authority: str) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=authority)
+
+
+class CertificateFiles(AuthorityFile):
+    """A client certificate, its key and the certificate authority of the server, in files that somebody else renews.
+
+    Certificate and key may stand in one file, as a kubelet keeps them. New connections use what was renewed; files that
+    do not fit each other, as between the two writes of a renewal, leave the last in use.
+    """
+
+    def __init__(self, *, authority: Path, certificate: Path, key: Path) -> None:
+        """Raises OSError (ssl.SSLError among them), ValueError."""
+        self._certificate = certificate
+        self._key = key
+        super().__init__(authority, certificate, key)
+
+    def _made(self, authority: str) -> ssl.SSLContext:
+        context = super()._made(authority)
+        context.load_cert_chain(self._certificate, self._key, password=_no_password)
+        return context
+
+
+def _no_password() -> str:
+    """A key with a password would ask the terminal for it."""
+    raise ValueError("the key is encrypted")
+
+
+class NoToken:
+    """Credentials of who shows a certificate."""
+
+    def headers(self, monotonic: float) -> Mapping[str, str]:  # noqa: ARG002 - of Credentials
+        return {}
+
+    def refresh(self) -> None:
+        """The certificate is refreshed beside this."""
 
 
 def in_cluster(root: Path = SERVICE_ACCOUNT_ROOT, environ: Mapping[str, str] = os.environ) -> Connection:
@@ -176,6 +215,30 @@ def by_files(server: str, *, token_file: Path, ca_file: Path) -> Connection:
     except (OSError, ValueError) as e:
         raise CredentialsInvalid(f"certificate authority {ca_file} cannot be used: {_cause(e)}") from e
     return Connection(server, ssl_context=None, credentials=TokenFile(token_file), tls=authority)
+
+
+def by_certificate(server: str, *, authority: Path, certificate: Path, key: Path) -> Connection:
+    """The connection by a client certificate, as that of a kubelet, whose files may be renewed while we run.
+
+    Raises CredentialsInvalid, whose text is one line with cause and remedy.
+    """
+    try:
+        files = CertificateFiles(authority=authority, certificate=certificate, key=key)
+    except (OSError, ValueError) as e:
+        file = f"{e.filename}: " if isinstance(e, OSError) and e.filename else ""
+        raise CredentialsInvalid(
+            f"client certificate {certificate}, key {key} or authority {authority} cannot be used: {file}{_cause(e)}; "
+            "has the kubelet joined, and may this user read them?"
+        ) from e
+    return Connection(server, ssl_context=None, credentials=NoToken(), tls=files)
+
+
+def by_credentials(server: str, *, authority: Path, credentials: Credentials) -> Connection:
+    """The connection of somebody whose token we ask for ourselves. Raises CredentialsInvalid."""
+    try:
+        return Connection(server, ssl_context=None, credentials=credentials, tls=AuthorityFile(authority))
+    except (OSError, ValueError) as e:
+        raise CredentialsInvalid(f"certificate authority {authority} cannot be used: {_cause(e)}") from e
 
 
 def expiry_of(token: str) -> float | None:

@@ -37,6 +37,11 @@ def pod_status(namespace: str, name: str) -> str:
     return f"{pod(namespace, name)}/status"
 
 
+def service_account_token(namespace: str, account: str) -> str:
+    """Where a token of the account is asked for."""
+    return f"{_core(namespace, 'serviceaccounts')}/{_segment(account)}/token"
+
+
 def pod_proxy(namespace: str, name: str, port: int) -> str:
     """What a pod answers at a port, by way of the API server; the pod's own path follows."""
     return f"{pods(namespace)}/{_segment(f'{name}:{port}')}/proxy"

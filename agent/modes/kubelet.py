@@ -10,6 +10,7 @@ from pathlib import Path
 from agent.events.event import of_container
 from agent.events.recorder import Recorder
 from agent.node.facts import NodeFacts, not_ready_causes
+from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
 from agent.node.registration import NodeReporter
@@ -96,6 +97,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         node_facts(node, runtime.host_ip, semantics),
         lambda: causes(runtime, events, loop, time.monotonic()),
         update_s=float(node.node_status_update_seconds),
+        found=lambda: Found(volumes_in_use=()),  # the process runtime has no images and attaches nothing
         record=recorder.record,
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)

@@ -1,18 +1,21 @@
 """Mode `pod`, put together: checks -> health of the node -> /readyz, and if wanted the condition of the own pod."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from agent import notify
 from agent.checks.catalogue import CheckSpec, check_spec
 from agent.checks.engine import CheckEngine
-from agent.checks.health import NodeHealth, condition_message, readyz_text
+from agent.checks.health import NodeHealth, condition_message, readyz_text, status_line
+from agent.checks.pages import checks_json
 from agent.checks.said import Said
 from agent.checks.state import CheckState, CheckStatus
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
-from agent.report.server import HealthServer, Page, livez_page
+from agent.report.server import JSON, HealthServer, Page, livez_page
 from agent.settings import Settings
 from agent.store.file import StateFile
 from component.command import product_version
@@ -20,7 +23,7 @@ from component.lifecycle import Service
 from kube import contract
 
 
-class _Kept(TypedDict, total=False):
+class Kept(TypedDict, total=False):
     restored: Mapping[str, CheckStatus]
     save: Callable[[Sequence[CheckStatus]], None]
 
@@ -29,23 +32,29 @@ def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
     publisher = _publisher(settings) if settings.condition.publish else None
     specs = [check_spec(check) for check in settings.checks]
-    engine = CheckEngine(specs, _publish_to(publisher), **_kept(settings.state_file, specs))
+    engine = CheckEngine(specs, _publish_to(publisher), **kept(settings.state_file, specs))
     services: list[Service] = []
     said = Said()
     pages = {
         "/readyz": lambda: readyz_page(engine.node_health(), time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
+        "/checks": lambda: checks_page(engine),
         "/metrics": lambda: metrics_page(families(engine, publisher, said)),
     }
     # The server first: a taken port ends the start before a check has run.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages), engine]
     if publisher is not None:
         services.append(publisher)  # last: it is stopped first, so the condition is False before the rest ends
+    services += notify.notifiers(os.environ, services, lambda: status_line(engine.node_health()))
     return services
 
 
 def readyz_page(health: NodeHealth, wall: float) -> Page:
     return Page(200 if health.healthy else 503, readyz_text(health, wall))
+
+
+def checks_page(engine: CheckEngine) -> Page:
+    return Page(200, checks_json(engine.node_health(), engine.shown()), JSON)
 
 
 def condition_of(health: NodeHealth) -> Condition:
@@ -55,9 +64,16 @@ def condition_of(health: NodeHealth) -> Condition:
 
 def families(engine: CheckEngine, publisher: ConditionPublisher | None, said: Said) -> list[Family]:
     """What /metrics shows."""
+    shown = [*process_families(product_version(), "pod"), *check_families(engine, said)]
+    if publisher is not None:
+        shown += condition_families(publisher.writes, publisher.errors)
+    return shown
+
+
+def check_families(engine: CheckEngine, said: Said) -> list[Family]:
+    """What /metrics shows of the checks."""
     statuses = engine.statuses()
-    shown = [
-        *process_families(product_version(), "pod"),
+    return [
         Family(
             "readygate_node_healthy",
             "gauge",
@@ -87,15 +103,17 @@ def families(engine: CheckEngine, publisher: ConditionPublisher | None, said: Sa
             [({"check": check, "result": str(state)}, float(count)) for check, state, count in engine.runs()],
         ),
     ]
-    if publisher is not None:
-        shown += [
-            Family("readygate_condition_writes_total", "counter", "Condition writes.", [({}, float(publisher.writes))]),
-            Family("readygate_condition_errors_total", "counter", "Failed writes.", [({}, float(publisher.errors))]),
-        ]
-    return shown
 
 
-def _kept(path: str | None, specs: list[CheckSpec]) -> _Kept:
+def condition_families(writes: int, errors: int) -> list[Family]:
+    """What /metrics shows of what is published."""
+    return [
+        Family("readygate_condition_writes_total", "counter", "Condition writes.", [({}, float(writes))]),
+        Family("readygate_condition_errors_total", "counter", "Failed writes.", [({}, float(errors))]),
+    ]
+
+
+def kept(path: str | None, specs: list[CheckSpec]) -> Kept:
     """The states from before a restart, and who keeps those of now."""
     if path is None:
         return {}

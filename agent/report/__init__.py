@@ -1,6 +1,7 @@
 """What others see of this agent.
 
-    condition   mode pod: readygate.dev/NodeHealthy of our own pod
+    condition   modes pod and node: readygate.dev/NodeHealthy of a health pod
+    heartbeat   mode node: the agent's own Lease, by which others see that it lives
     server      the port: /readyz, /livez, /metrics
     metrics     families of samples in Prometheus' text format
 

@@ -1,4 +1,5 @@
-"""Mode `pod`: keeps the condition readygate.dev/NodeHealthy of the agent's own pod true to the health of the node.
+"""Keeps the condition readygate.dev/NodeHealthy of a health pod true to the health of the node: in mode `pod` that of
+the agent's own pod, in mode `node` of each one on the node that asks for it.
 
 Guarantees:
 1. Only our condition is sent, with the pod's uid: the API server refuses the write to another pod of the same name.
@@ -7,7 +8,10 @@ Guarantees:
 3. While the API server is away nothing queues up: when it is back, one write brings it to the newest health.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
-6. stop() writes False Terminating and returns within about a second, whether it worked or not.
+6. stop() writes False Terminating and returns within about a second, whether it worked or not. Mode `node` writes
+   nothing then: the service may be back at once, and its pod lives on.
+7. Nothing is written while the pod says that the other agent speaks for it (`readygate.dev/speaker`): each reply tells,
+   and a patch that changes nothing comes before the first write. While it is so that is asked again at each refresh.
 """
 
 import logging
@@ -22,7 +26,15 @@ from typing import Protocol
 import msgspec
 
 from agent.ration import Ration
-from agent.wire.condition import REASON_STARTING, REASON_TERMINATING, OwnPod, condition_patch, no_patch, parse_own_pod
+from agent.wire.condition import (
+    REASON_STARTING,
+    REASON_TERMINATING,
+    SPEAKER_POD,
+    OwnPod,
+    condition_patch,
+    no_patch,
+    parse_own_pod,
+)
 from component.backoff import Backoff
 from component.loop import Loop
 from kube import contract, errors, paths
@@ -80,6 +92,8 @@ class ConditionPublisher:
         namespace: str,
         pod_name: str,
         pod_uid: str,
+        speaker: str = SPEAKER_POD,
+        farewell: bool = True,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random.random,
@@ -87,6 +101,8 @@ class ConditionPublisher:
         self._client = client
         self._path = paths.pod_status(namespace, pod_name)
         self._uid = pod_uid
+        self._speaker = speaker
+        self._farewell = farewell
         self._wall = wall
         self._monotonic = monotonic
         self._random = random
@@ -110,6 +126,7 @@ class ConditionPublisher:
         self._backoff = RETRY
         self._changes = Ration(CHANGES, CHANGE_S)
         self.gone = False
+        self.silenced = False  # the other agent speaks for this pod
         self.writes = 0
         self.errors = 0
 
@@ -132,7 +149,7 @@ class ConditionPublisher:
             return
         started = self._loop.healthy(-math.inf)
         self._loop.stop()
-        if started:  # in a thread of its own: looking up the server's name knows no deadline
+        if started and self._farewell:  # in a thread of its own: looking up the server's name knows no deadline
             last = threading.Thread(target=self._write_terminating, name="publisher-end", daemon=True)
             last.start()
             last.join(STOP_WAIT_S + STOP_WRITE_DEADLINE_S)
@@ -148,7 +165,7 @@ class ConditionPublisher:
                 return math.inf
             monotonic = self._monotonic()
             due_at = self._refresh_due_at
-            if self._needs_update():
+            if self._needs_update() and not self.silenced:
                 due_at = max(self._update_due_at, monotonic + self._changes.wait_s(monotonic))
             wait_s = max(due_at, self._retry_due_at) - monotonic
         if wait_s > 0:
@@ -165,7 +182,7 @@ class ConditionPublisher:
     def _write_terminating(self) -> None:
         locked = self._writing.acquire(timeout=STOP_WAIT_S)
         try:
-            if not self.gone:
+            if not self.gone and not self.silenced:
                 terminating = Condition(contract.STATUS_FALSE, REASON_TERMINATING, "the agent is terminating")
                 writes = 1 if self._transition_known else 2
                 self._write(terminating, STOP_WRITE_DEADLINE_S / writes)
@@ -175,7 +192,7 @@ class ConditionPublisher:
 
     def _write(self, condition: Condition, deadline_s: float) -> None:
         try:
-            if not self._transition_known:
+            if self.silenced or not self._transition_known:
                 self._learn_transition_time(deadline_s)
             since = self._since(condition)
             patch = condition_patch(
@@ -184,7 +201,9 @@ class ConditionPublisher:
             self._patch(patch, deadline_s)
         except _GoneError as e:
             self.gone = True
-            log.warning("own pod deleted; stopped publishing", extra={"path": self._path, "error": str(e)})
+            log.warning("health pod deleted; stopped publishing", extra={"path": self._path, "error": str(e)})
+        except _SilencedError:
+            self._fell_silent()
         except (errors.KubeError, errors.CredentialsInvalid, msgspec.DecodeError) as e:
             self._failed(e)
         else:
@@ -206,6 +225,14 @@ class ConditionPublisher:
             self._update_due_at = self._retry_due_at = 0.0
             self._refresh_due_at = self._monotonic() + REFRESH_S * (1 + jitter)
 
+    def _fell_silent(self) -> None:
+        if not self.silenced:
+            log.info("the other agent speaks for this pod; nothing is written", extra={"path": self._path})
+        with self._lock:
+            self.silenced, self._written, self._transition_known = True, None, False
+            self._backoff, self._retry_due_at = RETRY, 0.0
+            self._refresh_due_at = self._monotonic() + REFRESH_S * (1 + REFRESH_JITTER * (2 * self._random() - 1))
+
     def _failed(self, error: Exception) -> None:
         with self._lock:
             pause_s, self._backoff = self._backoff.next(self._random, getattr(error, "retry_after_s", None))
@@ -220,6 +247,7 @@ class ConditionPublisher:
         """What the API server has, by a patch that changes nothing: we may patch our pod, but not read it."""
         self._transition = self._patch(no_patch(self._uid), deadline_s).transition
         self._transition_known = True
+        self.silenced = False
 
     def _since(self, condition: Condition) -> str:
         if self._transition is not None and self._transition[0] == condition.status:
@@ -227,7 +255,7 @@ class ConditionPublisher:
         return format_time(self._wall())
 
     def _patch(self, body: bytes, deadline_s: float) -> OwnPod:
-        """Raises _GoneError, KubeError, CredentialsInvalid, msgspec.DecodeError."""
+        """Raises _GoneError, _SilencedError, KubeError, CredentialsInvalid, msgspec.DecodeError."""
         try:
             reply = self._client.patch(self._path, body, content_type=STRATEGIC_MERGE_PATCH, deadline_s=deadline_s)
         except (errors.NotFound, errors.Conflict, errors.Invalid) as e:
@@ -237,11 +265,17 @@ class ConditionPublisher:
         pod = parse_own_pod(reply)
         if pod.uid != self._uid:
             raise _GoneError(f"the pod of that name has uid {pod.uid[:64]}")
+        if pod.speaker != self._speaker:
+            raise _SilencedError
         return pod
 
 
 class _GoneError(Exception):
     """Our pod is not there any more."""
+
+
+class _SilencedError(Exception):
+    """The pod says that another agent speaks for it."""
 
 
 def _says_gone(error: errors.KubeError) -> bool:

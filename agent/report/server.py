@@ -1,4 +1,4 @@
-"""The agent's own small HTTP server: /readyz, /livez, /metrics. One thread, in which nobody waits for anybody.
+"""The agent's own small HTTP server: /readyz, /livez, /metrics, /checks. One thread, in which nobody waits for anybody.
 
 It never measures: it shows what the other rooms know, so each answer is made at once. Guaranteed: whoever sends a whole
 request is answered, however many others stall; who stalls is cut off after REQUEST_LIMIT_S, and earlier where there are
@@ -22,6 +22,7 @@ from component.loop import Loop
 log = logging.getLogger(__name__)
 
 TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
 CONNECTION_LIMIT = 256  # kubelet, Prometheus and a few people; more at once is a mistake or an attack
 REQUEST_LIMIT_S = 3.0  # for a whole connection, whatever the client does
 REQUEST_LIMIT_BYTES = 8 * 2**10

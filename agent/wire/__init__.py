@@ -5,10 +5,12 @@
     node       Node: its labels and status, alike
     lease      Lease: a new one, and renewals that keep what others wrote
     event      what creates an Event, and counts it again
-    condition  mode pod, our one condition: read from a reply, written as a patch; loads none of the others
+    token      mode node, TokenRequest: asked for, and what was given
+    condition  modes pod and node, our one condition: read from a reply, written as a patch; loads none of the others
 
 Guaranteed: fields we do not model survive a merge (`PodStatus.extra`); a wrong type raises msgspec.DecodeError and
 nothing else. Keys are spelled here and nowhere else, but for those few that `status.patch` merges by.
 
-Imported by `events`, `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube` only.
+Imported by `events`, `identity`, `opinion`, `pods`, `status`, `node`, `report` and `modes`; imports `model` and `kube`
+only.
 """

@@ -1,4 +1,6 @@
-"""Our one condition on our own pod: the patch that writes it, and what its reply says of the pod. Pure."""
+"""Our one condition on a health pod: the patch that writes it, and what its reply says of the pod. Pure."""
+
+from collections.abc import Mapping
 
 import msgspec
 
@@ -9,7 +11,21 @@ REASON_CHECKS_PASSED = "ChecksPassed"
 REASON_CHECK_FAILED = "CheckFailed"
 REASON_CHECK_UNKNOWN = "CheckUnknown"
 REASON_STARTING = "Starting"
+# Of an agent on the node, which looks at the health pod and the kubelet beside it. PROBES_FAILED: the readiness probes
+# that we make ourselves fail, of a pod that was ready. KUBELET_DISAGREES: they do so for long, and the kubelet, which
+# lives, still says that it is ready.
+REASON_PROBES_FAILED = "ProbesFailed"
+REASON_KUBELET_DISAGREES = "KubeletDisagrees"
+REASON_KUBELET_SILENT = "KubeletSilent"
+REASON_PLEG_UNHEALTHY = "PlegUnhealthy"
 REASON_TERMINATING = "Terminating"
+
+
+# On a health pod: which agent writes that condition. `node`: the one on the node; anything else, or no such annotation:
+# the one in the pod. Both read it from the pod, so they never write against each other.
+ANNOTATION_SPEAKER = "readygate.dev/speaker"
+SPEAKER_POD = "pod"
+SPEAKER_NODE = "node"
 
 
 class _Condition(msgspec.Struct, rename="camel"):
@@ -24,6 +40,7 @@ class _Status(msgspec.Struct):
 
 class _Meta(msgspec.Struct):
     uid: str = ""
+    annotations: dict[str, str] | None = None
 
 
 class OwnPod(msgspec.Struct):
@@ -37,12 +54,23 @@ class OwnPod(msgspec.Struct):
         return self.metadata.uid
 
     @property
+    def speaker(self) -> str:
+        """Whose word its condition is: SPEAKER_POD or SPEAKER_NODE."""
+        return speaker_of(self.metadata.annotations or {})
+
+    @property
     def transition(self) -> tuple[str, str] | None:
         """Status and lastTransitionTime (RFC 3339) of our condition; None where the pod has none."""
         for condition in self.status.conditions or ():
             if condition.type == contract.CONDITION_NODE_HEALTHY and condition.last_transition_time:
                 return condition.status, condition.last_transition_time
         return None
+
+
+def speaker_of(annotations: Mapping[str, str]) -> str:
+    """Who speaks for a pod with these annotations. Only the one word gives it to the agent on the node."""
+    asked = annotations.get(ANNOTATION_SPEAKER)
+    return SPEAKER_NODE if asked == SPEAKER_NODE else SPEAKER_POD
 
 
 parse_own_pod = msgspec.json.Decoder(OwnPod).decode

@@ -61,3 +61,36 @@ def _write_spec(spec: model.LeaseSpec) -> dict[str, Any]:
         "leaseDurationSeconds": spec.duration_s,
         "renewTime": format_micro_time(spec.renew_time),
     }
+
+
+def beat(node_name: str, *, duration_s: int, renew_time: float) -> bytes:
+    """A merge patch of an agent's own Lease, named after its node."""
+    return json.dumps({"spec": _write_spec(model.LeaseSpec(node_name, duration_s, renew_time))}).encode()
+
+
+def new_beat(node_name: str, namespace: str, node_uid: str, *, duration_s: int, renew_time: float) -> bytes:
+    """That Lease, to create; it goes with the Node, where its uid is known."""
+    metadata: dict[str, Any] = {"name": node_name, "namespace": namespace}
+    if node_uid:
+        metadata["ownerReferences"] = _owners(model.Node(node_name, node_uid))
+    spec = _write_spec(model.LeaseSpec(node_name, duration_s, renew_time))
+    return json.dumps(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+    ).encode()
+
+
+class _Renewed(msgspec.Struct, rename="camel"):
+    renew_time: str | None = None
+
+
+class _Renewal(msgspec.Struct):
+    spec: _Renewed | None = None
+
+
+_renewal_decoder = msgspec.json.Decoder(_Renewal)
+
+
+def renew_time_of(raw: bytes) -> str:
+    """When the Lease was renewed last, as its holder wrote it; "" if it does not say. Raises msgspec.DecodeError."""
+    spec = _renewal_decoder.decode(raw).spec
+    return "" if spec is None else spec.renew_time or ""

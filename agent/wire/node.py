@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from agent import model
-from kube.objects import Condition
+from kube.contract import CONDITION_READY
+from kube.objects import BareMeta, Condition
 from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
@@ -16,6 +17,25 @@ Json = dict[str, Any]
 class _Address(msgspec.Struct, rename="camel"):
     type: str = ""
     address: str = ""
+
+
+class _Swap(msgspec.Struct):
+    capacity: int | None = None
+
+
+class _Image(msgspec.Struct, rename="camel"):
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
+class _HandlerFeatures(msgspec.Struct, rename="camel"):
+    recursive_read_only_mounts: bool | None = None
+    user_namespaces: bool | None = None
+
+
+class _Handler(msgspec.Struct, rename="camel"):
+    name: str = ""
+    features: _HandlerFeatures | None = None
 
 
 class _Info(msgspec.Struct, rename="camel"):
@@ -28,6 +48,7 @@ class _Info(msgspec.Struct, rename="camel"):
     operating_system: str = ""
     os_image: str = ""
     system_uuid: str = msgspec.field(default="", name="systemUUID")
+    swap: _Swap | None = None
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -36,6 +57,9 @@ class _Status(msgspec.Struct, rename="camel"):
     allocatable: dict[str, str] | None = None
     node_info: _Info | None = None
     conditions: list[Condition] | None = None
+    images: list[_Image] | None = None
+    runtime_handlers: list[_Handler] | None = None
+    volumes_in_use: list[str] | None = None
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -65,8 +89,11 @@ def parse_node(raw: bytes) -> model.Node:
             addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),
             capacity=status.capacity or {},
             allocatable=status.allocatable or {},
-            info=model.NodeInfo(**msgspec.structs.asdict(info)),
+            info=_read_info(info),
             conditions=tuple(_condition(c) for c in status.conditions or ()),
+            images=tuple(model.NodeImage(tuple(i.names or ()), i.size_bytes) for i in status.images or ()),
+            runtime_handlers=tuple(_handler(h) for h in status.runtime_handlers or ()),
+            volumes_in_use=tuple(status.volumes_in_use or ()),
         ),
     )
 
@@ -93,8 +120,22 @@ def status_patch(status: model.NodeStatus, old: model.NodeStatus, labels: Mappin
     whole: merged by type, one that is gone would stay."""
     written = _write_status(status)
     written["addresses"].append({"$patch": "replace"})
+    written |= {name: None for name in _write_of_runtime(old) if name not in written}
     written["allocatable"] |= dict.fromkeys(old.allocatable.keys() - status.allocatable.keys())
     return _encode({**({"metadata": {"labels": dict(labels)}} if labels else {}), "status": written})
+
+
+def _read_info(wire: _Info) -> model.NodeInfo:
+    fields = msgspec.structs.asdict(wire)
+    swap = fields.pop("swap")
+    return model.NodeInfo(**fields, swap_bytes=(swap and swap.capacity) or 0)
+
+
+def _handler(wire: _Handler) -> model.NodeRuntimeHandler:
+    features = wire.features or _HandlerFeatures()
+    return model.NodeRuntimeHandler(
+        wire.name, bool(features.recursive_read_only_mounts), bool(features.user_namespaces)
+    )
 
 
 def _condition(wire: Condition) -> model.NodeCondition:
@@ -115,7 +156,28 @@ def _write_status(status: model.NodeStatus) -> Json:
         "allocatable": dict(status.allocatable),
         "nodeInfo": _write_info(status.info),
         "conditions": [_write_condition(c) for c in status.conditions],
+        **_write_of_runtime(status),
     }
+
+
+def _write_of_runtime(status: model.NodeStatus) -> Json:
+    """Without what there is nothing of."""
+    handlers = [
+        {
+            "name": handler.name,
+            "features": {
+                "recursiveReadOnlyMounts": handler.recursive_read_only_mounts,
+                "userNamespaces": handler.user_namespaces,
+            },
+        }
+        for handler in status.runtime_handlers
+    ]
+    written = {
+        "images": [{"names": list(image.names), "sizeBytes": image.size_bytes} for image in status.images],
+        "runtimeHandlers": handlers,
+        "volumesInUse": list(status.volumes_in_use),
+    }
+    return {name: items for name, items in written.items() if items}
 
 
 def _write_info(info: model.NodeInfo) -> Json:
@@ -130,6 +192,7 @@ def _write_info(info: model.NodeInfo) -> Json:
         "operatingSystem": info.operating_system,
         "osImage": info.os_image,
         "systemUUID": info.system_uuid,
+        **({"swap": {"capacity": info.swap_bytes}} if info.swap_bytes else {}),
     }
 
 
@@ -150,3 +213,22 @@ def _time_or_null(time_s: float | None) -> str | None:
 
 def _encode(value: Json) -> bytes:
     return json.dumps(value).encode()
+
+
+class _SaidStatus(msgspec.Struct, frozen=True):
+    conditions: list[Condition] | None = None
+
+
+class NodeSaid(msgspec.Struct, frozen=True):
+    """A Node, as far as what its kubelet says of it goes."""
+
+    metadata: BareMeta
+    status: _SaidStatus = _SaidStatus()
+
+    @property
+    def ready(self) -> tuple[str, str]:
+        """Status and message of its Ready; empty where it has none."""
+        for condition in self.status.conditions or ():
+            if condition.type == CONDITION_READY:
+                return condition.status, condition.message
+        return "", ""

@@ -3,6 +3,7 @@
     observed    JSON keys of a Pod, a Node, a Lease -> the words of `policy.evidence`; pure
     objects     JSON keys of what says nothing of health: DaemonSets, orders, claims and volumes; pure
     heartbeat   age of the Leases by our own clock, and when it counts; pure
+    agents      the same of the agents on the nodes, for who looks at them
     health_pods the pods of one list, by node and DaemonSet
     unheard     gates to which no health pod speaks; pure
     index       events in, the evidence of changed nodes out

@@ -23,9 +23,10 @@ the second signal is the node lifecycle controller's, which turns the Node's own
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from extender.deadlines import Deadlines
 from kube.times import parse_time
@@ -53,7 +54,7 @@ TOGETHER_S = 60.0  # a node that was lost so long before belongs to another even
 WHOLE_SECOND_S = 1.0  # times in managedFields have no fraction
 
 
-class Renewal(NamedTuple):
+class Renewal(msgspec.Struct, frozen=True, gc=False):
     """What one Lease says. renew_time: RFC 3339 text by the kubelet's clock. duration_s: how long it claims to hold.
 
     written: the same by the API server's clock, whole seconds, of the last write; "" if it was not looked for.
@@ -65,7 +66,7 @@ class Renewal(NamedTuple):
     written: str = ""
 
 
-class Beat(NamedTuple):
+class Beat(msgspec.Struct, frozen=True, gc=False):
     """One node's Lease: its renewTime text, when it changed, its duration; the age from which the node is lost, and
     the one above which the beat is late."""
 
@@ -118,7 +119,7 @@ class Heartbeats:
                     age_s = by_server[node] - WHOLE_SECOND_S
                 else:
                     age_s = min(by_kubelets.get(node, 0.0), beat.limit_s - self._blind_limit_s)
-                beat = beat._replace(seen_at=max(as_of - max(0.0, age_s), moved_after))
+                beat = replace(beat, seen_at=max(as_of - max(0.0, age_s), moved_after))
             elif node in self._lost:
                 lost.add(node)
             self._beats[node] = beat

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from extender.cluster import observed
+from extender.cluster.agents import AgentBeats
 from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
 from extender.cluster.heartbeat import Heartbeats
 from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
@@ -51,6 +52,7 @@ class Index:
     is given out. wanted: what gates read of conditions. heartbeat_limit_s: age of a Lease beyond which its node is
     lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when leases_due_at() has
     become now. awaited(): whether something beside the Leases is worth waiting for before anything is given out.
+    agents: the heartbeats of the agents on the nodes, None where they are not looked at.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Index:
         on_read_due: Callable[[], None] = lambda: None,
         lease_watch: Callable[[], LeaseWatch | None] = lambda: None,
         awaited: Callable[[], bool] = lambda: False,
+        agents: AgentBeats | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -72,6 +75,8 @@ class Index:
         self._on_read_due = on_read_due
         self._lease_watch = lease_watch
         self._others_awaited = awaited
+        self._agents = agents
+        self._silent: frozenset[str] = frozenset()
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
@@ -227,7 +232,7 @@ class Index:
         with self._lock:
             if self._listed_at is None or self._awaited():
                 return None
-            due_at = self._look_at_leases()
+            due_at = min(self._look_at_leases(), self._look_at_agents())
             self._change(also)
             if everything:
                 self._change(self._nodes)
@@ -295,7 +300,7 @@ class Index:
         if node is None:
             return None
         pods = {one.gate: self._pods[one.pods].on(one.daemon_set, name) for one in self._speakers}
-        return NodeEvidence(node, pods, name in self._lost)
+        return NodeEvidence(node, pods, name in self._lost, name in self._silent)
 
     def _change(self, names: Iterable[str]) -> None:
         self._changed.update(dict.fromkeys(names))
@@ -310,7 +315,8 @@ class Index:
         if self._given_out or self._listed_at is None or self._monotonic() >= self._listed_at + AWAITED_S:
             return False
         leases = not self._leases_listed and self._lease_watch() is not None
-        return leases or self._others_awaited()
+        agents = self._agents is not None and not self._agents.listed
+        return leases or agents or self._others_awaited()
 
     def _look_at_leases(self) -> float:
         """Finds who is lost, or no longer, if it is time to look; when to look again."""
@@ -324,6 +330,15 @@ class Index:
             self._change(lost ^ self._lost)
             self._lost = lost
         return self._leases_due_at(stale_at)
+
+    def _look_at_agents(self) -> float:
+        """As for Leases, of the agents on the nodes; after them, as a kubelet that is lost is the second signal."""
+        if self._agents is None:
+            return math.inf
+        silent, due_at = self._agents.look(lambda name: self._only_its_lease(name) and name not in self._lost)
+        self._change(silent ^ self._silent)
+        self._silent = silent
+        return due_at
 
     def _only_its_lease(self, name: str) -> bool:
         node = self._nodes.get(name)

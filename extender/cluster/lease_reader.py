@@ -44,7 +44,8 @@ class Reading(Protocol):
 
 
 class LeaseReader:
-    """A Service with one thread, which calls turn()."""
+    """A Service with one thread, which calls turn(). look_every_s: how soon a list is read that has become due, less
+    than what is then left of the time after which who reads it counts as blind."""
 
     name = "lease-reader"
 
@@ -53,11 +54,13 @@ class LeaseReader:
         lister: Lister,
         index: Reading,
         *,
+        look_every_s: float = PAUSE_MAX_S,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
         self._lister = lister
         self._index = index
+        self._look_every_s = look_every_s
         self._monotonic = monotonic
         self._random = random
         self._retry = RETRY
@@ -73,7 +76,7 @@ class LeaseReader:
         not_before = self._early if self._index.heard_since() else self._not_before
         wait_s = max(self._index.leases_due_at(), not_before) - self._monotonic()
         if wait_s > 0:
-            return min(wait_s, PAUSE_MAX_S)
+            return min(wait_s, self._look_every_s)
         try:
             began, page = self._read()
         except (KubeError, CredentialsInvalid) as e:
@@ -84,14 +87,14 @@ class LeaseReader:
                 self._early = min(self._not_before, self._monotonic() + EARLY_S)
             if self._retry.failures == 1 and not self._loop.stopping:
                 log.warning("Leases not read", extra={"cause": type(e).__name__, "error": str(e)})
-            return min(pause_s, PAUSE_MAX_S)
+            return min(pause_s, self._look_every_s)
         if self._retry.failures:
             log.info("Leases read again")
         self._retry = self._retry.reset()
         self._not_before = self._early = -math.inf
         if not page.more:
             self._index.read_leases(page.items, began)
-        return PAUSE_MAX_S
+        return self._look_every_s
 
     def _read(self) -> tuple[float, Page[observed.Lease]]:
         """Twice at first, as the connection may have been idle for long and be gone."""

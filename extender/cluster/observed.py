@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from component.text import one_line
 from extender.cluster.heartbeat import Renewal
@@ -78,6 +79,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 class _LeaseSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     renew_time: str | None = None
     lease_duration_seconds: int | None = None
+    holder_identity: str | None = None
 
 
 class _ManagedFields(msgspec.Struct, frozen=True, gc=False):
@@ -269,4 +271,4 @@ def renewal(lease: Lease) -> Renewal:
 def listed_renewal(lease: Lease) -> Renewal:
     """The same with the API server's time, which says something beside that of others only."""
     written = max((fields.time or "" for fields in lease.metadata.managed_fields or ()), default="")
-    return renewal(lease)._replace(written=written)
+    return replace(renewal(lease), written=written)

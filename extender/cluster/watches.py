@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from component.lifecycle import Service
 from extender.cluster import objects, observed
+from extender.cluster.agents import AgentBeats
 from extender.cluster.around import ORDERS, Around, daemon_sets_of
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
@@ -22,7 +23,8 @@ from kube.listing import HasMetadata
 from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
 
-NODES, LEASES = "nodes", "leases"
+NODES, LEASES, AGENTS = "nodes", "leases", "agents"
+AGENTS_LOOK_S = 1.0  # their ages count by readings that are at most 4 s apart
 LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
 # A right that is missing does not come by waiting for it.
 NOT_AWAITED = frozenset({"errors.Forbidden", "errors.NotFound", "errors.Unauthorized"})
@@ -60,7 +62,7 @@ class _Store(NamedTuple):
 
 class Watches:
     """caches: by name. required: those without whose word no verdict is given. leases: the reflector of Leases, once
-    heartbeats() was called. Starts nothing.
+    heartbeats() was called; agents: that of the agents' ones, alike. Starts nothing.
     """
 
     def __init__(self, client: Client, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -68,6 +70,8 @@ class Watches:
         self.required: tuple[str, ...] = ()
         self.leases: Reflector[observed.Lease] | None = None
         self.lease_reader: LeaseReader | None = None
+        self.agents: Reflector[observed.Lease] | None = None
+        self.agent_reader: LeaseReader | None = None
         self._client = client
         self._peers = Peers()
         self._monotonic = monotonic
@@ -100,6 +104,15 @@ class Watches:
             rest_s=LEASES_REST_S,
             stated=lambda lease: lease.spec.renew_time,
         )
+
+    def heartbeats_of_agents(self, agents: AgentBeats, namespace: str) -> None:
+        """The Leases of the agents on the nodes, in the namespace of their health pods."""
+        leases = paths.leases(namespace)
+        self.agent_reader = LeaseReader(
+            self._lister(leases, observed.Lease), agents, look_every_s=AGENTS_LOOK_S, monotonic=self._monotonic
+        )
+        store = _Store(agents.replace, agents.upsert, agents.remove)
+        self.agents = self._keep(AGENTS, self._lister(leases, observed.Lease), store, rest_s=LEASES_REST_S)
 
     def around(self, around: Around, namespace: str = contract.NAMESPACE) -> None:
         """DaemonSets, and the orders in our own namespace."""

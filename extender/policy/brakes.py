@@ -104,7 +104,10 @@ def _room_for_all(caps: Caps, sizes: Sizes, places: Mapping[str, Place], gates: 
         wanted = [name for name in rows if name not in anyway] if anyway else rows
         if limit is not None and wanted and len(wanted) > limit.of(total):
             return False
-        closing.update((name, place) for name in wanted if (place := places.get(name)) is not None)
+        for name in wanted:
+            place = places.get(name)
+            if place is not None:
+                closing[name] = place
     return room_for(caps, sizes, closing.values())
 
 

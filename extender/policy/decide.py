@@ -68,13 +68,14 @@ def decide(
     seen = []
     for gate in rules.gates:
         memory = ledger.gates.get(gate.name, _NO_MEMORY)
-        if not anew and memory.rows and _all_stay(memory.rows, evidence, gate.name, monotonic):
+        moved = evidence if anew or not memory.rows else _moved(memory.rows, evidence, gate.name, monotonic)
+        if not moved and memory.rows:
             armed = _armed(gate, surroundings.orders, wall)
             seen.append(_Seen(gate, armed, memory, _NO_ROWS, memory.competing, memory.total, touched=False))
             continue
         placement = surroundings.placements.get(gate.name)
         around = Around(rules.caps, surroundings.orders, placement, rules.braked(gate), monotonic, wall, places)
-        seen.append(_seen(gate, memory, ledger, evidence, around, anew=anew))
+        seen.append(_seen(gate, memory, ledger, moved, around))
     storms = {one.gate.name: _storms(rules, one, monotonic) if one.touched or one.memory.storms else () for one in seen}
     held: dict[str, Mapping[str, Held]] = {}
     groups: dict[Group, GroupMemory] = {}
@@ -92,12 +93,13 @@ def decide(
     gates: dict[str, NextGate] = {}
     for one in seen:
         name = one.gate.name
-        gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
         known = ledger.snapshot.gates.get(name)
-        if known is not None and _quiet(one, gates[name]) and known.armed == one.armed:
+        quiet = not one.rows and held[name] is one.memory.held and storms[name] == one.memory.storms
+        if quiet and known is not None and known.armed == one.armed:
             states[name], changed[name] = known, ()
-        else:
-            states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
+            continue
+        gates[name] = NextGate(one.rows, one.competing, one.total, storms[name], held[name])
+        states[name], changed[name] = _state(rules.storm, one, gates[name], ledger, turns, monotonic)
     return Decided(
         snapshot=_snapshot(ledger, states, evidence, _cap(rules.caps, states, groups)),
         turned=tuple(turns),
@@ -120,26 +122,25 @@ _NOBODY: Mapping[str, Held] = {}
 # Stage 1.
 
 
-def _all_stay(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: float) -> bool:
-    """Whether nothing has happened to any of these nodes at the gate, as to most gates when one node's pod changes."""
+def _moved(rows: Mapping[str, Row], evidence: Evidence, gate: str, monotonic: float) -> Evidence:
+    """Those of the nodes to which something has happened at the gate: at most gates none when one pod changes."""
+    moved = {}
     for name, seen in evidence.items():
         row = rows.get(name)
         if row is None or seen is None or not row.stays(seen, gate, monotonic):
-            return False
-    return True
+            moved[name] = seen
+    return moved
 
 
-def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, evidence: Evidence, around: Around, *, anew: bool) -> _Seen:
+def _seen(gate: Gate, memory: GateMemory, ledger: Ledger, moved: Evidence, around: Around) -> _Seen:
     state = ledger.snapshot.gates.get(gate.name)
     closed: Mapping[str, str] = {} if state is None else state.closed
     rows: dict[str, Row | None] = {}
     competing: dict[str, Row] | None = None
     total, touched = memory.total, not memory.rows
     known = memory.rows.get
-    for name, seen in evidence.items():
+    for name, seen in moved.items():
         before = known(name)
-        if before is not None and seen is not None and not anew and before.stays(seen, gate.name, around.monotonic):
-            continue
         after = None if seen is None else row_of(gate, seen, before, name in closed, around)
         if after is before:
             continue
@@ -278,10 +279,6 @@ def _held(
 
 
 # Stage 3.
-
-
-def _quiet(one: _Seen, after: NextGate) -> bool:
-    return not one.rows and after.held is one.memory.held and after.storms == one.memory.storms
 
 
 def _state(

@@ -83,11 +83,13 @@ class NodeEvidence:
     """All that is seen of one node at a moment.
 
     pods: the health pods on it, by gate. heartbeat_lost: its kubelet has stopped renewing its Lease.
+    agent_silent: the agent on it has.
     """
 
     node: ObservedNode
     pods: Mapping[str, tuple[HealthPod, ...]] = field(default_factory=dict)
     heartbeat_lost: bool = False
+    agent_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

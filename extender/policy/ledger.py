@@ -57,7 +57,8 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
 
 class NextGate(msgspec.Struct, frozen=True):
-    """A gate's memory after a decision. rows: what is other than before; None for a node that is no more."""
+    """A gate's memory after a decision that has changed it. rows: what is other than before; None for a node that is no
+    more."""
 
     rows: Mapping[str, Row | None]
     competing: Mapping[str, Row]

@@ -233,18 +233,13 @@ def _order(id_: str, value: str) -> Order:
 
 
 def _mapping(value: str) -> object:
-    """JSON, as our own command writes it, is read quickly; all else, also a doubled key, by the YAML reader."""
+    """JSON, as our own command writes it, is read quickly; all else, also a doubled key or half a character, by the
+    YAML reader, which says where it is."""
     try:
         found = json.loads(value, object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError):
-        found = settings.document(value)
-    try:
-        msgspec.json.encode(found)
-    except UnicodeEncodeError as e:  # an escape can write it, and it passes as text until it is sent to somebody
-        half = f"U+{ord(e.object[e.start]):04X}"
-        raise SettingsError(f"a text holds half a character ({half}), allowed: whole ones") from e
-    except (ValueError, OverflowError, TypeError):
-        return found  # what is wrong with it, whoever converts it says
+        msgspec.json.encode(found)  # half a character passes as text until then
+    except (ValueError, OverflowError, RecursionError):
+        return settings.document(value)
     return found
 
 

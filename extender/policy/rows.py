@@ -62,6 +62,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     since: str = ""
     changes_at: float | None = None
     new: bool = False
+    agent_silent: bool = False
 
     @property
     def competes(self) -> bool:
@@ -85,7 +86,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
         return (
             (self.changes_at is None or monotonic < self.changes_at)
             and (self.node is seen.node or self.node == seen.node)
-            and self.lost == seen.heartbeat_lost
+            and (self.lost, self.agent_silent) == (seen.heartbeat_lost, seen.agent_silent)
             and self.pods == seen.pods.get(gate, ())
         )
 
@@ -106,10 +107,12 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
             counted=False,
             held_by=HeldBy.NOT_GATED,
             note=outside,
+            agent_silent=seen.agent_silent,
         )
     if before is not None and (not before.gated or before.memory.node_uid != node.uid):
         before = None
-    if not (was_closed or seen.heartbeat_lost or gate.conditions is not None or around.orders.entries):
+    is_lost = seen.heartbeat_lost or seen.agent_silent
+    if not (was_closed or is_lost or gate.conditions is not None or around.orders.entries):
         pod = only_good(pods, node)
         if pod is not None:
             return _healthy(node, pods, pod, place, before, around.monotonic)
@@ -137,6 +140,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         node=node,
         pods=pods,
         lost=seen.heartbeat_lost,
+        agent_silent=seen.agent_silent,
         memory=memory,
         verdict=verdict,
         place=place,

@@ -5,6 +5,7 @@ The table, first match wins:
     heartbeat too old                                   closed, node lost
     a good health pod, node reports itself not Ready    closed, unhealthy
     a good health pod, node's Ready is Unknown          closed, node lost
+    a good health pod, the agent on the node is silent  closed, unknown
     a good health pod                                   open (in a roll-out the best pod speaks)
     no usable health pod, never a good one              closed, no health pod
     no usable health pod for less than the grace        the last verdict
@@ -147,6 +148,8 @@ def verdict_of(
     if verdict.reason == reasons.OPEN and node.ready in NODE_CLOSES:
         said = f"the node's own Ready is {node.ready}"
         return _by_node(verdict, NODE_CLOSES[node.ready], said, "Node Ready", node.ready_since), memory
+    if verdict.reason == reasons.OPEN and evidence.agent_silent:
+        return _by_node(verdict, reasons.CLOSED_UNKNOWN, "the agent on the node is silent", "Heartbeat", ""), memory
     return verdict, memory
 
 

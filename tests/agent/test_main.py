@@ -1,5 +1,6 @@
 """The command itself, in this process: signals at odd moments, and what a user sees when the start ends."""
 
+import json
 import logging
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent import __main__ as command
+from agent.checks.catalogue import KINDS
 from component.lifecycle import StartFailed
 
 POD = "mode: pod\nlisten: {address: 127.0.0.1, port: 1}\nchecks: [{name: cni, cni: {}}]\n"
@@ -51,10 +53,10 @@ class Service:
         return True
 
 
-def run(tmp_path: Path, text: str = POD) -> int:
+def run(tmp_path: Path, text: str = POD, *arguments: str) -> int:
     file = tmp_path / "agent.yaml"
     file.write_text(text)
-    return command.main(["--config", str(file)])
+    return command.main(["--config", str(file), *arguments])
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
@@ -146,3 +148,62 @@ def test_no_service_account_is_one_line(
     assert run(tmp_path, text) == 2
     expected = "readygate-agent: not inside a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
     assert capsys.readouterr().err == f"{expected}name a kubeconfig file (kubernetes.kubeconfig)\n"
+
+
+ONCE = """mode: pod
+checks:
+- {{name: a, exec: {{command: [{command}]}}, timeoutSeconds: 60}}
+- {{name: b, exec: {{command: ['true']}}, successThreshold: 3, initialDelaySeconds: 60}}
+"""
+
+
+@pytest.mark.parametrize(("command", "expected", "word"), [("'true'", 0, "passed"), ("'false'", 1, "failed")])
+def test_once_says_what_each_check_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, expected: int, word: str
+) -> None:
+    assert expected == run(tmp_path, ONCE.format(command=command), "--once")
+    _, a, b, node = capsys.readouterr().out.splitlines()
+    assert (["a", "exec", word], ["b", "exec", "passed"]) == (a.split()[:3], b.split()[:3])
+    assert node.startswith("node: healthy" if expected == 0 else "node: not healthy")
+
+
+def test_once_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, ONCE.format(command="'false'"), "--once", "-o", "json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert [("a", "failed"), ("b", "passed")] == [(check["name"], check["state"]) for check in document["checks"]]
+    assert all(check["seconds"] > 0 for check in document["checks"])
+
+
+def test_a_signal_ends_once(tmp_path: Path) -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    assert run(tmp_path, ONCE.format(command="sleep, '60'"), "--once") == 130
+
+
+@pytest.mark.parametrize("name", ["a", "cni"], ids=["a check of the settings", "a kind"])
+def test_explain(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert run(tmp_path, ONCE.format(command="'true'"), "--explain", name) == 0
+    assert capsys.readouterr().out.startswith(f"{name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "expected"),
+    [
+        pytest.param(
+            POD, ["--explain", "x"], f"there is no check x, allowed: cni, {', '.join(KINDS)}", id="no such check"
+        ),
+        pytest.param(
+            "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x}\n",
+            ["--once"],
+            "mode kubelet has no checks",
+            id="a mode without checks",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], expected: str
+) -> None:
+    assert run(tmp_path, text, *arguments) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1

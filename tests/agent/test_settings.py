@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from agent import settings
+from agent.checks import catalogue
 from component.settings import SettingsError
 
 CHECKS = "checks: [{name: cni, cni: {}}]\n"
 KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"
-ROOT_KEYS = "mode, listen, log, kubernetes, checks, stateFile, condition, kubelet"
+ROOT_KEYS = "mode, listen, log, kubernetes, checks, stateFile, condition, kubelet, node"
 
 
 def parse(text: str, **environ: str) -> settings.Settings:
@@ -38,6 +39,25 @@ def test_defaults_of_mode_kubelet() -> None:
         kubelet.lease_duration_seconds,
         kubelet.node_status_update_seconds,
         kubelet.most_pods,
+    )
+
+
+def test_defaults_of_mode_node() -> None:
+    """No check is needed: the second opinion is enough to run for."""
+    found = parse(NODE + "}")
+    assert found.node is not None
+    (health_pods,) = found.node.health_pods
+    assert ("readygate-system", "app.kubernetes.io/name=readygate-agent", "readygate-agent") == (
+        health_pods.namespace,
+        health_pods.label_selector,
+        health_pods.daemon_set,
+    )
+    assert ((), True, "http://127.0.0.1:10248/healthz", 24, 10) == (
+        found.checks,
+        found.node.publish,
+        found.node.kubelet_healthz,
+        found.node.lease_limit_seconds,
+        found.node.disagreement_seconds,
     )
 
 
@@ -87,10 +107,18 @@ def kubelet_row(name: str, change: tuple[str, str], expected: str) -> object:
     return row(name, KUBELET.replace(*change) + "}", f"kubelet.{expected}")
 
 
+NODE = "mode: node\nnode: {name: n, server: 'https://192.0.2.1:6443'"
+
+
+def node_row(name: str, fields: str, expected: str) -> object:
+    """fields: of the section node, beside its name and server."""
+    return row(name, f"{NODE}, {fields}}}", f"node.{expected}")
+
+
 A_LIST = f"is a list, allowed: a mapping with the keys {ROOT_KEYS}"
 TWO_CHECKS = "checks: [{name: a, cni: {}}, {name: a, cni: {}}]"
 TWICE = "line 3, column 1: the key checks is given twice, allowed: once"
-KINDS = "allowed: one of cni, exec, httpGet, tcpSocket"
+KINDS = f"allowed: one of {', '.join(catalogue.KINDS)}"
 PORT = "allowed: a port, 1 to 65535"
 NAME = "allowed: lower case letters, digits and -"
 NO_ADDRESS = "listen: {address: $(POD_IP)}\n" + CHECKS
@@ -103,12 +131,12 @@ QUANTITY = "allowed: a quantity"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        row("an empty file", "", "mode: missing, allowed: pod, kubelet"),
+        row("an empty file", "", "mode: missing, allowed: pod, node, kubelet"),
         row("a list", "[1]", A_LIST),
         row("no YAML", "a: [", "line 1, column 5: expected the node content"),
         row("a deep file", "mode: " + "[" * 1000, "not YAML: nested too deeply"),
-        row("no mode", "listen: {}", "mode: missing, allowed: pod, kubelet"),
-        row("another mode", "mode: pods", 'mode: is the text "pods", allowed: pod, kubelet'),
+        row("no mode", "listen: {}", "mode: missing, allowed: pod, node, kubelet"),
+        row("another mode", "mode: pods", 'mode: is the text "pods", allowed: pod, node, kubelet'),
         pod_row("a second list of checks", "checks: []\nchecks: []", TWICE),
         pod_row("an unknown key", "chekcs: []", f"chekcs: unknown key, allowed: {ROOT_KEYS}"),
         pod_row("a key that is no text", "1: 2", "line 2, column 1: a key that is not text"),
@@ -120,7 +148,9 @@ QUANTITY = "allowed: a quantity"
         pod_row("a name twice", TWO_CHECKS, "checks[1].name: a is there twice, allowed: a name for each check"),
         pod_row("a name with a space", "checks: [{name: A b, cni: {}}]", f'checks[0].name: is the text "A b", {NAME}'),
         check_row(
-            "an unknown key deep down", "cni: {confdir: x}", ".cni.confdir: unknown key, allowed: confDir, binDirs"
+            "an unknown key deep down",
+            "cni: {confdir: x}",
+            ".cni.confdir: unknown key, allowed: confDir, binDirs, runtime, ",
         ),
         check_row(
             "another severity", "cni: {}, severity: fatal", '.severity: is the text "fatal", allowed: gate, warn'
@@ -150,6 +180,23 @@ QUANTITY = "allowed: a quantity"
             CHECKS + KUBELET[14:] + "}",
             "kubelet: not for mode pod, allowed: only with mode: kubelet",
         ),
+        row("no node", "mode: node", "node: missing, allowed: a mapping with name and server"),
+        pod_row("node in mode pod", CHECKS + NODE[11:] + "}", "node: not for mode pod, allowed: only with mode: node"),
+        row("the own pod's condition in mode node", NODE + "}\ncondition: {publish: true}", "condition.podName: the"),
+        row(
+            "a server without TLS",
+            "mode: node\nnode: {name: n, server: 'http://x'}",
+            "node.server: is http://x, allowed: https://HOST:PORT",
+        ),
+        node_row("no health pods", "healthPods: []", "healthPods: is empty, allowed: at least one"),
+        node_row(
+            "a broken selector",
+            "healthPods: [{labelSelector: 'a in b'}]",
+            "healthPods[0].labelSelector: ",
+        ),
+        node_row("no health port", "kubeletHealthz: 10248", "kubeletHealthz: is"),
+        node_row("a health port without a scheme", "kubeletHealthz: '127.0.0.1:1'", "kubeletHealthz: is 127.0.0.1:1"),
+        node_row("a Lease that every kubelet outlives", "leaseLimitSeconds: 10", "leaseLimitSeconds: is 10, allowed:"),
         kubelet_row("a broken CIDR", ("/24", "/33"), "podCIDR: '127.20.1.0/33' does not"),
         kubelet_row(
             "a narrow CIDR", ("/24", "/32"), "podCIDR: is 127.20.1.0/32, allowed: an IPv4 network of at most /30"

@@ -63,6 +63,7 @@ RULES: dict[str, Schema] = {
     "kubernetes.server": {"type": "string", "pattern": "^(https?://.+)?$"},
     "enforcement": {"enum": ["shadow", "armed"]},
     "agent.profile": {"enum": ["default", "fast"]},
+    "agent.speaker": {"enum": ["pod", "node"]},
     "agent.checkPeriodSeconds": _FIGURE,
     "agent.checkFailureThreshold": _FIGURE,
     "agent.probePeriodSeconds": _FIGURE,

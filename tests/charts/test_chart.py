@@ -64,6 +64,11 @@ def test_both_halves_accept_their_configuration(form):
         pytest.param([IMAGE, 'agent={"profile":"slow"}'], "/agent/profile", id="a profile that is not known"),
         pytest.param([IMAGE, 'agent={"cni":{"check":false}}'], "at least one check", id="nothing to check"),
         pytest.param(
+            [IMAGE, 'agent={"heartbeat":true,"admissionPolicy":false}'],
+            "agent.heartbeat needs",
+            id="Leases that no policy confines",
+        ),
+        pytest.param(
             [IMAGE, 'agent={"checks":[{"name":"a","perodSeconds":3}]}'], "perodSeconds", id="a check misspelt"
         ),
         pytest.param(

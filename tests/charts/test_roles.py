@@ -24,6 +24,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_agent_checks": [{"name": "gpu", "exec": {"command": ["/bin/true"]}}],
         "readygate_image": "registry.example/readygate@sha256:" + "0123456789abcdef" * 4,
         "readygate_agent_profile": "fast",
+        "readygate_agent_speaker": "node",
         "__readygate_extender_admin_server": None,
     },
     "silent": {
@@ -84,6 +85,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
                 },
             ],
             "cap": {"cluster": "25%", "leaveInPool": 0},
+            "heartbeat": {"agents": {"limitSeconds": 9}},
         },
     },
 }

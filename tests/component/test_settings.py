@@ -138,6 +138,14 @@ def test_what_is_wrong_and_what_is_allowed(text: str, expected: str) -> None:
         pytest.param("a: !!python/object:os.system {}",
                      "line 1, column 4: could not determine a constructor for the tag", id="a tag of Python"),
         pytest.param("a: !!timestamp x", "not YAML: ", id="a tag that its value does not fit"),
+        pytest.param(r'mode: "\ud800"', "line 1, column 7: mode: half a character, allowed: whole ones",
+                     id="half a character where one of some words is allowed"),
+        pytest.param('a:\n- "x"\n- "\\uDFFFx"', "line 3, column 3: half a character, allowed: whole ones",
+                     id="half a character in a list"),
+        pytest.param(r'"a\U0000D800": 1', "line 1, column 1: half a character, allowed: whole ones",
+                     id="half a character in a key"),
+        pytest.param(r'a: "\ude00\ud83d"', "line 1, column 4: a: half a character, allowed: whole ones",
+                     id="two halves the wrong way round"),
         pytest.param("a: 2026-13-45", "not YAML: month must be in 1..12", id="a date that is none"),
         pytest.param("a: " + "9" * 5000, "not YAML: Exceeds the limit", id="a number of 5,000 digits"),
         pytest.param("\x00", "not YAML: unacceptable character #x0000", id="a NUL"),
@@ -162,6 +170,10 @@ def test_a_billion_laughs_are_refused_at_the_first_alias() -> None:
 
 def test_marks_of_other_systems_are_taken() -> None:
     assert {"a": "\u00f6"} == settings.document(b"\xef\xbb\xbfa: \xc3\xb6\r\n")
+
+
+def test_the_two_halves_by_which_json_escapes_a_character_are_one() -> None:
+    assert {"\U0001f600": "\U0001f680\ufeff"} == settings.document(r'{"\ud83d\ude00": "\ud83d\ude80\ufeff"}')
 
 
 def test_the_file_is_named(tmp_path: Path) -> None:

@@ -170,6 +170,10 @@ def test_what_can_be_switched_off_by_a_word():
             "heartbeat: {limitSeconds: 3}",
             "heartbeat.limitSeconds: is 3, allowed: 0 (off) or 5 and more",
         ),
+        (
+            "heartbeat: {agents: {limitSeconds: 3}}",
+            "heartbeat.agents.limitSeconds: is 3, allowed: 8 and more",
+        ),
         ("staleLimitSeconds: 60", "staleLimitSeconds: is 60, allowed: seconds, 75 to 86400"),
         ("gates: [{missingGraceSeconds: -1}]", "gates[0].missingGraceSeconds: is -1, allowed: seconds, 0 to 86400"),
         ("gates: [{}]\ngates: [{}]", "line 2, column 1: the key gates is given twice, allowed: once"),

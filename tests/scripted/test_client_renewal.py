@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from kube import errors, kubeconfig, paths
-from kube.auth import in_cluster
+from kube.auth import CertificateFiles, by_certificate, in_cluster
 from kube.client import Client
 from kube.connect import connect
+from kube.errors import CredentialsInvalid
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
 from tests.scripted.tls import Authority, make_authority
@@ -27,9 +28,10 @@ def new(tmp_path_factory) -> Authority:
 class Guarded:
     """An API server that asks for a client certificate, whose own and whose demands change while it runs."""
 
-    def __init__(self, api: FakeApiServer, mine: Path) -> None:
+    def __init__(self, api: FakeApiServer, mine: Path, form: str) -> None:
         self.api = api
         self.mine = mine
+        self.form = form
 
     def serve(self, server: Authority, clients: Authority) -> None:
         """From now on, for new connections; the old ones are closed."""
@@ -47,6 +49,10 @@ class Guarded:
             shutil.copyfile(authority.folder / name, self.mine / name)
 
     def client(self) -> Client:
+        if self.form == "files":
+            certificate, key, authority = (self.mine / name for name in (*PAIR, "ca.crt"))
+            connection = by_certificate(self.api.url, authority=authority, certificate=certificate, key=key)
+            return Client(connection, user_agent="t", deadline_s=5.0)
         user = {"client-certificate": str(self.mine / "client.crt"), "client-key": str(self.mine / "client.key")}
         cluster = {"certificate-authority": str(self.mine / "ca.crt")}
         path = self.api.write_kubeconfig(self.mine / "config", user=user, cluster=cluster)
@@ -57,10 +63,10 @@ PAIR = ("client.crt", "client.key")
 
 
 @pytest.fixture
-def guarded(old, tmp_path):
+def guarded(old, tmp_path, request):
     with FakeApiServer(tls=old.server_context(ask_for_client=True)) as api:
         api.put(node("n"))
-        found = Guarded(api, tmp_path)
+        found = Guarded(api, tmp_path, getattr(request, "param", "kubeconfig"))
         found.give(old, *PAIR, "ca.crt")
         yield found
 
@@ -78,6 +84,10 @@ def watch(client: Client) -> None:
         assert next(stream.batches(look_s=0.05)) == []
 
 
+BOTH_FORMS = pytest.mark.parametrize("guarded", ["kubeconfig", "files"], indirect=True)
+
+
+@BOTH_FORMS
 @pytest.mark.parametrize("call", [read, watch])
 def test_a_client_certificate_renewed_in_place_is_used_when_the_old_one_is_refused(guarded, old, new, call):
     client = guarded.client()
@@ -88,6 +98,7 @@ def test_a_client_certificate_renewed_in_place_is_used_when_the_old_one_is_refus
     client.close()
 
 
+@BOTH_FORMS
 @pytest.mark.parametrize("call", [read, watch, write])
 def test_an_authority_renewed_in_place_is_trusted(guarded, old, new, call):
     client = guarded.client()
@@ -109,6 +120,7 @@ def test_an_authority_that_is_no_longer_ours_is_not_trusted(guarded, new):
     client.close()
 
 
+@BOTH_FORMS
 def test_a_refusal_on_a_kept_connection_leads_to_a_new_one_with_the_new_certificate(guarded, old, new):
     """As a real API server refuses a certificate that has expired since."""
     client = guarded.client()
@@ -208,3 +220,50 @@ def test_a_static_pods_token_and_authority_are_renewed_where_they_lie(old, new, 
         api.cut_connections()
         shutil.copyfile(new.folder / "ca.crt", ca)
         read(client)
+
+
+def test_files_are_looked_at_each_minute_and_what_does_not_fit_leaves_the_last_in_use(old, new, tmp_path):
+    """As between the two writes of a renewal, or with a file cut off by a full disk."""
+    for name in (*PAIR, "ca.crt"):
+        shutil.copyfile(old.folder / name, tmp_path / name)
+    files = CertificateFiles(
+        authority=tmp_path / "ca.crt", certificate=tmp_path / "client.crt", key=tmp_path / "client.key"
+    )
+    first = files.context(0.0)
+    shutil.copyfile(new.folder / "client.crt", tmp_path / "client.crt")
+    found = [files.context(monotonic) is first for monotonic in (59.9, 60.0)]
+    shutil.copyfile(new.folder / "client.key", tmp_path / "client.key")
+    found += [files.context(monotonic) is first for monotonic in (119.9, 120.0, 180.0)]
+    assert [True, True, True, False, False] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        pytest.param("client.crt", None, "client.crt: No such file", id="a kubelet that has not joined yet"),
+        pytest.param("client.crt", "", "cannot be used", id="an empty file"),
+        pytest.param("ca.crt", "x", "cannot be used", id="an authority that is none"),
+    ],
+)
+def test_files_that_cannot_be_used_at_the_start_are_told_of_in_one_line(old, tmp_path, name, content, expected):
+    for file in (*PAIR, "ca.crt"):
+        shutil.copyfile(old.folder / file, tmp_path / file)
+    (tmp_path / name).unlink() if content is None else (tmp_path / name).write_text(content)
+    with pytest.raises(CredentialsInvalid) as caught:
+        by_certificate(
+            "https://127.0.0.1:1",
+            authority=tmp_path / "ca.crt",
+            certificate=tmp_path / "client.crt",
+            key=tmp_path / "client.key",
+        )
+    assert (True, False) == (expected in str(caught.value), "\n" in str(caught.value))
+
+
+def test_a_key_with_a_password_asks_nobody_for_it(old):
+    with pytest.raises(CredentialsInvalid, match="encrypted"):
+        by_certificate(
+            "https://127.0.0.1:1",
+            authority=old.folder / "ca.crt",
+            certificate=old.folder / "server.crt",
+            key=old.folder / "locked.key",
+        )

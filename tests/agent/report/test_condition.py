@@ -30,6 +30,7 @@ class FakeServer:
         self.bodies: list[dict[str, object]] = []
         self.attempts = 0
         self.failing: Exception | None = None
+        self.annotations: dict[str, str] = {}
 
     def patch(self, path: str, body: bytes, *, content_type: str, deadline_s: float | None) -> bytes:
         assert (path, content_type) == (PATH, "application/strategic-merge-patch+json")
@@ -44,7 +45,10 @@ class FakeServer:
             self.bodies.append(condition)
             self.conditions[condition["type"]] = condition
         return msgspec.json.encode(
-            {"metadata": {"uid": self.uid}, "status": {"conditions": [*self.conditions.values()]}}
+            {
+                "metadata": {"uid": self.uid, "annotations": self.annotations},
+                "status": {"conditions": [*self.conditions.values()]},
+            }
         )
 
     @property
@@ -58,7 +62,7 @@ class Scene:
         self.clock = Clock(1000.0)
         self.publisher = self.new()
 
-    def new(self) -> ConditionPublisher:
+    def new(self, **options: object) -> ConditionPublisher:
         return ConditionPublisher(
             self.server,
             namespace="ns",
@@ -67,6 +71,7 @@ class Scene:
             wall=lambda: 1_700_000_000 + self.clock(),
             monotonic=self.clock,
             random=lambda: 0.5,
+            **options,
         )
 
     def publish(self, wanted: Condition) -> None:

@@ -21,8 +21,8 @@ GRACE_S = 30.0
 GOOD_ONCE = Memory(node_uid="uid-n1", ever_good=True, last=OPEN)
 
 
-def verdict_on(node, pods, *, memory=None, lost=False, monotonic=100.0):
-    evidence = NodeEvidence(node, {"health": tuple(pods)}, heartbeat_lost=lost)
+def verdict_on(node, pods, *, memory=None, lost=False, silent=False, monotonic=100.0):
+    evidence = NodeEvidence(node, {"health": tuple(pods)}, heartbeat_lost=lost, agent_silent=silent)
     memory = Memory() if memory is None else memory
     return verdict_of(evidence, "health", memory, monotonic=monotonic, missing_grace_s=GRACE_S)
 
@@ -217,3 +217,23 @@ def test_a_new_pod_speaks_louder_than_one_that_leaves() -> None:
 def test_reasons_are_at_most_six_and_constant():
     assert len(set(REASONS)) <= 6
     assert not [text for text in REASONS if "%" in text or any(c.isdigit() for c in text)]
+
+
+@pytest.mark.parametrize(
+    ("said", "node", "lost", "expected"),
+    [
+        pytest.param("True", {}, False, CLOSED_UNKNOWN, id="all that is there says that it is good: nobody looks"),
+        pytest.param("False", {}, False, CLOSED_NOT_READY, id="what its health pod says explains more"),
+        pytest.param("True", {"ready": "Unknown"}, False, CLOSED_NODE_LOST, id="and so does its Node"),
+        pytest.param("True", {}, True, CLOSED_NODE_LOST, id="and its kubelet's Lease"),
+    ],
+)
+def test_an_agent_that_is_silent_closes_what_nothing_else_has_closed(said, node, lost, expected):
+    found, _ = verdict_on(observed_node(**node), [pod(said)], lost=lost, silent=True)
+    assert expected == found.reason
+
+
+def test_a_silent_agent_has_a_cause_of_its_own():
+    """By it people, metrics and storms tell it from all else that is unknown."""
+    found, _ = verdict_on(observed_node(), [pod()], silent=True)
+    assert ("Heartbeat", "the agent on the node is silent") == (found.cause, found.evidence)

@@ -54,7 +54,7 @@ def grant_extender(api: Api, *, namespace: str = contract.NAMESPACE) -> None:
     lease = _rule("coordination.k8s.io", "leases", read)
     _role(api, contract.NAMESPACE_NODE_LEASE, contract.NAME_EXTENDER, EXTENDER, [lease])
     orders = {**_rule("", "configmaps", read), "resourceNames": ["readygate-orders"]}
-    leader = _rule("coordination.k8s.io", "leases", ["get", "create", "update"])
+    leader = _rule("coordination.k8s.io", "leases", [*read, "create", "update"])  # and the agents' heartbeats
     seen = [_rule("", "pods", read), _rule("apps", "daemonsets", read), orders]
     _role(api, namespace, contract.NAME_EXTENDER, EXTENDER, [*seen, leader])
     nodes = [_rule("", "nodes", [*read, "patch"]), _rule("", "nodes/status", ["patch"])]

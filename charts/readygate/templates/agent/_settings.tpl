@@ -24,6 +24,9 @@
 {{- end -}}
 {{- $given = concat $given $agent.checks -}}
 {{- if not $given -}}{{- fail "there must be at least one check: agent.cni.check or agent.checks" -}}{{- end -}}
+{{- if and $agent.heartbeat (not (and $agent.publishCondition $agent.admissionPolicy)) -}}
+{{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}
+{{- end -}}
 {{- $checks := list -}}
 {{- range $given -}}
 {{- $base := dict "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold -}}

@@ -42,6 +42,7 @@
 {{- with $given.orders -}}{{- if hasKey . "configMap" -}}{{- $orders = .configMap | default "" -}}{{- end -}}{{- end -}}
 {{- $condition := dig "outlets" "nodeCondition" "enabled" true $given -}}
 {{- $events := dig "outlets" "events" "enabled" true $given -}}
+{{- $agents := dig "heartbeat" "agents" dict $given -}}
 {{- $drivers := false -}}
 {{- $pods := dict -}}
 {{- $daemonSets := dict -}}
@@ -53,8 +54,8 @@
 {{- end -}}
 {{- end -}}
 {{- $namespaces := list -}}
-{{- if or $orders $condition $events -}}{{- $namespaces = append $namespaces .Release.Namespace -}}{{- end -}}
+{{- if or $orders $condition $events $agents -}}{{- $namespaces = append $namespaces .Release.Namespace -}}{{- end -}}
 {{- $namespaces = concat $namespaces (list (include "readygate.leases" .)) (keys $pods | sortAlpha) | uniq -}}
-{{- toYaml (dict "orders" $orders "condition" $condition "events" $events "drivers" $drivers "pods" $pods
+{{- toYaml (dict "orders" $orders "agents" (not (not $agents)) "condition" $condition "events" $events "drivers" $drivers "pods" $pods
   "daemonSets" $daemonSets "namespaces" $namespaces) -}}
 {{- end -}}

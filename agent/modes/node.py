@@ -1,0 +1,232 @@
+"""Mode `node`: puts the rooms together. A service on the host looks at the node beside the kubelet and speaks for it.
+
+Checks and our own opinion on the health pods -> the health of the node -> /readyz, and the condition of those health
+pods that ask the agent on the node to speak for them. Who we are: the kubelet's certificate, to read and to ask for
+tokens; everything written is written with a token that is bound to the health pod.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agent.checks.catalogue import check_spec
+from agent.checks.engine import CheckEngine
+from agent.checks.health import NodeHealth, status_line
+from agent.checks.said import Said
+from agent.identity.token import BoundToken
+from agent.model import Pod
+from agent.modes import pod as pod_mode
+from agent.node_settings import NodeSection
+from agent.notify import notifiers
+from agent.opinion.judge import Facts, Judge
+from agent.opinion.kubelet import KubeletWatch, NodeTable, pleg_finding
+from agent.opinion.pods import HealthPodSource
+from agent.opinion.selection import HealthPods
+from agent.opinion.speakers import Speaker, Speakers
+from agent.opinion.verdict import FINDINGS, closing, readyz
+from agent.prober.manager import ProberManager
+from agent.prober.prober import Prober
+from agent.prober.results import Results
+from agent.processes.command import Completed, RuntimeUnavailable
+from agent.report.condition import ConditionPublisher
+from agent.report.heartbeat import Heartbeat, Writer
+from agent.report.metrics import Family, metrics_page, process_families
+from agent.report.server import HealthServer, Page, livez_page
+from agent.semantics import Semantics
+from agent.settings import Settings
+from agent.wire.condition import SPEAKER_NODE
+from agent.wire.node import NodeSaid
+from component.command import product_version
+from component.lifecycle import Service
+from kube import paths
+from kube.auth import by_certificate, by_credentials
+from kube.client import Client
+from kube.reflector import ListerWatcher, Reflector
+
+WRITE_DEADLINE_S = 5.0
+
+
+def build(settings: Settings) -> list[Service]:
+    """The services of this mode, in the order of their start. No thread or socket is made here.
+
+    Raises kube.errors.CredentialsInvalid. `settings` are of mode node.
+    """
+    node = settings.node
+    if node is None:
+        raise ValueError("settings without the section node")
+    client = kubelet_client(node)
+    specs = [check_spec(check) for check in settings.checks]
+    engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs)) if specs else None
+    semantics = Semantics()
+    readiness = Results(lambda _update: wake())
+    source = HealthPodSource(
+        client,
+        node.name,
+        [HealthPods(one.namespace, one.label_selector, one.daemon_set or "") for one in node.health_pods],
+        lambda: wake(),
+    )
+    prober = ProberManager(
+        get_pod_status=lambda uid: judge.pod_status(uid),
+        probe=Prober(no_exec).probe,
+        readiness=readiness,
+        liveness=Results(),
+        startup=Results(),
+        semantics=semantics,
+    )
+    said_by_kubelet = NodeTable(lambda: wake())
+    lister = ListerWatcher(client, paths.nodes(), NodeSaid, field_selector=f"metadata.name={node.name}")
+    watch = KubeletWatch(
+        client.branch(),
+        node.name,
+        health_url=node.kubelet_healthz,
+        lease_limit_s=float(node.lease_limit_seconds),
+        on_change=lambda: wake(),
+    )
+    speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
+    judge = Judge(
+        source,
+        prober,
+        Facts(
+            result=readiness.get,
+            health=lambda: None if engine is None else engine.node_health(),
+            node=lambda: [f for f in (watch.silent(), pleg_finding(said_by_kubelet.ready)) if f is not None],
+        ),
+        speakers,
+        semantics=semantics,
+        disagreement_s=float(node.disagreement_seconds),
+    )
+
+    def wake() -> None:
+        judge.wake()
+
+    said = Said()
+    services: list[Service] = []
+    pages = {
+        "/readyz": lambda: readyz_page(engine, judge, time.time()),
+        "/livez": lambda: livez_page(services, time.monotonic()),
+        "/metrics": lambda: metrics_page(families(engine, judge, speakers, said)),
+    }
+    if engine is not None:
+        pages["/checks"] = lambda: pod_mode.checks_page(engine)
+    # The server first: a taken port ends the start before anything runs.
+    services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
+    services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
+    services += [prober, judge, *([] if engine is None else [engine])]
+    services += [source, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
+    services += notifiers(os.environ, services, lambda: status(engine, judge))
+    return services
+
+
+def heartbeats(node: NodeSection, speakers: Speakers, node_uid: Callable[[], str]) -> list[Heartbeat]:
+    """None where none is configured."""
+    if node.heartbeat is None:
+        return []
+    return [Heartbeat(node.name, speakers.writer, node_uid, period_s=float(node.heartbeat.period_seconds))]
+
+
+def kubelet_client(node: NodeSection) -> Client:
+    """With the kubelet's certificate. It reads and asks for tokens; what else it may do is never asked of it.
+
+    Raises CredentialsInvalid.
+    """
+    connection = by_certificate(
+        node.server,
+        authority=Path(node.certificate_authority),
+        certificate=Path(node.certificate),
+        key=Path(node.key),
+    )
+    return Client(connection, user_agent=user_agent(), deadline_s=WRITE_DEADLINE_S)
+
+
+def speaker(node: NodeSection, client: Client, pod: Pod) -> Speaker:
+    """Who writes the condition of one health pod, by a token that is bound to it. Raises CredentialsInvalid."""
+    requests = client.branch()
+    token = BoundToken(
+        requests, namespace=pod.namespace, account=pod.service_account, pod_name=pod.name, pod_uid=pod.uid
+    )
+    connection = by_credentials(node.server, authority=Path(node.certificate_authority), credentials=token)
+    writes = Client(connection, user_agent=user_agent(), deadline_s=WRITE_DEADLINE_S)
+    publisher = ConditionPublisher(
+        writes,
+        namespace=pod.namespace,
+        pod_name=pod.name,
+        pod_uid=pod.uid,
+        speaker=SPEAKER_NODE,
+        farewell=False,
+    )
+
+    def close() -> None:
+        requests.close()
+        writes.close()
+
+    return Speaker(publisher, Writer(pod.namespace, writes), close)
+
+
+def no_exec(container_id: str, command: Sequence[str], timeout_s: float) -> Completed:  # noqa: ARG001 - of Execute
+    """Commands in containers are the runtime's to run; without it no such probe is made."""
+    raise RuntimeUnavailable("commands are not run from outside of the container")
+
+
+def user_agent() -> str:
+    return f"readygate-agent/{product_version()}"
+
+
+class CloseClient:
+    """A Service that cuts the calls in flight when it is stopped: else threads wait for the deadlines of theirs."""
+
+    name = "connections of the kubelet's identity"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def start(self) -> None:
+        """Connections are made when they are needed."""
+
+    def stop(self) -> None:
+        self._client.close()
+
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
+        return True
+
+
+def readyz_page(engine: CheckEngine | None, judge: Judge, wall: float) -> Page:
+    healthy, text = readyz(health_of(engine), judge.findings(), wall)
+    return Page(200 if healthy else 503, text)
+
+
+def status(engine: CheckEngine | None, judge: Judge) -> str:
+    """For systemd: begins with `healthy`, `starting` or `not healthy`, as in mode pod."""
+    closes = closing(judge.findings())
+    if closes:
+        return f"not healthy: {closes[0].reason}: {closes[0].text}"
+    health = health_of(engine)
+    return "healthy: no check is configured" if health is None else status_line(health)
+
+
+def health_of(engine: CheckEngine | None) -> NodeHealth | None:
+    return None if engine is None else engine.node_health()
+
+
+def families(engine: CheckEngine | None, judge: Judge, speakers: Speakers | None, said: Said) -> list[Family]:
+    """What /metrics shows."""
+    found = {finding.reason for finding in judge.findings()}
+    shown = [
+        *process_families(product_version(), "node"),
+        *([] if engine is None else pod_mode.check_families(engine, said)),
+        Family(
+            "readygate_health_pods",
+            "gauge",
+            "Health pods of this node that are looked at.",
+            [({}, float(len(judge.judged())))],
+        ),
+        Family(
+            "readygate_finding",
+            "gauge",
+            "1 while it is found of the kubelet or a health pod.",
+            [({"finding": reason}, float(reason in found)) for reason in FINDINGS],
+        ),
+    ]
+    if speakers is not None:
+        shown += pod_mode.condition_families(speakers.writes, speakers.errors)
+    return shown

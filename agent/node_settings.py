@@ -1,0 +1,71 @@
+"""The section `node` of the configuration file: where mode node reads, what it looks at, what it writes. Pure."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+
+from agent.keys import NonEmpty
+from component.settings import Section, SettingsError
+from kube import contract
+from kube.selector import SelectorError
+from kube.selector import parse as parse_selector
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z",
+        max_length=253,
+        description="a DNS name: lower case letters, digits, - and . inside, at most 253",
+    ),
+]
+KUBELET_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+
+
+class HealthPodsSection(Section, frozen=True):
+    """`daemon_set` None: pods of any owner, the selector alone decides."""
+
+    namespace: Name = contract.NAMESPACE
+    label_selector: NonEmpty = f"{contract.LABEL_NAME}={contract.NAME_AGENT}"
+    daemon_set: Name | None = contract.NAME_AGENT
+
+
+class HeartbeatSection(Section, frozen=True):
+    """The agent's own Lease. 3 s suits clusters of up to 300 nodes, 10 s larger ones."""
+
+    period_seconds: Annotated[int, Meta(ge=1, le=60, description="whole seconds, 1 to 60")] = 3
+
+
+class NodeSection(Section, frozen=True):
+    """Mode `node`. Paths are files that somebody else renews in place; certificate and key may be one file."""
+
+    name: Name
+    server: NonEmpty
+    certificate_authority: NonEmpty = "/etc/kubernetes/pki/ca.crt"
+    certificate: NonEmpty = KUBELET_CERTIFICATE
+    key: NonEmpty = KUBELET_CERTIFICATE
+    health_pods: tuple[HealthPodsSection, ...] = (HealthPodsSection(),)
+    publish: bool = True
+    kubelet_healthz: NonEmpty | None = "http://127.0.0.1:10248/healthz"
+    lease_limit_seconds: Annotated[int, Meta(ge=15, le=600, description="whole seconds, 15 to 600")] = 24
+    heartbeat: HeartbeatSection | None = None
+    disagreement_seconds: Annotated[int, Meta(ge=1, le=600, description="whole seconds, 1 to 600")] = 10
+
+
+def check(node: NodeSection) -> None:
+    """The rules that go across keys, and what no type says. Raises SettingsError."""
+    if urlsplit(node.server).scheme != "https" or not urlsplit(node.server).hostname:
+        raise SettingsError(f"node.server: is {node.server}, allowed: https://HOST:PORT of the API server")
+    if node.kubelet_healthz is not None:
+        url = urlsplit(node.kubelet_healthz)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            allowed = "http://127.0.0.1:10248/healthz or another URL, or null"
+            raise SettingsError(f"node.kubeletHealthz: is {node.kubelet_healthz}, allowed: {allowed}")
+    if not node.health_pods:
+        raise SettingsError("node.healthPods: is empty, allowed: at least one {namespace, labelSelector, daemonSet}")
+    for index, one in enumerate(node.health_pods):
+        try:
+            parse_selector(one.label_selector)
+        except SelectorError as e:
+            key = f"node.healthPods[{index}].labelSelector"
+            raise SettingsError(f"{key}: {e}, allowed: a label selector, as app=health") from e

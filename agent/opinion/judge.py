@@ -1,0 +1,243 @@
+"""The loop that brings the opinion together: pods and probe results in, findings out, a condition to each publisher.
+
+It is woken by whatever has changed, and turns once a second besides, as time alone makes disagreements. It waits for no
+network and no probe.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agent.checks.health import NodeHealth
+from agent.model import Pod, PodStatus, Result
+from agent.opinion import agreement
+from agent.opinion.agreement import Stance, Words
+from agent.opinion.readiness import Opinion, Word, opinion_of, told
+from agent.opinion.selection import budget_s, can_probe, counted, probed
+from agent.opinion.verdict import (
+    API_SERVER_AWAY,
+    KUBELET_SAYS_UNREADY,
+    PODS_UNKNOWN,
+    PROBE_NOT_MADE,
+    Finding,
+    condition_of,
+)
+from agent.report.condition import Condition
+from agent.runtime.base import RuntimePod
+from agent.semantics import Semantics
+from agent.status.conditions import is_terminal
+from agent.wire.condition import REASON_KUBELET_DISAGREES, REASON_PROBES_FAILED, SPEAKER_NODE, speaker_of
+from component.loop import Loop
+from kube.contract import STATUS_TRUE
+
+log = logging.getLogger(__name__)
+
+TURN_S = 1.0
+STUCK_AFTER_S = 15.0
+# More are no health pods of one node: a selector that matches everything. Each costs a thread a probe and one to write.
+MOST_PODS = 16
+SETTLE_S = 2.0  # beyond a probe budget: a pod whose probes have said nothing by then is spoken of without them
+
+
+class Source(Protocol):
+    """The part of agent.opinion.pods.HealthPodSource that is used."""
+
+    @property
+    def synced(self) -> bool: ...
+    @property
+    def news(self) -> bool: ...
+    def pods(self) -> Sequence[Pod]: ...
+
+
+class Probers(Protocol):
+    """The part of agent.prober.manager.ProberManager that is used."""
+
+    def add_pod(self, pod: Pod) -> None: ...
+    def cleanup_pods(self, desired: Collection[str]) -> None: ...
+
+
+class Desk(Protocol):
+    """The part of agent.opinion.speakers.Speakers that is used."""
+
+    def say(self, pod: Pod, condition: Condition) -> None: ...
+    def keep(self, uids: Collection[str]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One health pod. `since`: when it was first seen here, monotonic. `settled`: our probes have said something, or
+    have had their time for it."""
+
+    pod: Pod
+    since: float
+    opinion: Opinion
+    words: Words
+    settled: bool
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def speaks(self) -> bool:
+        return speaker_of(self.pod.annotations) == SPEAKER_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: uid -> what the
+    runtime knows of the pod, None where it is not asked or does not answer. `node`: findings on the node as a whole."""
+
+    result: Callable[[str], Result | None]
+    health: Callable[[], NodeHealth | None]
+    node: Callable[[], Sequence[Finding]] = tuple
+    runtime: Callable[[str], RuntimePod | None] = lambda _uid: None
+
+
+class Judge:
+    """A Service. `desk` None: nothing is published."""
+
+    name = "opinion"
+
+    def __init__(
+        self,
+        source: Source,
+        probers: Probers,
+        facts: Facts,
+        desk: Desk | None,
+        *,
+        semantics: Semantics,
+        disagreement_s: float,
+        with_exec: bool = False,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source = source
+        self._probers = probers
+        self._facts = facts
+        self._desk = desk
+        self._semantics = semantics
+        self._disagreement_s = disagreement_s
+        self._with_exec = with_exec
+        self._wall = wall
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._judged: dict[str, Judged] = {}
+        self._node_findings: tuple[Finding, ...] = ()
+        self._said: frozenset[tuple[str, str]] = frozenset()
+        self._told_of_many = False
+        self._loop = Loop("opinion", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
+        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+        self.wake = self._loop.wake
+
+    def judged(self) -> list[Judged]:
+        with self._lock:
+            return list(self._judged.values())
+
+    def findings(self) -> list[Finding]:
+        """On the node, then on its health pods."""
+        with self._lock:
+            return [*self._node_findings, *(f for one in self._judged.values() for f in one.findings)]
+
+    def pod_status(self, uid: str) -> PodStatus | None:
+        """For the probes: the status of a pod as it is seen here."""
+        with self._lock:
+            judged = self._judged.get(uid)
+        return None if judged is None else judged.pod.status
+
+    def turn(self) -> float:
+        """One look at everything; returns the seconds until the next."""
+        pods = self._chosen()
+        monotonic, news = self._monotonic(), self._source.news
+        judged = {pod.uid: self._judge(pod, monotonic, news=news) for pod in pods}
+        node = tuple(self._on_the_node(news=news))
+        with self._lock:
+            self._judged, self._node_findings = judged, node
+        self._probers.cleanup_pods(judged.keys())
+        for pod in pods:
+            if not is_terminal(pod.status.phase) and pod.deletion_timestamp is None:
+                self._probers.add_pod(probed(pod, with_exec=self._with_exec))
+        self._log()
+        if self._desk is not None:
+            self._publish(self._desk, list(judged.values()), node)
+        return TURN_S
+
+    def _chosen(self) -> list[Pod]:
+        pods = sorted(self._source.pods(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
+        if len(pods) > MOST_PODS and not self._told_of_many:
+            self._told_of_many = True
+            extra = {"pods": len(pods), "looked_at": MOST_PODS}
+            log.warning("more health pods than a node can have: narrow node.healthPods", extra=extra)
+        return pods[:MOST_PODS]
+
+    def _judge(self, pod: Pod, monotonic: float, *, news: bool) -> Judged:
+        before = self._judged.get(pod.uid)
+        since = monotonic if before is None else before.since
+        opinion = opinion_of(
+            pod,
+            self._facts.runtime(pod.uid),
+            self._facts.result,
+            semantics=self._semantics,
+            with_exec=self._with_exec,
+            wall=self._wall(),
+        )
+        theirs, _ = told(pod.status)
+        stand_s = self._disagreement_s + budget_s(pod)
+        words = agreement.heard(
+            None if before is None else before.words, opinion.containers, theirs, monotonic, stand_s=stand_s, news=news
+        )
+        settled = opinion.containers is not Word.UNKNOWN or monotonic - since >= budget_s(pod) + SETTLE_S
+        judged = Judged(pod, since, opinion, words, settled or (before is not None and before.settled))
+        stance = agreement.stance(words, monotonic, stand_s=stand_s, news=news)
+        return replace(judged, findings=tuple(self._on(judged, stance)))
+
+    def _on(self, judged: Judged, stance: Stance) -> list[Finding]:
+        """What is found of one pod."""
+        pod, names = judged.pod, ", ".join(judged.opinion.unready)
+        where = f"{pod.namespace}/{pod.name}"
+        found = []
+        if stance is Stance.FAILED:
+            found.append(Finding(REASON_PROBES_FAILED, f"not ready by our own probes: {names}", where))
+        elif stance is Stance.DISPUTED_READY:
+            text = f"not ready by our own probes, ready by the kubelet: {names}"
+            found.append(Finding(REASON_KUBELET_DISAGREES, text, where))
+        elif stance is Stance.DISPUTED_UNREADY:
+            found.append(Finding(KUBELET_SAYS_UNREADY, "ready by our own probes, not by the kubelet", where))
+        not_made = [
+            container.name
+            for container in counted(pod)
+            if container.readiness_probe is not None
+            and not can_probe(container.readiness_probe, with_exec=self._with_exec)
+        ]
+        if not_made:
+            text = f"the kubelet's word is taken for containers whose probe is a command: {', '.join(not_made)}"
+            found.append(Finding(PROBE_NOT_MADE, text, where))
+        return found
+
+    def _on_the_node(self, *, news: bool) -> list[Finding]:
+        found = list(self._facts.node())
+        if not self._source.synced:
+            found.append(Finding(PODS_UNKNOWN, "the API server has not told the health pods of this node yet"))
+        elif not news:
+            found.append(Finding(API_SERVER_AWAY, "the API server tells nothing; the last known pods are looked at"))
+        return found
+
+    def _publish(self, desk: Desk, judged: Sequence[Judged], node: Sequence[Finding]) -> None:
+        spoken = [one for one in judged if one.speaks and one.pod.deletion_timestamp is None]
+        desk.keep({one.pod.uid for one in spoken})
+        health = self._facts.health()
+        for one in spoken:
+            condition = condition_of(health, (*node, *one.findings))
+            # That all is well is said when our own probes have been heard: a restart shall not open what was closed.
+            if condition is not None and (one.settled or condition.status != STATUS_TRUE):
+                desk.say(one.pod, condition)
+
+    def _log(self) -> None:
+        findings = self.findings()
+        said = frozenset((finding.reason, finding.pod) for finding in findings)
+        for finding in findings:
+            if (finding.reason, finding.pod) not in self._said:
+                log.warning("found", extra={"finding": finding.reason, "pod": finding.pod, "text": finding.text})
+        for reason, pod in sorted(self._said - said):
+            log.info("found no longer", extra={"finding": reason, "pod": pod})
+        self._said = said

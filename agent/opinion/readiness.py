@@ -1,0 +1,139 @@
+"""Pure: ContainersReady and Ready of a pod as we see them, by the rules of agent.status.
+
+Container by container, first match wins; `told` is what the API server has:
+
+    its state is not known                       told: unknown
+    it does not run                              not ready
+    told that it has not started                 told: unknown (startup probes are the kubelet's)
+    no readiness probe                           ready
+    a probe that we cannot make (a command)      told: unknown
+    our probe has given no stable result yet     told: unknown
+    else                                         as our probe says
+
+Where all that is not unknown is ready and something is unknown, the pod is unknown: a probe that cannot be made speaks
+for nobody. One container that is not ready is enough for the pod not to be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from agent.model import ContainerRunning, ContainerStatus, ContainerWaiting, Pod, PodStatus, Result
+from agent.opinion.selection import can_probe, counted
+from agent.prober.decide import parse_container_id
+from agent.runtime.base import RuntimePod
+from agent.semantics import Semantics
+from agent.status.conditions import containers_ready_condition, find_condition, ready_condition
+from agent.status.generate import Inputs, generate_status
+from kube.contract import CONDITION_CONTAINERS_READY, CONDITION_READY, STATUS_FALSE, STATUS_TRUE
+
+
+class Word(StrEnum):
+    READY = "ready"
+    NOT_READY = "not ready"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """`containers`, `pod`: our ContainersReady and Ready. `unready`: names of containers. `by_runtime`: the container
+    states are the runtime's own, not those that the API server tells."""
+
+    containers: Word
+    pod: Word
+    unready: tuple[str, ...] = ()
+    by_runtime: bool = False
+
+
+NO_OPINION = Opinion(Word.UNKNOWN, Word.UNKNOWN)
+
+
+def opinion_of(
+    pod: Pod,
+    runtime: RuntimePod | None,
+    result: Callable[[str], Result | None],
+    *,
+    semantics: Semantics,
+    with_exec: bool = False,
+    wall: float = 0.0,
+) -> Opinion:
+    """Our word on the pod. runtime: what the runtime knows of it; None: only what the API server tells is known.
+
+    result: container id -> the stable result of our readiness probe. wall: seconds since the epoch.
+    """
+    known = runtime is not None and bool(runtime.containers)
+    status = _seen(pod, runtime, semantics, wall) if known and runtime is not None else pod.status
+    unknown: set[str] = set()
+    by_name = {c.name: c for c in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}
+    for container in counted(pod):
+        seen = by_name.get(container.name)
+        ready: Word
+        if seen is None or seen.state is None:
+            ready = Word.UNKNOWN
+        elif not isinstance(seen.state, ContainerRunning):
+            ready = Word.NOT_READY
+        elif seen.started is False:
+            ready = Word.UNKNOWN
+        elif container.readiness_probe is None:
+            ready = Word.READY
+        elif not can_probe(container.readiness_probe, with_exec=with_exec):
+            ready = Word.UNKNOWN
+        else:
+            ready = _by_result(result(parse_container_id(seen.container_id)))
+        if ready is Word.UNKNOWN:
+            unknown.add(container.name)
+        # What is unknown counts as ready here: it is looked at once all else is known to be.
+        by_name[container.name] = replace(
+            seen or ContainerStatus(container.name, ContainerWaiting()), ready=ready is not Word.NOT_READY
+        )
+    statuses = tuple(by_name.values())
+    ours = containers_ready_condition(pod, pod.status, statuses, status.phase)
+    whole = ready_condition(pod, pod.status, pod.status.conditions, statuses, status.phase)
+    unready = tuple(c.name for c in counted(pod) if not by_name[c.name].ready)
+    return Opinion(_word(ours.status, unknown), _word(whole.status, unknown), unready, known)
+
+
+def told(status: PodStatus) -> tuple[Word, Word]:
+    """ContainersReady and Ready as the kubelet has said last."""
+    return _told(status, CONDITION_CONTAINERS_READY), _told(status, CONDITION_READY)
+
+
+def _seen(pod: Pod, runtime: RuntimePod, semantics: Semantics, wall: float) -> PodStatus:
+    """The pod's status by the runtime's states, with `started` as it was told: only kubelets probe that."""
+    started = {
+        c.container_id: c.started
+        for c in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    }
+
+    def fill(_pod: Pod, status: PodStatus) -> PodStatus:
+        def one(container: ContainerStatus) -> ContainerStatus:
+            return replace(container, started=started.get(container.container_id))
+
+        return replace(
+            status,
+            container_statuses=tuple(one(c) for c in status.container_statuses or ()),
+            init_container_statuses=tuple(one(c) for c in status.init_container_statuses or ()),
+        )
+
+    return generate_status(Inputs(pod, runtime, semantics, old=pod.status, wall=wall), fill)
+
+
+def _by_result(result: Result | None) -> Word:
+    if result is None or result is Result.UNKNOWN:
+        return Word.UNKNOWN
+    return Word.READY if result is Result.SUCCESS else Word.NOT_READY
+
+
+def _word(status: str, unknown: set[str]) -> Word:
+    if status != STATUS_TRUE:
+        return Word.NOT_READY
+    return Word.UNKNOWN if unknown else Word.READY
+
+
+def _told(status: PodStatus, condition_type: str) -> Word:
+    condition = find_condition(status.conditions, condition_type)
+    if condition is None:
+        return Word.UNKNOWN
+    if condition.status == STATUS_TRUE:
+        return Word.READY
+    return Word.NOT_READY if condition.status == STATUS_FALSE else Word.UNKNOWN

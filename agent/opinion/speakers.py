@@ -1,0 +1,83 @@
+"""Who writes the conditions: one publisher for each health pod that asks the agent on the node to speak for it.
+
+A pod that is new under an old name has another uid, so it gets a publisher of its own, with a token of its own; that of
+the old one ends.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from agent.model import Pod
+from agent.report.condition import Condition, ConditionPublisher
+from agent.report.heartbeat import Writer
+
+log = logging.getLogger(__name__)
+
+
+class Speaker(NamedTuple):
+    """A publisher, what writes in the name of the same pod, and what closes the connections of both."""
+
+    publisher: ConditionPublisher
+    writer: Writer
+    close: Callable[[], None]
+
+
+class Speakers:
+    """A Service. Used by one thread, but for its counters. `make` raises CredentialsInvalid."""
+
+    name = "speakers"
+
+    def __init__(self, make: Callable[[Pod], Speaker]) -> None:
+        self._make = make
+        self._speakers: dict[str, Speaker] = {}
+        self._stopped = False
+        self._ended_writes = self._ended_errors = 0
+
+    def say(self, pod: Pod, condition: Condition) -> None:
+        """Makes this the pod's condition. Never waits for the network."""
+        if self._stopped:
+            return
+        speaker = self._speakers.get(pod.uid)
+        if speaker is None:
+            speaker = self._make(pod)
+            speaker.publisher.start()
+            self._speakers = {**self._speakers, pod.uid: speaker}
+            log.info("speaks for a health pod", extra={"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid})
+        speaker.publisher.publish(condition)
+
+    def keep(self, uids: Collection[str]) -> None:
+        """Ends those of all other pods."""
+        for uid in self._speakers.keys() - set(uids):
+            ended = self._speakers[uid]
+            self._speakers = {other: one for other, one in self._speakers.items() if other != uid}
+            self._ended_writes += ended.publisher.writes
+            self._ended_errors += ended.publisher.errors
+            _end(ended)
+
+    def writer(self) -> Writer | None:
+        """In whose name a heartbeat may be written: any pod that we speak for will do."""
+        return next((one.writer for one in self._speakers.values()), None)
+
+    @property
+    def writes(self) -> int:
+        return self._ended_writes + sum(one.publisher.writes for one in self._speakers.values())
+
+    @property
+    def errors(self) -> int:
+        return self._ended_errors + sum(one.publisher.errors for one in self._speakers.values())
+
+    def start(self) -> None:
+        """They are made when there is something to say."""
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.keep(())
+
+    def healthy(self, monotonic: float) -> bool:
+        return all(one.publisher.healthy(monotonic) for one in self._speakers.values())
+
+
+def _end(speaker: Speaker) -> None:
+    speaker.close()  # first: it unblocks a write that is under way
+    speaker.publisher.stop()

@@ -1,0 +1,236 @@
+"""What is published of a health pod, and what is said of it, by scripted pods, probes, checks and kubelets."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from agent.checks.health import NodeHealth
+from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
+from agent.opinion.judge import MOST_PODS, Facts, Judge
+from agent.opinion.verdict import Finding, readyz
+from agent.report.condition import Condition
+from agent.semantics import Semantics
+from agent.wire.condition import ANNOTATION_SPEAKER
+from tests.agent.status.builders import condition, make_pod, running
+from tests.kit.clock import Clock
+
+PROBE = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)  # a budget of 11 s
+ASKED = {ANNOTATION_SPEAKER: "node"}
+HEALTHY = NodeHealth(healthy=True, reason="ChecksPassed", checks=1)
+BAD = CheckStatus("disk", Severity.GATE, 0.0, CheckState.FAILED, "read-only")
+UNHEALTHY = NodeHealth(healthy=False, reason="CheckFailed", problems=(BAD,), checks=1)
+STARTING = NodeHealth(healthy=False, reason="Starting", problems=(replace(BAD, state=CheckState.STARTING),), checks=1)
+SILENT = Finding("KubeletSilent", "the kubelet has stopped renewing its Lease")
+
+
+class Scene:
+    """A judge and all that it looks at."""
+
+    def __init__(self) -> None:
+        self.clock = Clock(1000.0)
+        self.found: list[Pod] = []
+        self.synced = self.news = True
+        self.results: dict[str, Result] = {}
+        self.health: NodeHealth | None = HEALTHY
+        self.node: list[Finding] = []
+        self.probed: list[Pod] = []
+        self.said: list[tuple[str, str, str]] = []  # pod, status, reason; where that has changed
+        self.kept: set[str] = set()
+        facts = Facts(lambda key: self.results.get(key), lambda: self.health, lambda: self.node)
+        self.judge = Judge(
+            self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
+        )
+
+    def pods(self) -> list[Pod]:
+        return self.found
+
+    def add_pod(self, pod: Pod) -> None:
+        self.probed.append(pod)
+
+    def cleanup_pods(self, desired: Collection[str]) -> None:
+        self.probed = [pod for pod in self.probed if pod.uid in desired]
+
+    def say(self, pod: Pod, condition: Condition) -> None:
+        one = (pod.name, condition.status, condition.reason)
+        if not self.said or one != self.said[-1]:
+            self.said.append(one)
+
+    def keep(self, uids: Collection[str]) -> None:
+        self.kept = set(uids)
+
+    def turns(self, seconds: int = 1) -> None:
+        for _ in range(seconds):
+            self.judge.turn()
+            self.clock.time += 1.0
+
+    @property
+    def findings(self) -> list[str]:
+        return [finding.reason for finding in self.judge.findings()]
+
+
+def health_pod(*, ready: bool = True, probe: Probe = PROBE, **fields: object) -> Pod:
+    told = (condition("ContainersReady", "True" if ready else "False"),)
+    status = PodStatus(
+        phase="Running", conditions=told, container_statuses=(running("web", started=True, ready=ready),)
+    )
+    given = {"annotations": ASKED, "status": status, **fields}
+    return make_pod(Container("web", readiness_probe=probe), **given)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    scene = Scene()
+    scene.found = [health_pod()]
+    scene.results["test://web"] = Result.SUCCESS
+    return scene
+
+
+def test_agreement_is_the_normal_case_and_says_that_all_is_well(scene: Scene) -> None:
+    scene.turns(60)
+    assert ([("pod-1", "True", "ChecksPassed")], []) == (scene.said, scene.findings)
+
+
+def test_a_probe_that_fails_closes_at_once_and_opens_at_once(scene: Scene) -> None:
+    scene.turns()
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns()
+    scene.results["test://web"] = Result.SUCCESS
+    scene.turns()
+    assert ["True", "False", "True"] == [status for _, status, _ in scene.said]
+    assert "ProbesFailed" == scene.said[1][2]
+
+
+def test_a_kubelet_that_comes_back_finds_the_same_and_nothing_flaps(scene: Scene) -> None:
+    scene.turns()
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns(5)
+    scene.found = [health_pod(ready=False)]  # it says so too
+    scene.turns(60)
+    scene.results["test://web"] = Result.SUCCESS  # over: we see it first
+    scene.turns(5)
+    scene.found = [health_pod()]
+    scene.turns(60)
+    assert ["True", "False", "True"] == [status for _, status, _ in scene.said]
+
+
+def test_a_kubelet_that_stands_by_ready_disagrees(scene: Scene) -> None:
+    scene.turns()
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns(30)
+    assert ["ChecksPassed", "ProbesFailed", "KubeletDisagrees"] == [reason for _, _, reason in scene.said]
+
+
+@pytest.mark.parametrize(
+    ("node", "health", "expected"),
+    [
+        pytest.param([SILENT], HEALTHY, ("False", "KubeletSilent"), id="the kubelet is silent"),
+        pytest.param([], UNHEALTHY, ("False", "CheckFailed"), id="a check fails"),
+        pytest.param([SILENT], UNHEALTHY, ("False", "CheckFailed"), id="both: the check explains more"),
+        pytest.param([SILENT], STARTING, ("False", "KubeletSilent"), id="it is silent while checks start"),
+        pytest.param([], None, ("True", "ChecksPassed"), id="no check is configured"),
+    ],
+)
+def test_checks_and_findings_join(
+    scene: Scene, node: list[Finding], health: NodeHealth | None, expected: tuple[str, str]
+) -> None:
+    scene.node, scene.health = node, health
+    scene.turns()
+    assert [("pod-1", *expected)] == scene.said
+
+
+def test_nothing_is_said_while_checks_start(scene: Scene) -> None:
+    scene.health = STARTING
+    scene.turns(30)
+    assert [] == scene.said
+
+
+def test_a_start_says_that_all_is_well_only_when_our_probes_were_heard_or_had_their_time(scene: Scene) -> None:
+    """What was closed before a restart, with the kubelet dead, stays so."""
+    scene.results.clear()
+    scene.turns(12)
+    before = list(scene.said)
+    scene.turns(3)
+    assert ([], [("pod-1", "True", "ChecksPassed")]) == (before, scene.said)
+
+
+def test_a_pod_that_does_not_ask_for_us_is_looked_at_and_not_spoken_for(scene: Scene) -> None:
+    scene.found = [health_pod(annotations={})]
+    scene.turns()
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns()
+    assert ([], set(), ["ProbesFailed"]) == (scene.said, scene.kept, scene.findings)
+
+
+def test_a_pod_that_is_told_to_end_is_spoken_for_no_longer(scene: Scene) -> None:
+    scene.turns()
+    scene.found = [health_pod(deletion_timestamp=1.0)]
+    scene.turns()
+    assert set() == scene.kept
+
+
+def test_a_pod_that_takes_the_place_of_another_begins_anew(scene: Scene) -> None:
+    """By uid: the words on the old one are not those on the new one."""
+    scene.turns()
+    scene.results["test://web"] = Result.FAILURE
+    scene.found = [health_pod(ready=False, uid="uid-2")]
+    scene.turns(60)
+    assert ({"uid-2"}, []) == (scene.kept, scene.findings)
+
+
+def test_of_two_health_pods_each_has_its_own_word(scene: Scene) -> None:
+    other = health_pod(uid="uid-2", name="pod-2")
+    bad = replace(other.status.container_statuses[0], container_id="test://bad")
+    scene.found.append(replace(other, status=replace(other.status, container_statuses=(bad,))))
+    scene.results["test://bad"] = Result.SUCCESS
+    scene.turns()
+    scene.results["test://bad"] = Result.FAILURE
+    scene.said.clear()
+    scene.turns()
+    assert [("pod-1", "True", "ChecksPassed"), ("pod-2", "False", "ProbesFailed")] == scene.said
+
+
+def test_a_probe_that_is_a_command_is_said_and_is_no_failure(scene: Scene) -> None:
+    scene.found = [health_pod(probe=Probe(ExecAction(("true",))))]
+    scene.turns(60)
+    assert ([("pod-1", "True", "ChecksPassed")], ["ProbeNotMade"]) == (scene.said, scene.findings)
+    assert [None] == [c.readiness_probe for c in scene.probed[0].containers]
+
+
+def test_with_the_api_server_away_the_last_known_pods_are_looked_at(scene: Scene) -> None:
+    scene.turns()
+    scene.news = False
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns(300)
+    assert ["APIServerAway", "ProbesFailed"] == scene.findings
+
+
+def test_before_the_pods_are_known_that_is_said(scene: Scene) -> None:
+    scene.found, scene.synced = [], False
+    scene.turns()
+    assert (["PodsUnknown"], []) == (scene.findings, scene.said)
+
+
+def test_a_selector_that_matches_everything_costs_no_thread_a_pod(scene: Scene) -> None:
+    scene.found = [health_pod(uid=f"uid-{n}", name=f"pod-{n:03}") for n in range(110)]
+    scene.turns()
+    assert (MOST_PODS, MOST_PODS) == (len(scene.probed), len(scene.kept))
+
+
+@pytest.mark.parametrize(
+    ("health", "findings", "expected"),
+    [
+        pytest.param(HEALTHY, [], (True, "ok\n"), id="all is well"),
+        pytest.param(None, [SILENT], (False, f"KubeletSilent: {SILENT.text}\n"), id="a finding that closes"),
+        pytest.param(
+            HEALTHY,
+            [Finding("ProbeNotMade", "web", "ns/p")],
+            (True, "ok\nProbeNotMade: ns/p: web\n"),
+            id="one that is said",
+        ),
+        pytest.param(UNHEALTHY, [], (False, "disk: failed since 5 s: read-only\n"), id="a check"),
+    ],
+)
+def test_what_readyz_says(health: NodeHealth | None, findings: list[Finding], expected: tuple[bool, str]) -> None:
+    assert expected == readyz(health, findings, 5.0)

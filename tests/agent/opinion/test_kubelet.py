@@ -1,0 +1,107 @@
+"""How the kubelet is looked after: what is asked of whom, and what of its own node is a finding."""
+
+import json
+
+import pytest
+
+from agent.opinion.kubelet import KubeletWatch, PortAnswer, pleg_finding
+from kube import errors
+from tests.kit.clock import Clock
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
+
+
+class Scene:
+    """A kubelet and an API server that are as the test says."""
+
+    def __init__(self, url: str | None = "http://127.0.0.1:1/healthz") -> None:
+        self.clock = Clock(100.0)
+        self.port_well = self.lease_moves = self.api_there = True
+        self.renewed = 0
+        self.reads = self.changes = 0
+        self.watch = KubeletWatch(
+            self,
+            "n",
+            health_url=url,
+            lease_limit_s=24.0,
+            on_change=self.changed,
+            ask=lambda _: PortAnswer(self.port_well, "connection refused"),
+            monotonic=self.clock,
+        )
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> bytes:
+        assert (path, deadline_s is not None) == (LEASE, True)
+        self.reads += 1
+        if not self.api_there:
+            raise errors.Unreachable(path=path, message="connection refused")
+        if self.lease_moves:
+            self.renewed = int(self.clock() // 10)
+        return json.dumps({"spec": {"renewTime": f"r{self.renewed}"}}).encode()
+
+    def close(self) -> None: ...
+
+    def changed(self) -> None:
+        self.changes += 1
+
+    def run(self, seconds: int) -> bool:
+        """Whether it is called silent afterwards."""
+        end = self.clock() + seconds
+        while self.clock() < end:
+            self.clock.time += self.watch.turn()
+        return self.watch.silent() is not None
+
+
+def test_while_its_port_answers_its_lease_is_not_read() -> None:
+    scene = Scene()
+    assert (False, 0) == (scene.run(3600), scene.reads)
+
+
+def test_a_dead_one_is_silent_within_twenty_seconds_and_heard_at_once() -> None:
+    scene = Scene()
+    scene.run(60)
+    scene.port_well = scene.lease_moves = False
+    dead = scene.run(20)
+    scene.port_well = True
+    assert (True, False, 2) == (dead, scene.run(2), scene.changes)
+
+
+def test_a_restart_of_the_kubelet_is_no_silence() -> None:
+    scene = Scene()
+    scene.run(60)
+    scene.port_well = False
+    down = scene.run(8)
+    scene.port_well = True
+    assert (False, False, 0) == (down, scene.run(60), scene.changes)
+
+
+def test_with_the_api_server_away_nothing_is_said_of_its_lease() -> None:
+    scene = Scene()
+    scene.port_well = scene.lease_moves = scene.api_there = False
+    away = scene.run(600)
+    scene.api_there = True
+    assert (False, True) == (away, scene.run(20))
+
+
+def test_without_a_port_its_lease_is_read_all_the_time() -> None:
+    scene = Scene(url=None)
+    alive = scene.run(80)
+    reads, scene.lease_moves = scene.reads, False
+    assert (False, True, 10) == (alive, scene.run(40), reads)
+
+
+@pytest.mark.parametrize(
+    ("ready", "expected"),
+    [
+        pytest.param(("True", ""), None, id="ready"),
+        pytest.param(("", ""), None, id="no Node, or none that says"),
+        pytest.param(("False", "container runtime is down"), None, id="not ready for another cause"),
+        pytest.param(
+            ("False", "[container runtime is down, PLEG is not healthy: pleg was last seen active 4m ago]"),
+            "PlegUnhealthy",
+            id="it does not hear of its containers",
+        ),
+    ],
+)
+def test_what_the_kubelet_says_of_its_own_node(ready: tuple[str, str], expected: str | None) -> None:
+    found = pleg_finding(ready)
+    assert expected == (None if found is None else found.reason)
