@@ -21,8 +21,8 @@ README = """# readygate for Ansible
 
     ansible-playbook -i inventory.yml {name}.site
 
-The playbooks are site, check, detach, prepare_control_plane and uninstall; inventory-sample.yml is beside them. The
-rest is in readygate's own documentation.
+The playbooks are site, check, detach, prepare_control_plane, uninstall, node_plugin and node_plugin_uninstall;
+inventory-sample.yml is beside them. The rest is in readygate's own documentation.
 """
 
 
@@ -56,7 +56,8 @@ def _copy(source: Path, target: Path, name: str) -> None:
 def _called(text: str, name: str) -> str:
     """With what a collection calls otherwise: filters, and the code that modules share."""
     own = f"ansible_collections.{name}.plugins.module_utils"
-    text = re.sub(r"\| (readygate_scheduler_\w+\b)", rf"| {name}.\1", text)
+    text = re.sub(r"\| (readygate_(?:scheduler|node)_\w+\b)(?=[(\s}])", rf"| {name}.\1", text)
+    text = re.sub(r"import_playbook: (\S+)", lambda match: match[0].replace("-", "_"), text)
     return re.sub(r"\bansible\.module_utils(\.readygate_| import readygate_)", rf"{own}\1", text)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from ansible import template as ansible_template
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
+from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.template import Templar
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
@@ -23,15 +23,18 @@ TRUSTED = {"trusted_as_template": True} if hasattr(ansible_template, "trust_as_t
 trust = getattr(ansible_template, "trust_as_template", str)
 
 init_plugin_loader([])  # without it the collection ansible.builtin is not known
+for _folder in ROLES.glob("*/filter_plugins"):
+    filter_loader.add_directory(str(_folder))
 
 
-def render(role: str, given: dict[str, Any]) -> Any:
-    """A function from a trusted expression to its value, with `given` as the variables of an inventory."""
+def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None) -> Any:
+    """A function from a trusted expression to its value, with `given` as the variables of an inventory, and `over` in
+    the place of the role's own."""
     loader = DataLoader()
     folder = ROLES / role
     files = {part: folder / part / "main.yml" for part in PARTS}
     read = {part: loader.load_from_file(str(file), **TRUSTED) if file.exists() else {} for part, file in files.items()}
-    given = {"readygate_image": IMAGE, **given, **read["vars"], "ansible_search_path": [str(folder)]}
+    given = {"readygate_image": IMAGE, **given, **read["vars"], **(over or {}), "ansible_search_path": [str(folder)]}
     templar = Templar(loader, variables=read["defaults"] | given)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 

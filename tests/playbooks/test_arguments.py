@@ -122,7 +122,7 @@ REFUSED = [
     ),
     pytest.param(
         IMAGE | {CHECKS: [{"name": "cni", **COMMAND}, {"name": "Big"}], "readygate_agent_max_unavailable": "0"},
-        ["have one of cni, exec", "a name of its own", "lower case", "readygate_agent_max_unavailable is 0"],
+        ["must have one of ", "a name of its own", "lower case", "readygate_agent_max_unavailable is 0"],
         id="every mistake is told at once",
     ),
 ]

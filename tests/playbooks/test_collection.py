@@ -11,7 +11,7 @@ import yaml
 from tests.playbooks import collection
 from tests.playbooks.rendering import PLAYBOOKS
 
-NAMES = ("site", "check", "detach", "prepare_control_plane", "uninstall")
+NAMES = ("site", "check", "detach", "prepare_control_plane", "uninstall", "node_plugin", "node_plugin_uninstall")
 LOOK = """
 - hosts: localhost
   connection: local

@@ -369,7 +369,9 @@ def entries(role: str) -> dict[str, Any]:
     return {name: spec["options"] for name, spec in specs.items()}
 
 
-@pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender", "readygate_scheduler_config"])
+@pytest.mark.parametrize(
+    "role", ["readygate_agent", "readygate_extender", "readygate_node", "readygate_scheduler_config"]
+)
 def test_every_default_has_a_place_in_the_argument_specification(role):
     defaults = set(yaml.safe_load((ROLES / role / "defaults/main.yml").read_text()))
     found = {name: set(options) for name, options in entries(role).items()}
@@ -378,7 +380,7 @@ def test_every_default_has_a_place_in_the_argument_specification(role):
 
 
 def test_variables_that_several_roles_share_are_known_to_the_one_that_refuses_others():
-    shared = r"\b(readygate_(?!agent_|extender_|scheduler_config_|objects_)\w+)\b"
+    shared = r"\b(readygate_(?!agent_|extender_|node_|scheduler_config_|objects_)\w+)\b"
     files = [*ROLES.glob("*/defaults/main.yml"), PLAYBOOKS / "site.yml"]
     used = {name for file in files for line in file.read_text().splitlines() for name in re.findall(shared, line)}
     roles = {folder.name for folder in ROLES.iterdir()}

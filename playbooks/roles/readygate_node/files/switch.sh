@@ -1,0 +1,156 @@
+# Puts FOLDER/wanted.service in place, and the version before back where the new one does not do:
+#   sh switch.sh FOLDER LIMIT_S CALM_S
+#
+# By the host itself: systemd runs it, so it goes on when who started it has gone. One rename of the unit is the whole
+# change, as the unit names its image and its configuration. What was in place is kept as earlier.service until the new
+# one is proven, so the next run knows of one that was interrupted; then it is previous.service, for the way back by hand:
+# copy it over wanted.service, and run this again. Prints one line: `unchanged`, `changed`, `refused` or `undone`, and why.
+#
+# Proven: the agent of the wanted unit takes its configuration (--check, in the same sandbox), says READY, and within
+# LIMIT_S says of the node that it is healthy; or says anything but `starting`, where it was not healthy before. For CALM_S
+# it must then stay the same process.
+set -u
+name=readygate-node
+units=${UNITS:-/etc/systemd/system}
+runtime=${RUNTIME_UNITS:-/run/systemd/system}
+if [ "$1" != detached ]; then
+    systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" sh "$0" detached "$@"
+    code=$?
+    cat "$1/verdict"
+    exit "$code"
+fi
+folder=$2 limit_s=$3 calm_s=$4
+unit=$units/$name.service
+wanted=$folder/wanted.service
+earlier=$folder/earlier.service
+previous=$folder/previous.service
+exec 9> "$folder/lock"
+flock 9 # one that an interrupted play has left running ends first
+
+say() {
+    printf '%s\n' "$*" > "$folder/verdict.new" && mv "$folder/verdict.new" "$folder/verdict"
+}
+
+uptime_s() {
+    read -r up _ < /proc/uptime
+    echo "${up%%.*}"
+}
+
+shown() {
+    systemctl show --property="$1" --value "$name.service"
+}
+
+# The last words of a unit's last start, on one line; of all since we began where that one has said nothing yet.
+words() {
+    journalctl --sync 2> /dev/null
+    start=$(systemctl show --property=InvocationID --value "$1")
+    last=$(lines "$1" "_SYSTEMD_INVOCATION_ID=$start" + "INVOCATION_ID=$start")
+    echo "${last:-$(lines "$1" --unit="$1")}"
+}
+
+lines() {
+    of=$1
+    shift
+    journalctl --since="@$began_s" --no-pager --output=cat "$@" 2> /dev/null \
+        | grep -v -e "^$of: \(Main process exited\|Failed with result\|Scheduled restart job\|Consumed\|Deactivated\)" \
+            -e '^\(Starting\|Started\|Stopping\|Stopped\|Failed to start\|Finished\) ' \
+        | tail -n 3 | cut -c 1-400 | tr '\n' ' '
+}
+
+# A copy over a file in one step, on the disk before it is seen.
+place() {
+    cp "$1" "$2.new" && sync "$2.new" && mv -T "$2.new" "$2" && sync "$units" && systemctl daemon-reload
+}
+
+trial() {
+    mkdir -p "$runtime"
+    sed -e '/^\[Install\]/,$d' -e 's/^Type=.*/Type=oneshot/' -e 's/^Restart=.*/Restart=no/' -e '/^WatchdogSec=/d' \
+        -e '/^RuntimeDirectory/d' -e 's/^ExecStart=.*/& --check/' "$wanted" > "$runtime/$name-trial.service"
+    systemctl daemon-reload
+    systemctl start "$name-trial.service" 2> /dev/null
+    code=$?
+    tried=$(words "$name-trial.service")
+    rm -f "$runtime/$name-trial.service"
+    systemctl reset-failed "$name-trial.service" 2> /dev/null
+    systemctl daemon-reload
+    return "$code"
+}
+
+is_well() {
+    case $(shown StatusText) in
+        healthy*) return 0 ;;
+        "not healthy"*) [ "$before" != healthy ] ;;
+        *) return 1 ;;
+    esac
+}
+
+well_in_time() {
+    ends=$(($(uptime_s) + limit_s))
+    until is_well; do
+        if [ "$(uptime_s)" -ge "$ends" ]; then
+            why="within $limit_s s it only said: $(shown StatusText)"
+            return 1
+        fi
+        sleep 0.5
+    done
+}
+
+stays_calm() {
+    process=$(shown MainPID)
+    ends=$(($(uptime_s) + calm_s))
+    while [ "$(uptime_s)" -lt "$ends" ]; do
+        sleep 0.5
+        [ "$(shown MainPID)" = "$process" ] || { why="it ended within $calm_s s"; return 1; }
+    done
+}
+
+proven() {
+    why="it did not start"
+    systemctl enable --quiet "$name.service" && systemctl restart "$name.service" 2> /dev/null && well_in_time && stays_calm
+}
+
+undo() {
+    if [ -e "$earlier" ]; then
+        place "$earlier" "$unit" && rm "$earlier"
+        systemctl restart "$name.service" 2> /dev/null && back="the version before is back" || back="the version before is back in place and does not start either"
+    else
+        systemctl disable --quiet --now "$name.service"
+        rm -f "$unit"
+        systemctl daemon-reload
+        systemctl reset-failed "$name.service" 2> /dev/null
+        back="there was none before, so there is none"
+    fi
+}
+
+# What no unit names any more; the wanted one may be tried again.
+forget() {
+    for one in "$folder"/images/* "$folder"/configuration/*; do
+        grep -q -s -F "$one" "$unit" "$previous" "$wanted" || rm -rf "$one"
+    done
+}
+
+began_s=$(date +%s)
+if cmp -s "$wanted" "$unit" && ! [ -e "$earlier" ] && [ "$(shown ActiveState) $(shown UnitFileState)" = "active enabled" ]; then
+    say "unchanged: $(shown StatusText)"
+    exit 0
+fi
+if ! trial; then
+    forget
+    say "refused: nothing was changed, as the new version does not take its configuration: $tried"
+    exit 1
+fi
+case $(shown StatusText) in healthy*) before=healthy ;; *) before=other ;; esac
+if [ -e "$unit" ] && ! [ -e "$earlier" ] && ! cmp -s "$wanted" "$unit"; then
+    cp "$unit" "$earlier.new" && sync "$earlier.new" && mv -T "$earlier.new" "$earlier"
+fi
+if place "$wanted" "$unit" && proven; then
+    if [ -e "$earlier" ]; then mv -T "$earlier" "$previous"; fi
+    forget
+    say "changed: $(shown StatusText)"
+    exit 0
+fi
+said=$(words "$name.service")
+undo
+forget
+say "undone: $why; $back. It said last: $said"
+exit 1

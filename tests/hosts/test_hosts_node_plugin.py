@@ -1,0 +1,171 @@
+"""The agent as a service of systemd: installed by the playbook on real hosts, upgraded, undone, and taken off again."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from images.build import readygate_image
+from tests.hosts.deployment.conftest import ansible_for
+from tests.hosts.deployment.playbook import Ansible, Run
+from tests.playbooks.archives import with_another_agent
+from tests.testbed.hosts.hosts import Hosts
+
+INSTALL, REMOVE = "node-plugin.yml", "node-plugin-uninstall.yml"
+# All that the play could leave: where it writes, units of every kind, and who there is.
+TRACES = (
+    "ls -A /opt; find /opt/readygate /etc/systemd /run/systemd/system /run/readygate* /etc/passwd /etc/group"
+    " -printf '%p %y %s %l\\n' 2>/dev/null | sort; systemctl list-units --all --plain --no-legend 'readygate*'"
+)
+STATE = "systemctl show readygate-node --property=ActiveState,UnitFileState,StatusText,MainPID,FragmentPath"
+UNITS = "cat /etc/systemd/system/readygate-node.service"
+DOES_NOT_START = '#!/bin/sh\n[ "$3" = --check ] && exit 0\necho this agent does not start >&2\nexit 3\n'
+
+
+@dataclass(frozen=True)
+class Story:
+    """The runs of the playbooks in their order, and what the hosts showed after each."""
+
+    before: dict[str, str]
+    rehearsed: Run
+    rehearsed_traces: dict[str, str]
+    installed: Run
+    state: dict[str, str]
+    again: Run
+    broken: Run
+    broken_state: dict[str, str]
+    exposure: str
+    readyz: str
+    removed: Run
+    after: dict[str, str]
+
+
+def per_host(value: object, name: str, otherwise: object) -> str:
+    """A variable that one host has another value of, given on the command line."""
+    return f"{{{{ {otherwise!r} if inventory_hostname == {name!r} else {value!r} }}}}"
+
+
+@pytest.fixture(scope="module")
+def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    folder = tmp_path_factory.mktemp("node-plugin")
+    archive = readygate_image(hosts.progress)
+    ansible = ansible_for(hosts, "localhost/readygate:dev", folder, "node-plugin")
+    given = {
+        "readygate_node_archives": [str(archive)],
+        "readygate_node_serial": ["100%"],
+        "readygate_node_max_failed_percent": 100,
+        "readygate_node_min_ready_seconds": 2,
+    }
+
+    def on_each(command: str) -> dict[str, str]:
+        return {name: hosts.ssh(name, command, check=False).stdout for name in hosts.names}
+
+    try:
+        before = on_each(TRACES)
+        rehearsed = ansible.run(INSTALL, check=True, **given)
+        rehearsed_traces = on_each(TRACES)
+        installed = ansible.run(INSTALL, **given)
+        state = on_each(f"{STATE}; {UNITS}")
+        exposure = hosts.ssh("worker-1", "systemd-analyze security --no-pager readygate-node", check=False).stdout
+        readyz = hosts.ssh("worker-1", "curl --silent http://127.0.0.1:9374/readyz").stdout
+        again = ansible.run(INSTALL, **given)
+        broken = broken_run(ansible, archive, folder, given)
+        broken_state = on_each(f"{STATE}; {UNITS}")
+    finally:
+        removed = ansible.run(REMOVE)
+    return Story(
+        before,
+        rehearsed,
+        rehearsed_traces,
+        installed,
+        state,
+        again,
+        broken,
+        broken_state,
+        exposure,
+        readyz,
+        removed,
+        on_each(TRACES),
+    )
+
+
+def broken_run(ansible: Ansible, archive: Path, folder: Path, given: dict[str, object]) -> Run:
+    """All that can go wrong at once: a host that is down, an image that does not start, one that is none of ours."""
+    image = with_another_agent(archive, folder / "broken.tar", DOES_NOT_START)
+    no_checks: list[object] = []
+    return ansible.run(
+        INSTALL,
+        **{
+            **given,
+            "readygate_node_archives": [per_host(str(archive), "worker-1", str(image))],
+            "readygate_node_checks": per_host(no_checks, "worker-2", [{"name": "a", "exec": {"comand": []}}]),
+        },
+        ansible_host=per_host("{name}", "control-1", "nowhere.invalid").replace("'{name}'", "inventory_hostname"),
+    )
+
+
+def test_check_mode_shows_the_configuration_and_the_unit_and_changes_nothing(story):
+    assert story.rehearsed.code == 0, story.rehearsed.told()
+    for shown in ("+mode: node", "+RootDirectory=/opt/readygate/node/images/", "+ProtectSystem=strict"):
+        assert shown in story.rehearsed.output
+    assert story.before == story.rehearsed_traces
+
+
+def test_it_runs_on_each_host_and_says_that_its_node_is_healthy(hosts, story):
+    assert story.installed.code == 0, story.installed.told()
+    assert f"readygate is on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
+    for name, state in story.state.items():
+        assert {"ActiveState=active", "UnitFileState=enabled", "StatusText=healthy: all checks passed (1)"} <= {
+            *state.splitlines()
+        }, name
+    assert story.readyz.startswith("ok\n")
+
+
+def test_its_sandbox_is_what_systemd_calls_ok(story):
+    exposure = re.search(r"Overall exposure level for readygate-node.service: ([0-9.]+)", story.exposure)
+    assert exposure
+    print(f"systemd-analyze security: {exposure[1]}")
+    assert float(exposure[1]) <= 2.0
+    assert [] == re.findall(r"^✗ CapabilityBoundingSet=.*", story.exposure, re.MULTILINE), "no capability at all"
+
+
+def test_a_second_run_changes_nothing(story):
+    assert (0, 0) == (story.again.code, story.again.changed), story.again.told()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("readygate is on 0 of 3 nodes in this version; ", id="none has the new version"),
+        pytest.param("not reached, so run this again when they are back: control-1; ", id="one host is down"),
+        pytest.param(
+            "worker-1 (undone: it did not start; the version before is back. It said last: this agent does not start)",
+            id="an image that does not start",
+        ),
+        pytest.param("worker-2 (refused: nothing was changed, as the new version does not take", id="a configuration"),
+        pytest.param("checks[1].exec.comand: unknown key, allowed: command", id="in the agent's own words"),
+    ],
+)
+def test_what_went_wrong_is_told_in_one_sentence(story, said):
+    assert story.broken.code != 0
+    (sentence,) = re.findall(r'"msg": "(readygate is on .*)"$', story.broken.output, re.MULTILINE)
+    assert said in sentence
+
+
+def test_each_host_runs_the_version_from_before(story):
+    """On the host whose image did not start by a new process, else by the same."""
+
+    def without(text: str) -> str:
+        return re.sub(r"MainPID=.*", "", text)
+
+    assert {name: without(text) for name, text in story.state.items()} == {
+        name: without(text) for name, text in story.broken_state.items()
+    }
+    assert story.state["worker-2"] == story.broken_state["worker-2"]
+
+
+def test_taken_off_nothing_of_it_is_left(story):
+    assert story.removed.code == 0, story.removed.told()
+    assert "readygate is gone from 3 of 3 nodes" in story.removed.output
+    assert story.before == story.after

@@ -1,0 +1,107 @@
+"""node-plugin.yml for many hosts, which are pretended: batches, hosts that are down, and what is told at the end."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.playbooks.archives import small
+from tests.playbooks.rendering import PLAYBOOKS, filters, render
+from tests.playbooks.test_node_plugin import IDENTITY, NOTHING, ROLE
+
+BATCH = "PLAY [The agent on every node, a batch at a time]"
+NO_IMAGE = "riscv64"
+
+
+def in_place(archive: Path) -> dict[str, str]:
+    """What a host says that has all of it already."""
+    seen = NOTHING | IDENTITY | {"status": "healthy: all checks passed (1)", "intact": "yes", "state": "active enabled"}
+    given = {
+        "__readygate_node_images": filters(ROLE)["readygate_node_images"]([str(archive)]),
+        "__readygate_node_looked": {"stdout_lines": [f"{key}={value}" for key, value in seen.items()]},
+    }
+    return seen | {"revision": render(ROLE, given)("__readygate_node_revision")}
+
+
+def play(folder: Path, hosts: dict[str, dict[str, str] | None], group: str, **variables: Any) -> tuple[int, str]:
+    """Exit code and output. hosts: what each says of itself, None for one that is down."""
+    lines = {host: seen and [f"{key}={value}" for key, value in seen.items()] for host, seen in hosts.items()}
+    (folder / "hosts.json").write_text(json.dumps(lines))
+    own = {"ansible_connection": "pretended", "ansible_python_interpreter": "/usr/bin/python3", "ansible_become": False}
+    (folder / "inventory.yml").write_text(
+        json.dumps({group: {"hosts": {host: {} for host in hosts}, "vars": own | variables}})
+    )
+    given = {
+        "READYGATE_HOSTS": str(folder / "hosts.json"),
+        "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection_plugins"),
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_FORKS": "20",
+        "ANSIBLE_HOME": str(folder / "ansible"),
+        "ANSIBLE_NOCOLOR": "1",
+    }
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml")]
+    done = subprocess.run(
+        [*command, str(PLAYBOOKS / "node-plugin.yml")],
+        env=os.environ | given,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def sentence(output: str) -> str:
+    (found,) = re.findall(r'"msg": "(readygate is on .*)"$', output, re.MULTILINE)
+    return str(found)
+
+
+@pytest.mark.timeout(300)  # some 300 forks of Ansible's
+def test_of_many_hosts_those_that_are_down_or_fail_stop_nobody_and_are_named(tmp_path):
+    """In batches of 1, 10 % and 25 %, the first of them a host that is down; second run, so nothing changes."""
+    archive = small(tmp_path / "image.tar", "amd64")
+    well = in_place(archive)
+    hosts = {f"node-{number:03}": well for number in range(40)}
+    down = dict.fromkeys(["node-000", "node-010", "node-039"])
+    code, output = play(
+        tmp_path,
+        {**hosts, **down, "node-020": well | {"machine": NO_IMAGE}},
+        "kube_node",
+        readygate_node_archives=[str(archive)],
+    )
+    told = sentence(output)
+    assert told.startswith(
+        "readygate is on 36 of 40 nodes in this version; not reached, so run this again when they are back: node-000,"
+        " node-010, node-039; failed, with nothing changed or undone: node-020 ("
+    )
+    assert f"no archive of readygate_node_archives is for {NO_IMAGE}" in told
+    assert (2, 6, {"0"}) == (code, output.count(BATCH), set(re.findall(r"changed=(\d+)", output)))
+
+
+def test_where_too_many_fail_the_rest_is_left_as_it_is(tmp_path):
+    archive = small(tmp_path / "image.tar", "amd64")
+    hosts = {f"node-{number}": in_place(archive) | {"machine": NO_IMAGE} for number in range(5)}
+    given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": [2]}
+    code, output = play(tmp_path, hosts, "workers", **given)
+    assert code == 2
+    assert "readygate is on 0 of 5 nodes" in sentence(output)
+    assert sentence(output).endswith("left as they were, as too many had failed: node-2, node-3, node-4")
+
+
+def test_hosts_that_are_down_alone_are_no_failure(tmp_path):
+    archive = small(tmp_path / "image.tar", "amd64")
+    hosts = {"node-1": None, "node-2": in_place(archive)}
+    code, output = play(tmp_path, hosts, "k8s_cluster", readygate_node_archives=[str(archive)])
+    assert (0, True) == (code, sentence(output).endswith("run this again when they are back: node-1"))
+
+
+def test_an_inventory_without_a_group_that_is_meant_is_an_error(tmp_path):
+    archive = small(tmp_path / "image.tar", "amd64")
+    code, output = play(tmp_path, {"a": None}, "web", readygate_node_archives=[str(archive)])
+    assert code != 0
+    assert "the inventory has no host in a group of readygate_node_groups" in output
