@@ -2,9 +2,10 @@
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
 stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
-later ones: what it prints comes as a whole at its end, until then a line a minute tells how far it is. What a step
-leaves running is ended and told. Interrupted, the steps that run are interrupted too and say what they have seen; the
-table comes in any case.
+later ones: what it prints comes as a whole at its end, until then a line a minute tells how far it is. A test that
+asserts seconds may fail of what ran beside it: up to three that failed in a step are run once more when nothing else
+runs, by the same bounds, and the table tells both. What a step leaves running is ended and told. Interrupted, the steps
+that run are interrupted too and say what they have seen; the table comes in any case.
 What this machine or this user cannot run is left out of `all`, and told at the beginning and at the end; where CI is
 set, and of a ring called for by its own name, nothing is.
 Exit code 0 only if every step that was not left out passed, 2 if this machine lacks something (told before anything is
@@ -13,6 +14,7 @@ built), 130 if interrupted.
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import signal
@@ -25,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from tests.kit.ability import must_run
 from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED
@@ -41,6 +44,8 @@ PLAYBOOKS = [
     "check.yml",
     "detach.yml",
     "uninstall.yml",
+    "node-plugin.yml",
+    "node-plugin-uninstall.yml",
     "inventory-sample.yml",
 ]
 # Called for by name, a ring that cannot run has failed; by hand, pytest skips it with a red line.
@@ -60,6 +65,7 @@ class Step:
     """One child process.
 
     needs: an earlier step without which this one cannot run at all. beside: the steps after it do not wait for its end.
+    alone: what to add to the command to run once more what has failed; empty: a failure stands.
     """
 
     name: str
@@ -69,10 +75,23 @@ class Step:
     folder: str = "."
     environ: dict[str, str] | None = None
     beside: bool = False
+    alone: tuple[str, ...] = ()
 
 
 def pytest(*arguments: str) -> list[str]:
-    return [PYTHON, "-m", "pytest", *arguments]
+    """With the slowest named at the end: where the minutes go is to be seen in each run's log."""
+    return [PYTHON, "-m", "pytest", "--durations=25", "--durations-min=5", *arguments]
+
+
+def remembered_by(step: str) -> Path:
+    return ROOT / "build" / "pytest" / step
+
+
+def tests_step(name: str, command: list[str], what: str, **more: Any) -> Step:
+    """Of pytest, which remembers by the step's name what has failed in it."""
+    remembered = ["-o", f"cache_dir={remembered_by(name)}"]
+    alone = ("--last-failed", "--last-failed-no-failures=none", "-n", "0")
+    return Step(name, [*command, *remembered], what, alone=alone, **more)
 
 
 LINT = [
@@ -97,7 +116,7 @@ OLDEST = Step(
 FAST = [
     TOOLS,
     OLDEST,
-    Step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools"),
+    tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools"),
 ]
 SOURCES = Step(
     "sources",
@@ -118,14 +137,16 @@ PLANE = [
     SOURCES,
     BINARIES,
     # One after the other: what it asserts in seconds is measured beside ring 3 as it is.
-    Step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries"),
+    tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries"),
 ]
 HOSTS = [
     PACKAGES,
     SOURCES,
     BINARIES,
     Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN),
-    Step("ring-3", pytest("-v", *ONE_CONTROL), "kubeadm cluster on systemd hosts", needs="packages", environ=MUST_RUN),
+    tests_step(
+        "ring-3", pytest("-v", *ONE_CONTROL), "kubeadm cluster on systemd hosts", needs="packages", environ=MUST_RUN
+    ),
 ]
 ARCHIVE, RING_3 = HOSTS[-2:]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
@@ -166,6 +187,9 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
 CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, RING_3], of_ring_3)
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
+# pytest's exit code for tests that failed, unlike those for what it could not collect or start.
+SOME_FAILED = 1
+AGAIN_AT_MOST = 3
 PROGRESS_S = 60.0
 _ENDED = re.compile(r"\b\d+ (passed|failed|error)")
 
@@ -178,6 +202,14 @@ class Row:
     result: str
     seconds: float = 0.0
     note: str = ""
+
+
+def may_fail_of_others(step: Step, row: Row) -> bool:
+    """Whether what failed in a step, beside another one, is to be seen alone: not where much has failed."""
+    remembered = remembered_by(step.name) / "v" / "cache" / "lastfailed"
+    if not step.alone or row.result != f"FAILED ({SOME_FAILED})" or not remembered.exists():
+        return False
+    return 1 <= len(json.loads(remembered.read_text())) <= AGAIN_AT_MOST
 
 
 class Runner:
@@ -257,6 +289,14 @@ class Runner:
                 run(step)
         for thread in beside.values():
             thread.join()
+        for step in steps if beside else ():
+            if may_fail_of_others(step, rows[step.name]) and not self.interrupts:
+                _say(f"\n== {step.name}: what failed, once more with nothing beside it")
+                first = rows[step.name]
+                command = [*step.command, *step.alone]
+                again = self.run(replace(step, name=f"{step.name}-alone", command=command, beside=False))
+                note = f"{first.note}; alone: {again.note}"
+                rows[step.name] = Row(step.name, again.result, first.seconds + again.seconds, note)
         return [rows[step.name] for step in steps]
 
 

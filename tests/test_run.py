@@ -1,6 +1,7 @@
 """`make test` as a person meets it: interrupted it still tells what it knows, and it leaves no process behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -87,6 +88,40 @@ def test_a_step_that_keeps_its_output_open_holds_nobody(capsys):
 def test_steps_that_need_a_failed_one_are_not_run_the_others_are():
     steps = [Step("first", ["false"], ""), Step("second", ["true"], "", needs="first"), Step("third", ["true"], "")]
     assert ["FAILED (1)", "NOT RUN", "passed"] == [row.result for row in Runner().run_all(steps)]
+
+
+# Passes from the second time on, or never.
+OF_SECONDS = """
+from pathlib import Path
+import pytest
+def test_that_passes():
+    pass
+@pytest.mark.parametrize("number", range({count}))
+def test_of_seconds(number):
+    met = Path(__file__).with_name(str(number))
+    passes = met.exists() and not {always}
+    met.touch()
+    assert passes
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "always", "beside", "expected"),
+    [
+        pytest.param(1, False, True, ["passed", "1 failed, 1 passed", "alone: 1 passed"], id="passed alone it has"),
+        pytest.param(3, True, True, ["FAILED (1)", "3 failed, 1 passed", "alone: 3 failed"], id="failed again it has"),
+        pytest.param(4, False, True, ["FAILED (1)", "4 failed, 1 passed"], id="four are not by chance"),
+        pytest.param(1, False, False, ["FAILED (1)", "1 failed, 1 passed"], id="where nothing ran beside it stands"),
+    ],
+)
+def test_what_failed_beside_another_step_is_run_once_more_alone(count, always, beside, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    (tmp_path / "test_it.py").write_text(OF_SECONDS.format(count=count, always=always))
+    step = run.tests_step("it", [sys.executable, "-m", "pytest", "-q", str(tmp_path)], "")
+    other = [Step("other", ["true"], "", beside=True)] if beside else []
+    row = Runner().run_all([*other, step])[-1]
+    told = [row.result, *(re.sub(r" in .*| \(.*", "", part) for part in row.note.split("; "))]
+    assert (expected, "it") == (told, row.name)
 
 
 def test_a_step_beside_others_is_waited_for_and_what_it_printed_comes_as_a_whole(tmp_path, capsys):
