@@ -38,6 +38,18 @@ RUN_ELSEWHERE = {
         "tests/hosts/controls/test_controls.py",
         'plays.run("prepare-control-plane.yml", hosts=THREE, limit="control-3")',
     ),
+    ".venv/bin/ansible-playbook -i inventory.yml playbooks/node-plugin.yml --check --diff": (
+        "tests/hosts/test_hosts_node_plugin.py",
+        "ansible.run(INSTALL, check=True",
+    ),
+    ".venv/bin/ansible-playbook -i inventory.yml playbooks/node-plugin.yml": (
+        "tests/hosts/test_hosts_node_plugin.py",
+        "ansible.run(INSTALL, **given)",
+    ),
+    ".venv/bin/ansible-playbook -i inventory.yml playbooks/node-plugin-uninstall.yml": (
+        "tests/hosts/test_hosts_node_plugin.py",
+        "ansible.run(REMOVE)",
+    ),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
     ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
@@ -135,7 +147,7 @@ def test_each_recipe_of_a_gate_is_one_that_the_extender_takes(name: str) -> None
     assert all(gate.needs_pod or gate.conditions for gate in gates)
 
 
-@pytest.mark.parametrize("name", ["agent.yaml", "kubelet.yaml"])
+@pytest.mark.parametrize("name", ["agent.yaml", "node.yaml", "kubelet.yaml"])
 def test_a_documented_agent_file_is_valid(name: str) -> None:
     assert agent_settings.parse(YAML_FILES[name].encode()).mode == yaml.safe_load(YAML_FILES[name])["mode"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+NEEDS_GRPC = {f"agent.cri.{name}" for name in ("api_pb2", "client", "convert", "reader")}
 
 
 def pins(name: str) -> dict[str, str]:
@@ -27,8 +28,8 @@ def test_a_lock_file_is_a_part_of_the_one_for_tests(name):
 @pytest.mark.parametrize(
     ("lock", "more", "without"),
     [
-        pytest.param("requirements-run.lock", ", tests.demo.command", "", id="the demo"),
-        pytest.param("images/requirements.lock", "", "kube.kubeconfig", id="the image, which reads no kubeconfig"),
+        pytest.param("requirements-run.lock", ", tests.demo.command", NEEDS_GRPC, id="the demo, which speaks no gRPC"),
+        pytest.param("images/requirements.lock", "", {"kube.kubeconfig"}, id="the image, which reads no kubeconfig"),
     ],
 )
 def test_what_the_lock_file_holds_is_enough_to_import_all(lock, more, without):
@@ -41,14 +42,14 @@ sys.modules.update(dict.fromkeys({others!r}))
 import agent{more}
 for name in ("agent", "cli", "extender", "kube"):
     for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{{name}}."):
-        if not module.name.endswith(("__main__", ".conf")) and module.name != "{without}":
+        if not module.name.endswith(("__main__", ".conf")) and module.name not in {without!r}:
             importlib.import_module(module.name)
 print(*{{name.partition(".")[0] for name in sys.modules}})
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     assert {"flask", "gunicorn", "httptools", "msgspec", "urllib3"} <= set(done.stdout.split())
-    assert ("kubernetes" in others) == (without != "")
+    assert [name in others for name in ("kubernetes", "grpc")] == ["kube.kubeconfig" in without, without == NEEDS_GRPC]
 
 
 def canonical(name: str) -> str:

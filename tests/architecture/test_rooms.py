@@ -58,12 +58,13 @@ def test_the_contract_holds_words_only() -> None:
 
 FILE_LIMIT_LINES = 400
 FUNCTION_LIMIT_LINES = 72
+GENERATED = {"agent/cri/api_pb2.py"}
 PACKAGE_TEXT_LINES = 8  # what the room is, what it guarantees, who may import it
 
 
 def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [ROOT / name for name in listed.stdout.split()]
+    return [ROOT / name for name in listed.stdout.split() if name not in GENERATED]
 
 
 def test_no_file_is_two_rooms() -> None:

@@ -43,6 +43,7 @@ TARGETS = {
     **{f"filter_{names}_p99_ratio_to_go400": Target(0.6) for names in SIZES},
     **{f"gates_5_cpu_ratio_{names}": Target(1.05) for names in SIZES},
     "lease_update_cpu_us": Target(20.0),
+    "lease_return_cpu_us": Target(20.0),
     "cold_start_5000_s": Target(3.0),
     "cold_start_5000_rss_mib": Target(128.0),
     "stalled_200_filter_p99_ms": Target(50.0),

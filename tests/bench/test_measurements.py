@@ -5,7 +5,17 @@ import json
 
 import pytest
 
-from tests.bench import cold_start, filter_latency, growth, peak_memory, people, reload, scheduler_rate, stalled
+from tests.bench import (
+    cold_start,
+    filter_latency,
+    growth,
+    peak_memory,
+    people,
+    reload,
+    scheduler_rate,
+    stalled,
+    updates,
+)
 from tests.bench.asking import request_for
 from tests.bench.cold_start import Start
 from tests.bench.figures import Figure
@@ -166,6 +176,13 @@ def test_growth_has_the_same_figures_at_each_size() -> None:
         "growth_1000_pod_update_cpu_us": 90.0,
         "growth_1000_lease_update_cpu_us": 20.0,
     } == values(growth.figures_of(1000, [start(1.0, 40)], rounds, {"pod": [90.0], "lease": [20.0]}))
+
+
+def test_leases_that_all_come_within_a_second_are_a_figure_of_their_own() -> None:
+    spent = {"lease": {"readygate": [30.0, 20.0, 25.0], "go": [60.0, 40.0, 50.0]}}
+    assert {"lease_update_cpu_us": 25.0, "lease_update_cpu_ratio_to_go": 0.5, "lease_return_cpu_us": 18.0} == values(
+        updates.figures_of(spent, {"readygate": [18.0], "go": [40.0]})
+    )
 
 
 def test_a_single_call_asks_in_the_schedulers_words() -> None:

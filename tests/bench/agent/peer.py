@@ -19,6 +19,7 @@ class Peer:
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self._selector = selectors.DefaultSelector()  # here: who counts descriptors begins when we have started
         self.port: int = self._listener.getsockname()[1]
         self.times: defaultdict[str, list[float]] = defaultdict(list)
         self._over = threading.Event()
@@ -34,7 +35,7 @@ class Peer:
         self._listener.close()
 
     def _serve(self) -> None:
-        with selectors.DefaultSelector() as selector:
+        with self._selector as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while not self._over.is_set():
                 for key, _ in selector.select(_TURN_S):
