@@ -13,8 +13,8 @@ from pathlib import Path
 from component import lifecycle
 from component.lifecycle import Service
 from extender import gate_settings
-from extender.cluster.agents import AgentBeats
 from extender.cluster.around import Around
+from extender.cluster.beats import AGENTS_STALE_S, KUBELETS_STALE_S, Beats, of_an_agent
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.cluster.observed import Wanted
@@ -91,16 +91,15 @@ class Services:
         self.around = Around(
             daemon_sets=daemon_sets_of(settings), config_map=settings.orders.config_map, on_change=self._wake
         )
+        self.kubelets = self._kubelets_heard()
         self.agents = self._agents_heard()
         self.index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
-            heartbeat_limit_s=settings.heartbeat.limit_s,
             on_change=self._wake,
-            on_read_due=self._read_leases,
-            lease_watch=lambda: None if self.watches is None else self.watches.leases,
-            awaited=lambda: self.watches is not None and self.watches.awaited(self._unread()),
+            kubelets=self.kubelets,
             agents=self.agents,
+            awaited=lambda: self.watches is not None and self.watches.awaited(self._unread()),
             monotonic=monotonic,
         )
         self.decider = Decider(
@@ -193,7 +192,7 @@ class Services:
 
     def beats(self) -> Mapping[str, float]:
         """By node: when its kubelet was last known to live, monotonic seconds."""
-        return self.index.beats()
+        return {} if self.kubelets is None else self.kubelets.seen()
 
     def unhealthy(self) -> list[str]:
         """Names of our own threads that have died or are stuck. An API server that is away is no reason.
@@ -213,8 +212,8 @@ class Services:
     def _watch(self, client: Client) -> None:
         self.watches = Watches(client, monotonic=self.monotonic)
         self.watches.nodes(self.index, None if self.writers is None else self.writers.marks)
-        if self.settings.heartbeat.limit_s < math.inf:
-            self.watches.heartbeats(self.index)
+        if self.kubelets is not None:
+            self.watches.heartbeats(self.kubelets)
         if self.agents is not None:
             self.watches.heartbeats_of_agents(self.agents, self.settings.namespace)
         self.watches.around(self.around, self.settings.namespace)
@@ -246,16 +245,32 @@ class Services:
         """What is not required and has not come yet."""
         return self.around.missing if self.volumes is None else self.around.missing | self.volumes.missing
 
-    def _agents_heard(self) -> AgentBeats | None:
-        """The heartbeats of the agents on the nodes, where they are looked at."""
+    def _kubelets_heard(self) -> Beats | None:
+        """The heartbeats of the kubelets, where they are looked at."""
+        limit_s = self.settings.heartbeat.limit_s
+        if limit_s == math.inf:
+            return None
+        return Beats(
+            limit_s,
+            stale_s=KUBELETS_STALE_S,
+            on_change=self._wake,
+            on_read_due=self._read_leases,
+            watch=lambda: None if self.watches is None else self.watches.leases,
+            monotonic=self.monotonic,
+        )
+
+    def _agents_heard(self) -> Beats | None:
+        """The same of the agents on the nodes."""
         agents = self.settings.heartbeat.agents
         if agents is None:
             return None
-        return AgentBeats(
+        return Beats(
             float(agents.limit_seconds),
+            stale_s=AGENTS_STALE_S,
             on_change=self._wake,
             on_read_due=self._read_agents,
             watch=lambda: None if self.watches is None else self.watches.agents,
+            counts=of_an_agent,
             monotonic=self.monotonic,
         )
 

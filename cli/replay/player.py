@@ -12,6 +12,7 @@ from cli.replay.differences import Played, Turned
 from cli.replay.tape import Head, Line, TapeError
 from extender.cluster import objects, observed
 from extender.cluster.around import Around
+from extender.cluster.beats import KUBELETS_STALE_S, Beats
 from extender.cluster.health_pods import PodList
 from extender.cluster.index import Index
 from extender.policy.decide import Rules, decide
@@ -26,7 +27,7 @@ APART_S = 0.02  # what comes together is decided on together, as the extender's 
 
 @dataclass
 class _LeaseWatch:
-    """The reflector of Leases, as the index asks it."""
+    """The reflector of Leases, as its store asks it."""
 
     last_word: float | None = None
     list_began: float | None = None
@@ -42,12 +43,12 @@ class Player:
         gates = gates_of(settings)
         self._rules = Rules(gates, caps_of(settings), storm_of(settings))
         self._leases = _LeaseWatch()
+        self._kubelets = self._kubelets_heard(settings.heartbeat.limit_s)
         self._index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
-            heartbeat_limit_s=settings.heartbeat.limit_s,
             on_change=self._changed,
-            lease_watch=lambda: self._leases if settings.heartbeat.limit_seconds else None,
+            kubelets=self._kubelets,
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
@@ -75,6 +76,17 @@ class Player:
 
     def _armed(self) -> Mapping[str, bool]:
         return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
+
+    def _kubelets_heard(self, limit_s: float) -> Beats | None:
+        if limit_s == math.inf:
+            return None
+        return Beats(
+            limit_s,
+            stale_s=KUBELETS_STALE_S,
+            on_change=self._changed,
+            watch=lambda: self._leases,
+            monotonic=lambda: self._now,
+        )
 
     def _changed(self) -> None:
         self._due_at = min(self._due_at, self._now + APART_S)
@@ -133,9 +145,10 @@ class Player:
         index, around = self._index, self._around
         stores: dict[str, tuple[Any, Callable[..., None], Callable[..., None], Callable[..., None]]] = {
             tape.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
-            tape.LEASES: (observed.Lease, index.replace_leases, index.upsert_lease, index.remove_lease),
             tape.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
         }
+        if (kubelets := self._kubelets) is not None:
+            stores[tape.LEASES] = (observed.Lease, kubelets.replace, kubelets.upsert, kubelets.remove)
         for pods in index.lists.values():
             stores[tape.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
         for namespace in around.namespaces:

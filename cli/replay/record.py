@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, Literal
 
@@ -37,15 +38,13 @@ class Recorder:
             dict.fromkeys(namespace for namespace, _ in daemon_sets_of(settings).values())
         )
         self.config_map = settings.orders.config_map
-        for name, of in (("nodes", tape.NODES), ("leases", tape.LEASES), ("orders", tape.ORDERS)):
+        for name, of in (("nodes", tape.NODES), ("orders", tape.ORDERS)):
             self._take(name, of)
+        self.kubelets = Taken(self._write, tape.LEASES)
 
     replace_nodes: Callable[[Sequence[Any]], None]
     upsert_node: Callable[[Any], None]
     remove_node: Callable[[Any], None]
-    replace_leases: Callable[[Sequence[Any]], None]
-    upsert_lease: Callable[[Any], None]
-    remove_lease: Callable[[Any], None]
     replace_orders: Callable[[Sequence[Any]], None]
     upsert_orders: Callable[[Any], None]
     remove_orders: Callable[[Any], None]
@@ -92,12 +91,29 @@ class Recorder:
                 self.fault = f"cannot write: {one_line(e.strerror or e)}; give the file room"
 
 
+@dataclass(frozen=True)
+class Taken:
+    """In place of the beats of one kind: a store of one reflector."""
+
+    write: Callable[[Do, str, Sequence[object]], None]
+    of: str
+
+    def replace(self, leases: Sequence[object]) -> None:
+        self.write("replace", self.of, leases)
+
+    def upsert(self, lease: object) -> None:
+        self.write("upsert", self.of, (lease,))
+
+    def remove(self, lease: object) -> None:
+        self.write("remove", self.of, (lease,))
+
+
 def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
     """The reflectors that fill it, not started."""
     made = Watches(client)
     made.nodes(recorder)  # type: ignore[arg-type]
     if settings.heartbeat.limit_seconds:
-        made.heartbeats(recorder)  # type: ignore[arg-type]
+        made.heartbeats(recorder.kubelets)  # type: ignore[arg-type]
     made.around(recorder, settings.namespace)  # type: ignore[arg-type]
     return made
 

@@ -9,29 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from extender.cluster import observed
-from extender.cluster.agents import AgentBeats
+from extender.cluster.beats import Beats
 from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
-from extender.cluster.heartbeat import Heartbeats
 from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
-LEASE_WATCH_STALE_S = 120.0  # a Lease watch that has been silent for so long closes no node, nor keeps one closed
 AWAITED_S = 2.0  # first lists of what is not required, once nodes and pods are there
-LEASE_LOOKS_APART_S = 0.5  # ages are looked at no more often: with thousands of Leases some are always about to be due
-
-
-class LeaseWatch(Protocol):
-    """What is asked of the reflector of Leases. last_word, list_began: monotonic seconds, None before the first."""
-
-    last_word: float | None
-    list_began: float | None
-
-    @property
-    def counters(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +35,31 @@ class Index:
     """on_change(): called from any thread, outside the lock, when there is something to take; must not block.
 
     speakers: the health pods of each gate; their lists are told by `lists`, each of which must be there before anything
-    is given out. wanted: what gates read of conditions. heartbeat_limit_s: age of a Lease beyond which its node is
-    lost. lease_watch(): what fills us with Leases, None without. on_read_due(): as on_change, when leases_due_at() has
-    become now. awaited(): whether something beside the Leases is worth waiting for before anything is given out.
-    agents: the heartbeats of the agents on the nodes, None where they are not looked at.
+    is given out. wanted: what gates read of conditions. kubelets, agents: the heartbeats of the kubelets, and of the
+    agents on the nodes; None where they are not looked at. awaited(): whether something beside these is worth waiting
+    for before anything is given out.
     """
 
     def __init__(
         self,
         *,
         speakers: Sequence[Speakers],
-        heartbeat_limit_s: float,
         on_change: Callable[[], None],
         wanted: Wanted = NOTHING_MORE,
-        on_read_due: Callable[[], None] = lambda: None,
-        lease_watch: Callable[[], LeaseWatch | None] = lambda: None,
+        kubelets: Beats | None = None,
+        agents: Beats | None = None,
         awaited: Callable[[], bool] = lambda: False,
-        agents: AgentBeats | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._speakers = tuple(speakers)
         self._wanted = wanted
         self._on_change = on_change
-        self._on_read_due = on_read_due
-        self._lease_watch = lease_watch
-        self._others_awaited = awaited
+        self._kubelets = kubelets
         self._agents = agents
-        self._silent: frozenset[str] = frozenset()
+        self._others_awaited = awaited
+        self._lost: frozenset[str] = frozenset()  # by their kubelet's Lease
+        self._silent: frozenset[str] = frozenset()  # by their agent's
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
@@ -90,12 +73,6 @@ class Index:
         self._unlisted = set(self._pods)
         self._listed_at: float | None = None  # all of them and the nodes, monotonic
         self._given_out = False
-        self._beats = Heartbeats(heartbeat_limit_s)
-        self._leases_listed = False
-        self._leases_read_at = -math.inf  # beside the watch
-        self._lost: set[str] = set()
-        self._looked_at = -math.inf  # when the ages of the Leases were looked at, monotonic
-        self._look_now = False  # a Lease has changed more than its age
         self._changed: dict[str, None] = {}  # a set that keeps its order
 
     # Stores of the reflectors.
@@ -107,8 +84,8 @@ class Index:
         return {"pods" if place == 0 else f"pods/{first[pods]}": pods for place, pods in enumerate(first)}
 
     def replace_pods(self, of: PodList, pods: Sequence[observed.Pod]) -> None:
+        self._heard()
         with self._lock:
-            self._beats.heard(self._monotonic())
             kept = self._pods[of]
             found = [one for pod in pods if (one := self._found(kept, pod)) is not None]
             self._change(kept.replace(found))
@@ -117,8 +94,8 @@ class Index:
         self._wake(listed=True)
 
     def upsert_pod(self, of: PodList, pod: observed.Pod) -> None:
+        self._heard()
         with self._lock:
-            self._beats.heard(self._monotonic())
             kept = self._pods[of]
             changed = kept.upsert(pod.metadata.uid, self._found(kept, pod))
             if not changed:
@@ -132,8 +109,8 @@ class Index:
         self._wake()
 
     def replace_nodes(self, nodes: Sequence[observed.Node]) -> None:
+        self._heard()
         with self._lock:
-            self._beats.heard(self._monotonic())
             before = self._nodes
             self._nodes = {node.metadata.name: self._observed(node) for node in nodes}
             names = {**before, **self._nodes}
@@ -144,8 +121,8 @@ class Index:
 
     def upsert_node(self, node: observed.Node) -> None:
         name = node.metadata.name
+        self._heard()
         with self._lock:
-            self._beats.heard(self._monotonic())
             seen = self._observed(node)
             if self._nodes.get(name) == seen:
                 return
@@ -160,68 +137,6 @@ class Index:
                 self._change([name])
         self._wake()
 
-    def replace_leases(self, leases: Sequence[observed.Lease]) -> None:
-        watch = self._lease_watch()
-        listed = [observed.listed_renewal(lease) for lease in leases]
-        with self._lock:
-            self._beats.replace(
-                listed,
-                self._monotonic(),
-                began=None if watch is None else watch.list_began,
-                after_failures=watch is not None and any(name.startswith("errors.") for name in watch.counters),
-            )
-            self._leases_listed = self._look_now = True
-        self._on_change()
-
-    def upsert_lease(self, lease: observed.Lease) -> None:
-        """Hundreds of times a second: wakes nobody but for a node that was lost, or an age that is due earlier."""
-        renewal = observed.renewal(lease)
-        with self._lock:
-            earlier = self._beats.renewed(renewal, self._monotonic())
-            if renewal.node in self._lost:
-                self._look_now = True
-            elif not earlier:
-                return
-        self._on_change()
-
-    def remove_lease(self, lease: observed.Lease) -> None:
-        name = lease.metadata.name
-        with self._lock:
-            self._beats.heard(self._monotonic())
-            self._beats.forget(name)
-            if name not in self._lost:
-                return
-            self._look_now = True
-        self._on_change()
-
-    # The reader of Leases beside their watch.
-
-    def leases_due_at(self) -> float:
-        """Monotonic seconds at which a list of the Leases beside their watch is wanted; infinite while none is."""
-        with self._lock:
-            return self._beats.read_due_at()
-
-    def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None:
-        """All Leases, asked for at `began` (monotonic)."""
-        renewals = [observed.renewal(lease) for lease in leases]
-        with self._lock:
-            self._leases_read_at = began
-            self._look_now |= self._beats.read_due_at() == -math.inf
-            self._beats.read(renewals, began, self._monotonic())
-            if not self._look_now:
-                return
-        self._on_change()
-
-    def leases_unread(self) -> None:
-        """They could not be had."""
-        with self._lock:
-            self._beats.failed()
-
-    def heard_since(self) -> bool:
-        """Whether the API server was heard of since then."""
-        with self._lock:
-            return not self._beats.unheard
-
     # The decider.
 
     def take(self, also: Iterable[str] = (), *, everything: bool = False) -> Batch | None:
@@ -232,15 +147,14 @@ class Index:
         with self._lock:
             if self._listed_at is None or self._awaited():
                 return None
-            due_at = min(self._look_at_leases(), self._look_at_agents())
+            due_at = self._look_at_beats()
             self._change(also)
             if everything:
                 self._change(self._nodes)
             batch = Batch({name: self._evidence(name) for name in self._changed}, due_at)
             self._changed, self._given_out = {}, True
-            read_due = self._beats.read_due_at() == -math.inf
-        if read_due:
-            self._on_read_due()
+        for beats in self._of_both():
+            beats.ask_if_due()
         return batch
 
     def give_back(self, names: Iterable[str]) -> None:
@@ -256,11 +170,6 @@ class Index:
             if self._listed_at is None or not self._nodes:
                 return []
             return [one for one in self._speakers if not self._pods[one.pods].any_of(one.daemon_set)]
-
-    def beats(self) -> dict[str, float]:
-        """By name of its Lease: monotonic seconds when a kubelet was last seen to beat."""
-        with self._lock:
-            return self._beats.seen()
 
     # Under the lock.
 
@@ -314,43 +223,37 @@ class Index:
         that one knew to be exempt; nor wait for long."""
         if self._given_out or self._listed_at is None or self._monotonic() >= self._listed_at + AWAITED_S:
             return False
-        leases = not self._leases_listed and self._lease_watch() is not None
-        agents = self._agents is not None and not self._agents.listed
-        return leases or agents or self._others_awaited()
+        return any(beats.awaited for beats in self._of_both()) or self._others_awaited()
 
-    def _look_at_leases(self) -> float:
-        """Finds who is lost, or no longer, if it is time to look; when to look again."""
-        monotonic = self._monotonic()
-        watch = self._lease_watch()
-        contact = -math.inf if watch is None or watch.last_word is None else watch.last_word
-        stale_at = max(contact, self._leases_read_at) + LEASE_WATCH_STALE_S
-        if self._look_now or monotonic >= self._leases_due_at(stale_at):
-            self._looked_at, self._look_now = monotonic, False
-            lost = self._beats.lost(monotonic, self._only_its_lease) if monotonic <= stale_at else set[str]()
-            self._change(lost ^ self._lost)
-            self._lost = lost
-        return self._leases_due_at(stale_at)
+    def _look_at_beats(self) -> float:
+        """Finds whose beats have stopped, or no longer, if it is time to look; when to look again.
 
-    def _look_at_agents(self) -> float:
-        """As for Leases, of the agents on the nodes; after them, as a kubelet that is lost is the second signal."""
-        if self._agents is None:
-            return math.inf
-        silent, due_at = self._agents.look(lambda name: self._only_its_lease(name) and name not in self._lost)
-        self._change(silent ^ self._silent)
-        self._silent = silent
-        return due_at
+        Agents after kubelets, as a kubelet that is lost is the second signal.
+        """
+        due_at = agents_due_at = math.inf
+        lost, silent = self._lost, self._silent
+        if self._kubelets is not None:
+            self._lost, due_at = self._kubelets.look(self._only_its_lease)
+        if self._agents is not None:
+            self._silent, agents_due_at = self._agents.look(
+                lambda name: self._only_its_lease(name) and name not in self._lost
+            )
+        self._change((lost ^ self._lost) | (silent ^ self._silent))
+        return min(due_at, agents_due_at)
+
+    def _of_both(self) -> Iterable[Beats]:
+        return (beats for beats in (self._kubelets, self._agents) if beats is not None)
 
     def _only_its_lease(self, name: str) -> bool:
         node = self._nodes.get(name)
         return node is not None and node.ready != contract.STATUS_UNKNOWN
 
-    def _leases_due_at(self, stale_at: float) -> float:
-        due_at = self._beats.due_at()
-        if self._lost:
-            due_at = min(due_at, stale_at)
-        return max(due_at, self._looked_at + LEASE_LOOKS_APART_S)
+    # Outside of the lock.
 
-    # After the lock.
+    def _heard(self) -> None:
+        """What is heard of pods and nodes is heard of the kubelets' API server."""
+        if self._kubelets is not None:
+            self._kubelets.heard()
 
     def _wake(self, *, listed: bool = False) -> None:
         """listed: an empty list says something too, namely that it is there."""

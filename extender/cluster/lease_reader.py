@@ -1,4 +1,4 @@
-"""Reads the kubelets' Leases beside their watch, when that has had nothing to tell for too long.
+"""Reads Leases (of kubelets, of agents) beside their watch, when that has had nothing to tell for too long.
 
 A watch tells nothing about the last kubelet that stops, so nothing could be said of it. A list can: it shows that the
 API server (and its etcd, as lists are quorum reads) answers, and which Leases have still not moved. Where many kubelets
@@ -35,7 +35,7 @@ class Lister(Protocol):
 
 
 class Reading(Protocol):
-    """The part of cluster.index.Index that is used here."""
+    """The part of cluster.beats.Beats that is used here."""
 
     def leases_due_at(self) -> float: ...
     def read_leases(self, leases: Sequence[observed.Lease], began: float) -> None: ...
@@ -52,14 +52,14 @@ class LeaseReader:
     def __init__(
         self,
         lister: Lister,
-        index: Reading,
+        beats: Reading,
         *,
         look_every_s: float = PAUSE_MAX_S,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
     ) -> None:
         self._lister = lister
-        self._index = index
+        self._beats = beats
         self._look_every_s = look_every_s
         self._monotonic = monotonic
         self._random = random
@@ -73,14 +73,14 @@ class LeaseReader:
 
     def turn(self) -> float:
         """Reads if it is time to; seconds until it must be called again."""
-        not_before = self._early if self._index.heard_since() else self._not_before
-        wait_s = max(self._index.leases_due_at(), not_before) - self._monotonic()
+        not_before = self._early if self._beats.heard_since() else self._not_before
+        wait_s = max(self._beats.leases_due_at(), not_before) - self._monotonic()
         if wait_s > 0:
             return min(wait_s, self._look_every_s)
         try:
             began, page = self._read()
         except (KubeError, CredentialsInvalid) as e:
-            self._index.leases_unread()
+            self._beats.leases_unread()
             pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
             self._not_before = self._early = self._monotonic() + pause_s
             if not isinstance(e, Forbidden | Unauthorized | CredentialsInvalid):
@@ -93,7 +93,7 @@ class LeaseReader:
         self._retry = self._retry.reset()
         self._not_before = self._early = -math.inf
         if not page.more:
-            self._index.read_leases(page.items, began)
+            self._beats.read_leases(page.items, began)
         return self._look_every_s
 
     def _read(self) -> tuple[float, Page[observed.Lease]]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from component.lifecycle import Service
 from extender.cluster import objects, observed
-from extender.cluster.agents import AgentBeats
 from extender.cluster.around import ORDERS, Around, daemon_sets_of
+from extender.cluster.beats import Beats
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
 from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
@@ -93,19 +93,18 @@ class Watches:
         self._keep(NODES, self._lister(paths.nodes(), observed.Node), store)
         self.required = tuple(self.caches)
 
-    def heartbeats(self, index: Index) -> None:
+    def heartbeats(self, kubelets: Beats) -> None:
         leases = paths.leases(contract.NAMESPACE_NODE_LEASE)
-        self.lease_reader = LeaseReader(self._lister(leases, observed.Lease), index, monotonic=self._monotonic)
-        store = _Store(index.replace_leases, index.upsert_lease, index.remove_lease)
+        self.lease_reader = LeaseReader(self._lister(leases, observed.Lease), kubelets, monotonic=self._monotonic)
         self.leases = self._keep(
             LEASES,
             self._lister(leases, observed.Lease),
-            store,
+            _Store(kubelets.replace, kubelets.upsert, kubelets.remove),
             rest_s=LEASES_REST_S,
             stated=lambda lease: lease.spec.renew_time,
         )
 
-    def heartbeats_of_agents(self, agents: AgentBeats, namespace: str) -> None:
+    def heartbeats_of_agents(self, agents: Beats, namespace: str) -> None:
         """The Leases of the agents on the nodes, in the namespace of their health pods."""
         leases = paths.leases(namespace)
         self.agent_reader = LeaseReader(

@@ -161,62 +161,62 @@ def test_it_sleeps_until_the_grace_of_a_missing_pod_ends(world):
 
 def test_it_sleeps_until_the_first_lease_reaches_its_limit(world):
     world.contact = world.clock.time
-    world.index.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    world.leases.replace([lease("n1", "a"), lease("n2", "a")])
     assert 20.0 == world.decide()
 
 
 def test_a_renewal_wakes_nobody(world):
     world.contact = world.clock.time
-    world.then.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    world.then.leases.replace([lease("n1", "a"), lease("n2", "a")])
     before = world.woken
     for step in range(100):
         world.contact = world.clock.time = world.clock.time + 5
-        world.index.upsert_lease(lease("n1", f"1{step}"))
-        world.index.upsert_lease(lease("n2", f"2{step}"))
+        world.leases.upsert(lease("n1", f"1{step}"))
+        world.leases.upsert(lease("n2", f"2{step}"))
     assert before == world.woken
 
 
 def test_a_new_lease_wakes_it_when_its_limit_comes_before_all_else(world):
     world.contact = world.clock.time
-    world.then.replace_leases([lease("n1", "a", duration_s=400)])
+    world.then.leases.replace([lease("n1", "a", duration_s=400)])
     before = world.woken
-    world.index.upsert_lease(lease("n2", "a"))
+    world.leases.upsert(lease("n2", "a"))
     assert (before + 1, 20.0) == (world.woken, world.decide())
 
 
 def test_a_lost_node_whose_lease_moves_wakes_it(world):
     world.contact = world.clock.time
-    world.index.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    world.leases.replace([lease("n1", "a"), lease("n2", "a")])
     world.decide()
     world.contact = world.clock.time = world.clock.time + 9
-    world.index.upsert_lease(lease("n2", "b"))
+    world.leases.upsert(lease("n2", "b"))
     world.contact = world.clock.time = world.clock.time + 9
-    world.index.upsert_lease(lease("n2", "bb"))
+    world.leases.upsert(lease("n2", "bb"))
     world.contact = world.clock.time = world.clock.time + 9
-    world.then.upsert_lease(lease("n2", "c"))
+    world.then.leases.upsert(lease("n2", "c"))
     before = world.woken
-    world.index.upsert_lease(lease("n1", "b"))
+    world.leases.upsert(lease("n1", "b"))
     assert before + 1 == world.woken
 
 
 @pytest.mark.parametrize("silent_s", [1, 119, 121, 3600])
 def test_while_the_lease_watch_is_silent_it_looks_twice_a_second(world, silent_s):
     world.contact = world.clock.time
-    world.then.replace_leases([lease("n1", "a")])
+    world.then.leases.replace([lease("n1", "a")])
     world.clock.time += 20 + silent_s
     assert 0.5 == world.decide()
 
 
 def test_ages_of_leases_are_looked_at_twice_a_second_at_most(world):
     world.contact = world.clock.time
-    world.index.replace_leases([lease(f"n{i}", "a") for i in range(1, 3)])
+    world.leases.replace([lease(f"n{i}", "a") for i in range(1, 3)])
     world.decide()
     looks = []
-    lost = world.index._beats.lost
-    world.index._beats.lost = lambda *how: looks.append(how) or lost(*how)
+    lost = world.leases._beats.lost
+    world.leases._beats.lost = lambda *how: looks.append(how) or lost(*how)
     for _ in range(1000):
         world.contact = world.clock.time = world.clock.time + 0.1
-        world.index.upsert_lease(lease("n2", f"at {world.contact}"))
+        world.leases.upsert(lease("n2", f"at {world.contact}"))
         world.decide()
     assert len(looks) <= 200
 
@@ -265,7 +265,7 @@ def test_evidence_that_could_not_be_taken_is_a_failure_too_and_nothing_is_forgot
     world.then.remove_pod(pod("n1"))
     world.clock.time += 30
     with monkeypatch.context() as broken:
-        broken.setattr(world.index, "_look_at_leases", lambda: 1 / 0)
+        broken.setattr(world.index, "_look_at_beats", lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             world.decide()
     assert not world.decider.deciding(world.clock.time + FAILING_LIMIT_S + 0.1)

@@ -191,10 +191,10 @@ def test_the_grace_of_a_missing_pod_ends_without_an_event(world):
 
 def only_n2_renews_for_24_s(world: World) -> None:
     world.contact = world.clock.time
-    world.then.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    world.then.leases.replace([lease("n1", "a"), lease("n2", "a")])
     for step in range(3):
         world.contact = world.clock.time = world.clock.time + 8
-        world.then.upsert_lease(lease("n2", f"b{step}"))
+        world.then.leases.upsert(lease("n2", f"b{step}"))
         world.decide()
 
 
@@ -202,9 +202,9 @@ def test_a_kubelet_that_stops_renewing_closes_its_node_and_opens_it_again(world)
     world.then.upsert_pod(pod("n2"))
     only_n2_renews_for_24_s(world)
     assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}
-    assert world.index.beats() == {"n1": world.clock.time - 24.0, "n2": world.clock.time}
+    assert world.leases.seen() == {"n1": world.clock.time - 24.0, "n2": world.clock.time}
     world.refuse("n1")
-    world.then.upsert_lease(lease("n1", "b"))
+    world.then.leases.upsert(lease("n1", "b"))
     assert (world.reasons["n1"], world.kicked) == (OPEN, ["n1"])
 
 
@@ -265,12 +265,12 @@ def all_but(world, silent, *, for_s):
     names = ["n1", "n2", *(f"gone-{i}" for i in range(10))]
     world.then.upsert_pod(pod("n2"))
     world.contact = world.clock.time
-    world.then.replace_leases([lease(name, "a") for name in names])
+    world.then.leases.replace([lease(name, "a") for name in names])
     for step in range(int(for_s / 5)):
         world.contact = world.clock.time = world.clock.time + 5
         for name in names:
             if name not in silent:
-                world.index.upsert_lease(lease(name, f"b{step}"))
+                world.leases.upsert(lease(name, f"b{step}"))
         world.decide()
 
 
@@ -281,18 +281,18 @@ def test_leases_without_a_node_do_not_make_a_dead_kubelet_one_of_many(world):
 
 def test_a_node_without_a_lease_is_judged_by_its_pods(world):
     all_but(world, [], for_s=5)
-    world.then.remove_lease(lease("n1", "a"))
+    world.then.leases.remove(lease("n1", "a"))
     for step in range(12):
         world.contact = world.clock.time = world.clock.time + 5
-        world.then.upsert_lease(lease("n2", f"c{step}"))
+        world.then.leases.upsert(lease("n2", f"c{step}"))
     assert world.reasons == {"n1": OPEN, "n2": OPEN}
 
 
 def test_a_lease_that_is_deleted_and_made_anew_is_a_beat(world):
     all_but(world, ["n1"], for_s=25)
     assert world.reasons["n1"] == CLOSED_NODE_LOST
-    world.then.remove_lease(lease("n1", "a"))
-    world.then.upsert_lease(lease("n1", "a"))
+    world.then.leases.remove(lease("n1", "a"))
+    world.then.leases.upsert(lease("n1", "a"))
     assert world.reasons["n1"] == OPEN
 
 
@@ -302,11 +302,11 @@ def test_no_text_in_a_lease_closes_its_node_or_keeps_another_open(world, renew_t
     odd = lease("n2", renew_time, duration_s=duration_s)
     world.contact = world.clock.time
     world.then.upsert_pod(pod("n2"))
-    world.then.replace_leases([odd, lease("n1", "2026-01-01T00:00:00.000000Z"), lease("n3", "a")])
+    world.then.leases.replace([odd, lease("n1", "2026-01-01T00:00:00.000000Z"), lease("n3", "a")])
     world.decide()
     assert world.reasons == {"n1": OPEN, "n2": OPEN}
     for step in range(5):
         world.contact = world.clock.time = world.clock.time + 5
-        world.then.upsert_lease(lease("n2", f"{renew_time}{step}", duration_s=duration_s))
-        world.then.upsert_lease(lease("n3", f"b{step}"))
+        world.then.leases.upsert(lease("n2", f"{renew_time}{step}", duration_s=duration_s))
+        world.then.leases.upsert(lease("n3", f"b{step}"))
     assert world.reasons == {"n1": CLOSED_NODE_LOST, "n2": OPEN}

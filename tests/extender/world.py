@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from extender.cluster.beats import KUBELETS_STALE_S, Beats
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.decider import Decider
@@ -31,16 +32,21 @@ class OneList(Index):
 
 
 class LeaseWatchOf:
-    """What the index asks of the reflector of Leases."""
+    """What their store asks of the reflector of Leases."""
 
     def __init__(self):
         self.last_word = self.list_began = None
         self.counters = {}
 
 
+def kubelets(limit_s, *, clock, **options):
+    """The store of the kubelets' Leases."""
+    return Beats(limit_s, stale_s=KUBELETS_STALE_S, monotonic=clock, **options)
+
+
 class World:
-    """An index, a decider and a board. decide() is a turn of the decider's thread; `then` is the index with a turn
-    after each call."""
+    """An index, the store of Leases, a decider and a board. decide() is a turn of the decider's thread; `then` is the
+    index, `then.leases` that store, with a turn after each call."""
 
     def __init__(self, *, daemon_set="readygate-agent"):
         self.clock = Clock(100.0)
@@ -48,16 +54,21 @@ class World:
         self.reads_due = 0
         self.kicked = []
         self.woken = 0
+        self.leases = kubelets(
+            20.0,
+            clock=self.clock,
+            on_change=self.wake,
+            on_read_due=self.read_due,
+            watch=lambda: None if self.contact is None else self.lease_watch,
+        )
         self.index = OneList(
             daemon_set=daemon_set,
-            heartbeat_limit_s=20.0,
             on_change=self.wake,
-            lease_watch=lambda: None if self.contact is None else self.lease_watch,
-            on_read_due=self.read_due,
+            kubelets=self.leases,
             monotonic=self.clock,
             wall=lambda: datetime.fromisoformat(CREATED).timestamp() + self.clock.time - 100.0,
         )
-        self.then = Then(self)
+        self.then = Then(self, self.index)
         self.board = Board(self.kicked.extend)
         self.decider = Decider(
             self.index,
@@ -107,12 +118,17 @@ class World:
 
 
 class Then:
-    def __init__(self, world):
+    def __init__(self, world, of):
         self._world = world
+        self._of = of
+
+    @property
+    def leases(self):
+        return Then(self._world, self._world.leases)
 
     def __getattr__(self, name):
         def call(*arguments):
-            getattr(self._world.index, name)(*arguments)
+            getattr(self._of, name)(*arguments)
             self._world.decide()
 
         return call

@@ -21,6 +21,7 @@ from kube.listing import Page
 from kube.times import format_micro_time, format_time
 from tests.extender.builders import lease, node, pod
 from tests.extender.world import LeaseWatchOf, OneList
+from tests.extender.world import kubelets as leases_of
 from tests.kit.clock import Clock
 
 EPOCH = 1_767_225_600.0  # 2026-01-01, the builders' time
@@ -98,12 +99,17 @@ class Cluster:
         self.watch = LeaseWatchOf()
         if after_failures:
             self.watch.counters["errors.ConnectionRefused"] = 1
-        self.index = OneList(
-            daemon_set=None,
-            heartbeat_limit_s=self.heartbeat_limit_s,
+        self.leases = leases_of(
+            self.heartbeat_limit_s,
+            clock=self.clock,
             on_change=lambda: self._wake(self.clock.time),
             on_read_due=lambda: self.at(self._awake(self.clock.time), self.lease_reader.turn),
-            lease_watch=lambda: self.watch,
+            watch=lambda: self.watch,
+        )
+        self.index = OneList(
+            daemon_set=None,
+            on_change=lambda: self._wake(self.clock.time),
+            kubelets=self.leases,
             monotonic=self.clock,
             wall=lambda: EPOCH + self.clock.time,
         )
@@ -117,7 +123,7 @@ class Cluster:
             sleep=lambda _: None,
         )
         self._reasons: dict[str, str] = {}
-        self.lease_reader = LeaseReader(self, self.index, monotonic=self.clock, random=self.random.random)
+        self.lease_reader = LeaseReader(self, self.leases, monotonic=self.clock, random=self.random.random)
         self._generation = object()
         self._ready: dict[str, str] = {}
         self.index.replace_nodes([node(one.name, Ready="True") for one in self.kubelets])
@@ -127,7 +133,7 @@ class Cluster:
 
     def list_leases(self) -> None:
         self.watch.last_word = self.watch.list_began = self.clock.time
-        self.index.replace_leases(self._leases())
+        self.leases.replace(self._leases())
 
     def page(self, *, limit: int | None, more: str = "") -> Page[observed.Lease]:
         """What the LeaseReader reads."""
@@ -207,7 +213,7 @@ class Cluster:
 
     def _line(self, lease: observed.Lease) -> None:
         self.watch.last_word = self.clock.time
-        self.index.upsert_lease(lease)
+        self.leases.upsert(lease)
 
     def _bookmark(self) -> None:
         self.at(self.clock.time + BOOKMARK_S, self._bookmark)

@@ -23,7 +23,7 @@ from tests.extender.builders import (
     pod_json,
 )
 from tests.extender.builders import seen as seen_as
-from tests.extender.world import PODS, LeaseWatchOf, OneList
+from tests.extender.world import PODS, LeaseWatchOf, OneList, kubelets
 from tests.kit.clock import Clock
 
 AGENT_ON_N1 = health_pod(
@@ -38,11 +38,11 @@ class Seen:
         self.clock = Clock(100.0)
         self.watch: LeaseWatchOf | None = None
         self.calls = 0
+        self.leases = kubelets(20.0, clock=self.clock, on_change=self.called, watch=lambda: self.watch)
         self.index = OneList(
             daemon_set="readygate-agent",
-            heartbeat_limit_s=20.0,
             on_change=self.called,
-            lease_watch=lambda: self.watch,
+            kubelets=self.leases,
             monotonic=self.clock,
             wall=lambda: 0.0,  # before any Node was made: all of them are new
         )
@@ -152,15 +152,15 @@ def test_a_node_object_keeps_the_time_it_was_born_at(seen: Seen) -> None:
 def test_a_lost_heartbeat_is_evidence_until_the_lease_moves(seen: Seen) -> None:
     seen.watch = LeaseWatchOf()
     seen.watch.last_word = seen.clock.time
-    seen.index.replace_leases([lease("n1", "a"), lease("n2", "a")])
+    seen.leases.replace([lease("n1", "a"), lease("n2", "a")])
     lost = []
     for renewed in (["n2"], ["n2"], ["n2"], ["n1", "n2"]):
         seen.watch.last_word = seen.clock.time = seen.clock.time + 8
         for name in renewed:
-            seen.index.upsert_lease(lease(name, f"at {seen.clock.time}"))
+            seen.leases.upsert(lease(name, f"at {seen.clock.time}"))
         lost.append({name: one.heartbeat_lost for name, one in seen.take().items() if one})
     assert [{}, {}, {"n1": True}, {"n1": False}] == lost
-    assert dict.fromkeys(["n1", "n2"], seen.clock.time) == seen.index.beats()
+    assert dict.fromkeys(["n1", "n2"], seen.clock.time) == seen.leases.seen()
 
 
 def test_without_leases_it_never_asks_to_be_asked(seen: Seen) -> None:
@@ -184,9 +184,7 @@ def several() -> Seen:
         Speakers("any", PODS, None),
         Speakers("csi", CNI, "ebs-csi-node"),
     ]
-    found.index = Index(
-        speakers=speakers, heartbeat_limit_s=20.0, on_change=found.called, monotonic=found.clock, wall=lambda: 0.0
-    )
+    found.index = Index(speakers=speakers, on_change=found.called, monotonic=found.clock, wall=lambda: 0.0)
     found.index.replace_nodes([node("n1"), node("n2")])
     found.index.replace_pods(PODS, [pod("n1")])
     return found
@@ -308,7 +306,7 @@ def test_whether_a_node_is_in_service(seen: Seen, fields: dict[str, object], exp
 def test_of_conditions_those_are_seen_that_a_gate_reads() -> None:
     types = ["KernelDeadlock", "DiskFailing", contract.CONDITION_NODE_HEALTHY]
     wanted = Wanted(node=frozenset(types), aging=frozenset({"DiskFailing"}))
-    found = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, wanted=wanted)
+    found = OneList(on_change=lambda: None, wanted=wanted)
     found.replace_nodes(
         [with_more("n1", Ready="True", **{name: f"True Why because at-{name}" for name in [*types, "X"]})]
     )
@@ -338,7 +336,7 @@ def test_a_condition_that_is_said_again_is_a_change_only_for_who_asks_how_old_it
 ) -> None:
     """5,000 kubelets say five conditions each again every five minutes."""
     calls: list[int] = []
-    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: calls.append(1), wanted=wanted)
+    index = OneList(on_change=lambda: calls.append(1), wanted=wanted)
     index.replace_nodes([with_more("n1", Ready="True a b t1", KernelDeadlock="False a b t1")])
     index.replace_pods([])
     index.take()
@@ -373,7 +371,7 @@ def test_the_cause_of_a_pod_that_is_not_good_is_the_reason_of_its_condition(
 
 def test_what_is_not_required_is_waited_for_but_not_for_long() -> None:
     clock, waiting = Clock(100.0), [True]
-    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, awaited=lambda: waiting[0], monotonic=clock)
+    index = OneList(on_change=lambda: None, awaited=lambda: waiting[0], monotonic=clock)
     index.replace_nodes([])
     clock.time += 60
     index.replace_pods([])
@@ -385,7 +383,7 @@ def test_what_is_not_required_is_waited_for_but_not_for_long() -> None:
 
 def test_it_is_waited_for_no_longer_than_it_takes_and_never_again() -> None:
     waiting = [True]
-    index = OneList(heartbeat_limit_s=20.0, on_change=lambda: None, awaited=lambda: waiting[0], monotonic=lambda: 1.0)
+    index = OneList(on_change=lambda: None, awaited=lambda: waiting[0], monotonic=lambda: 1.0)
     index.replace_nodes([])
     index.replace_pods([])
     assert index.take() is None

@@ -5,7 +5,7 @@ import math
 import msgspec
 import pytest
 
-from extender.cluster.agents import AgentBeats
+from extender.cluster.beats import AGENTS_STALE_S, Beats, of_an_agent
 from extender.cluster.heartbeat import READ_LEASES_MAX
 from extender.cluster.lease_reader import LeaseReader
 from extender.cluster.observed import Lease
@@ -28,6 +28,10 @@ def lease(node: str, renewed: float, *, holder: str | None = None, version: int 
     return msgspec.convert(found, Lease)
 
 
+def agents(**options) -> Beats:
+    return Beats(9.0, stale_s=AGENTS_STALE_S, on_change=lambda: None, counts=of_an_agent, **options)
+
+
 class Scene:
     """Agents that beat until they are dead; `away`: the API server is, for them and for us. Nothing else says of
     any node that it is lost."""
@@ -40,7 +44,7 @@ class Scene:
         self.living = list(nodes)
         self.nodes = nodes
         self.away = False
-        self.beats = AgentBeats(9.0, on_change=lambda: None, watch=lambda: self, monotonic=self.clock)
+        self.beats = agents(watch=lambda: self, monotonic=self.clock)
         self.renewed = dict.fromkeys(nodes, 0.0)
         self.reader = LeaseReader(self, self.beats, look_every_s=AGENTS_LOOK_S, monotonic=self.clock)
         self.reader_due_at = 0.0
@@ -138,7 +142,7 @@ def test_a_node_without_a_lease_is_not_judged_by_it() -> None:
 
 
 def test_the_lease_by_which_extenders_choose_who_writes_is_none_of_an_agent() -> None:
-    beats = AgentBeats(9.0, on_change=lambda: None)
+    beats = agents()
     other = lease("readygate-extender", 0.0, holder="host-1_uid")
     beats.replace([other])
     beats.upsert(other)
