@@ -1,11 +1,13 @@
 """The seed of tests by chance: new in each run, printed at its end, and repeated with READYGATE_SEED=N.
 
-`seed` is for tests that draw themselves; hypothesis is given the same one (its tests must not be derandomized).
+`seed` is for tests that draw themselves; hypothesis is given the same one (its tests must not be derandomized). It does
+not measure how long an example takes: the machine may be busy.
 """
 
 import os
 import random
 
+import hypothesis
 import pytest
 
 SEED_VARIABLE = "READYGATE_SEED"
@@ -17,6 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
     seed = os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(2**32)))
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = seed
+    hypothesis.settings.register_profile("unhurried", deadline=None)
+    hypothesis.settings.load_profile("unhurried")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

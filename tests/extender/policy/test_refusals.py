@@ -160,6 +160,7 @@ def test_a_note_written_while_the_page_is_turned_is_found_until_the_kick_is_take
 # All of them, as they come.
 
 ROUNDS = 1_500
+ROUNDS_LAST_S = 40.0  # on a machine that others keep busy: as many as go into that
 NODES = tuple(f"n{i}" for i in range(4))
 PODS = 6
 LOST_AFTER_S = 10.0
@@ -230,7 +231,10 @@ def test_no_pod_is_left_waiting_by_thousands_of_heals_and_kicks() -> None:
     for thread in scheduler.threads:
         thread.start()
     try:
+        ends = time.monotonic() + ROUNDS_LAST_S
         for _ in range(ROUNDS):
+            if time.monotonic() > ends:
+                break
             assert scheduler.heal()
             scheduler.world.say(**dict.fromkeys(NODES, CLOSED))
     finally:
