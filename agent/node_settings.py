@@ -37,7 +37,10 @@ class HeartbeatSection(Section, frozen=True):
 
 
 class NodeSection(Section, frozen=True):
-    """Mode `node`. Paths are files that somebody else renews in place; certificate and key may be one file."""
+    """Mode `node`. Paths are files that somebody else renews in place; certificate and key may be one file.
+
+    `cri_socket` None: container states are those that the API server tells.
+    """
 
     name: Name
     server: NonEmpty
@@ -49,6 +52,8 @@ class NodeSection(Section, frozen=True):
     kubelet_healthz: NonEmpty | None = "http://127.0.0.1:10248/healthz"
     lease_limit_seconds: Annotated[int, Meta(ge=15, le=600, description="whole seconds, 15 to 600")] = 24
     heartbeat: HeartbeatSection | None = None
+    cri_socket: NonEmpty | None = None
+    exec_probes: bool = False
     disagreement_seconds: Annotated[int, Meta(ge=1, le=600, description="whole seconds, 1 to 600")] = 10
 
 
@@ -61,6 +66,11 @@ def check(node: NodeSection) -> None:
         if url.scheme not in ("http", "https") or not url.hostname:
             allowed = "http://127.0.0.1:10248/healthz or another URL, or null"
             raise SettingsError(f"node.kubeletHealthz: is {node.kubelet_healthz}, allowed: {allowed}")
+    if node.cri_socket is not None and not node.cri_socket.startswith("/"):
+        allowed = "the path of the container runtime's socket, as /run/containerd/containerd.sock, or null"
+        raise SettingsError(f"node.criSocket: is {node.cri_socket}, allowed: {allowed}")
+    if node.exec_probes and node.cri_socket is None:
+        raise SettingsError("node.execProbes: is true without node.criSocket, allowed: false, or both")
     if not node.health_pods:
         raise SettingsError("node.healthPods: is empty, allowed: at least one {namespace, labelSelector, daemonSet}")
     for index, one in enumerate(node.health_pods):

@@ -2,7 +2,8 @@
 
 Checks and our own opinion on the health pods -> the health of the node -> /readyz, and the condition of those health
 pods that ask the agent on the node to speak for them. Who we are: the kubelet's certificate, to read and to ask for
-tokens; everything written is written with a token that is bound to the health pod.
+tokens; everything written is written with a token that is bound to the health pod. What containers do the container
+runtime says where its socket is named, else the API server.
 """
 
 import os
@@ -14,17 +15,21 @@ from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, status_line
 from agent.checks.said import Said
+from agent.cri.base import CriError, Reader
+from agent.cri.events import RuntimeEvents
 from agent.identity.token import BoundToken
 from agent.model import Pod
 from agent.modes import pod as pod_mode
 from agent.node_settings import NodeSection
 from agent.notify import notifiers
+from agent.opinion.containers import DEADLINE_S, ContainerStates, executed
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.kubelet import KubeletWatch, NodeTable, pleg_finding
 from agent.opinion.pods import HealthPodSource
 from agent.opinion.selection import HealthPods
 from agent.opinion.speakers import Speaker, Speakers
-from agent.opinion.verdict import FINDINGS, closing, readyz
+from agent.opinion.verdict import FINDINGS, Finding, closing, readyz
+from agent.probe.exec import Execute
 from agent.prober.manager import ProberManager
 from agent.prober.prober import Prober
 from agent.prober.results import Results
@@ -33,12 +38,13 @@ from agent.report.condition import ConditionPublisher
 from agent.report.heartbeat import Heartbeat, Writer
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
+from agent.runtime.base import ContainerEvent
 from agent.semantics import Semantics
 from agent.settings import Settings
 from agent.wire.condition import SPEAKER_NODE
 from agent.wire.node import NodeSaid
 from component.command import product_version
-from component.lifecycle import Service
+from component.lifecycle import Service, StartFailed
 from kube import paths
 from kube.auth import by_certificate, by_credentials
 from kube.client import Client
@@ -50,12 +56,13 @@ WRITE_DEADLINE_S = 5.0
 def build(settings: Settings) -> list[Service]:
     """The services of this mode, in the order of their start. No thread or socket is made here.
 
-    Raises kube.errors.CredentialsInvalid. `settings` are of mode node.
+    Raises kube.errors.CredentialsInvalid, StartFailed. `settings` are of mode node.
     """
     node = settings.node
     if node is None:
         raise ValueError("settings without the section node")
     client = kubelet_client(node)
+    runtime, execute = containers(node)
     specs = [check_spec(check) for check in settings.checks]
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs)) if specs else None
     semantics = Semantics()
@@ -68,7 +75,7 @@ def build(settings: Settings) -> list[Service]:
     )
     prober = ProberManager(
         get_pod_status=lambda uid: judge.pod_status(uid),
-        probe=Prober(no_exec).probe,
+        probe=Prober(execute).probe,
         readiness=readiness,
         liveness=Results(),
         startup=Results(),
@@ -83,6 +90,12 @@ def build(settings: Settings) -> list[Service]:
         lease_limit_s=float(node.lease_limit_seconds),
         on_change=lambda: wake(),
     )
+    events = None if runtime is None else RuntimeEvents(runtime, lambda event: take(event))
+    states = None
+    if runtime is not None and events is not None:
+        states = ContainerStates(
+            runtime, lambda: [one.pod for one in judge.judged()], lambda: wake(), events_come=events.come
+        )
     speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
     judge = Judge(
         source,
@@ -90,15 +103,21 @@ def build(settings: Settings) -> list[Service]:
         Facts(
             result=readiness.get,
             health=lambda: None if engine is None else engine.node_health(),
-            node=lambda: [f for f in (watch.silent(), pleg_finding(said_by_kubelet.ready)) if f is not None],
+            node=lambda: [f for f in on_the_node(watch, said_by_kubelet, states) if f is not None],
+            runtime=lambda pod: None if states is None else states.pod(pod),
         ),
         speakers,
         semantics=semantics,
         disagreement_s=float(node.disagreement_seconds),
+        with_exec=node.exec_probes,
     )
 
     def wake() -> None:
         judge.wake()
+
+    def take(event: ContainerEvent) -> None:
+        if states is not None:
+            states.take(event)
 
     said = Said()
     services: list[Service] = []
@@ -112,10 +131,32 @@ def build(settings: Settings) -> list[Service]:
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
     services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
+    services += [one for one in (states, events) if one is not None]
     services += [prober, judge, *([] if engine is None else [engine])]
     services += [source, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
+
+
+def containers(node: NodeSection) -> tuple[Reader | None, Execute]:
+    """Who is asked of containers, None where the section names no socket, and what runs commands in them.
+
+    Raises StartFailed where gRPC is not installed.
+    """
+    if node.cri_socket is None:
+        return None, no_exec
+    from agent.cri.connect import connect  # late: gRPC is large
+
+    try:
+        runtime = connect(node.cri_socket, deadline_s=DEADLINE_S, may_exec=node.exec_probes)
+    except CriError as e:
+        raise StartFailed(f"node.criSocket: {e}") from None
+    return runtime, executed(runtime) if node.exec_probes else no_exec
+
+
+def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates | None) -> list[Finding | None]:
+    """What is found of the kubelet and of the container runtime."""
+    return [watch.silent(), pleg_finding(table.ready), None if states is None else states.silent()]
 
 
 def heartbeats(node: NodeSection, speakers: Speakers, node_uid: Callable[[], str]) -> list[Heartbeat]:

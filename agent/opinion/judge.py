@@ -85,13 +85,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: uid -> what the
-    runtime knows of the pod, None where it is not asked or does not answer. `node`: findings on the node as a whole."""
+    """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: what the
+    runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings on the node."""
 
     result: Callable[[str], Result | None]
     health: Callable[[], NodeHealth | None]
     node: Callable[[], Sequence[Finding]] = tuple
-    runtime: Callable[[str], RuntimePod | None] = lambda _uid: None
+    runtime: Callable[[Pod], RuntimePod | None] = lambda _pod: None
 
 
 class Judge:
@@ -120,11 +120,13 @@ class Judge:
         self._disagreement_s = disagreement_s
         self._with_exec = with_exec
         self._wall = wall
+        self._start_wall = wall()
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._judged: dict[str, Judged] = {}
         self._node_findings: tuple[Finding, ...] = ()
         self._said: frozenset[tuple[str, str]] = frozenset()
+        self._words: dict[str, tuple[Word, Word]] = {}
         self._told_of_many = False
         self._loop = Loop("opinion", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
@@ -143,7 +145,7 @@ class Judge:
         """For the probes: the status of a pod as it is seen here."""
         with self._lock:
             judged = self._judged.get(uid)
-        return None if judged is None else judged.pod.status
+        return None if judged is None else judged.opinion.status
 
     def turn(self) -> float:
         """One look at everything; returns the seconds until the next."""
@@ -175,11 +177,12 @@ class Judge:
         since = monotonic if before is None else before.since
         opinion = opinion_of(
             pod,
-            self._facts.runtime(pod.uid),
+            self._facts.runtime(pod),
             self._facts.result,
             semantics=self._semantics,
             with_exec=self._with_exec,
             wall=self._wall(),
+            start_wall=self._start_wall,
         )
         theirs, _ = told(pod.status)
         stand_s = self._disagreement_s + budget_s(pod)
@@ -193,6 +196,8 @@ class Judge:
 
     def _on(self, judged: Judged, stance: Stance) -> list[Finding]:
         """What is found of one pod."""
+        if judged.pod.deletion_timestamp is not None:  # that it ends is no fault
+            return []
         pod, names = judged.pod, ", ".join(judged.opinion.unready)
         where = f"{pod.namespace}/{pod.name}"
         found = []
@@ -241,3 +246,15 @@ class Judge:
         for reason, pod in sorted(self._said - said):
             log.info("found no longer", extra={"finding": reason, "pod": pod})
         self._said = said
+        self._log_words()
+
+    def _log_words(self) -> None:
+        """A line where our word on a pod has changed."""
+        judged = self.judged()
+        for one in judged:
+            word = (one.opinion.containers, one.opinion.pod)
+            if word != self._words.get(one.pod.uid):
+                pod, unready = f"{one.pod.namespace}/{one.pod.name}", ",".join(one.opinion.unready)
+                facts = {"pod": pod, "containers_ready": word[0], "ready": word[1], "unready": unready}
+                log.info("our word on a health pod", extra=facts)
+        self._words = {one.pod.uid: (one.opinion.containers, one.opinion.pod) for one in judged}

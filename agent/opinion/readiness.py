@@ -7,20 +7,22 @@ Container by container, first match wins; `told` is what the API server has:
     told that it has not started                 told: unknown (startup probes are the kubelet's)
     no readiness probe                           ready
     a probe that we cannot make (a command)      told: unknown
-    our probe has given no stable result yet     told: unknown
+    our probe has given no stable result yet     not ready if it was started since we look, as for the kubelet; else
+                                                 told: unknown
     else                                         as our probe says
 
 Where all that is not unknown is ready and something is unknown, the pod is unknown: a probe that cannot be made speaks
 for nobody. One container that is not ready is enough for the pod not to be.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from agent.model import ContainerRunning, ContainerStatus, ContainerWaiting, Pod, PodStatus, Result
 from agent.opinion.selection import can_probe, counted
-from agent.prober.decide import parse_container_id
+from agent.prober.decide import parse_container_id, started_before_restart
 from agent.runtime.base import RuntimePod
 from agent.semantics import Semantics
 from agent.status.conditions import containers_ready_condition, find_condition, ready_condition
@@ -37,12 +39,13 @@ class Word(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """`containers`, `pod`: our ContainersReady and Ready. `unready`: names of containers. `by_runtime`: the container
-    states are the runtime's own, not those that the API server tells."""
+    states are the runtime's own, not those that the API server tells. `status`: with these states, for the probes."""
 
     containers: Word
     pod: Word
     unready: tuple[str, ...] = ()
     by_runtime: bool = False
+    status: PodStatus = field(default_factory=PodStatus, compare=False, repr=False)
 
 
 NO_OPINION = Opinion(Word.UNKNOWN, Word.UNKNOWN)
@@ -56,10 +59,12 @@ def opinion_of(
     semantics: Semantics,
     with_exec: bool = False,
     wall: float = 0.0,
+    start_wall: float = math.inf,
 ) -> Opinion:
     """Our word on the pod. runtime: what the runtime knows of it; None: only what the API server tells is known.
 
-    result: container id -> the stable result of our readiness probe. wall: seconds since the epoch.
+    result: container id -> the stable result of our readiness probe. wall, start_wall: seconds since the epoch, now and
+    when we began to look.
     """
     known = runtime is not None and bool(runtime.containers)
     status = _seen(pod, runtime, semantics, wall) if known and runtime is not None else pod.status
@@ -79,7 +84,8 @@ def opinion_of(
         elif not can_probe(container.readiness_probe, with_exec=with_exec):
             ready = Word.UNKNOWN
         else:
-            ready = _by_result(result(parse_container_id(seen.container_id)))
+            is_new = seen.state.started_at is not None and not started_before_restart(seen.state.started_at, start_wall)
+            ready = _by_result(result(parse_container_id(seen.container_id)), is_new=is_new)
         if ready is Word.UNKNOWN:
             unknown.add(container.name)
         # What is unknown counts as ready here: it is looked at once all else is known to be.
@@ -90,7 +96,7 @@ def opinion_of(
     ours = containers_ready_condition(pod, pod.status, statuses, status.phase)
     whole = ready_condition(pod, pod.status, pod.status.conditions, statuses, status.phase)
     unready = tuple(c.name for c in counted(pod) if not by_name[c.name].ready)
-    return Opinion(_word(ours.status, unknown), _word(whole.status, unknown), unready, known)
+    return Opinion(_word(ours.status, unknown), _word(whole.status, unknown), unready, known, status)
 
 
 def told(status: PodStatus) -> tuple[Word, Word]:
@@ -99,28 +105,34 @@ def told(status: PodStatus) -> tuple[Word, Word]:
 
 
 def _seen(pod: Pod, runtime: RuntimePod, semantics: Semantics, wall: float) -> PodStatus:
-    """The pod's status by the runtime's states, with `started` as it was told: only kubelets probe that."""
-    started = {
+    """The pod's status by the runtime's states. Whether a container has started its kubelet tells, where it has a probe
+    for that; else it has when it runs."""
+    told = {
         c.container_id: c.started
         for c in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
     }
+    by_probe = {c.name for c in (*pod.init_containers, *pod.containers) if c.startup_probe is not None}
+
+    def one(container: ContainerStatus) -> ContainerStatus:
+        if container.name in by_probe:
+            return replace(container, started=bool(told.get(container.container_id)))
+        return replace(container, started=isinstance(container.state, ContainerRunning))
 
     def fill(_pod: Pod, status: PodStatus) -> PodStatus:
-        def one(container: ContainerStatus) -> ContainerStatus:
-            return replace(container, started=started.get(container.container_id))
-
         return replace(
             status,
             container_statuses=tuple(one(c) for c in status.container_statuses or ()),
             init_container_statuses=tuple(one(c) for c in status.init_container_statuses or ()),
         )
 
-    return generate_status(Inputs(pod, runtime, semantics, old=pod.status, wall=wall), fill)
+    seen = generate_status(Inputs(pod, runtime, semantics, old=pod.status, wall=wall), fill)
+    # A pod on the host's network has no address of its own.
+    return replace(seen, pod_ip=seen.pod_ip or pod.status.pod_ip, host_ip=pod.status.host_ip)
 
 
-def _by_result(result: Result | None) -> Word:
+def _by_result(result: Result | None, *, is_new: bool) -> Word:
     if result is None or result is Result.UNKNOWN:
-        return Word.UNKNOWN
+        return Word.NOT_READY if is_new else Word.UNKNOWN
     return Word.READY if result is Result.SUCCESS else Word.NOT_READY
 
 

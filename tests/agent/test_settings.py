@@ -196,6 +196,8 @@ QUANTITY = "allowed: a quantity"
         ),
         node_row("no health port", "kubeletHealthz: 10248", "kubeletHealthz: is"),
         node_row("a health port without a scheme", "kubeletHealthz: '127.0.0.1:1'", "kubeletHealthz: is 127.0.0.1:1"),
+        node_row("a socket's URL", "criSocket: 'unix:///run/a.sock'", "criSocket: is unix:///run/a.sock, "),
+        node_row("commands without a runtime", "execProbes: true", "execProbes: is true without node.criSocket"),
         node_row("a Lease that every kubelet outlives", "leaseLimitSeconds: 10", "leaseLimitSeconds: is 10, allowed:"),
         kubelet_row("a broken CIDR", ("/24", "/33"), "podCIDR: '127.20.1.0/33' does not"),
         kubelet_row(

@@ -11,9 +11,10 @@ from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Pr
 from agent.opinion.judge import MOST_PODS, Facts, Judge
 from agent.opinion.verdict import Finding, readyz
 from agent.report.condition import Condition
+from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
 from agent.wire.condition import ANNOTATION_SPEAKER
-from tests.agent.status.builders import condition, make_pod, running
+from tests.agent.status.builders import NOW, condition, make_pod, running
 from tests.kit.clock import Clock
 
 PROBE = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)  # a budget of 11 s
@@ -29,7 +30,7 @@ class Scene:
     """A judge and all that it looks at."""
 
     def __init__(self) -> None:
-        self.clock = Clock(1000.0)
+        self.clock = Clock(NOW + 1000.0)
         self.found: list[Pod] = []
         self.synced = self.news = True
         self.results: dict[str, Result] = {}
@@ -38,7 +39,10 @@ class Scene:
         self.probed: list[Pod] = []
         self.said: list[tuple[str, str, str]] = []  # pod, status, reason; where that has changed
         self.kept: set[str] = set()
-        facts = Facts(lambda key: self.results.get(key), lambda: self.health, lambda: self.node)
+        self.runtime: RuntimePod | None = None
+        facts = Facts(
+            lambda key: self.results.get(key), lambda: self.health, lambda: self.node, lambda _pod: self.runtime
+        )
         self.judge = Judge(
             self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
         )
@@ -166,8 +170,9 @@ def test_a_pod_that_does_not_ask_for_us_is_looked_at_and_not_spoken_for(scene: S
 def test_a_pod_that_is_told_to_end_is_spoken_for_no_longer(scene: Scene) -> None:
     scene.turns()
     scene.found = [health_pod(deletion_timestamp=1.0)]
+    scene.results["test://web"] = Result.FAILURE  # as it should
     scene.turns()
-    assert set() == scene.kept
+    assert (set(), []) == (scene.kept, scene.findings)
 
 
 def test_a_pod_that_takes_the_place_of_another_begins_anew(scene: Scene) -> None:
@@ -204,6 +209,43 @@ def test_with_the_api_server_away_the_last_known_pods_are_looked_at(scene: Scene
     scene.results["test://web"] = Result.FAILURE
     scene.turns(300)
     assert ["APIServerAway", "ProbesFailed"] == scene.findings
+
+
+def of_runtime(id_: str, phase: ContainerPhase) -> RuntimePod:
+    return RuntimePod("uid-1", containers=(RuntimeContainer(f"test://{id_}", "web", phase, 1.0, started_at=2.0),))
+
+
+def test_a_container_that_has_ended_closes_before_anybody_has_told_so(scene: Scene) -> None:
+    scene.runtime = of_runtime("web", ContainerPhase.RUNNING)
+    scene.turns()
+    scene.runtime = of_runtime("web", ContainerPhase.EXITED)
+    scene.turns()
+    assert ["ChecksPassed", "ProbesFailed"] == [reason for _, _, reason in scene.said]
+
+
+def test_probes_are_of_the_container_that_runs_also_before_anybody_has_told_of_it(scene: Scene) -> None:
+    scene.runtime = of_runtime("again", ContainerPhase.RUNNING)
+    scene.turns()
+    status = scene.judge.pod_status("uid-1")
+    assert status is not None
+    assert [("test://again", True)] == [(c.container_id, c.started) for c in status.container_statuses or ()]
+
+
+def test_a_runtime_that_falls_silent_is_said_and_closes_nothing(scene: Scene) -> None:
+    scene.runtime = of_runtime("web", ContainerPhase.RUNNING)
+    scene.turns()
+    scene.runtime, scene.node = None, [Finding("RuntimeSilent", "no answer within 5s")]
+    scene.turns(60)
+    assert ([("pod-1", "True", "ChecksPassed")], ["RuntimeSilent"]) == (scene.said, scene.findings)
+
+
+def test_our_word_is_a_line_in_the_log_when_it_has_changed(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    scene.turns(10)
+    scene.results["test://web"] = Result.FAILURE
+    scene.turns(10)
+    said = [record for record in caplog.records if record.message == "our word on a health pod"]
+    assert ["ready", "not ready"] == [record.__dict__["containers_ready"] for record in said]
 
 
 def test_before_the_pods_are_known_that_is_said(scene: Scene) -> None:

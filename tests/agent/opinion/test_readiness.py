@@ -1,5 +1,6 @@
 """What we say of a pod: container by container, by the runtime's states where they are known, else by those told."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from agent.opinion.readiness import Opinion, Word, opinion_of, told
 from agent.opinion.selection import budget_s, probed
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
-from tests.agent.status.builders import condition, exited, make_pod, running, sidecar, waiting
+from tests.agent.status.builders import NOW, condition, exited, make_pod, running, sidecar, waiting
 
 HTTP = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)
 EXEC = Probe(ExecAction(("true",)), period_s=10)
@@ -21,10 +22,16 @@ def web(name: str = "web", probe: Probe | None = HTTP) -> Container:
     return Container(name=name, readiness_probe=probe)
 
 
-def words(pod: Pod, results: dict[str, Result] | None = None, runtime: RuntimePod | None = None) -> Opinion:
+def words(
+    pod: Pod,
+    results: dict[str, Result] | None = None,
+    runtime: RuntimePod | None = None,
+    *,
+    start_wall: float = math.inf,
+) -> Opinion:
     """results: by container name."""
     by_id = {f"test://{name}": result for name, result in (results or {}).items()}
-    return opinion_of(pod, runtime, by_id.get, semantics=Semantics())
+    return opinion_of(pod, runtime, by_id.get, semantics=Semantics(), start_wall=start_wall)
 
 
 def of(*containers: Container, told: tuple[ContainerStatus, ...], **fields: object) -> Pod:
@@ -67,6 +74,17 @@ def test_what_we_say_of_the_containers(pod: Pod, results: dict[str, Result], exp
     assert expected == words(pod, results).containers
 
 
+@pytest.mark.parametrize(
+    ("start_wall", "expected"),
+    [
+        pytest.param(NOW + 60, UNKNOWN, id="it ran when we began to look: as told"),
+        pytest.param(NOW - 60, NOT, id="it was started since: not ready before its first result"),
+    ],
+)
+def test_before_the_first_result_of_its_probe(start_wall: float, expected: Word) -> None:
+    assert expected == words(of(web(), told=(UP,)), start_wall=start_wall).containers
+
+
 def test_a_sidecar_counts_and_an_init_container_does_not() -> None:
     proxy = replace(sidecar("proxy"), readiness_probe=HTTP)
     pod = make_pod(web(), init=[proxy, "setup"])
@@ -101,6 +119,35 @@ def test_the_states_of_the_runtime_go_before_what_is_told(
 ) -> None:
     found = words(of(web(), told=(UP,)), {"web": Result.SUCCESS}, runtime)
     assert expected == (found.containers, found.by_runtime)
+
+
+def started(container: Container, told_id: str, *, told_started: bool) -> bool | None:
+    """As it is seen, of a container that the runtime calls test://web."""
+    before = replace(UP, container_id=told_id, started=told_started)
+    seen = words(of(container, told=(before,)), {}, instance(ContainerPhase.RUNNING)).status
+    return next(c.started for c in seen.container_statuses or ())
+
+
+@pytest.mark.parametrize(
+    ("container", "told_id", "told_started", "expected"),
+    [
+        pytest.param(web(), "test://old", True, True, id="without a startup probe it has when it runs"),
+        pytest.param(replace(web(), startup_probe=HTTP), "test://web", True, True, id="its kubelet says so"),
+        pytest.param(replace(web(), startup_probe=HTTP), "test://web", False, False, id="its kubelet does not yet"),
+        pytest.param(replace(web(), startup_probe=HTTP), "test://old", True, False, id="it was another instance"),
+    ],
+)
+def test_whether_a_container_has_started(
+    container: Container, told_id: str, told_started: bool, expected: bool
+) -> None:
+    assert expected is started(container, told_id, told_started=told_started)
+
+
+def test_the_address_stays_where_the_runtime_has_none() -> None:
+    """Of a pod on the host's network."""
+    pod = of(web(), told=(UP,))
+    pod = replace(pod, status=replace(pod.status, pod_ip="192.0.2.1", host_ip="192.0.2.1"))
+    assert "192.0.2.1" == words(pod, {}, instance(ContainerPhase.RUNNING)).status.pod_ip
 
 
 @pytest.mark.parametrize(
