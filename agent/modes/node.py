@@ -8,14 +8,14 @@ runtime says where its socket is named, else the API server.
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, status_line
 from agent.checks.said import Said
-from agent.cri.base import CriError, Reader
+from agent.cri.base import CriError
 from agent.cri.events import RuntimeEvents
 from agent.identity.token import BoundToken
 from agent.model import Pod
@@ -38,7 +38,6 @@ from agent.report.condition import ConditionPublisher
 from agent.report.heartbeat import Heartbeat, Writer
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
-from agent.runtime.base import ContainerEvent
 from agent.semantics import Semantics
 from agent.settings import Settings
 from agent.wire.condition import SPEAKER_NODE
@@ -62,7 +61,7 @@ def build(settings: Settings) -> list[Service]:
     if node is None:
         raise ValueError("settings without the section node")
     client = kubelet_client(node)
-    runtime, execute = containers(node)
+    states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
     specs = [check_spec(check) for check in settings.checks]
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs)) if specs else None
     semantics = Semantics()
@@ -90,12 +89,6 @@ def build(settings: Settings) -> list[Service]:
         lease_limit_s=float(node.lease_limit_seconds),
         on_change=lambda: wake(),
     )
-    events = None if runtime is None else RuntimeEvents(runtime, lambda event: take(event))
-    states = None
-    if runtime is not None and events is not None:
-        states = ContainerStates(
-            runtime, lambda: [one.pod for one in judge.judged()], lambda: wake(), events_come=events.come
-        )
     speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
     judge = Judge(
         source,
@@ -115,10 +108,6 @@ def build(settings: Settings) -> list[Service]:
     def wake() -> None:
         judge.wake()
 
-    def take(event: ContainerEvent) -> None:
-        if states is not None:
-            states.take(event)
-
     said = Said()
     services: list[Service] = []
     pages = {
@@ -131,27 +120,28 @@ def build(settings: Settings) -> list[Service]:
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
     services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
-    services += [one for one in (states, events) if one is not None]
-    services += [prober, judge, *([] if engine is None else [engine])]
+    services += [*asked, prober, judge, *([] if engine is None else [engine])]
     services += [source, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
 
 
-def containers(node: NodeSection) -> tuple[Reader | None, Execute]:
-    """Who is asked of containers, None where the section names no socket, and what runs commands in them.
-
-    Raises StartFailed where gRPC is not installed.
-    """
+def containers(
+    node: NodeSection, pods: Callable[[], Collection[Pod]], wake: Callable[[], None]
+) -> tuple[ContainerStates | None, list[Service], Execute]:
+    """What the runtime says of the health pods, None where the section names no socket, with the services behind it;
+    and what runs commands in containers. Raises StartFailed where gRPC is not installed."""
     if node.cri_socket is None:
-        return None, no_exec
+        return None, [], no_exec
     from agent.cri.connect import connect  # late: gRPC is large
 
     try:
         runtime = connect(node.cri_socket, deadline_s=DEADLINE_S, may_exec=node.exec_probes)
     except CriError as e:
         raise StartFailed(f"node.criSocket: {e}") from None
-    return runtime, executed(runtime) if node.exec_probes else no_exec
+    events = RuntimeEvents(runtime, lambda event: states.take(event))
+    states = ContainerStates(runtime, pods, wake, events_come=events.come)
+    return states, [states, events], executed(runtime) if node.exec_probes else no_exec
 
 
 def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates | None) -> list[Finding | None]:

@@ -62,6 +62,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
     "monitoring": {"__readygate_extender_admin_server": None},  # the roles install no monitors
     "gates": {
         "readygate_enforcement": "armed",
+        "readygate_node_heartbeat": True,  # the extender follows
         "readygate_extender_node_selector": {"example.com/scheduler": "true"},
         "__readygate_extender_admin_server": None,
         "readygate_extender_configuration": {
@@ -85,7 +86,6 @@ INVENTORIES: dict[str, dict[str, Any]] = {
                 },
             ],
             "cap": {"cluster": "25%", "leaveInPool": 0},
-            "heartbeat": {"agents": {"limitSeconds": 9}},
         },
     },
 }

@@ -19,6 +19,12 @@ if [ -e "$folder/earlier.service" ]; then echo "open=yes"; else echo "open=no"; 
 # The first of its words in the kubelet's kubeconfig, which kubeadm and kubespray write.
 said() { sed -n "s/^ *$1: *\"\{0,1\}\([^\" ]*\)\"\{0,1\} *$/\1/p" "$kubeconfig" 2>/dev/null | head -n 1; }
 first() { for one; do if [ -e "$one" ]; then echo "$one"; return; fi; done; }
+# The container runtime's socket: as the kubelet is given it, in its flags or its configuration, else where runtimes put it.
+given() {
+    tr '\0' '\n' < "/proc/$(pidof kubelet)/cmdline" 2>/dev/null | sed -n 's|^--container-runtime-endpoint=\(unix://\)\{0,1\}||p'
+    sed -n 's|^containerRuntimeEndpoint: *"\{0,1\}\(unix://\)\{0,1\}\([^" ]*\).*|\2|p' /var/lib/kubelet/config.yaml 2>/dev/null
+}
+echo "runtime=$(first $(given) /run/containerd/containerd.sock /run/crio/crio.sock)"
 certificate=$(said client-certificate)
 named=$(openssl x509 -noout -subject -nameopt multiline -in "${certificate:-/}" 2>/dev/null | sed -n 's/.*= system:node:\(.*\)/\1/p')
 overridden=$(tr '\0' '\n' < "/proc/$(pidof kubelet)/cmdline" 2>/dev/null | sed -n 's/^--hostname-override=//p')

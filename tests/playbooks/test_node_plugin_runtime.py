@@ -1,0 +1,74 @@
+"""The agent as a service: what it is told of the container runtime, and of heartbeats."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import settings as agent_settings
+from tests.playbooks.rendering import ADMIN_SERVER, plain, render
+from tests.playbooks.test_node_plugin import HOST, ROLE, configuration, host, settings_of
+
+SOCKET = "/run/containerd/containerd.sock"
+CRIO = "/run/crio/crio.sock"
+BEATS, PERIOD = "readygate_node_heartbeat", "readygate_node_heartbeat_period_seconds"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, (SOCKET, False, True, True), id="that of its kubelet"),
+        pytest.param(
+            {"readygate_node_cri_socket": "/run/crio/crio.sock"},
+            ("/run/crio/crio.sock", False, True, True),
+            id="another",
+        ),
+        pytest.param({"readygate_node_cri_socket": ""}, (None, False, False, False), id="none"),
+        pytest.param({"readygate_node_exec_probes": True}, (SOCKET, True, True, True), id="commands are run by it"),
+    ],
+)
+def test_of_the_container_runtime_it_has_the_folder_of_its_socket(given, expected):
+    seen = host(runtime=SOCKET) | given
+    value = render(ROLE, HOST | seen)
+    section = agent_settings.parse(value("__readygate_node_configuration").encode()).node
+    assert section is not None
+    lines = value("lookup('ansible.builtin.template', 'readygate-node.service.j2')").splitlines()
+    folder = str(Path(expected[0]).parent) if expected[0] else "/run/containerd"
+    bound = f"{folder}:{folder}" in settings_of(lines, "BindReadOnlyPaths")
+    starts_after = "containerd.service" in settings_of(lines, "After")[0]
+    assert expected == (section.cri_socket, section.exec_probes, bound, starts_after)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, None, id="none unless it is asked for"),
+        pytest.param({BEATS: True}, 3, id="every three seconds"),
+        pytest.param(
+            {BEATS: True, PERIOD: 10},
+            10,
+            id="in a large cluster",
+        ),
+    ],
+)
+def test_a_heartbeat_is_written_where_it_is_wanted(given, expected):
+    section = configuration(**given).node
+    assert section is not None
+    assert expected == (None if section.heartbeat is None else section.heartbeat.period_seconds)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, None, id="it is not looked at unless it is written"),
+        pytest.param({BEATS: True}, 9, id="three beats"),
+        pytest.param({BEATS: True, PERIOD: 10}, 30, id="three slow beats"),
+        pytest.param(
+            {BEATS: True, PERIOD: 1},
+            9,
+            id="at least nine seconds",
+        ),
+    ],
+)
+def test_the_extender_looks_at_heartbeats_that_are_written(given, expected):
+    settings = plain(render("readygate_extender", ADMIN_SERVER | given)("__readygate_extender_given"))
+    assert expected == settings.get("heartbeat", {}).get("agents", {}).get("limitSeconds")
