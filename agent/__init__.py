@@ -13,6 +13,7 @@
     prober     modes kubelet and node: the kubelet's probe workers, and what their results change
     status     mode kubelet: the status of a pod, from the runtime's facts to the patch
     node       mode kubelet: the Node object, its status, its Lease
+    plugins    the kubelet's plugins: asked by a check, registered in mode kubelet
     report     what others see: the pod's condition, the HTTP port, the metrics
     probe      one probe, whoever asks: exec, httpGet, tcpSocket, and runs of equal results
     processes  child processes that end when they should

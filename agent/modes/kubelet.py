@@ -18,6 +18,8 @@ from agent.pleg.cache import Cache
 from agent.pleg.events import EventType, PodEvent
 from agent.pleg.generator import EventGenerator
 from agent.pleg.seen import SeenRuntime
+from agent.plugins.handlers import handlers
+from agent.plugins.manager import PluginManager, plugin_counts
 from agent.pods.hooks import Hooks
 from agent.pods.inbox import Inbox
 from agent.pods.source import PodSource, PodTable
@@ -101,16 +103,17 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         record=recorder.record,
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
+    plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
     services: list[Service] = []
     pages = {
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/readyz": lambda: readyz_page(reporter, source),
-        "/metrics": lambda: metrics_page(families(prober, events)),
+        "/metrics": lambda: metrics_page(families(prober, events, plugins)),
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
     services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, events]
-    services += [prober, loop, source, reporter, lease, CloseClient("node connections", heartbeats)]
+    services += [prober, loop, source, plugins, reporter, lease, CloseClient("node connections", heartbeats)]
     return services
 
 
@@ -173,7 +176,7 @@ def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
     return Page(503, "".join(waiting)) if waiting else Page(200, "ok\n")
 
 
-def families(prober: ProberManager, events: EventGenerator) -> list[Family]:
+def families(prober: ProberManager, events: EventGenerator, plugins: PluginManager) -> list[Family]:
     """What /metrics shows."""
     samples = [(labels._asdict(), float(count)) for labels, count in prober.totals().items()]
     return [
@@ -184,6 +187,12 @@ def families(prober: ProberManager, events: EventGenerator) -> list[Family]:
             "counter",
             "Events of containers that there was no room for, as the kubelet's.",
             [({}, float(events.discarded))],
+        ),
+        Family(
+            "plugin_manager_total_plugins",
+            "gauge",
+            "Plugins that lie there, and those that are registered, as the kubelet's.",
+            plugin_counts(plugins),
         ),
         Family(
             "readygate_agent_pleg_list_age_seconds",

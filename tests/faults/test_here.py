@@ -21,13 +21,14 @@ NAMES = (
     "cni-gone",
     "cni-broken",
     "cni-no-plugin",
+    "plugin-hangs",
 )
 # A node as far as these checks look at it: nothing of it is this machine's.
 NODE = """
 set -e
 for folder in /var/lib /var/tmp /etc/cni /opt; do mkdir -p $folder; mount -t tmpfs none $folder; done
 mount -t tmpfs none /run
-mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/kubelet/pki
+mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/kubelet/pki /var/lib/kubelet/plugins_registry
 cat > /etc/cni/net.d/10-bridge.conflist <<'END'
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "ipam":
   {"type": "host-local", "ranges": [[{"subnet": "10.244.1.0/24"}]]}}]}
@@ -63,4 +64,5 @@ def test_it_is_found_and_healed_for_certain(fault: Fault) -> None:
     assert done.stderr == ""
     # Before a heal that heals nothing; then twice injected, twice healed.
     _, *after = [json.loads(line) for line in done.stdout.splitlines()]
-    assert after == ["passed", "failed", "failed", "passed", "passed"]
+    bad = "hung" if fault.name == "plugin-hangs" else "failed"
+    assert after == ["passed", bad, bad, "passed", "passed"]

@@ -1,0 +1,122 @@
+"""Asks plugins, over gRPC on their sockets."""
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+from urllib.parse import quote
+
+from google.protobuf.message import DecodeError
+
+from agent import rpc
+from agent.cri.base import Trouble
+from agent.cri.look import trouble_with
+from agent.plugins.api_pb2 import InfoRequest, RegistrationStatus
+from agent.plugins.api_pb2 import PluginInfo as Message
+from agent.plugins.base import PluginError, PluginInfo
+
+_SERVICE = "/pluginregistration.Registration"
+_OPTIONS = (
+    ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.max_receive_message_length", 2**20),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+
+class Client:
+    """One plugin's socket; connects when it is first asked."""
+
+    def __init__(self, socket: str) -> None:
+        """Raises PluginError where gRPC is not installed."""
+        self._socket = socket
+        self._grpc = _packages()
+        self._channel = self._grpc.insecure_channel(f"unix:{quote(socket)}", options=_OPTIONS)
+
+    def connect(self, within_s: float) -> None:
+        """Waits until somebody accepts."""
+        try:
+            self._grpc.channel_ready_future(self._channel).result(within_s)
+        except self._grpc.FutureTimeoutError:
+            raise PluginError(trouble_with(self._socket) or Trouble.HANGS, within_s=within_s) from None
+        except ValueError as e:
+            raise PluginError(Trouble.WENT_AWAY, e) from None  # closed, by us
+
+    def info(self, within_s: float) -> PluginInfo:
+        return self.said(self.asked(within_s), within_s)
+
+    def asked(self, within_s: float) -> Any:  # noqa: ANN401 - the library's future
+        """GetInfo, not waited for."""
+        call = self._channel.unary_unary(f"{_SERVICE}/GetInfo")
+        return call.future(InfoRequest().SerializeToString(), timeout=within_s)
+
+    def said(self, answer: Any, within_s: float) -> PluginInfo:  # noqa: ANN401 - as above
+        """What came of `asked`. Raises PluginError."""
+        try:
+            message = Message.FromString(answer.result())
+        except self._grpc.RpcError as e:
+            raise self._error(e, within_s) from None
+        except self._grpc.FutureCancelledError as e:
+            raise PluginError(Trouble.WENT_AWAY, e) from None
+        except DecodeError as e:
+            raise PluginError(Trouble.GARBAGE, e) from None
+        return PluginInfo(message.type, message.name, message.endpoint, tuple(message.supported_versions))
+
+    def notify(self, error: str, within_s: float) -> None:
+        status = RegistrationStatus(plugin_registered=not error, error=error)
+        try:
+            self._channel.unary_unary(f"{_SERVICE}/NotifyRegistrationStatus")(
+                status.SerializeToString(), timeout=within_s
+            )
+        except self._grpc.RpcError as e:
+            raise self._error(e, within_s) from None
+        except ValueError as e:
+            raise PluginError(Trouble.WENT_AWAY, e) from None  # closed, by us
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _error(self, error: Any, within_s: float) -> PluginError:  # noqa: ANN401 - known at run time only
+        codes = self._grpc.StatusCode
+        said = "" if error.code() is codes.DEADLINE_EXCEEDED else error.details() or ""
+        trouble = {
+            codes.UNIMPLEMENTED: Trouble.NOT_OFFERED,
+            codes.DEADLINE_EXCEEDED: Trouble.HANGS,
+            codes.UNAVAILABLE: Trouble.WENT_AWAY,
+            codes.CANCELLED: Trouble.WENT_AWAY,
+        }.get(error.code(), Trouble.REFUSED)
+        if trouble is Trouble.NOT_OFFERED:
+            return PluginError(trouble, said)
+        seen = trouble_with(self._socket)
+        return (
+            PluginError(seen, within_s=within_s) if seen is not None else PluginError(trouble, said, within_s=within_s)
+        )
+
+
+def ask_all(sockets: Iterable[str], within_s: float) -> Mapping[str, PluginInfo | PluginError]:
+    """What each plugin says, all asked at once: those that hang take `within_s` together. Raises PluginError where gRPC
+    is not installed."""
+    clients = {socket: Client(socket) for socket in sockets}
+    try:
+        asked = {socket: client.asked(within_s) for socket, client in clients.items()}
+        return {socket: _outcome(clients[socket], answer, within_s) for socket, answer in asked.items()}
+    finally:
+        for client in clients.values():
+            client.close()
+
+
+def _outcome(client: Client, answer: Any, within_s: float) -> PluginInfo | PluginError:  # noqa: ANN401 - as above
+    try:
+        return client.said(answer, within_s)
+    except PluginError as e:
+        return e
+
+
+def _packages() -> ModuleType:
+    try:
+        (grpc,) = rpc.load("grpc")
+    except ImportError as e:
+        raise PluginError(Trouble.NO_PACKAGES, e) from None
+    return grpc
