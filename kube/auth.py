@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from kube.certificates import not_valid
 from kube.errors import CredentialsInvalid
 
 SERVICE_ACCOUNT_ROOT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -162,11 +163,31 @@ class CertificateFiles(AuthorityFile):
     do not fit each other, as between the two writes of a renewal, leave the last in use.
     """
 
-    def __init__(self, *, authority: Path, certificate: Path, key: Path) -> None:
+    def __init__(self, *, authority: Path, certificate: Path, key: Path, wall: Callable[[], float] = time.time) -> None:
         """Raises OSError (ssl.SSLError among them), ValueError."""
         self._certificate = certificate
         self._key = key
+        self._wall = wall
+        self._told: tuple[str, float] = ("", -math.inf)
         super().__init__(authority, certificate, key)
+        self._tell()
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._tell()
+
+    def _tell(self) -> None:
+        """A server that refuses us for that does not say which file it is. Once a day."""
+        try:
+            problem = not_valid(self._certificate.read_bytes(), self._wall())
+        except OSError:
+            return
+        told, at = self._told
+        if not problem:
+            self._told = ("", -math.inf)
+        elif not told or abs(self._wall() - at) >= TOLD_EVERY_S:
+            self._told = (problem, self._wall())
+            log.warning("the client certificate is not valid", extra={"file": str(self._certificate), "error": problem})
 
     def _made(self, authority: str) -> ssl.SSLContext:
         context = super()._made(authority)

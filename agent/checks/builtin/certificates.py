@@ -11,11 +11,8 @@ renewed in place is seen at the next run, which is the way back.
 `kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set.
 """
 
-import binascii
 import os
-import re
 import time
-from calendar import timegm
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +24,13 @@ from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
 from component.settings import Section
+from kube.certificates import NoCertificateError, validity
 from kube.times import format_time
 
 DOC = "the kubelet's client and serving certificates have not ended"
 RIGHTS = Rights(reads=("folder",), root=True)
 LIMIT_BYTES = 2**20
 DAY_S = 86_400.0
-PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFICATE-----", re.DOTALL)
-_SEQUENCE, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x17, 0x18, 0xA0
 
 
 class Settings(Section, frozen=True):
@@ -47,10 +43,6 @@ class Settings(Section, frozen=True):
         "kubelet.crt",
     )
     warn_days: Annotated[int, Meta(ge=0, le=3650, description="days, 0 to 3650")] = 7
-
-
-class NoCertificateError(Exception):
-    """The bytes hold no certificate that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,61 +110,3 @@ def _ends_soon(one: Validity, wall: float, warn_s: float) -> str:
 
 def _days(seconds: float) -> str:
     return f"{seconds / DAY_S:.1f} days"
-
-
-def validity(pem: bytes) -> tuple[float, float]:
-    """When the first certificate begins and ends (wall). Raises NoCertificateError."""
-    block = PEM.search(pem)
-    if block is None:
-        raise NoCertificateError("holds no certificate")
-    try:
-        certificate = _inside(binascii.a2b_base64(block[1]), _SEQUENCE)
-        fields = _fields(_inside(certificate, _SEQUENCE))
-        # Certificate: version (where it is given), serial number, signature algorithm, issuer, validity.
-        tag, dates = fields[4 if fields[0][0] == _VERSION else 3]
-        begins, ends = (_time(*date) for date in _fields(dates))
-        if tag != _SEQUENCE:
-            raise NoCertificateError("its certificate does not parse")
-    except (ValueError, IndexError) as e:
-        raise NoCertificateError("its certificate does not parse") from e
-    return begins, ends
-
-
-def _inside(der: bytes, tag: int) -> bytes:
-    """The content of the first value, which has to be of this tag."""
-    found, content, _ = _value(der)
-    if found != tag:
-        raise ValueError(found)
-    return content
-
-
-def _fields(der: bytes) -> list[tuple[int, bytes]]:
-    """(tag, content) of the values in a row, the first five: the rest of a certificate is nothing to us."""
-    found: list[tuple[int, bytes]] = []
-    while der and len(found) < 5:
-        tag, content, der = _value(der)
-        found.append((tag, content))
-    return found
-
-
-def _value(der: bytes) -> tuple[int, bytes, bytes]:
-    """Tag, content, and what follows. Raises IndexError, ValueError."""
-    tag, length, at = der[0], der[1], 2
-    if length & 0x80:
-        more = length & 0x7F
-        if not 1 <= more <= 4:
-            raise ValueError(length)
-        length, at = int.from_bytes(der[2 : 2 + more], "big"), 2 + more
-    if len(der) < at + length:
-        raise ValueError(length)
-    return tag, der[at : at + length], der[at + length :]
-
-
-def _time(tag: int, text: bytes) -> float:
-    """UTCTime's two figures of a year are of 1950 to 2049."""
-    digits = text.decode("ascii")
-    if tag == _UTC_TIME:
-        digits = ("20" if int(digits[:2]) < 50 else "19") + digits
-    elif tag != _GENERALIZED_TIME:
-        raise ValueError(tag)
-    return float(timegm(time.strptime(digits, "%Y%m%d%H%M%SZ")))

@@ -1,0 +1,85 @@
+"""When a certificate begins and ends, read from its bytes. Pure."""
+
+import binascii
+import re
+from datetime import UTC, datetime
+
+from kube.times import format_time
+
+PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.*?)-----END CERTIFICATE-----", re.DOTALL)
+_SEQUENCE, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x17, 0x18, 0xA0
+
+
+class NoCertificateError(Exception):
+    """The bytes hold no certificate that can be read."""
+
+
+def not_valid(pem: bytes, wall: float) -> str:
+    """What is wrong with the time of the first certificate, in words; "" for nothing, and where it cannot be read."""
+    try:
+        begins, ends = validity(pem)
+    except NoCertificateError:
+        return ""
+    if wall >= ends:
+        return f"it ended at {format_time(ends)}"
+    if wall < begins:
+        return f"it is not valid before {format_time(begins)}, and the clock of this machine says {format_time(wall)}"
+    return ""
+
+
+def validity(pem: bytes) -> tuple[float, float]:
+    """When the first certificate begins and ends (wall). Raises NoCertificateError."""
+    block = PEM.search(pem)
+    if block is None:
+        raise NoCertificateError("holds no certificate")
+    try:
+        certificate = _inside(binascii.a2b_base64(block[1]), _SEQUENCE)
+        fields = _fields(_inside(certificate, _SEQUENCE))
+        # Certificate: version (where it is given), serial number, signature algorithm, issuer, validity.
+        tag, dates = fields[4 if fields[0][0] == _VERSION else 3]
+        begins, ends = (_time(*date) for date in _fields(dates))
+        if tag != _SEQUENCE:
+            raise NoCertificateError("its certificate does not parse")
+    except (ValueError, IndexError) as e:
+        raise NoCertificateError("its certificate does not parse") from e
+    return begins, ends
+
+
+def _inside(der: bytes, tag: int) -> bytes:
+    """The content of the first value, which has to be of this tag."""
+    found, content, _ = _value(der)
+    if found != tag:
+        raise ValueError(found)
+    return content
+
+
+def _fields(der: bytes) -> list[tuple[int, bytes]]:
+    """(tag, content) of the values in a row, the first five: the rest of a certificate is nothing to us."""
+    found: list[tuple[int, bytes]] = []
+    while der and len(found) < 5:
+        tag, content, der = _value(der)
+        found.append((tag, content))
+    return found
+
+
+def _value(der: bytes) -> tuple[int, bytes, bytes]:
+    """Tag, content, and what follows. Raises IndexError, ValueError."""
+    tag, length, at = der[0], der[1], 2
+    if length & 0x80:
+        more = length & 0x7F
+        if not 1 <= more <= 4:
+            raise ValueError(length)
+        length, at = int.from_bytes(der[2 : 2 + more], "big"), 2 + more
+    if len(der) < at + length:
+        raise ValueError(length)
+    return tag, der[at : at + length], der[at + length :]
+
+
+def _time(tag: int, text: bytes) -> float:
+    """UTCTime's two figures of a year are of 1950 to 2049."""
+    digits = text.decode("ascii")
+    if tag == _UTC_TIME:
+        digits = ("20" if int(digits[:2]) < 50 else "19") + digits
+    elif tag != _GENERALIZED_TIME:
+        raise ValueError(tag)
+    return datetime.strptime(digits, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
