@@ -7,18 +7,19 @@ import sys
 from concurrent import futures
 from typing import Any
 
-import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from agent import rpc
+
+grpc, messages, stubs = rpc.load("grpc", "grpc_health.v1.health_pb2", "grpc_health.v1.health_pb2_grpc")
 
 
-class _Health(health_pb2_grpc.HealthServicer):
+class _Health(stubs.HealthServicer):
     def Check(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802 - grpc's
-        return health_pb2.HealthCheckResponse(status=1)
+        return messages.HealthCheckResponse(status=1)
 
 
 def main() -> None:
     server = grpc.server(futures.ThreadPoolExecutor(4))
-    health_pb2_grpc.add_HealthServicer_to_server(_Health(), server)
+    stubs.add_HealthServicer_to_server(_Health(), server)
     port = server.add_insecure_port("0.0.0.0:0")  # a pod has an address of its own on loopback
     server.start()
     print(port, flush=True)
