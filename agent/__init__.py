@@ -20,6 +20,7 @@
     runtime    containers: the protocol, and one where a container is a local process
     wire       Kubernetes JSON to `model` and back; the rooms that know the keys
     model      what the rooms say to each other        keys   types of settings that several rooms have
+    histogram  how long things took
 
 Each room imports only those below it (import-linter, "the agent's rooms"). May use `kube` and `component`;
 knows nothing of `extender`.

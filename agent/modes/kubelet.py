@@ -108,7 +108,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     pages = {
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/readyz": lambda: readyz_page(reporter, source),
-        "/metrics": lambda: metrics_page(families(prober, events, plugins)),
+        "/metrics": lambda: metrics_page(families(prober, statuses, events, plugins)),
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
@@ -176,12 +176,38 @@ def readyz_page(reporter: NodeReporter, source: PodSource) -> Page:
     return Page(503, "".join(waiting)) if waiting else Page(200, "ok\n")
 
 
-def families(prober: ProberManager, events: EventGenerator, plugins: PluginManager) -> list[Family]:
+def families(
+    prober: ProberManager, statuses: StatusManager, events: EventGenerator, plugins: PluginManager
+) -> list[Family]:
     """What /metrics shows."""
     samples = [(labels._asdict(), float(count)) for labels, count in prober.totals().items()]
     return [
         *process_families(product_version(), "kubelet"),
         Family("prober_probe_total", "counter", "Probes by type, result and container, as the kubelet's.", samples),
+        Family(
+            "prober_probe_duration_seconds",
+            "histogram",
+            "How long probes that succeeded took, as the kubelet's.",
+            histograms=[(labels._asdict(), took) for labels, took in prober.durations().items()],
+        ),
+        Family(
+            "kubelet_pod_status_sync_duration_seconds",
+            "histogram",
+            "Time from a change of a pod's status to its write, as the kubelet's.",
+            histograms=[({}, statuses.took())],
+        ),
+        Family(
+            "kubelet_terminated_containers_total",
+            "counter",
+            "Containers that have ended, as the kubelet's.",
+            [
+                (
+                    {"container_type": one.container_type, "exit_code": str(one.exit_code), "reason": one.reason},
+                    float(n),
+                )
+                for one, n in statuses.ended().items()
+            ],
+        ),
         Family(
             "kubelet_pleg_discard_events",
             "counter",

@@ -4,14 +4,16 @@ Guarantees: at most one worker per pod, container and probe type; no call waits 
 takes itself out of the table when it ends.
 """
 
+import copy
 import random as random_module
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from agent.histogram import Histogram
 from agent.model import (
     Container,
     ContainerRunning,
@@ -49,6 +51,15 @@ class ProbeLabels(NamedTuple):
     pod_uid: str
 
 
+class DurationLabels(NamedTuple):
+    """The labels of prober_probe_duration_seconds."""
+
+    probe_type: str
+    container: str
+    pod: str
+    namespace: str
+
+
 class ProberManager:
     """A Service. `probe` makes one probe, `get_pod_status` reads the status manager's cache (None: not known)."""
 
@@ -75,6 +86,7 @@ class ProberManager:
         self._lock = threading.Lock()
         self._workers: dict[WorkerKey, Worker] = {}
         self._totals: Counter[ProbeLabels] = Counter()
+        self._durations: defaultdict[DurationLabels, Histogram] = defaultdict(Histogram)
         self._shutdown = threading.Event()
         self._context = WorkerContext(
             get_pod_status=get_pod_status,
@@ -158,6 +170,11 @@ class ProberManager:
         """prober_probe_total, of living workers."""
         with self._lock:
             return dict(self._totals)
+
+    def durations(self) -> dict[DurationLabels, Histogram]:
+        """prober_probe_duration_seconds: of probes that succeeded, of living workers."""
+        with self._lock:
+            return {labels: copy.deepcopy(histogram) for labels, histogram in self._durations.items()}
 
     def update_pod_status(self, pod: Pod, status: PodStatus) -> PodStatus:
         """The status with `started` and `ready` of every container (3 rules: runs, started, ready). Triggers readiness
@@ -244,13 +261,20 @@ class ProberManager:
                 del self._workers[key]
             for labels in [t for t in self._totals if (t.pod_uid, t.container, t.probe_type) == key]:
                 del self._totals[labels]
+            self._durations.pop(_duration_labels(target), None)
 
-    def _count(self, target: Target, result: Result) -> None:
+    def _count(self, target: Target, result: Result, took_s: float) -> None:
         word = "successful" if result is Result.SUCCESS else "failed"
         pod = target.pod
         labels = ProbeLabels(str(target.type), word, target.container.name, pod.name, pod.namespace, pod.uid)
         with self._lock:
             self._totals[labels] += 1
+            if result is Result.SUCCESS:
+                self._durations[_duration_labels(target)].observe(took_s)
+
+
+def _duration_labels(target: Target) -> DurationLabels:
+    return DurationLabels(str(target.type), target.container.name, target.pod.name, target.pod.namespace)
 
 
 def _pod_was_ready(pod: Pod) -> bool:

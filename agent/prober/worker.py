@@ -36,7 +36,7 @@ class WorkerContext:
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random_module.random
-    count: Callable[[Target, Result], None] = lambda _target, _result: None
+    count: Callable[[Target, Result, float], None] = lambda _target, _result, _took_s: None
     shutdown: threading.Event = field(default_factory=threading.Event)
 
 
@@ -91,6 +91,7 @@ class Worker:
 
     def _do_probe(self) -> bool:
         context, target = self._context, self.target
+        began = context.monotonic()
         status = context.get_pod_status(target.pod.uid)
         step = before_probe(
             self.state,
@@ -108,7 +109,7 @@ class Worker:
         except ProbeErrored:
             # kubelet drops the result when the probe could not run; counting it would flap the gate.
             return True
-        context.count(target, result)
+        context.count(target, result, context.monotonic() - began)
         step = after_probe(self.state, target, result, context.semantics)
         self._apply(step)
         return step.keep

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from agent.histogram import Histogram
 from agent.report.server import Page
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -13,12 +14,13 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric: samples are (labels, value)."""
+    """One metric: samples are (labels, value), histograms (labels, histogram)."""
 
     name: str
     kind: str
     help: str
-    samples: Iterable[tuple[Mapping[str, str], float]]
+    samples: Iterable[tuple[Mapping[str, str], float]] = ()
+    histograms: Iterable[tuple[Mapping[str, str], Histogram]] = ()
 
 
 def metrics_page(families: Iterable[Family]) -> Page:
@@ -26,9 +28,11 @@ def metrics_page(families: Iterable[Family]) -> Page:
     lines: list[str] = []
     for family in families:
         lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
-        for labels, value in family.samples:
-            pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-            lines.append(f"{family.name}{{{pairs}}} {value:g}" if pairs else f"{family.name} {value:g}")
+        lines += [_line(family.name, labels, value) for labels, value in family.samples]
+        for labels, histogram in family.histograms:
+            lines += [
+                _line(family.name + suffix, {**labels, **more}, value) for suffix, more, value in histogram.samples()
+            ]
     return Page(200, "\n".join(lines) + "\n", METRICS)
 
 
@@ -47,6 +51,11 @@ def process_families(version: str, mode: str) -> list[Family]:
         ),
         Family("readygate_threads", "gauge", "Threads alive.", [({}, float(threading.active_count()))]),
     ]
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{pairs}}} {value:g}" if pairs else f"{name} {value:g}"
 
 
 def _escaped(text: str) -> str:

@@ -20,13 +20,16 @@ Guarantees:
 Not modelled: resize conditions, the metric of terminated containers.
 """
 
+import copy
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agent.histogram import Histogram
 from agent.model import ContainerStatus, Pod, PodStatus
 from agent.semantics import Semantics
 from agent.status import conditions, merge, patch, termination
@@ -41,6 +44,7 @@ from kube.objects import UNREADABLE
 log = logging.getLogger(__name__)
 
 SYNC_PERIOD_S = 10.0
+SYNC_BOUNDS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)
 STUCK_AFTER_S = 60.0  # longer than the requests of one pod: each has its deadline
 
 
@@ -63,13 +67,15 @@ class PodLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VersionedStatus:
-    """`finished` is set by terminate_pod and never taken back."""
+    """`finished` is set by terminate_pod and never taken back. `since`: of the first change that is not yet written
+    (monotonic); None where all are."""
 
     status: PodStatus
     version: int
     name: str
     namespace: str
     finished: bool
+    since: float | None = None
 
 
 class StatusManager:
@@ -98,6 +104,8 @@ class StatusManager:
         self._api_versions: dict[str, int] = {}  # used by the thread that syncs only
         self._unanswered: dict[str, int] = {}  # whose last request got no answer, in that order; by that thread too
         self._next_tick = monotonic() + SYNC_PERIOD_S
+        self._ended: Counter[termination.Termination] = Counter()
+        self._took = Histogram(SYNC_BOUNDS_S)
         self._loop = Loop(
             "status-manager",
             self.turn,
@@ -121,6 +129,16 @@ class StatusManager:
     def _write_the_rest(self) -> None:
         """As far as that takes less than a second: no longer does stop() wait."""
         self.sync_batch(everything=False)
+
+    def ended(self) -> dict[termination.Termination, int]:
+        """kubelet_terminated_containers_total."""
+        with self._lock:
+            return dict(self._ended)
+
+    def took(self) -> Histogram:
+        """kubelet_pod_status_sync_duration_seconds: from the first change that was not yet written to its write."""
+        with self._lock:
+            return copy.deepcopy(self._took)
 
     # --- what others say ---
 
@@ -206,6 +224,7 @@ class StatusManager:
             log.error("status update dropped", extra={"pod": _key(pod), "reason": reason})
             return False
         status = merge.settled(pod, old, status, self._wall())
+        self._ended.update(termination.terminations(old, status))
         if kept is not None and not force and merge.equal_for_kubelet(kept.status, status, self._semantics):
             return False
         self._statuses[pod.uid] = VersionedStatus(
@@ -214,6 +233,7 @@ class StatusManager:
             name=pod.name,
             namespace=pod.namespace,
             finished=finished,
+            since=self._monotonic() if kept is None or kept.since is None else kept.since,
         )
         self._loop.wake()
         return True
@@ -322,6 +342,11 @@ class StatusManager:
             )
             pod = parse_pod(reply)
         self._api_versions[pod.uid or uid] = kept.version
+        with self._lock:
+            if kept.since is not None:
+                self._took.observe(round(self._monotonic() - kept.since, 3))
+            if self._statuses.get(uid) is kept:
+                self._statuses[uid] = replace(kept, since=None)
         return pod
 
     def _forget(self, uid: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from agent.model import (
     ContainerRunning,
@@ -21,6 +22,32 @@ MESSAGE_TERMINATED = "The container could not be located when the pod was termin
 EXIT_CODE_UNKNOWN = 137
 
 _LOST = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=REASON_STATUS_UNKNOWN, message=MESSAGE_TERMINATED)
+
+
+class Termination(NamedTuple):
+    """The labels of kubelet_terminated_containers_total."""
+
+    container_type: str
+    exit_code: int
+    reason: str
+
+
+def terminations(old: PodStatus, new: PodStatus) -> list[Termination]:
+    """Of the containers that have ended in the new status and had not in the old one."""
+    lists = (
+        ("init_container", old.init_container_statuses, new.init_container_statuses),
+        ("container", old.container_statuses, new.container_statuses),
+        ("ephemeral_container", old.ephemeral_container_statuses, new.ephemeral_container_statuses),
+    )
+    found: list[Termination] = []
+    for kind, before, after in lists:
+        had_ended = {c.name for c in before or () if isinstance(c.state, ContainerTerminated)}
+        found += [
+            Termination(kind, container.state.exit_code, container.state.reason)
+            for container in after or ()
+            if isinstance(container.state, ContainerTerminated) and container.name not in had_ended
+        ]
+    return found
 
 
 def terminated_status(pod: Pod, status: PodStatus, semantics: Semantics) -> PodStatus:

@@ -106,7 +106,7 @@ class Bench:
             start_monotonic=0.0,
             semantics=semantics or Semantics(),
             wall=lambda: self.now,
-            count=lambda _target, result: self.counted.append(result),
+            count=lambda _target, result, _took_s: self.counted.append(result),
         )
         self.worker = Worker(Target(self.pod, self.container, probe_type), context, lambda _worker: None)
 

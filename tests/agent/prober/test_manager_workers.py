@@ -193,11 +193,14 @@ def test_w22_a_stopped_worker_takes_itself_and_its_result_away(scene: Scene, pro
     pod = make_pod(slow(probe_type))
     scene.manager.add_pod(pod)
     wait_until(lambda: scene.results[probe_type].get(ID) is S, timeout_s=30)
+    wait_until(lambda: scene.manager.durations() != {}, timeout_s=30)
+    (labels,) = scene.manager.durations()
+    assert {*labels} <= {*next(iter(scene.manager.totals()))}, "M42"
     for _ in range(10):
         scene.manager.remove_pod(pod)
     assert scene.gone()
     assert scene.results[probe_type].get(ID) is None
-    assert scene.manager.totals() == {}
+    assert ({}, {}) == (scene.manager.totals(), scene.manager.durations())
 
 
 def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None:
