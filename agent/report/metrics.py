@@ -55,7 +55,8 @@ def process_families(version: str, mode: str) -> list[Family]:
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
     pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-    return f"{name}{{{pairs}}} {value:g}" if pairs else f"{name} {value:g}"
+    number = f"{value:.15g}"  # a counter's last digits are what its rate is made of
+    return f"{name}{{{pairs}}} {number}" if pairs else f"{name} {number}"
 
 
 def _escaped(text: str) -> str:

@@ -18,3 +18,8 @@ def test_a_histogram_counts_by_upper_bounds_each_with_those_below() -> None:
         'x_seconds_sum{a="q\\""} 7.65',
         'x_seconds_count{a="q\\""} 4',
     ] == page.body.splitlines()
+
+
+def test_a_large_counter_keeps_its_last_digit() -> None:
+    page = metrics_page([Family("x_total", "counter", "Help.", [({}, 1_234_567.0), ({"a": "b"}, 0.1)])])
+    assert ["x_total 1234567", 'x_total{a="b"} 0.1'] == page.body.splitlines()[2:]
