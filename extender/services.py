@@ -113,6 +113,7 @@ class Services:
             monotonic=monotonic,
         )
         self._stale_limit_s = settings.stale_limit_seconds
+        self._fresh_until = -math.inf
         self._required: tuple[str, ...] = ()
         self._required_caches: tuple[Cache, ...] = ()
         if client is not None:
@@ -152,9 +153,12 @@ class Services:
         if not self.board.filled:
             return Sync.NOT_SYNCED
         monotonic = self.monotonic()
-        for cache in self._required_caches:
-            if cache.age_s(monotonic) > self._stale_limit_s:
-                return Sync.STALE
+        if monotonic < self._fresh_until:  # what was heard stays heard
+            return Sync.OK
+        age_s = max((cache.age_s(monotonic) for cache in self._required_caches), default=0.0)
+        if age_s > self._stale_limit_s:
+            return Sync.STALE
+        self._fresh_until = monotonic + self._stale_limit_s - age_s
         return Sync.OK
 
     @property
@@ -208,6 +212,7 @@ class Services:
         self.caches = caches
         self._required = tuple(required)
         self._required_caches = tuple(caches[name] for name in required)
+        self._fresh_until = -math.inf
 
     def _watch(self, client: Client) -> None:
         self.watches = Watches(client, monotonic=self.monotonic)

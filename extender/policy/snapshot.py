@@ -46,7 +46,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
     _views: dict[int, Mapping[str, str]] = msgspec.field(default_factory=dict)
     _closed: dict[int, frozenset[str]] = msgspec.field(default_factory=dict)
     spellings: dict[int, Spelled] = msgspec.field(default_factory=dict)
-    _parts: dict[int, list[tuple[str, Mapping[str, str]]]] = msgspec.field(default_factory=dict)
+    _parts: dict[int, list[Note]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refusing = avoiding = 0
@@ -120,8 +120,8 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
                 self.spellings[mask] = found
         return found
 
-    def parts(self, mask: int) -> list[tuple[str, Mapping[str, str]]]:
-        """Of each of these gates the nodes that it closes and none before it."""
+    def parts(self, mask: int) -> list[Note]:
+        """Of each of these gates the nodes that it closes and none before it: what is noted if all are refused."""
         found = self._parts.get(mask)
         if found is None:
             found, before = [], set[str]()
@@ -129,7 +129,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
                 closed = state.closed
                 if before and not before.isdisjoint(closed):
                     closed = {name: reason for name, reason in closed.items() if name not in before}
-                found.append((state.name, closed))
+                found.append((state.name, closed, ()))
                 before.update(closed)
             if len(self._parts) < VIEWS_MAX:
                 self._parts[mask] = found
@@ -198,7 +198,9 @@ class Board:
         is to be asked: not each is another node that we know, or no gate refuses any."""
         snapshot = self._snapshot
         mask &= snapshot.refusing
-        found = sort_out_spelled(names, snapshot.spelled(mask)) if mask else None
+        if not mask:
+            return None
+        found = sort_out_spelled(names, snapshot.spellings.get(mask) or snapshot.spelled(mask))
         if found is None:
             return None
         if found.refused:
@@ -211,7 +213,7 @@ class Board:
         if len(parts) == 1:
             notes = [(parts[0][0], refused, unknown)]
         elif not unknown and len(refused) == len(snapshot.view(mask)):  # every closed node was asked about
-            notes = [(gate, closed, ()) for gate, closed in parts if closed]
+            notes = parts
         else:
             notes = list(_noted_at(refused, unknown, parts))
         refusals = self._refusals
@@ -279,12 +281,10 @@ class Board:
 NOTHING = Snapshot()
 
 
-def _noted_at(
-    refused: Mapping[str, str], unknown: Collection[str], parts: Iterable[tuple[str, Mapping[str, str]]]
-) -> Iterator[Note]:
+def _noted_at(refused: Mapping[str, str], unknown: Collection[str], parts: Iterable[Note]) -> Iterator[Note]:
     """Gate, and what is noted there: each name once, at the gate whose reason it was given; an unknown one at the
     first. Before that gate opens it, no pod of these gates can use it. In C speed, as sort_out()."""
-    for gate, closed in parts:
+    for gate, closed, _ in parts:
         here = dict.fromkeys(closed.keys() & refused.keys(), NOTED)
         if unknown:
             here.update(dict.fromkeys(unknown, NOTED))

@@ -5,11 +5,13 @@ import select
 import socket
 
 from extender.serve import limits
-from extender.serve.connection import Connection
+from extender.serve.connection import Connection, Stage
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
 
 log = logging.getLogger(__name__)
+
+_IDLE, _IN = Stage.IDLE, select.EPOLLIN  # looked up for each call
 
 
 class Client(Connection):
@@ -23,16 +25,11 @@ class Client(Connection):
         self.sock = sock
         self.fd = sock.fileno()
         self.stream = stream
-        self.events = select.EPOLLIN
+        self.events = _IN
         self.queued = False
         sock.setblocking(False)
         if stream is not None:
             self.deadline = monotonic + limits.HEAD_LIMIT_S
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether it may ask a verb."""
-        return self.stream is None or self.stream.may_ask
 
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""
@@ -81,6 +78,22 @@ class Client(Connection):
             self.out.extend(pieces)
         else:
             self.out.append(self.stream.send(b"".join(pieces)))
+
+    def send_whole(self, piece: bytes, monotonic: float) -> bool:
+        """Whether the client is at rest then, with nothing else to be looked at, as nearly always after an answer. If
+        not, what is left of the piece is to be sent by send_some()."""
+        if self.out or self.stream is not None:
+            self.put(piece)
+            return False
+        try:
+            count = self.sock.send(piece)
+        except OSError:  # which send_some() will meet again
+            count = 0
+        if count < len(piece):
+            self.out.append(memoryview(piece)[count:])
+            return False
+        self.settle(monotonic)
+        return self.stage is _IDLE and self.events == _IN and not self.gone and not self.waits
 
     def send_some(self, monotonic: float) -> bool:
         """As much as the kernel takes. False if the connection has broken."""

@@ -61,24 +61,22 @@ class Heads:
 
     def find(self, data: bytes | memoryview) -> Request | None:
         """The request that the data are, if they are one with a known head, no more and no less."""
-        start = bytes(data[:_KNOWN_HEAD_BYTES])
-        end = start.find(_HEAD_END) + 4
-        head = self._heads.get(start[:end])
-        if head is None or end + head.body_bytes != len(data):
+        start, _, body = bytes(data).partition(_HEAD_END)
+        head = self._heads.get(start)
+        if head is None or len(body) != head.body_bytes:
             return None
-        return Request(head.method, head.target, head.host, bytes(data[end:]), True)
+        return Request(head.method, head.target, head.host, body, True)
 
     def learn(self, data: bytes | memoryview, request: Request) -> None:
         """The data were this request, no more and no less, and no chunks."""
-        start = bytes(data[: len(data) - len(request.body)])
-        if len(start) <= limits.KNOWN_HEAD_BYTES and start.find(_HEAD_END) + len(_HEAD_END) == len(start):
+        start, end, body = bytes(data).partition(_HEAD_END)
+        if len(start) + len(end) <= limits.KNOWN_HEAD_BYTES and end and len(body) == len(request.body):
             if len(self._heads) >= limits.KNOWN_HEADS_MAX:
                 del self._heads[next(iter(self._heads))]
-            self._heads[start] = Head(request.method, request.target, request.host, len(request.body))
+            self._heads[start] = Head(request.method, request.target, request.host, len(body))
 
 
 _HEAD_END = b"\r\n\r\n"
-_KNOWN_HEAD_BYTES = limits.KNOWN_HEAD_BYTES
 _READ = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-encoding", b"expect"})
 
 

@@ -143,10 +143,12 @@ class Loop:
             self._sleep(THAW_S)
             monotonic = self._monotonic()
         self._frozen_at = monotonic + FROZEN_S
-        if len(events) == 1 and not self._turns.waiting and events[0][0] in self._clients:
+        if len(events) == 1 and not self._turns.waiting:  # as nearly always
             fd, event = events[0]
-            self._guarded(self._take, self._clients[fd], event, monotonic)
-            return False
+            client = self._clients.get(fd)
+            if client is not None:
+                self._take(client, event, monotonic)
+                return False
         asked: list[Client] = []
         others: list[int] = []
         for fd, event in events:
@@ -203,6 +205,16 @@ class Loop:
             self._close(client)
             return None
 
+    def _take(self, client: Client, event: int, monotonic: float) -> None:
+        """_guarded() for the only one that something happens to."""
+        try:
+            if self._serve(client, event, monotonic):
+                self._answer(client, monotonic)
+        except Exception:
+            if self._may_log():
+                log.exception("a connection failed")
+            self._close(client)
+
     def _may_log(self) -> bool:
         """Whether no bug was logged a moment ago: clients can repeat what brings one about."""
         monotonic = self._monotonic()
@@ -231,11 +243,6 @@ class Loop:
             self._close(client)
         else:
             self._want(client)
-
-    def _take(self, client: Client, event: int, monotonic: float) -> None:
-        """The only one that something happens to, as nearly always."""
-        if self._serve(client, event, monotonic):
-            self._answer(client, monotonic)
 
     def _serve(self, client: Client, event: int, monotonic: float) -> bool:
         """Whether it is to be answered now."""
@@ -275,13 +282,14 @@ class Loop:
         if isinstance(asked, Request):
             large = len(asked.body) > limits.LARGE_BODY_BYTES
             try:
-                answer, verdict = self._routes.answer(asked, may_ask=client.may_ask)
+                answer, verdict = self._routes.answer(asked, may_ask=client.stream is None or client.stream.may_ask)
             except Exception:
                 if self._may_log():
                     log.exception("a request failed")
                 answer, verdict = FAILED, False
             keep = asked.keep and self._drained_at is None
-            client.good = client.good or verdict
+            if verdict:
+                client.good = True
             body = b"" if asked.method == b"HEAD" else answer.body
         else:
             large = False
@@ -290,10 +298,10 @@ class Loop:
         if large or not keep:
             self._leave_large(client, monotonic)
         head = head_of(answer, self._date, keep=keep)
-        if len(body) <= limits.ONE_SEND_BYTES:
-            client.put(head + body)
-        else:
+        if len(body) > limits.ONE_SEND_BYTES:
             client.put(head, body)
+        elif client.send_whole(head + body, monotonic) and keep and not self._held.sum_bytes:
+            return
         del asked, answer, body
         if not keep:
             client.end()
@@ -305,9 +313,6 @@ class Loop:
         if not client.send_some(monotonic):
             self._close(client)
             return
-        at_rest = client.stage is _IDLE and not client.gone and not client.waits
-        if at_rest and client.events == _IN and not self._held.sum_bytes:
-            return  # as after each answer to kube-scheduler
         out = client.out
         if client.finished:
             self._finish(client)
