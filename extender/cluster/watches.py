@@ -25,7 +25,7 @@ from kube.reflector import ListerWatcher, Reflector
 
 NODES, LEASES, AGENTS = "nodes", "leases", "agents"
 AGENTS_LOOK_S = 1.0  # their ages count by readings that are at most 4 s apart
-LEASES_REST_S = 0.1  # hundreds a second in a large cluster, and ages are looked at once a second
+LEASES_REST_S = 0.25  # hundreds a second in a large cluster, and ages are looked at once a second
 # A right that is missing does not come by waiting for it.
 NOT_AWAITED = frozenset({"errors.Forbidden", "errors.NotFound", "errors.Unauthorized"})
 
