@@ -44,7 +44,7 @@ def anew_ms(world: Cluster, *, first: bool, times: int = 5) -> list[float]:
 
 
 def event_us(world: Cluster, events: int = 200) -> list[float]:
-    """One health pod that turns bad, or good again."""
+    """One health pod that turns bad, and good again, by turns."""
     took = []
     for number in range(events):
         name = f"node-{number // 2 % len(world.nodes):05}"
@@ -74,7 +74,9 @@ def main() -> int:
         said = f"{NODES} nodes, {gates} gate{'s' if gates > 1 else ''}"
         print(_line(f"{said}: all anew, at the start", anew_ms(world, first=True), "ms"))
         print(_line(f"{said}: all anew, later", anew_ms(world, first=False), "ms"))
-        print(_line(f"{said}: one event", event_us(world), "us"))
+        events = event_us(world, 2000)
+        print(_line(f"{said}: one turns bad", events[0::2], "us"))
+        print(_line(f"{said}: one heals", events[1::2], "us"))
     return 0
 
 
