@@ -113,6 +113,33 @@ def test_x22_a_stale_cache(running, cache, age, error):
     assert world.client.get("/livez").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("heard_s", "expected"),
+    [
+        pytest.param([], [0.0, 120.0], id="nothing more is heard"),
+        pytest.param([100.0], [0.0, 120.0], id="one cache hears more, the other does not"),
+        pytest.param([100.0, 110.0], [0.0, 220.0], id="both do"),
+        pytest.param([130.0, 140.0], [0.0, 120.0, 140.0, 250.0], id="both do when it is too late"),
+    ],
+)
+def test_x22_a_word_counts_to_the_very_end_of_its_time(world, heard_s, expected):
+    """expected: when calls begin to be answered, stop, and begin again, asked each second."""
+    start = world.clock()
+    last = dict.fromkeys(world.caches, start)
+    for name, cache in world.caches.items():
+        cache.age_s = lambda now, name=name: now - last[name]
+    coming = dict(zip(heard_s, ("pods", "nodes"), strict=False))
+    seen, turns = None, []
+    for second in range(300):
+        world.clock.time = start + second
+        if second in coming:
+            last[coming[second]] = world.clock()
+        if (answered := world.services.sync() is Sync.OK) is not seen:
+            seen = answered
+            turns.append(second if answered else second - 1.0)
+    assert expected == turns
+
+
 def test_leases_that_are_stale_stop_nothing(world):
     world.caches["leases"].age = float("inf")
     assert world.filter(["h1"]).NodeNames == ["h1"]
