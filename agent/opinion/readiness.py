@@ -4,7 +4,8 @@ Container by container, first match wins; `told` is what the API server has:
 
     its state is not known                       told: unknown
     it does not run                              not ready
-    told that it has not started                 told: unknown (startup probes are the kubelet's)
+    it has not started, and is the one told      told: unknown (startup probes are the kubelet's)
+    it has not started, and is newer             not ready, as its kubelet will say
     no readiness probe                           ready
     a probe that we cannot make (a command)      told: unknown
     our probe has given no stable result yet     not ready if it was started since we look, as for the kubelet; else
@@ -68,8 +69,9 @@ def opinion_of(
     """
     known = runtime is not None and bool(runtime.containers)
     status = _seen(pod, runtime, semantics, wall) if known and runtime is not None else pod.status
+    told_ids = {c.container_id for c in _statuses(pod.status)}
     unknown: set[str] = set()
-    by_name = {c.name: c for c in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))}
+    by_name = {c.name: c for c in _statuses(status)}
     for container in counted(pod):
         seen = by_name.get(container.name)
         ready: Word
@@ -78,7 +80,7 @@ def opinion_of(
         elif not isinstance(seen.state, ContainerRunning):
             ready = Word.NOT_READY
         elif seen.started is False:
-            ready = Word.UNKNOWN
+            ready = Word.UNKNOWN if seen.container_id in told_ids else Word.NOT_READY
         elif container.readiness_probe is None:
             ready = Word.READY
         elif not can_probe(container.readiness_probe, with_exec=with_exec):
@@ -107,10 +109,7 @@ def told(status: PodStatus) -> tuple[Word, Word]:
 def _seen(pod: Pod, runtime: RuntimePod, semantics: Semantics, wall: float) -> PodStatus:
     """The pod's status by the runtime's states. Whether a container has started its kubelet tells, where it has a probe
     for that; else it has when it runs."""
-    told = {
-        c.container_id: c.started
-        for c in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
-    }
+    told = {c.container_id: c.started for c in _statuses(pod.status)}
     by_probe = {c.name for c in (*pod.init_containers, *pod.containers) if c.startup_probe is not None}
 
     def one(container: ContainerStatus) -> ContainerStatus:
@@ -128,6 +127,10 @@ def _seen(pod: Pod, runtime: RuntimePod, semantics: Semantics, wall: float) -> P
     seen = generate_status(Inputs(pod, runtime, semantics, old=pod.status, wall=wall), fill)
     # A pod on the host's network has no address of its own.
     return replace(seen, pod_ip=seen.pod_ip or pod.status.pod_ip, host_ip=pod.status.host_ip)
+
+
+def _statuses(status: PodStatus) -> tuple[ContainerStatus, ...]:
+    return (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
 
 
 def _by_result(result: Result | None, *, is_new: bool) -> Word:

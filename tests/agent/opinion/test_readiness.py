@@ -143,6 +143,19 @@ def test_whether_a_container_has_started(
     assert expected is started(container, told_id, told_started=told_started)
 
 
+@pytest.mark.parametrize(
+    ("told_id", "told_started", "expected"),
+    [
+        pytest.param("test://web", False, UNKNOWN, id="it is the one told: its kubelet makes that probe"),
+        pytest.param("test://old", True, NOT, id="it is newer than what was told: not ready, as its kubelet will say"),
+    ],
+)
+def test_a_container_that_has_not_started(told_id: str, told_started: bool, expected: Word) -> None:
+    before = replace(UP, container_id=told_id, started=told_started)
+    pod = of(replace(web(), startup_probe=HTTP), told=(before,))
+    assert expected == words(pod, {}, instance(ContainerPhase.RUNNING)).containers
+
+
 def test_the_address_stays_where_the_runtime_has_none() -> None:
     """Of a pod on the host's network."""
     pod = of(web(), told=(UP,))
