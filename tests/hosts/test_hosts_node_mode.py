@@ -1,0 +1,281 @@
+"""The agent in mode node beside real kubelets: they stop, die and come back; a runtime stands still; faults by chance.
+
+READYGATE_FAULTS=N faults instead of 10.
+"""
+
+import json
+import os
+import random
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from images.build import readygate_image
+from kube import contract
+from tests.charts import rendering as chart
+from tests.hosts.conftest import ARTEFACTS
+from tests.hosts.deployment.api import AdminApi
+from tests.hosts.deployment.conftest import ansible_for
+from tests.hosts.node_mode import BUDGET_S, NAME, NS, Node, Said, Verdicts, daemon_set, equalised
+from tests.kit import brakes
+from tests.kit.ports import free_port
+from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
+from tests.testbed.hosts.hosts import Hosts
+
+FAULTS = int(os.environ.get("READYGATE_FAULTS", "10"))
+NODE = "worker-1"
+PATIENT_S = 180.0
+SLACK_S = 5.0  # two cores for all rings
+QUIET_S = 1.5  # what both say stands for so long before it counts as settled
+GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+KUBELET = "/var/lib/kubelet/config.yaml"
+# Else a container that is killed often waits for minutes.
+AT_ONCE = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}"
+
+
+@pytest.fixture(scope="module")
+def api(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> AdminApi:
+    return AdminApi(hosts.kubeconfig, tmp_path_factory.mktemp("admin"))
+
+
+@contextmanager
+def restarted_at_once(hosts: Hosts) -> Iterator[None]:
+    """Containers of the node."""
+    before = f"{KUBELET}.before"
+    try:
+        # A run that was killed may have left it.
+        hosts.ssh(NODE, f"[ -e {before} ] || cp {KUBELET} {before}; (cat {before}; echo '{AT_ONCE}') > {KUBELET}")
+        hosts.ssh(NODE, "systemctl restart kubelet")
+        yield
+    finally:
+        hosts.ssh(NODE, f"if [ -e {before} ]; then mv {before} {KUBELET}; systemctl restart kubelet; fi")
+
+
+def granted() -> str:
+    """The agent's account, what it may do, and the policies that leave it its own pod and its own Lease."""
+    given = ['image.repository="readygate"', "agent.heartbeat=true"]
+    ours = [
+        body
+        for (kind, _, name), body in chart.objects(given=given).items()
+        if kind in GRANTED and name.startswith(contract.NAME_AGENT)
+    ]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, *ours]})
+
+
+@pytest.fixture(scope="module")
+def nodes(hosts: Hosts, image: str, api: AdminApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
+    """The workers, each with a health pod that is Ready and an agent that speaks for it; worker-1 first."""
+    folder = tmp_path_factory.mktemp("node-mode")
+    made = [Node(hosts, api, name, folder / f"{name}.log") for name in (NODE, "worker-2")]
+    ansible = ansible_for(hosts, image, folder, "node-mode")
+    given = {
+        "readygate_node_archives": [str(readygate_image(hosts.progress))],
+        "readygate_node_groups": ["workers"],
+        "readygate_node_serial": ["100%"],
+        "readygate_node_min_ready_seconds": 1,
+        "readygate_node_ready_timeout_seconds": 150,
+        "readygate_node_heartbeat": True,
+        "readygate_node_health_pods": [{"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}],
+    }
+    with restarted_at_once(hosts):
+        try:
+            hosts.kubectl("apply", "--validate=false", "-f-", stdin=granted())
+            hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(daemon_set(image)))
+            wait_until(lambda: all(node.find() for node in made), "a health pod on each node", timeout_s=PATIENT_S)
+            for node in made:
+                node.flip("True")
+            installed = ansible.run("node-plugin.yml", **given)
+            assert installed.code == 0, installed.told()
+            yield made
+        finally:
+            ansible.run("node-plugin-uninstall.yml")
+            hosts.kubectl("delete", "--ignore-not-found", "--timeout=60s", "-f-", stdin=granted(), timeout_s=90.0)
+
+
+@pytest.fixture(scope="module")
+def extender(hosts: Hosts, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """A process of this machine. It looks at agents' heartbeats and at no kubelet's, and closes whatever is bad."""
+    folder = tmp_path_factory.mktemp("extender")
+    settings = brakes.off(
+        {
+            "listen": {"address": "127.0.0.1", "port": free_port()},
+            "kubernetes": {"kubeconfig": str(hosts.kubeconfig)},
+            "gates": [{"healthPods": {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}}],
+            "feed": {"socket": str(folder / "feed" / "socket")},
+            "people": {"address": "127.0.0.1", "port": free_port()},
+            "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": 9}},
+            "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
+        }
+    )
+    found = Program("extender", settings, folder)
+    found.start()
+    try:
+        found.process.wait_ready(found.ready, timeout_s=PATIENT_S)
+        for node in nodes:
+            open_ = Verdicts(found, node.name)
+            wait_until(lambda open_=open_: open_.ask() == "open", f"{node.name} is open", timeout_s=PATIENT_S)
+        yield found
+    finally:
+        found.stop()
+
+
+def told(figures: dict[str, object]) -> None:
+    """Prints them, and keeps them beside those of the other tests."""
+    print(json.dumps(figures))
+    folder = ARTEFACTS / "node-mode"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "figures.json"
+    before = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**before, **figures}, indent=1) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("ends", "begins"),
+    [
+        pytest.param("kill --signal=STOP kubelet", "kill --signal=CONT kubelet", id="it stands still"),
+        pytest.param("stop kubelet", "start kubelet", id="it is gone"),
+    ],
+)
+def test_beside_a_kubelet_that_has_stopped_a_failing_pod_closes_in_time_and_nothing_flaps_when_it_is_back(
+    nodes: list[Node], extender: Program, ends: str, begins: str
+) -> None:
+    node = nodes[0]
+    with Verdicts(extender, node.name).asked() as verdicts, node.read():
+        wait_until(verdicts.is_last("open"), "it is open", timeout_s=PATIENT_S)
+        node.ssh(f"systemctl {ends}")
+        try:
+            node.mode("failing")
+            failed = time.monotonic()
+            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}", timeout_s=PATIENT_S)
+            closed_s = verdicts.seen[-1][0] - failed
+            theirs = node.theirs[-1].containers_ready
+        finally:
+            node.ssh(f"systemctl {begins}")
+        wait_until(lambda: node.theirs[-1].containers_ready is False, "both agree", timeout_s=PATIENT_S)
+        node.mode("ok")
+        wait_until(lambda: node.theirs[-1].ready, "they agree again", timeout_s=PATIENT_S)
+        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}", timeout_s=PATIENT_S)
+        time.sleep(QUIET_S)
+    told({f"closed_s beside a kubelet: {ends}": round(closed_s, 2), "budget_s": BUDGET_S})
+    assert (True, ["open", "closed", "open"]) == (theirs, verdicts.words)
+    assert closed_s <= BUDGET_S + SLACK_S
+
+
+def killed(node: Node) -> None:
+    node.ssh(f"kill -KILL $(pgrep -f '[{NAME[0]}]{NAME[1:]}-app')")
+
+
+# Name -> what is done, and what takes it back; None: it heals by itself, with another container.
+DONE: dict[str, tuple[Callable[[Node], None], Callable[[Node], None] | None]] = {
+    "process killed": (killed, None),
+    "container restarted": (lambda node: node.mode("dead"), None),
+    "probe slow": (lambda node: node.mode("slow"), lambda node: node.mode("ok")),
+    "probe failing": (lambda node: node.mode("failing"), lambda node: node.mode("ok")),
+    "gate flipped": (lambda node: node.flip("False"), lambda node: node.flip("True")),
+}
+
+
+def settled(node: Node, word: tuple[bool, bool], since: float) -> bool:
+    """Whether both say this, and have for a while, after that moment."""
+    for said in (node.theirs, node.ours()):
+        last = said[-1] if said else Said(0.0, None, None)
+        if (last.containers_ready, last.ready) != word or time.time() - max(last.at, since) < QUIET_S:
+            return False
+    return True
+
+
+def words(said: Sequence[Said], since: float) -> dict[str, list[bool]]:
+    """Those after a moment, begun with the one that stood then, equalised."""
+    before = [one for one in said if one.at < since][-1:]
+    counted = [*before, *(one for one in said if one.at >= since)]
+    return {
+        "ContainersReady": equalised([one.containers_ready for one in counted]),
+        "Ready": equalised([one.ready for one in counted]),
+    }
+
+
+def first_unready(said: Sequence[Said], since: float) -> float | None:
+    return next((one.at for one in said if one.at >= since and one.ready is False), None)
+
+
+@pytest.mark.timeout(600 + 40 * FAULTS)
+def test_through_faults_by_chance_the_agent_says_what_the_kubelet_says(nodes: list[Node], extender: Program) -> None:  # noqa: ARG001
+    node = nodes[0]
+    drawn = random.choices(sorted(DONE), k=FAULTS)
+    differ: list[object] = []
+    earlier_s: list[float] = []
+    began = time.monotonic()
+    with node.read():
+        for number, name in enumerate(drawn):
+            wait_until(
+                lambda: settled(node, (True, True), 0.0),
+                lambda: f"both say ready: {node.theirs[-1:]}, {node.ours()[-1:]}",
+                timeout_s=PATIENT_S,
+            )
+            act, heal = DONE[name]
+            container, since = node.container, time.time()
+            act(node)
+            if heal is not None:
+                word = (name == "gate flipped", False)
+                wait_until(
+                    lambda word=word, since=since: settled(node, word, since),
+                    lambda name=name: f"both see {name}: {node.theirs[-1:]}, {node.ours()[-1:]}",
+                    timeout_s=PATIENT_S,
+                )
+                heal(node)
+            else:
+                wait_until(lambda container=container: node.container != container, name, timeout_s=PATIENT_S)
+            wait_until(
+                lambda since=since: settled(node, (True, True), since),
+                lambda name=name: f"both are over {name}: {node.theirs[-1:]}, {node.ours()[-1:]}",
+                timeout_s=PATIENT_S,
+            )
+            ours, theirs = words(node.ours(), since), words(node.theirs, since)
+            if ours != theirs:
+                differ.append((number, name, {"ours": ours, "theirs": theirs}))
+            at, kubelets = first_unready(node.ours(), since), first_unready(node.theirs, since)
+            if at is not None and kubelets is not None:
+                earlier_s.append(kubelets - at)
+    told(
+        {
+            "faults": len(drawn),
+            "differ": len(differ),
+            "seconds": round(time.monotonic() - began),
+            "earlier than the kubelet, seconds, median": round(statistics.median(earlier_s), 2),
+            "earlier, least": round(min(earlier_s), 2),
+            "earlier, most": round(max(earlier_s), 2),
+        }
+    )
+    assert [] == differ
+
+
+def test_a_container_runtime_that_stands_still_is_said_once_and_closes_nothing(
+    nodes: list[Node], extender: Program
+) -> None:
+    node = nodes[0]
+
+    def said() -> list[str]:
+        """That it is found, and that it no longer is."""
+        found = re.findall(r'judge (found|found no longer) finding="RuntimeSilent"', node.log.read_text())
+        return found[before:]
+
+    before = 0
+    with Verdicts(extender, node.name).asked() as verdicts, node.read():
+        wait_until(verdicts.is_last("open"), "it is open", timeout_s=PATIENT_S)
+        time.sleep(QUIET_S)
+        before = len(said())
+        node.ssh("systemctl kill --signal=STOP containerd")
+        try:
+            wait_until(said, "it is said", timeout_s=PATIENT_S)
+            time.sleep(3 * QUIET_S)
+        finally:
+            node.ssh("systemctl kill --signal=CONT containerd")
+        wait_until(lambda: len(said()) > 1, "it is over", timeout_s=PATIENT_S)
+        time.sleep(QUIET_S)
+    assert (["open"], ["found", "found no longer"]) == (verdicts.words, said())
