@@ -2,6 +2,7 @@
 
 from tests.faults.fault import Fault
 
+BINARIES = "/opt/cni/bin /usr/lib/cni"  # as upstream and as Debian has it
 CONF, KEPT = "/etc/cni/net.d", "/var/tmp/readygate-fault-cni"
 # Copied back, not renamed: containerd overlooks a file that is only moved into its folder.
 _BACK = f"if [ -d {KEPT} ]; then rm -f {CONF}/*; cp -a {KEPT}/. {CONF}/; rm -rf {KEPT}; fi"
@@ -20,7 +21,7 @@ FAULTS = [
         "cni-no-plugin",
         "cni",
         "the binary of a plugin is gone",
-        ("[ ! -e /opt/cni/bin/bridge ] || mv /opt/cni/bin/bridge /opt/cni/bin/.bridge-fault",),
-        ("[ ! -e /opt/cni/bin/.bridge-fault ] || mv /opt/cni/bin/.bridge-fault /opt/cni/bin/bridge",),
+        (f"for d in {BINARIES}; do [ ! -e $d/bridge ] || mv $d/bridge $d/.bridge-fault; done",),
+        (f"for d in {BINARIES}; do [ ! -e $d/.bridge-fault ] || mv $d/.bridge-fault $d/bridge; done",),
     ),
 ]

@@ -4,7 +4,7 @@ from tests.faults.fault import Fault
 
 # Not the kubelet's own folder: it would break the node for good where it is not healed.
 DISK = "/var/lib/readygate-fault-disk"
-_MOUNT = f"mountpoint -q {DISK} || {{ mkdir -p {DISK}; mount -t tmpfs -o size=256k readygate-fault {DISK}; }}"
+MOUNT = f"mountpoint -q {DISK} || {{ mkdir -p {DISK}; mount -t tmpfs -o size=256k readygate-fault {DISK}; }}"
 _HEAL = f"! mountpoint -q {DISK} || {{ mount -o remount,rw {DISK}; rm -f {DISK}/full; }}"
 _SETTINGS = f"{{mounts: [{DISK}]}}"
 
@@ -13,24 +13,24 @@ FAULTS = [
         "disk-read-only",
         "filesystem",
         "the file system has turned read-only",
-        (_MOUNT, f"mount -o remount,ro {DISK}"),
-        (_MOUNT, _HEAL),
+        (MOUNT, f"mount -o remount,ro {DISK}"),
+        (MOUNT, _HEAL),
         _SETTINGS,
     ),
     Fault(
         "disk-full",
         "filesystem",
         "not a byte is left",
-        (_MOUNT, f"cat /dev/zero > {DISK}/full 2>/dev/null || true"),
-        (_MOUNT, _HEAL),
+        (MOUNT, f"cat /dev/zero > {DISK}/full 2>/dev/null || true"),
+        (MOUNT, _HEAL),
         _SETTINGS,
     ),
     Fault(
         "disk-gone",
         "filesystem",
         "the folder is gone, as of a disk that was not mounted",
-        (_MOUNT, f"umount {DISK}", f"rmdir {DISK}"),
-        (_MOUNT, _HEAL),
+        (MOUNT, f"umount {DISK}", f"rmdir {DISK}"),
+        (MOUNT, _HEAL),
         _SETTINGS,
     ),
 ]

@@ -13,10 +13,13 @@ KoZIzj0DAQcDQgAEglsr7p7VKSPc+K0iOCUKYL5H8nQuVgOMx/nQHitaseLUOg2K
 Q49VXMLWsfbxu0HKJqTPXORua2V0M6Dca4hvfSAWegIhAKddEZvDgckvWE78AjM1
 8kWHvfVyhptDDdjMwCaZXaoP
 -----END CERTIFICATE-----"""
+# A tree of files in the place of sysfs: what the machine has of cards is not touched. It is emptied and filled, never
+# replaced, as a service has it bound.
+_BUS = "/run/readygate-fault/sys/bus/pci/devices"
+_NONE = f"mkdir -p {_BUS}; rm -rf {_BUS}/*"
 _CARDS = (
-    "cd /run && rm -rf readygate-fault && mkdir -p readygate-fault/sys/bus/pci/devices && "
-    "for a in 0000:17:00.0 0000:65:00.0; do d=readygate-fault/sys/bus/pci/devices/$a; mkdir $d; "
-    "echo 0x10de > $d/vendor; echo 0x030200 > $d/class; printf '\\336\\020\\202\\046' > $d/config; done"
+    f"{_NONE}; for a in 0000:17:00.0 0000:65:00.0; do d={_BUS}/$a; mkdir $d; echo 0x10de > $d/vendor; "
+    "echo 0x030200 > $d/class; printf '\\336\\020\\202\\046' > $d/config; done"
 )
 
 FAULTS = [
@@ -32,7 +35,7 @@ FAULTS = [
         "gpu-missing",
         "gpu",
         "two accelerators are expected, the machine has none",
-        ("rm -rf /run/readygate-fault; mkdir -p /run/readygate-fault/sys/bus/pci/devices",),
+        (_NONE,),
         (_CARDS,),
         "{sysfs: /run/readygate-fault/sys, driverList: null, expected: 2}",
     ),
