@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Figure:
     """One row. unit: `us`, `ms`, `s`, `MiB`, `m` (thousandths of a core), `pods/s`, `1/s`, `calls`, `patches`,
-    `threads`, `descriptors` or `ratio`; note: other arms, spread, how."""
+    `threads`, `descriptors`, `faults` or `ratio`; note: other arms, spread, how."""
 
     name: str
     value: float
@@ -61,6 +61,12 @@ TARGETS = {
     "agent_100_cpu_share": Target(0.1),
     "agent_start_jitter_p99_ms": Target(50.0),
     "agent_grpc_rss_mib": Target(80.0),
+    "fault_gate_p99_s": Target(6.0),
+    "fault_gate_event_p99_s": Target(1.5),
+    "heal_bound_p99_s": Target(2.0),
+    "dead_node_gate_p99_s": Target(25.0),
+    "agent_node_rss_mib": Target(64.0),
+    "agent_node_cpu_m": Target(20.0),
     "scheduler_1000_ratio_to_null": Target(1.0, at_least=True),
     "scheduler_1000_ratio_to_go": Target(1.1, at_least=True),
 }

@@ -57,6 +57,21 @@ AGENT = (
     ("mode `kubelet` with gRPC probes, without CRI: memory, MiB", "agent_grpc_rss_mib"),
 )
 
+FAULTS = (
+    ("faults played, of all kinds", "fault_rounds"),
+    ("fault to node closed, checks that look: p50, s", "fault_gate_p50_s"),
+    ("the same: p99, s", "fault_gate_p99_s"),
+    ("fault to a new pod refused: p99, s", "fault_refused_p99_s"),
+    ("line of the kernel's log to node closed: p50, s", "fault_gate_event_p50_s"),
+    ("the same: p99, s", "fault_gate_event_p99_s"),
+    ("healed to the pending pod bound, checks that look: p50, s", "heal_bound_p50_s"),
+    ("the same: p99, s", "heal_bound_p99_s"),
+    ("the same by the kernel's log: p99, s", "heal_bound_event_p99_s"),
+    ("dead host to node closed, without heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
+    ("the service with eleven checks every 2 s: memory, MiB", "agent_node_rss_mib"),
+    ("its processor time, thousandths of a core", "agent_node_cpu_m"),
+)
+
 Figures = Mapping[str, Figure]
 
 
@@ -193,7 +208,16 @@ def unkind(figures: Figures) -> str:
 
 
 def agent(figures: Figures) -> str:
-    rows = [[label, cell(figures, name), wanted(figures, [name]) if name in TARGETS else ""] for label, name in AGENT]
+    return listed(figures, AGENT)
+
+
+def faults(figures: Figures) -> str:
+    return listed(figures, FAULTS)
+
+
+def listed(figures: Figures, labels: Sequence[tuple[str, str]]) -> str:
+    """One row a figure, with what is wanted of it."""
+    rows = [[label, cell(figures, name), wanted(figures, [name]) if name in TARGETS else ""] for label, name in labels]
     return markdown(["", "measured", "wanted"], rows)
 
 
@@ -213,6 +237,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "layers": layers,
     "unkind": unkind,
     "agent": agent,
+    "faults": faults,
     "differential": differential,
 }
 

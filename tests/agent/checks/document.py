@@ -8,10 +8,12 @@ import msgspec
 
 from agent.checks.catalogue import KINDS, Kind
 from agent.checks.pages import body_of, needs
+from tests.bench.faults import results
 from tests.faults.registry import FAULTS
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs/checks.md"
+MEASURED = ROOT / "tests/bench/faults/measured.json"  # a copy of build/bench-faults.json, and `taken`: how
 HEAD = """# The checks
 
 Made by `make manifests` of `agent/checks/builtin`: change it there. The same texts come from
@@ -28,9 +30,34 @@ never in a reason.
 """
 
 
+SOON = """
+## How soon
+
+Seconds on the hosts of ring 3, from a fault's first command until the extender refuses the node (by then a new pod is
+refused), and from the command that heals until the pod that waited is bound. Profile `fast`: a run every 2 s, two
+failures; what the kernel tells closes by one line. Made by `make bench-faults`, the same with `ARGS="--record TEXT"`,
+and `make manifests`.
+"""
+
+
 def page() -> str:
     rows = "".join(f"| [`{name}`](#{name.lower()}) | {kind.doc} | {_cell(kind)} |\n" for name, kind in KINDS.items())
-    return HEAD + rows + "".join(_section(name, kind) for name, kind in KINDS.items())
+    return HEAD + rows + _soon() + "".join(_section(name, kind) for name, kind in KINDS.items())
+
+
+def _soon() -> str:
+    """Nothing where nothing was measured."""
+    if not MEASURED.exists():
+        return ""
+    measured = json.loads(MEASURED.read_text())
+    values = {row["name"]: row["value"] for row in measured["figures"]}
+    faults = {fault.name: (fault.check, fault.what) for fault in FAULTS.values()}
+    tables = "".join(
+        f"\nProfile `{profile}`:\n\n{made}"
+        for profile in ("fast", "default")
+        if (made := results.table(values, faults, profile)).count("\n") > 2
+    )
+    return f"{SOON}\n{measured['taken']}\n{tables}"
 
 
 def _cell(kind: Kind) -> str:

@@ -1,0 +1,71 @@
+"""From rounds to figures, and to the table of docs/checks.md. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from tests.bench.faults.plan import EVENT, KUBELET
+from tests.bench.faults.rounds import Round
+from tests.bench.figures import Figure, quantile
+
+PROFILE = "fast"  # that the figures without a profile's name are of
+
+
+def figures(rounds: Sequence[Round], dead_s: Sequence[float], cost: tuple[float, float] | None) -> list[Figure]:
+    """Of the whole run first, then of each check."""
+    good = [each for each in rounds if each.whole and each.profile == PROFILE]
+    polled = [each for each in good if each.check not in (EVENT, KUBELET)]
+    events = [each for each in good if each.check == EVENT]
+    rows = [
+        Figure("fault_rounds", len(rounds), "faults", f"{sum(not each.whole for each in rounds)} not to their end"),
+        *_both("fault_gate", [_of(each.closed_s) for each in polled], "fault to node closed, polled"),
+        *_both("fault_refused", [_of(each.refused_s) for each in polled], "fault to a pod refused, polled"),
+        *_both("fault_gate_event", [_of(each.closed_s) for each in events], "by the kernel's log"),
+        *_both("heal_bound", [_of(each.bound_s) for each in polled], "healed to the pending pod bound"),
+        *_both("heal_bound_event", [_of(each.bound_s) for each in events], "the same by the kernel's log"),
+        *_both("dead_node_gate", dead_s, "host without a network to node closed, without heartbeats"),
+    ]
+    if cost is not None:
+        rows += [
+            Figure("agent_node_rss_mib", cost[0], "MiB", "of the service with eleven checks every 2 s"),
+            Figure("agent_node_cpu_m", cost[1], "m", "of the same, children included"),
+        ]
+    for profile, check, name in sorted({(each.profile, each.check, each.fault) for each in rounds}):
+        mine = [each for each in rounds if (each.profile, each.fault) == (profile, name)]
+        whole = [each for each in mine if each.whole]
+        prefix = f"fault_{profile}_{check}_{name}".replace("-", "_")
+        rows.append(Figure(f"{prefix}_rounds", len(mine), "faults", f"{len(mine) - len(whole)} not to their end"))
+        rows += _both(f"{prefix}_gate", [_of(each.closed_s) for each in whole])
+        rows += _both(f"{prefix}_bound", [_of(each.bound_s) for each in whole])
+    return rows
+
+
+def _both(name: str, values: Sequence[float], note: str = "") -> list[Figure]:
+    if not values:
+        return []
+    note = f"{note}; " if note else ""
+    return [
+        Figure(f"{name}_p50_s", quantile(values, 0.5), "s", f"{note}{len(values)} samples"),
+        Figure(f"{name}_p99_s", quantile(values, 0.99), "s", f"{note}{len(values)} samples, worst {max(values):.2f}"),
+    ]
+
+
+def _of(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
+def table(values: Mapping[str, float], faults: Mapping[str, tuple[str, str]], profile: str = PROFILE) -> str:
+    """Markdown, one row a fault that was tried. `values`: figures by name; `faults`: name to (check, what breaks)."""
+    lines = ["| check | fault | tried | closed, s: p50, p99 | pod bound after, s: p50, p99 |", "|---|---|---|---|---|"]
+    for name, (check, what) in sorted(faults.items(), key=lambda item: (item[1][0], item[0])):
+        prefix = f"fault_{profile}_{check}_{name}".replace("-", "_")
+        if (tried := values.get(f"{prefix}_rounds")) is None:
+            continue
+        gate, bound = (
+            ", ".join(f"{values[f'{prefix}_{part}_{q}_s']:.1f}" for q in ("p50", "p99"))
+            if f"{prefix}_{part}_p50_s" in values
+            else "-"
+            for part in ("gate", "bound")
+        )
+        shown = f"[`{check}`](#{check.lower()})" if check != KUBELET else "mode `node`"
+        lines.append(f"| {shown} | {what} | {tried:.0f} | {gate} | {bound} |")
+    return "\n".join(lines) + "\n"

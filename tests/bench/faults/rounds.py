@@ -1,0 +1,138 @@
+"""One fault on one host: injected, closed at the extender, a pod refused, healed, the same pod bound."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.policy.reasons import REASONS
+from tests.bench.faults.watch import Watch
+from tests.faults.fault import Fault
+from tests.hosts.deployment.probing import PODS, pod
+from tests.kit.waiting import wait_for
+from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.images import PAUSE
+from tests.testbed.shared.api import Api, ApiError, condition
+
+OPEN_LIMIT_S, BOUND_LIMIT_S, REFUSED_LIMIT_S = 60.0, 60.0, 20.0
+_EVERY_S = 0.05
+# An agent writes three changes of its condition at once, then one in ten seconds: at this pace it never waits for that.
+PACE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """Seconds; None: not seen within the time. `closed_s`, `refused_s`: since the first command of the fault, until the
+    extender refuses the node and until a pod that was made then says so. `opened_s`, `bound_s`: since the last command
+    that healed. `landed`: that pod was placed on the node although it was closed."""
+
+    fault: str
+    check: str
+    profile: str
+    node: str
+    closed_s: float | None = None
+    reason: str = ""
+    refused_s: float | None = None
+    landed: bool = False
+    opened_s: float | None = None
+    bound_s: float | None = None
+    trouble: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return None not in (self.closed_s, self.refused_s, self.opened_s, self.bound_s) and not self.landed
+
+
+def script(lines: tuple[str, ...]) -> str:
+    """Says when the first line begins and when the last has ended."""
+    told = " && ".join(f"{{ {line.rstrip('&')}{' & ' if line.endswith('&') else ''}\n}}" for line in lines)
+    return f"date +%s.%N; {told}; code=$?; date +%s.%N; exit $code"
+
+
+class Player:
+    """Plays faults on hosts; `heal_all` takes back all of them, come what may."""
+
+    def __init__(self, hosts: Hosts, api: Api, watch: Watch, faults: dict[str, Fault]) -> None:
+        self._hosts, self._api, self._watch, self._faults = hosts, api, watch, faults
+        self._number = 0
+        self._began: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def run(self, node: str, lines: tuple[str, ...], timeout_s: float = 60.0) -> tuple[float, float]:
+        """(began, ended), of the shared clock."""
+        began, ended = self._hosts.ssh(node, script(lines), timeout_s=timeout_s).stdout.split()[:2]
+        return float(began), float(ended)
+
+    def play(self, fault: Fault, nodes: list[str], profile: str, limit_s: float, hold_s: float = 0.0) -> list[Round]:
+        """On all nodes at once; a round by node. hold_s: how long at least each fault stays."""
+        results: dict[str, Round] = {}
+
+        def one(node: str) -> None:
+            try:
+                results[node] = self._one(fault, node, profile, limit_s, hold_s)
+            except (HostsError, ApiError) as e:
+                results[node] = Round(fault.name, fault.check, profile, node, trouble=str(e)[:200])
+                self.heal(fault, node)
+
+        threads = [threading.Thread(target=one, args=(node,), name=f"round-{node}", daemon=True) for node in nodes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():  # a signal is seen between two of these
+                thread.join(0.5)
+        return [results[node] for node in nodes if node in results]
+
+    def heal(self, fault: Fault, node: str) -> None:
+        self._hosts.ssh(node, script(fault.heal), check=False)
+
+    def heal_all(self, nodes: list[str], say: Callable[[str], None]) -> None:
+        """Each fault on its own: one that cannot be taken back keeps none of the others from it."""
+        lines = "\n".join(f"( {line} ) || true" for fault in self._faults.values() for line in fault.heal)
+        for node in nodes:
+            try:
+                self._hosts.ssh(node, lines, timeout_s=120)
+            except HostsError as e:
+                say(f"not all is healed: {e}")
+
+    def _one(self, fault: Fault, node: str, profile: str, limit_s: float, hold_s: float) -> Round:
+        found: dict[str, object] = {}
+        time.sleep(max(0.0, self._began.get(node, 0.0) + PACE_S - time.time()))
+        self._began[node] = time.time()
+        if self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S) is None:
+            return Round(fault.name, fault.check, profile, node, trouble=f"closed before: {self._watch.reason(node)}")
+        began, _ = self.run(node, fault.inject)
+        name = ""
+        try:
+            closed = self._watch.wait(node, closed=True, timeout_s=limit_s)
+            if closed is not None:
+                found = {"closed_s": closed - began, "reason": self._watch.reason(node)}
+                name = self._pod(node)
+                told = wait_for(lambda: self._became(name), timeout_s=REFUSED_LIMIT_S, every_s=_EVERY_S)
+                found |= {"refused_s": time.time() - began if told == "refused" else None, "landed": told == "bound"}
+            time.sleep(max(0.0, began + hold_s - time.time()))
+        finally:
+            _, healed = self.run(node, fault.heal)
+        if closed is not None:
+            opened = self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S)
+            found["opened_s"] = opened - healed if opened is not None else None
+            bound = wait_for(lambda: self._became(name) == "bound", timeout_s=BOUND_LIMIT_S, every_s=_EVERY_S)
+            found["bound_s"] = time.time() - healed if bound else None
+        if name:
+            self._api.delete(f"{PODS}/{name}", grace_s=0)
+        return Round(fault.name, fault.check, profile, node, **found)  # type: ignore[arg-type]
+
+    def _pod(self, node: str) -> str:
+        with self._lock:
+            self._number += 1
+            name = f"probing-{self._number}-{int(time.time() * 1000) % 1_000_000}"
+        self._api.create(PODS, pod(name, node, PAUSE))
+        return name
+
+    def _became(self, name: str) -> str:
+        """`bound`, `refused` by the extender, or nothing yet."""
+        seen = self._api.get(f"{PODS}/{name}")
+        if seen["spec"].get("nodeName"):
+            return "bound"
+        message = condition(seen, "PodScheduled").get("message", "")
+        return "refused" if any(reason in message for reason in REASONS) else ""

@@ -1,0 +1,91 @@
+"""The bench of faults, but for its hosts: what is tried, how rounds become figures, and figures the table."""
+
+import subprocess
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from agent import settings
+from agent.checks.catalogue import check_spec
+from tests.bench.faults import plan, rival
+from tests.bench.faults.results import figures, table
+from tests.bench.faults.rival import Told
+from tests.bench.faults.rounds import Round, script
+
+ADDRESSES = {"control-1": "10.99.0.11", "worker-1": "10.99.0.21", "worker-2": "10.99.0.22"}
+GOOD = Round("disk-full", "filesystem", "fast", "worker-1", 3.0, "node(s) reported unhealthy", 3.5, False, 1.0, 1.5)
+EVENT = replace(GOOD, fault="log-shutdown", check="kernelLog", closed_s=0.2)
+BAD = replace(GOOD, fault="gpu-missing", check="gpu", closed_s=None, refused_s=None, opened_s=None, bound_s=None)
+
+
+@pytest.mark.parametrize("given", plan.checks(ADDRESSES), ids=lambda given: given["name"])
+def test_the_agent_takes_each_check_of_the_plan(given):
+    assert given["name"] == check_spec(msgspec.convert(given, settings.Check)).name
+
+
+def test_each_fault_of_the_plan_has_a_check_that_watches_for_it():
+    watched = {kind for check in plan.checks(ADDRESSES) for kind in check} | {"cni", plan.KUBELET}
+    assert {fault.check for fault in plan.TRIED.values()} <= watched
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "said"),
+    [
+        pytest.param(("true", "true"), 0, 2, id="two times, of before and after"),
+        pytest.param(("false", "echo no"), 1, 2, id="what fails ends it, and is the exit code"),
+        pytest.param(("sleep 9 > /dev/null 2>&1 &", "true"), 0, 2, id="what runs on is not waited for"),
+    ],
+)
+def test_the_lines_of_a_fault_say_when_they_began_and_ended(lines, code, said):
+    done = subprocess.run(["sh", "-c", script(lines)], capture_output=True, text=True, timeout=8, check=False)
+    assert (code, said) == (done.returncode, len(done.stdout.split()))
+
+
+def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
+    found = {
+        each.name: each.value for each in figures([GOOD, replace(GOOD, closed_s=5.0), EVENT, BAD], [24.5], (30, 9))
+    }
+    assert {
+        "fault_rounds": 4,
+        "fault_gate_p50_s": 3.0,
+        "fault_gate_p99_s": 5.0,
+        "fault_gate_event_p99_s": 0.2,
+        "heal_bound_p99_s": 1.5,
+        "dead_node_gate_p99_s": 24.5,
+        "agent_node_rss_mib": 30,
+        "agent_node_cpu_m": 9,
+        "fault_fast_gpu_gpu_missing_rounds": 1,
+    }.items() <= found.items()
+    assert "fault_fast_gpu_gpu_missing_gate_p50_s" not in found
+
+
+def test_a_round_that_let_a_pod_in_is_not_whole():
+    assert (True, False, False) == (GOOD.whole, replace(GOOD, landed=True).whole, BAD.whole)
+
+
+def test_the_table_has_a_row_for_each_fault_that_was_tried():
+    values = {each.name: each.value for each in figures([GOOD, BAD], [], None)}
+    faults = {name: (fault.check, fault.what) for name, fault in plan.TRIED.items()}
+    assert [
+        "| [`filesystem`](#filesystem) | not a byte is left | 1 | 3.0, 3.0 | 1.5, 1.5 |",
+        "| [`gpu`](#gpu) | two accelerators are expected, the machine has none | 1 | -, - | -, - |".replace(
+            "-, -", "-"
+        ),
+    ] == table(values, faults).splitlines()[2:]
+
+
+def test_the_rival_tells_what_is_new():
+    before, now = {"event A": 1, "condition B": 1}, {"event A": 2, "condition B": 1, "condition C": 1}
+    assert ["condition C", "event A"] == rival.new(before, now)
+
+
+def test_the_comparison_says_not_of_what_was_not_seen():
+    (row,) = rival.table([Told("disk-full", "filesystem", 3.04, None, "", 1.0, None)]).splitlines()[2:]
+    assert row == "| not a byte is left | 3.0 | 1.0 | not | - | - |"
+
+
+def test_the_document_has_the_table_of_what_is_saved():
+    document = rival.DOCUMENT.read_text()
+    assert rival.saved()
+    assert document == rival.filled(document)
