@@ -2,6 +2,7 @@
 
 import subprocess
 from dataclasses import replace
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -11,7 +12,8 @@ from agent.checks.catalogue import check_spec
 from tests.bench.faults import plan, rival
 from tests.bench.faults.results import figures, table
 from tests.bench.faults.rival import Told
-from tests.bench.faults.rounds import Round, script
+from tests.bench.faults.rounds import Player, Round, script
+from tests.testbed.hosts.errors import HostsError
 
 ADDRESSES = {"control-1": "10.99.0.11", "worker-1": "10.99.0.21", "worker-2": "10.99.0.22"}
 GOOD = Round("disk-full", "filesystem", "fast", "worker-1", 3.0, "node(s) reported unhealthy", 3.5, False, 1.0, 1.5)
@@ -60,6 +62,18 @@ def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
     assert "fault_fast_gpu_gpu_missing_gate_p50_s" not in found
 
 
+def test_when_all_is_taken_back_no_thread_injects_anything_more():
+    hosts = Mock(names=["worker-1"])
+    hosts.ssh.return_value.stdout = "1.5\n2.5\n"
+    fault = plan.TRIED["disk-full"]
+    player = Player(hosts, Mock(), Mock(), {fault.name: fault})
+    assert (1.5, 2.5) == player.inject("worker-1", fault)
+    player.heal_all(["worker-1"], print)
+    with pytest.raises(HostsError, match="this is the end"):
+        player.inject("worker-1", fault)
+    assert [script(fault.inject), player.healing()] == [call.args[1] for call in hosts.ssh.call_args_list]
+
+
 def test_a_round_that_let_a_pod_in_is_not_whole():
     assert (True, False, False) == (GOOD.whole, replace(GOOD, landed=True).whole, BAD.whole)
 
@@ -82,7 +96,7 @@ def test_the_rival_tells_what_is_new():
 
 def test_the_comparison_says_not_of_what_was_not_seen():
     (row,) = rival.table([Told("disk-full", "filesystem", 3.04, None, "", 1.0, None)]).splitlines()[2:]
-    assert row == "| not a byte is left | 3.0 | 1.0 | not | - | - |"
+    assert row == "| not a byte is left | 3.0 | 1.0 | not | - |"
 
 
 def test_the_document_has_the_table_of_what_is_saved():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extender.policy.reasons import REASONS
+from tests.bench.faults.plan import EVERYWHERE
 from tests.bench.faults.watch import Watch
 from tests.faults.fault import Fault
 from tests.hosts.deployment.probing import PODS, pod
@@ -58,11 +59,20 @@ class Player:
         self._number = 0
         self._began: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._over = False
+        self._hands = {name: threading.Lock() for name in hosts.names}
 
     def run(self, node: str, lines: tuple[str, ...], timeout_s: float = 60.0) -> tuple[float, float]:
         """(began, ended), of the shared clock."""
         began, ended = self._hosts.ssh(node, script(lines), timeout_s=timeout_s).stdout.split()[:2]
         return float(began), float(ended)
+
+    def inject(self, node: str, fault: Fault) -> tuple[float, float]:
+        """When it began and ended. Raises HostsError, also once all is being taken back: nothing comes after that."""
+        with self._hands[node]:
+            if self._over:
+                raise HostsError(f"{fault.name} is not injected: this is the end")
+            return self.run(node, fault.inject)
 
     def play(self, fault: Fault, nodes: list[str], profile: str, limit_s: float, hold_s: float = 0.0) -> list[Round]:
         """On all nodes at once; a round by node. hold_s: how long at least each fault stays."""
@@ -87,21 +97,29 @@ class Player:
         self._hosts.ssh(node, script(fault.heal), check=False)
 
     def heal_all(self, nodes: list[str], say: Callable[[str], None]) -> None:
-        """Each fault on its own: one that cannot be taken back keeps none of the others from it."""
-        lines = "\n".join(f"( {line} ) || true" for fault in self._faults.values() for line in fault.heal)
+        """Each fault on its own: one that cannot be taken back keeps none of the others from it. None is injected after
+        that, by whatever thread."""
+        self._over = True
+        lines = self.healing()
         for node in nodes:
             try:
-                self._hosts.ssh(node, lines, timeout_s=120)
+                with self._hands[node]:
+                    self._hosts.ssh(node, lines, timeout_s=120)
             except HostsError as e:
                 say(f"not all is healed: {e}")
+
+    def healing(self) -> str:
+        return "\n".join(f"( {line} ) || true" for fault in self._faults.values() for line in fault.heal)
 
     def _one(self, fault: Fault, node: str, profile: str, limit_s: float, hold_s: float) -> Round:
         found: dict[str, object] = {}
         time.sleep(max(0.0, self._began.get(node, 0.0) + PACE_S - time.time()))
-        self._began[node] = time.time()
+        # What one kernel's log tells closes the other nodes too, and takes of their writes.
+        for each in self._hosts.names if fault.name in EVERYWHERE else [node]:
+            self._began[each] = time.time()
         if self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S) is None:
             return Round(fault.name, fault.check, profile, node, trouble=f"closed before: {self._watch.reason(node)}")
-        began, _ = self.run(node, fault.inject)
+        began, _ = self.inject(node, fault)
         name = ""
         try:
             closed = self._watch.wait(node, closed=True, timeout_s=limit_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from images.build import readygate_image
+from images.build import TAG, readygate_image
 from tests.bench.faults import plan
 from tests.bench.processes import MeasurementError
 from tests.faults.network import DNS
@@ -41,6 +41,8 @@ class Stage:
 
     def install(self, profile: str, *, anew: bool) -> None:
         """anew: the service alone, with another profile. Raises MeasurementError."""
+        if not anew:
+            with_image(self.hosts)
         # The service first: pods whose condition it is to write are not Ready before, and the play waits for them.
         for playbook in (PLUGIN,) if anew else (PLUGIN, SITE):
             try:
@@ -99,8 +101,7 @@ def on_hosts(folder: Path, progress: Callable[[str], None], *, keep: bool) -> It
         hosts.up()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        image = with_image(hosts)
-        stage = Stage(hosts, AdminApi(hosts.kubeconfig, folder), ansible_for(hosts, image, folder, "bench-faults"))
+        stage = Stage(hosts, AdminApi(hosts.kubeconfig, folder), ansible_for(hosts, TAG, folder, "bench-faults"))
         try:
             _prepare(stage)
             yield stage
