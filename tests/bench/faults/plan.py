@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.faults.fault import Fault
 from tests.faults.filesystem import DISK
 from tests.faults.network import API, DNS
 from tests.faults.registry import FAULTS
@@ -27,9 +28,17 @@ NAMES = (
     "certificate-ended",
     "gpu-missing",
 )
-SLOW = ("kubelet-hangs",)  # found by silence, which takes its time
+# Found by silence, which takes its time.
+KUBELET_HANGS = Fault(
+    "kubelet-hangs",
+    KUBELET,
+    "the kubelet stands still (SIGSTOP): mode `node` sees its silence",
+    ("systemctl kill --kill-whom=main --signal=STOP kubelet",),
+    ("systemctl kill --kill-whom=main --signal=CONT kubelet",),
+)
+SLOW = (KUBELET_HANGS.name,)
 EVERYWHERE = ("log-shutdown",)  # the hosts of the testbed have one kernel, so one log
-TRIED = {name: FAULTS[name] for name in (*NAMES, *SLOW)}
+TRIED = {**{name: FAULTS[name] for name in NAMES}, KUBELET_HANGS.name: KUBELET_HANGS}
 PROFILES = {"fast": (2, 2), "default": (10, 3)}  # periodSeconds, failureThreshold: as in the role readygate_node
 
 
