@@ -78,15 +78,17 @@ class Ansible:
         *,
         check: bool = False,
         limit: str = "",
+        tags: str = "",
         hosts: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         **variables: Any,
     ) -> Run:
         """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all.
-        environ: more of Ansible's own."""
+        tags: of the part that a test is about, where that is not the whole. environ: more of Ansible's own."""
         command = self._command(playbook, {**self._variables, **variables}, hosts)
         command += ["--check", "--diff"] if check else []
         command += ["--limit", limit] if limit else []
+        command += ["--tags", tags] if tags else []
         run = run_to_its_end(command, {**self._environ, **(environ or {})})
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)

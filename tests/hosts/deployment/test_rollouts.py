@@ -19,6 +19,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?fieldSelecto
 TRIALS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector={contract.LABEL_NAME}%3Dreadygate-trial"
 UNKNOWN = "registry.invalid/readygate:none"
 NEGATIVE = [{"name": "late", "exec": {"command": ["true"]}, "initialDelaySeconds": -1}]
+AGENT = "readygate_agent"  # the rest of the play has nothing to do in these
 pytestmark = pytest.mark.usefixtures("armed")
 
 
@@ -58,7 +59,7 @@ def test_what_cannot_work_is_found_before_an_agent_is_touched(api, ansible, vari
 def test_a_roll_out_that_fails_ends_early_with_its_cause_and_is_undone(api, ansible):
     """Without the trial, which would have found it."""
     before = agents(api)
-    run = ansible.run("site.yml", **ARMED, readygate_agent_image=UNKNOWN, readygate_agent_trial=False)
+    run = ansible.run("site.yml", tags=AGENT, **ARMED, readygate_agent_image=UNKNOWN, readygate_agent_trial=False)
     assert run.code != 0
     assert all(words in run.told() for words in ("registry.invalid", "ErrImagePull", "is rolled out again")), run.told()
     assert "RETRYING" not in run.output
@@ -81,7 +82,7 @@ def test_two_runs_exclude_each_other_and_one_that_was_killed_is_no_hindrance(api
         assert f"process {first.pid}" in second.told()
         assert "another run has not ended" in second.told()
         first.send_signal(signal.SIGKILL)
-    third = ansible.run("site.yml", **ARMED, readygate_agent_log_level="error")
+    third = ansible.run("site.yml", tags=AGENT, **ARMED, readygate_agent_log_level="error")
     assert third.code == 0, third.told()
     assert [] == api.items(LEASE)
 
@@ -93,7 +94,7 @@ def test_a_host_that_is_gone_blocks_no_roll_out_and_gets_the_new_agent_when_it_i
     before = identities(api)
     with hosts.away(GONE):
         assert wait_for(lambda: seen() == contract.STATUS_UNKNOWN, timeout_s=180, every_s=1)
-        run = ansible.run("site.yml", **ARMED, readygate_agent_log_level="warning")
+        run = ansible.run("site.yml", tags=AGENT, **ARMED, readygate_agent_log_level="warning")
         assert run.code == 0, run.told()
         assert f"{GONE} (dead)" in run.output
         after = identities(api)

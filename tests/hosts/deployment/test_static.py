@@ -16,6 +16,7 @@ from tests.testbed.shared.api import ApiError
 NS = contract.NAMESPACE
 NAME = contract.NAME_EXTENDER
 ENFORCE = ARMED | {"readygate_scheduler_config_mode": "enforce"}
+EXTENDER = "readygate_extender"  # the plays of a fault: agents and scheduler have nothing to do in them
 FOLDER = "/etc/kubernetes/readygate-extender"
 MIRROR = f"/api/v1/namespaces/{NS}/pods/{NAME}-control-1"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{NAME}"
@@ -136,6 +137,7 @@ def test_whoever_has_the_hosts_token_may_do_what_the_pods_account_may_and_nothin
 def upgraded(hosts, api, ansible):  # noqa: ARG001
     run = ansible.run(
         "site.yml",
+        tags=EXTENDER,
         **(ENFORCE | {"readygate_extender_resources": {"requests": {"cpu": "90m"}, "limits": {"memory": "500Mi"}}}),
     )
     assert run.code == 0, run.told()
@@ -154,7 +156,7 @@ def container_killed(hosts, api, ansible):  # noqa: ARG001
 
 def refused_by_the_rehearsal(hosts, api, ansible):
     before = started(api)
-    run = ansible.run("site.yml", **ENFORCE, readygate_extender_kubernetes_server=UNREACHABLE)
+    run = ansible.run("site.yml", tags=EXTENDER, **ENFORCE, readygate_extender_kubernetes_server=UNREACHABLE)
     assert (run.code != 0, "nothing was changed" in run.told()) == (True, True), run.told()
     assert "not read: pods, nodes" in run.told()
     assert (before, True) == (started(api), answers(hosts))
@@ -162,7 +164,8 @@ def refused_by_the_rehearsal(hosts, api, ansible):
 
 def put_back_by_the_host(hosts, api, ansible):  # noqa: ARG001
     """The rehearsal takes no port, so it cannot know that this one is the scheduler's own."""
-    run = ansible.run("site.yml", **ENFORCE, readygate_extender_port=10259, readygate_extender_static_timeout_seconds=5)
+    wrong = {"readygate_extender_port": 10259, "readygate_extender_static_timeout_seconds": 5}
+    run = ansible.run("site.yml", tags=EXTENDER, **ENFORCE, **wrong)
     assert (run.code != 0, "the earlier one is back in place and answers" in run.told()) == (True, True), run.told()
 
 

@@ -76,7 +76,8 @@ def stock(hosts, api, ansible, deployed):  # noqa: ARG001
     api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     api.create_unless_there(f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets", DAEMON_SET)
     (ours,) = ARMED["readygate_extender_configuration"]["gates"]
-    run = ansible.run("site.yml", **ARMED | {"readygate_extender_configuration": {"gates": [ours, ENTRY]}})
+    variables = ARMED | {"readygate_extender_configuration": {"gates": [ours, ENTRY]}}
+    run = ansible.run("site.yml", tags="readygate_extender", **variables)
     assert run.code == 0, run.told()
     assert wait_for(lambda: decided(hosts, NODE)["reason"] == "", timeout_s=LIMIT_S), decided(hosts, NODE)
     yield
