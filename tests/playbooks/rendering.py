@@ -34,7 +34,11 @@ def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None)
     folder = ROLES / role
     files = {part: folder / part / "main.yml" for part in PARTS}
     read = {part: loader.load_from_file(str(file), **TRUSTED) if file.exists() else {} for part, file in files.items()}
-    given = {"readygate_image": IMAGE, **given, **read["vars"], **(over or {}), "ansible_search_path": [str(folder)]}
+    facts = {
+        name: value for name, value in given.items() if name.startswith("__")
+    }  # of a play, which win over the role
+    given = {"readygate_image": IMAGE, **given, **read["vars"], **facts, **(over or {})}
+    given["ansible_search_path"] = [str(folder)]
     templar = Templar(loader, variables=read["defaults"] | given)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 

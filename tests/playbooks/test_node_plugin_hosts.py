@@ -11,24 +11,27 @@ from typing import Any
 import pytest
 
 from tests.playbooks.archives import small
-from tests.playbooks.rendering import PLAYBOOKS, filters, render
+from tests.playbooks.rendering import PLAYBOOKS, render
 from tests.playbooks.test_node_plugin import IDENTITY, NOTHING, ROLE
 
 BATCH = "PLAY [The agent on every node, a batch at a time]"
 NO_IMAGE = "riscv64"
+pytestmark = pytest.mark.timeout(300)  # some 100 forks of Ansible's
 
 
 def in_place(archive: Path) -> dict[str, str]:
     """What a host says that has all of it already."""
     seen = NOTHING | IDENTITY | {"status": "healthy: all checks passed (1)", "intact": "yes", "state": "active enabled"}
     given = {
-        "__readygate_node_images": filters(ROLE)["readygate_node_images"]([str(archive)]),
+        "readygate_node_archives": [str(archive)],
         "__readygate_node_looked": {"stdout_lines": [f"{key}={value}" for key, value in seen.items()]},
     }
     return seen | {"revision": render(ROLE, given)("__readygate_node_revision")}
 
 
-def play(folder: Path, hosts: dict[str, dict[str, str] | None], group: str, **variables: Any) -> tuple[int, str]:
+def play(
+    folder: Path, hosts: dict[str, dict[str, str] | None], group: str, *options: str, **variables: Any
+) -> tuple[int, str]:
     """Exit code and output. hosts: what each says of itself, None for one that is down."""
     lines = {host: seen and [f"{key}={value}" for key, value in seen.items()] for host, seen in hosts.items()}
     (folder / "hosts.json").write_text(json.dumps(lines))
@@ -46,7 +49,7 @@ def play(folder: Path, hosts: dict[str, dict[str, str] | None], group: str, **va
     }
     command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml")]
     done = subprocess.run(
-        [*command, str(PLAYBOOKS / "node-plugin.yml")],
+        [*command, *options, str(PLAYBOOKS / "node-plugin.yml")],
         env=os.environ | given,
         capture_output=True,
         text=True,
@@ -57,11 +60,10 @@ def play(folder: Path, hosts: dict[str, dict[str, str] | None], group: str, **va
 
 
 def sentence(output: str) -> str:
-    (found,) = re.findall(r'"msg": "(readygate is on .*)"$', output, re.MULTILINE)
+    (found,) = re.findall(r'"msg": "(readygate (?:is|can be) on .*)"$', output, re.MULTILINE)
     return str(found)
 
 
-@pytest.mark.timeout(300)  # some 300 forks of Ansible's
 def test_of_many_hosts_those_that_are_down_or_fail_stop_nobody_and_are_named(tmp_path):
     """In batches of 1, 10 % and 25 %, the first of them a host that is down; second run, so nothing changes."""
     archive = small(tmp_path / "image.tar", "amd64")
@@ -91,6 +93,17 @@ def test_where_too_many_fail_the_rest_is_left_as_it_is(tmp_path):
     assert code == 2
     assert "readygate is on 0 of 5 nodes" in sentence(output)
     assert sentence(output).endswith("left as they were, as too many had failed: node-2, node-3, node-4")
+
+
+def test_the_first_run_in_check_mode_shows_each_host_what_it_would_get(tmp_path):
+    archive = small(tmp_path / "image.tar", "amd64")
+    new = NOTHING | IDENTITY | {"status": ""}
+    hosts = {**{f"node-{number}": new for number in range(3)}, "node-9": None}
+    given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": ["100%"]}
+    code, output = play(tmp_path, hosts, "nodes", "--check", "--diff", **given)
+    assert "readygate can be on 3 of 4 nodes in this version; not reached" in sentence(output)
+    shown = [len(re.findall(rf"^\+{line}", output, re.MULTILINE)) for line in ("ExecStart=", "checks:")]
+    assert (0, [3, 3]) == (code, shown), output
 
 
 def test_hosts_that_are_down_alone_are_no_failure(tmp_path):

@@ -1,5 +1,5 @@
-"""Hosts that are not there: each answers any module by one output, or is down. READYGATE_HOSTS is a JSON file, host ->
-lines of that output, null for down.
+"""Hosts that are not there: each answers any module by one output, has no file, or is down. READYGATE_HOSTS is a JSON
+file, host -> lines of that output, null for down.
 """
 
 import json
@@ -30,7 +30,13 @@ class Connection(ConnectionBase):  # type: ignore[misc]
         lines = json.loads(Path(os.environ["READYGATE_HOSTS"]).read_text())[self._play_context.remote_addr]
         if lines is None:
             raise AnsibleConnectionFailure("no route to host")
-        answer: dict[str, Any] = {"changed": True, "rc": 0, "stdout": "\n".join(lines), "stderr": ""}
+        answer: dict[str, Any] = {
+            "changed": True,
+            "rc": 0,
+            "stdout": "\n".join(lines),
+            "stderr": "",
+            "stat": {"exists": False},
+        }
         return 0, json.dumps(answer).encode(), b""
 
     def put_file(self, in_path: str, out_path: str) -> None:

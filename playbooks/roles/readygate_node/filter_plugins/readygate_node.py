@@ -5,6 +5,7 @@ what came of all hosts, in one sentence.
 import json
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,23 @@ def readygate_node_images(paths: str | Iterable[str]) -> list[Document]:
     for given in [paths] if isinstance(paths, str) else paths:
         path = Path(given).expanduser().absolute()
         try:
-            with tarfile.open(path, "r:") as archive:
-                found += [
-                    {**_described(archive, one["digest"]), "path": str(path)}
-                    for one in _manifests(archive, _read(archive, "index.json"))
-                ]
+            found += _images(path, path.stat().st_mtime_ns)
         except (OSError, tarfile.TarError, KeyError, ValueError) as e:
             raise AnsibleFilterError(
                 f"{given} of readygate_node_archives is no image's archive ({e}): `make image` makes one, and paths "
                 "are those of this machine, seen from where ansible-playbook was called"
             ) from e
     return found
+
+
+@cache
+def _images(path: Path, _modified_ns: int) -> list[Document]:
+    """Of one archive. A task's variables ask for it several times."""
+    with tarfile.open(path, "r:") as archive:
+        return [
+            {**_described(archive, one["digest"]), "path": str(path)}
+            for one in _manifests(archive, _read(archive, "index.json"))
+        ]
 
 
 def _manifests(archive: tarfile.TarFile, index: Document) -> Iterator[Document]:
