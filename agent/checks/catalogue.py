@@ -56,17 +56,19 @@ _ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number,
 class Kind(Generic[S]):
     """One kind of check. `make(settings, timeout_s)` gives the check itself; it does nothing yet. `doc`: what it
     looks at, one line of docs/configuration.md. `rights`: what it takes beyond a container as any other. `about`: its
-    page in docs/checks.md."""
+    page in docs/checks.md. `timeout_s`: of a check that gives none."""
 
     settings: type[S]
     make: Callable[[S, float], Run]
     doc: str
     rights: Rights = NO_RIGHTS
     about: str = ""
+    timeout_s: int = PROBE_DEFAULTS.timeout_s
 
 
 def _row(module: Any) -> Kind[Any]:  # noqa: ANN401 - a module of builtin
-    return Kind(module.Settings, module.Check, module.DOC, module.RIGHTS, module.__doc__ or "")
+    timeout_s = getattr(module, "TIMEOUT_S", PROBE_DEFAULTS.timeout_s)
+    return Kind(module.Settings, module.Check, module.DOC, module.RIGHTS, module.__doc__ or "", timeout_s)
 
 
 KINDS: dict[str, Kind[Any]] = {
@@ -91,7 +93,7 @@ KINDS: dict[str, Kind[Any]] = {
 
 class CheckSection(Section, frozen=True):
     """One check of the settings, with the Probe fields of Kubernetes. A zero means the default, as the API server
-    defaults it.
+    defaults it, of `timeout_seconds` the kind's.
 
     `unknown`: what becomes of a node when a check that passed before can no longer be run, and `unknown_limit_seconds`
     for how long it is kept open then.
@@ -100,7 +102,7 @@ class CheckSection(Section, frozen=True):
     name: _Name
     initial_delay_seconds: _ProbeInt = PROBE_DEFAULTS.initial_delay_s
     period_seconds: _ProbeInt = PROBE_DEFAULTS.period_s
-    timeout_seconds: _ProbeInt = PROBE_DEFAULTS.timeout_s
+    timeout_seconds: _ProbeInt = 0
     success_threshold: _ProbeInt = PROBE_DEFAULTS.success_threshold
     failure_threshold: _ProbeInt = PROBE_DEFAULTS.failure_threshold
     severity: Literal["gate", "warn"] = "gate"
@@ -140,7 +142,7 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
     """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
     that cannot be run, and is made again by the next run."""
     (kind,) = given_kinds(check, kinds)
-    timeout_s = float(check.timeout_seconds or PROBE_DEFAULTS.timeout_s)
+    timeout_s = float(check.timeout_seconds or kinds[kind].timeout_s)
     made = cache(partial(kinds[kind].make, getattr(check, kind), timeout_s))
     return CheckSpec(
         name=check.name,

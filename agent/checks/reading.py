@@ -7,25 +7,31 @@ import errno
 import os
 
 LIMIT_BYTES = 2**20
-_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO)
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP)
 
 
 class CannotLookError(Exception):
     """One line: what could not be read, and what it takes to read it."""
 
 
+class NotThereError(CannotLookError):
+    """This machine has none: nothing that the node lacks by its nature is a fault of it."""
+
+
 def text_of(path: str, needs: str) -> str:
     """The whole file. `needs`: what the agent must be given to see it, or what the kernel must have.
 
-    Raises CannotLookError, also for a file beyond LIMIT_BYTES. Never waits for a writer, as opening a named pipe would.
+    Raises CannotLookError, also for a file beyond LIMIT_BYTES; of its kind NotThereError where there is no such file.
+    Never waits for a writer, as opening a named pipe would.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             found = file.read(LIMIT_BYTES + 1) or b""
     except OSError as e:
-        what = "is not there" if e.errno in _MISSING else f"cannot be read ({e.strerror})"
-        raise CannotLookError(f"{path} {what}: needs {needs}") from e
+        if e.errno in _MISSING:
+            raise NotThereError(f"{path} is not there: needs {needs}") from e
+        raise CannotLookError(f"{path} cannot be read ({e.strerror}): needs {needs}") from e
     if len(found) > LIMIT_BYTES:
         raise CannotLookError(f"{path} is larger than {LIMIT_BYTES >> 20} MiB: needs to be what the kernel shows")
     return found.decode(errors="replace")

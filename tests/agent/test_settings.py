@@ -22,7 +22,7 @@ def test_defaults_of_mode_pod() -> None:
     assert ("::", 9375, "info") == (found.listen.address, found.listen.port, found.log.level)
     check = found.checks[0]
     assert ("/etc/cni/net.d", ("/opt/cni/bin",)) == (check.cni.conf_dir, check.cni.bin_dirs)
-    assert (0, 10, 1, 1, 3, "gate") == (
+    assert (0, 10, 0, 1, 3, "gate") == (
         check.initial_delay_seconds,
         check.period_seconds,
         check.timeout_seconds,

@@ -5,17 +5,20 @@ dropped) and the neighbours of IPv4 and IPv6, of which there is one table for th
 table is only warns: it may be so for weeks. What fails is that the kernel turns something away, counted a second
 between two runs; the way back is a run in which it did not.
 
-The kernel shows the neighbours, and the tracked connections of the host, in the host's network namespace only.
+A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
+IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
+host, in the host's network namespace only.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.reading import CannotLookError, number_of, text_of
+from agent.checks.reading import CannotLookError, NotThereError, number_of, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -36,7 +39,7 @@ _Rate = Annotated[float, Meta(gt=0, description="a number above 0")]
 
 
 class Settings(Section, frozen=True):
-    """`tables`: those to look at; a table that is looked at and not there is unknown."""
+    """`tables`: those to look at."""
 
     tables: Annotated[tuple[Table, ...], Meta(min_length=1, description="a list of conntrack, arp, ndisc")] = TABLES
     warn_percent: _Percent = 80
@@ -59,10 +62,11 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`unseen`: one line for each table that could not be looked at."""
+    """`unseen`: one line for each table that could not be looked at. `absent`: for each that this kernel lacks."""
 
     tables: tuple[Fill, ...]
     unseen: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 class Check:
@@ -82,12 +86,21 @@ class Check:
 def look(settings: Settings) -> Facts:
     tables: list[Fill] = []
     unseen: list[str] = []
+    absent: list[str] = []
     for name in settings.tables:
         try:
             tables.append(_conntrack(settings.proc) if name == "conntrack" else _neighbours(settings.proc, name))
         except CannotLookError as e:
-            unseen.append(f"{e}; or leave {name} out of `tables`")
-    return Facts(tuple(tables), tuple(unseen))
+            if isinstance(e, NotThereError) and not _must_have(name, settings.proc):
+                absent.append(f"{name} left out: {e}")
+            else:
+                unseen.append(f"{e}; or leave {name} out of `tables`")
+    return Facts(tuple(tables), tuple(unseen), tuple(absent))
+
+
+def _must_have(name: Table, proc: str) -> bool:
+    """Whether a host without this table is none of ours to see: we are in a namespace of our own then."""
+    return name == "arp" or (name == "ndisc" and Path(proc, "sys/net/ipv6").is_dir())
 
 
 def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings) -> Finding:
@@ -110,7 +123,8 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
         return Finding(CheckState.FAILED, "; ".join(texts))
     if facts.unseen:
         return Finding(CheckState.UNKNOWN, "; ".join(facts.unseen))
-    return Finding(CheckState.WARNED if warning else CheckState.PASSED, "; ".join(texts))
+    passes = Finding(CheckState.WARNED if warning else CheckState.PASSED, "; ".join([*texts, *facts.absent]))
+    return passes if texts else Finding(CheckState.UNKNOWN, "; ".join(facts.absent))
 
 
 def _conntrack(proc: str) -> Fill:

@@ -10,6 +10,9 @@ It warns first, and leaves memory and disk space to the kubelet's eviction, whic
 | `podThreads` | those of all pods, against the `pids.max` of their control group | `warnPercent` | `failPercent` |
 | `files` | open files, against `file-max` | `warnPercent` | `failPercent` |
 
+What this machine does not have is left out, and said: a kernel without PSI, a node without a control group of its pods.
+What is there and cannot be read is unknown, and so is a machine that has nothing of it all.
+
 A stall counts where it was so over a minute and between the last two runs too: so it is over as soon as it is over. With
 `folder` a child process writes and syncs a small file there; the 99th percentile of the last hundred syncs warns from
 `fsyncWarnMilliseconds` on, and a sync that does not come back is hung.
@@ -23,7 +26,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.reading import CannotLookError, number_of, text_of
+from agent.checks.reading import CannotLookError, NotThereError, number_of, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -90,12 +93,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`unseen`: one line for each thing that could not be looked at. `syncs_s`: the last ones, by the oldest."""
+    """`unseen`: one line for each thing that could not be looked at. `absent`: one for each that this machine does not
+    have. `syncs_s`: the last ones, by the oldest."""
 
     stalls: tuple[Stall, ...] = ()
     uses: tuple[Use, ...] = ()
     unseen: tuple[str, ...] = ()
     syncs_s: tuple[float, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 class Check:
@@ -135,7 +140,7 @@ class Check:
 
 
 def look(settings: Settings, syncs_s: tuple[float, ...] = (), missing: Sequence[str] = ()) -> Facts:
-    stalls, uses, unseen = list[Stall](), list[Use](), [*missing]
+    stalls, uses, unseen, absent = list[Stall](), list[Use](), [*missing], list[str]()
     for thing in settings.look:
         try:
             match thing:
@@ -147,9 +152,11 @@ def look(settings: Settings, syncs_s: tuple[float, ...] = (), missing: Sequence[
                     uses += _pod_threads(settings.cgroup)
                 case "files":
                     uses.append(_files(settings.proc))
+        except NotThereError as e:
+            absent.append(f"{thing} left out: {e}")
         except CannotLookError as e:
             unseen.append(f"{e}; or leave {thing} out of `look`")
-    return Facts(tuple(stalls), tuple(uses), tuple(unseen), syncs_s)
+    return Facts(tuple(stalls), tuple(uses), tuple(unseen), syncs_s, tuple(absent))
 
 
 def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings) -> Finding:
@@ -177,9 +184,9 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
         (warned if slow_ms >= settings.fsync_warn_milliseconds else well).append(text)
     if failed:
         return Finding(CheckState.FAILED, "; ".join([*failed, *warned]))
-    if facts.unseen:
-        return Finding(CheckState.UNKNOWN, "; ".join([*facts.unseen, *warned]))
-    return Finding(CheckState.WARNED if warned else CheckState.PASSED, "; ".join(warned or well))
+    if facts.unseen or (facts.absent and not warned and not well):
+        return Finding(CheckState.UNKNOWN, "; ".join([*facts.unseen, *warned, *facts.absent]))
+    return Finding(CheckState.WARNED if warned else CheckState.PASSED, "; ".join([*(warned or well), *facts.absent]))
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -217,13 +224,13 @@ def _pod_threads(cgroup: str) -> list[Use]:
     for group in _GROUPS:
         try:
             limit = text_of(f"{cgroup}/{group}/pids.max", needs).strip()
-        except CannotLookError:
+        except NotThereError:
             continue
         if limit == "max":
             return []
         used = number_of(f"{cgroup}/{group}/pids.current", needs)
         return [Use("threads of pods", used, number_of(f"{cgroup}/{group}/pids.max", needs))]
-    raise CannotLookError(f"{cgroup} has no group of the pods: needs {needs}")
+    raise NotThereError(f"{cgroup} has no group of the pods: needs {needs}")
 
 
 def _files(proc: str) -> Use:

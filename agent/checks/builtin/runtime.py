@@ -2,8 +2,8 @@
 
 Asks over the CRI, as the kubelet does, and starts or ends nothing: Version, Status, the list of pods, and the status
 of the newest container, one after the other. A runtime may answer some of these for hours while another hangs: the
-finding names the first call that has no answer. Each call has the check's timeout for itself; a second is short for a
-node under load: give `timeoutSeconds: 5`. It fails where
+finding names the first call that has no answer. Each call has the check's timeout for itself, five seconds unless said
+otherwise: a node under load takes long. It fails where
 
 - a call hangs (then it says hung), is refused, or nobody listens;
 - the runtime itself says that it is not ready (`RuntimeReady`), or has no network for new pods (`NetworkReady`): both
@@ -32,6 +32,7 @@ from component.settings import Section
 
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"
 RIGHTS = Rights(reads=("socket", "confDir"), root=True)
+TIMEOUT_S = 5  # a second is short for a node under load
 _STATES = {
     Trouble.HANGS: CheckState.HUNG,
     Trouble.NO_PACKAGES: CheckState.UNKNOWN,

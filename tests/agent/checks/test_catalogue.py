@@ -101,6 +101,19 @@ def test_zeros_are_the_defaults_of_a_probe() -> None:
 
 
 @pytest.mark.parametrize(
+    ("check", "expected_s"),
+    [
+        pytest.param({"cni": {}}, 1, id="a probe's second"),
+        pytest.param({"runtime": {}}, 5, id="a runtime under load"),
+        pytest.param({"filesystem": {}, "timeoutSeconds": 0}, 5, id="a disk under load"),
+        pytest.param({"filesystem": {}, "timeoutSeconds": 1}, 1, id="what is given counts"),
+    ],
+)
+def test_what_is_slow_under_load_gets_more_time(check: dict[str, object], expected_s: float) -> None:
+    assert expected_s == check_spec(msgspec.convert({"name": "x", **check}, settings.Check)).timeout_s
+
+
+@pytest.mark.parametrize(
     ("given", "expected"),
     [
         pytest.param({}, 360, id="an hour of runs each ten seconds"),

@@ -1,5 +1,6 @@
 """The check `connectionTables`: what is turned away fails, what is nearly full warns, what is unseen is unknown."""
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -130,12 +131,6 @@ UNSEEN = [
         "sys/net/ipv6/neigh/default/gc_thresh3 is not there: " + HOST.format("ndisc"),
         id="their limit, which the kernel shows on the host only",
     ),
-    pytest.param(
-        "sys/net/netfilter/nf_conntrack_max",
-        "nf_conntrack_max is not there: needs connection tracking in the kernel (nf_conntrack), and "
-        "the host's network namespace (hostNetwork); or leave conntrack out of `tables`",
-        id="connection tracking",
-    ),
 ]
 
 
@@ -144,6 +139,25 @@ def test_a_table_that_is_not_there_is_unknown_and_says_what_it_takes(node: Node,
     (node.root / gone).unlink()
     found = node.check()
     assert (CheckState.UNKNOWN, True) == (found.state, found.output.endswith(output)), found
+
+
+def test_a_kernel_without_connection_tracking_has_one_table_less(node: Node) -> None:
+    (node.root / "sys/net/netfilter/nf_conntrack_max").unlink()
+    found = node.check()
+    left_out = "nf_conntrack_max is not there: needs connection tracking in the kernel (nf_conntrack), and "
+    assert (CheckState.PASSED, True) == (found.state, left_out in found.output), found
+
+
+def test_a_kernel_without_ipv6_has_one_table_less(node: Node) -> None:
+    shutil.rmtree(node.root / "sys/net/ipv6")
+    (node.root / "net/stat/ndisc_cache").unlink()
+    found = node.check()
+    assert (CheckState.PASSED, True) == (found.state, "; ndisc left out: " in found.output), found
+
+
+def test_a_kernel_that_has_none_of_the_wanted_tables_is_unknown(node: Node) -> None:
+    (node.root / "sys/net/netfilter/nf_conntrack_max").unlink()
+    assert CheckState.UNKNOWN is Check(Settings(tables=("conntrack",), proc=str(node.root)), 1.0)().state
 
 
 @pytest.mark.parametrize(
@@ -178,6 +192,6 @@ def test_only_the_tables_of_the_settings_are_looked_at(node: Node) -> None:
 
 def test_the_kernel_of_this_machine_is_understood() -> None:
     facts = look(Settings())
-    assert len(TABLES) == len(facts.tables) + len(facts.unseen)
+    assert len(TABLES) == len(facts.tables) + len(facts.unseen) + len(facts.absent)
     assert [table for table in facts.tables if table.limit <= 0 or not 0 <= table.entries <= 2 * table.limit] == []
     assert [line for line in facts.unseen if "is not there: needs" not in line] == []

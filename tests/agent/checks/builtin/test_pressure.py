@@ -1,6 +1,7 @@
 """The check `pressure` warns before it fails, and never says what the kubelet's eviction says."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -122,15 +123,29 @@ UNSEEN = [
 
 
 @pytest.mark.parametrize(("gone", "needs", "thing"), UNSEEN)
-def test_what_is_not_there_is_unknown_and_can_be_left_out(node: Node, gone: str, needs: str, thing: str) -> None:
+def test_what_this_machine_does_not_have_is_left_out_and_said(node: Node, gone: str, needs: str, thing: str) -> None:
     (node.root / gone).unlink()
     found = Check(node.settings(), AMPLE_S)()
-    assert (CheckState.UNKNOWN, True, True) == (
+    assert (CheckState.PASSED, True, True) == (
         found.state,
         needs in found.output,
-        found.output.endswith(f"; or leave {thing} out of `look`"),
-    ), found
-    rest = tuple(name for name in pressure.THINGS if name != thing)
+        f"; {thing} left out: " in found.output,
+    )
+
+
+def test_a_machine_that_has_nothing_of_it_is_unknown(node: Node) -> None:
+    shutil.rmtree(node.root / "proc")
+    shutil.rmtree(node.root / "cgroup")
+    assert CheckState.UNKNOWN is Check(node.settings(), AMPLE_S)().state
+
+
+def test_what_is_there_and_cannot_be_read_is_unknown_and_can_be_left_out(node: Node) -> None:
+    path = node.root / "proc/sys/fs/file-nr"
+    path.unlink()
+    path.mkdir()
+    found = Check(node.settings(), AMPLE_S)()
+    assert (CheckState.UNKNOWN, True) == (found.state, found.output.endswith("; or leave files out of `look`")), found
+    rest = tuple(name for name in pressure.THINGS if name != "files")
     assert CheckState.PASSED is Check(node.settings(look=rest), AMPLE_S)().state
 
 
@@ -186,6 +201,6 @@ def test_a_sync_that_does_not_come_back_is_hung_and_killed(node: Node, tmp_path:
 
 def test_the_kernel_of_this_machine_is_understood() -> None:
     facts = look(Settings())
-    assert [line for line in facts.unseen if ": needs " not in line] == []
+    assert [line for line in (*facts.unseen, *facts.absent) if ": needs " not in line] == []
     assert [use for use in facts.uses if not 0 < use.used <= use.limit] == []
     assert [stall for stall in facts.stalls if not 0 <= stall.minute <= 100] == []
