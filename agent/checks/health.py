@@ -15,8 +15,8 @@ MESSAGE_LIMIT_BYTES = 1024  # of the condition: a Pod with many failing checks m
 class NodeHealth:
     """`reason` is one of `wire.condition`. `problems`: the gate checks that close the node, in configured order.
 
-    `notices`: what does not close it but must be said: gate checks whose last result is kept, failing checks of
-    severity warn, and checks that warn. `checks`: how many there are.
+    `notices`: what does not close it but must be said: gate checks whose last result is kept, or whose fault is shared
+    with other nodes, failing checks of severity warn, and checks that warn. `checks`: how many there are.
     """
 
     healthy: bool
@@ -27,13 +27,14 @@ class NodeHealth:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes two of them different ones: outputs change with every run and do not count, nor do warnings."""
+        """What makes two of them different ones: outputs change with every run and do not count, nor do warnings, nor
+        what is shared: that comes to all nodes at once, who would all write."""
         return self.reason, tuple((check.name, check.state) for check in (*self.problems, *self.kept))
 
     @property
     def kept(self) -> tuple[CheckStatus, ...]:
         """The gate checks whose last result is kept."""
-        return tuple(check for check in self.notices if check.kept and check.severity is Severity.GATE)
+        return tuple(check for check in self.notices if _is_kept(check))
 
     @property
     def log_key(self) -> tuple[object, ...]:
@@ -46,17 +47,18 @@ def node_health(statuses: Sequence[CheckStatus]) -> NodeHealth:
     bad = [s for s in statuses if not s.state.is_good]
     problems = tuple(s for s in bad if s.severity is Severity.GATE and not s.kept)
     warnings = (s for s in statuses if _is_warning(s))
-    kept = tuple(s for s in bad if s.severity is Severity.GATE and s.kept)
+    kept = tuple(s for s in bad if _is_kept(s))
+    shared = (s for s in bad if s.severity is Severity.GATE and s.kept and s.state is CheckState.SHARED)
     states = {problem.state for problem in problems}
     if states & {CheckState.FAILED, CheckState.HUNG}:
         reason = REASON_CHECK_FAILED
-    elif CheckState.UNKNOWN in states:
+    elif states & {CheckState.UNKNOWN, CheckState.SHARED}:
         reason = REASON_CHECK_UNKNOWN
     elif states:
         reason = REASON_STARTING
     else:
         reason = REASON_CHECK_UNKNOWN if kept else REASON_CHECKS_PASSED
-    return NodeHealth(not problems, reason, problems, len(statuses), (*kept, *warnings))
+    return NodeHealth(not problems, reason, problems, len(statuses), (*kept, *shared, *warnings))
 
 
 def readyz_text(health: NodeHealth, wall: float) -> str:
@@ -89,6 +91,10 @@ def log_text(checks: Sequence[CheckStatus]) -> str:
     return "; ".join(f"{check.name}: {check.state}{_output(check)}" for check in checks)
 
 
+def _is_kept(check: CheckStatus) -> bool:
+    return check.severity is Severity.GATE and check.kept and check.state is not CheckState.SHARED
+
+
 def _is_warning(check: CheckStatus) -> bool:
     if check.severity is Severity.GATE:
         return check.state is CheckState.WARNED
@@ -98,7 +104,8 @@ def _is_warning(check: CheckStatus) -> bool:
 def _described(check: CheckStatus, since: str) -> str:
     """One line about a failing check; notices say why they do not close the node."""
     warns = check.severity is Severity.WARN and check.state is not CheckState.WARNED
-    mark = " (warn)" if warns else ", passed before and kept open," if check.kept else ""
+    kept = ", not of this node alone," if check.state is CheckState.SHARED else ", passed before and kept open,"
+    mark = " (warn)" if warns else kept if check.kept else ""
     return f"{check.name}: {check.state}{mark} since {since}{_output(check)}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.checks.state import CheckState, CheckStatus, Severity
 
-FAULTS = frozenset({CheckState.WARNED, CheckState.FAILED, CheckState.HUNG, CheckState.UNKNOWN})
+FAULTS = frozenset({CheckState.WARNED, CheckState.FAILED, CheckState.HUNG, CheckState.UNKNOWN, CheckState.SHARED})
 OUTPUT_LIMIT = 200  # characters
 
 

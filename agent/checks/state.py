@@ -12,13 +12,15 @@ FINDING_LIMIT_BYTES = 256  # of what a check says: a dozen of them fit into the 
 
 
 class CheckState(StrEnum):
-    """`warned`: passed, with something that must be said before it becomes a failure."""
+    """`warned`: passed, with something that must be said before it becomes a failure. `shared`: the run was made, and
+    what is wrong lies beyond this node, for all nodes alike; so it says nothing of this one."""
 
     STARTING = "starting"
     PASSED = "passed"
     WARNED = "warned"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    SHARED = "shared"
     HUNG = "hung"
 
     @property
@@ -56,14 +58,16 @@ class _Side(Enum):
     PASSING = 1
     WARNING = 2
     KEPT = 3
-    FAILING = 4
+    SHARED = 4
+    FAILING = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
     """What is known of a check. `since`: when it began or ceased to pass (wall). `output`: one line.
 
-    `kept`: it is unknown by now, but it passed before, and that result is kept. `unknowns`: runs in a row that could
+    `kept`: it is unknown by now, but it passed before, and that result is kept; or it is shared, and nothing was found
+    of this node before. `unknowns`: runs in a row that could
     not be made.
     """
 
@@ -105,7 +109,13 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     * at the success threshold, ** at the failure threshold; before it nothing changes but the count. *** up to
     `keep_runs` of them in a row; what is not kept any more is unknown, now. A run that could not be made is neither a
     failure nor a success: it has a count of its own and does not break theirs.
+
+    A finding that is shared leaves every count as it is, and the node as it was: open where the check passed, was kept,
+    or has said nothing yet, and for as long as it lasts; closed where the check had failed or was never able to look.
     """
+    if finding.state is CheckState.SHARED:
+        kept = status.has_passed or status.state is CheckState.STARTING
+        return _moved(status, finding, wall, streak=status.streak, unknowns=status.unknowns, kept=kept)
     if finding.state is CheckState.UNKNOWN:
         unknowns = status.unknowns + 1
         if status.state.is_good and unknowns < thresholds.failure:
@@ -162,5 +172,7 @@ def _side(state: CheckState, *, kept: bool) -> _Side:
             return _Side.PASSING
         case CheckState.WARNED:
             return _Side.WARNING
+        case CheckState.SHARED if kept:
+            return _Side.SHARED
         case _:
             return _Side.KEPT if kept else _Side.FAILING

@@ -6,9 +6,11 @@ is wrong is put down to this node only where another leg shows that the servers 
 
 | leg | is not heard | says SERVFAIL or the like |
 |---|---|---|
-| node-local | failed: it runs here | failed where another leg has an answer, else unknown |
-| Service | failed where a server behind it is heard, else unknown | unknown |
-| each server | a warning | a warning |
+| node-local | failed: it runs here | failed where another leg has an answer, else shared or unknown |
+| Service | failed where a server behind it is heard, else unknown | shared |
+| each server | a warning | a warning; shared where no way has an answer |
+
+Shared: the way there and back is good, the servers answer, and with an error; so it is for all nodes, and closes none.
 
 What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer.
 """
@@ -35,7 +37,7 @@ from component.settings import Section
 
 DOC = (
     "a name is answered by the node-local cache, the Service's address and the servers behind it, by UDP and TCP; what "
-    "may be the servers' own fault is unknown"
+    "is the servers' own fault is shared, what may be it unknown"
 )
 RIGHTS = NO_RIGHTS
 USABLE = 0.9  # of the timeout: what is left is for the verdict
@@ -115,7 +117,8 @@ class Check:
         self._limit_s = USABLE * timeout_s
 
     def __call__(self) -> Finding:
-        """PASSED, FAILED with the legs that this node has broken, UNKNOWN where the servers may be at fault."""
+        """PASSED, FAILED with the legs that this node has broken, SHARED where the servers are at fault, UNKNOWN where
+        they may be."""
         settings, limit_s = self._settings, self._limit_s
         talks = {way: _ask(way, settings, limit_s) for way in _ways(settings)}
         return judge(list(talk_all(talks, limit_s).values()))
@@ -129,11 +132,22 @@ def judge(replies: Sequence[Reply]) -> Finding:
     ours = [reply for reply in bad if _of_this_node(reply, replies)]
     if ours:
         return Finding(CheckState.FAILED, _lines(ours))
-    if len({reply.said for reply in replies}) == 1:
-        return Finding(CheckState.UNKNOWN, f"all {len(replies)} ways: {bad[0].said}; not of this node alone")
     if all(reply.way.leg is Leg.SERVER for reply in bad) and len(bad) < len(replies):
         return Finding(CheckState.WARNED, f"answered, but {_lines(bad)}")
-    return Finding(CheckState.UNKNOWN, f"perhaps the servers' own fault: {_lines(bad)}")
+    shared = _of_the_servers(bad, replies)
+    state = CheckState.SHARED if shared else CheckState.UNKNOWN
+    if len({reply.said for reply in replies}) == 1:
+        return Finding(
+            state, f"all {len(replies)} ways: {bad[0].said}" + ("; not of this node alone" if shared else "")
+        )
+    return Finding(state, f"{'the' if shared else 'perhaps the'} servers' own fault: {_lines(bad)}")
+
+
+def _of_the_servers(bad: Sequence[Reply], replies: Sequence[Reply]) -> bool:
+    """Whether this node's way to them is proven: they were heard beyond it, and no leg but a server's was silent."""
+    beyond = [reply for reply in replies if reply.way.leg is not Leg.LOCAL]
+    silent = [reply for reply in bad if not reply.heard and reply.way.leg is not Leg.SERVER]
+    return any(reply.heard for reply in beyond) and not silent
 
 
 def _of_this_node(reply: Reply, replies: Sequence[Reply]) -> bool:

@@ -11,6 +11,7 @@ larger than a packet, none of which may be split on its way. A peer that refuses
 | the Service address is not reached, an API server is, or kube-proxy is not well | failed |
 | this machine cannot send to the Service address | failed |
 | kube-proxy does not answer, or its rules are older than `proxyMaxAgeSeconds` | failed |
+| neither the Service address nor an API server is reached, but those refuse, or two peers are reached | shared |
 | the Service address is not reached, and nothing tells whose fault that is; the only peer is not reached | unknown |
 | a peer, or an API server, is not reached | warned |
 
@@ -110,7 +111,8 @@ class Check:
         self._settings = settings
 
     def __call__(self) -> Finding:
-        """PASSED, WARNED, FAILED with what this node does not reach, UNKNOWN where that may be the others' fault."""
+        """PASSED, WARNED, FAILED with what this node does not reach, SHARED where that is the API servers' fault,
+        UNKNOWN where it may be."""
         talks = {place: _look(place, self._settings) for place in places(self._settings)}
         return judge(list(talk_all(talks, self._limit_s).values()))
 
@@ -145,8 +147,11 @@ def judge(ways: Sequence[Way]) -> Finding:
     if ours:
         return Finding(CheckState.FAILED, _lines(ours))
     if cut:
-        others = [way for way in direct if not way.open]
-        return Finding(CheckState.UNKNOWN, f"perhaps not of this node: {_lines([*cut, *others, *lost])}")
+        seen = _lines([*cut, *direct, *lost])
+        reached = [way for way in of("peer") if way.open]
+        if direct and (len(reached) > 1 or all(way.said == REFUSED for way in direct)):
+            return Finding(CheckState.SHARED, f"the API servers are away, not of this node alone: {seen}")
+        return Finding(CheckState.UNKNOWN, f"perhaps not of this node: {seen}")
     if lost and len(of("peer")) == 1:
         return Finding(CheckState.UNKNOWN, f"perhaps the only peer's own fault: {_lines(lost)}")
     warned = lost + [way for way in direct if not way.open]

@@ -8,6 +8,7 @@ STATES = {
     "w": CheckState.WARNED,
     "f": CheckState.FAILED,
     "u": CheckState.UNKNOWN,
+    "S": CheckState.SHARED,
     "h": CheckState.HUNG,
     "s": CheckState.STARTING,
 }

@@ -35,6 +35,23 @@ def test_what_is_kept_is_said_and_never_called_passed() -> None:
     assert kept.identity != node_health([check("p"), check("p", "dns")]).identity
 
 
+def test_what_is_shared_is_said_and_costs_no_write() -> None:
+    """It comes to all nodes at once: five thousand of them would write."""
+    shared = node_health([after("pS", output="all 8 ways: SERVFAIL"), check("p", "dns")])
+    assert (True, "ChecksPassed") == (shared.healthy, shared.reason)
+    line = "cni: shared, not of this node alone, since"
+    assert f"ok\n{line} 7 s: all 8 ways: SERVFAIL\n" == readyz_text(shared, WALL + 9)
+    assert f"no gate check fails; {line} 1970-01-12T13:46:42Z: all 8 ways: SERVFAIL" == condition_message(shared)
+    assert shared.identity == node_health([check("p"), check("p", "dns")]).identity
+    assert shared.log_key != node_health([check("p"), check("p", "dns")]).log_key
+
+
+def test_what_had_failed_before_it_was_shared_stays_closed() -> None:
+    closed = node_health([after("fS", output="SERVFAIL")])
+    assert (False, "CheckUnknown") == (closed.healthy, closed.reason)
+    assert "cni: shared since 8 s: SERVFAIL\n" == readyz_text(closed, WALL + 9)
+
+
 def test_a_warning_is_said_and_never_closes() -> None:
     for state in "fhu":
         warned = node_health([check("p"), check(state, "dns", warn=True, output="no such host")])

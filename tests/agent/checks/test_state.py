@@ -81,8 +81,32 @@ def test_a_check_that_can_no_longer_be_run(findings: str, keep: bool, expected: 
 
 
 @pytest.mark.parametrize(
+    ("findings", "keep", "expected"),
+    [
+        pytest.param("S", True, True, id="the first look found nothing of this node: open"),
+        pytest.param("pS", False, True, id="passed before: open, also where unknown closes"),
+        pytest.param("p" + 50 * "S", True, True, id="for as long as it lasts"),
+        pytest.param("puuu" + 50 * "S", True, True, id="what was kept stays so"),
+        pytest.param("pu" + 8 * "Su", True, False, id="but does not stop the count of those that could not be made"),
+        pytest.param("fS", True, False, id="failed before: closed"),
+        pytest.param("pfffSS", True, False, id="failed after it had passed: closed"),
+        pytest.param("pfSfSf", True, False, id="it does not break a run of failures"),
+        pytest.param("uS", True, False, id="never able to look: closed"),
+        pytest.param("fSp", True, True, id="a success opens"),
+        pytest.param("Sff", True, True, id="failures below the threshold: open"),
+        pytest.param("Sfff", True, False, id="failures at the threshold: closed"),
+    ],
+)
+def test_a_fault_that_other_nodes_share(findings: str, keep: bool, expected: bool) -> None:
+    status = after(findings, Thresholds(1, 3, keep_runs=8 if keep else 0))
+    assert expected == node_health([status]).healthy
+
+
+@pytest.mark.parametrize(
     ("findings", "expected"),
     [
+        pytest.param("pSS", 2, id="from passed to shared"),
+        pytest.param("fS", 1, id="failed before: it stays"),
         pytest.param("", 0, id="starting: the start"),
         pytest.param("p", 1, id="from starting to passed"),
         pytest.param("f", 1, id="from starting to failed"),

@@ -41,6 +41,13 @@ VERDICTS = [
     pytest.param("service silent, apiServer reached", "failed", id="the Service's address alone leads nowhere"),
     pytest.param("service refused, apiServer reached", "failed", id="the Service's address is refused, no server is"),
     pytest.param("service silent, apiServer silent", "unknown", id="the API servers may be down"),
+    pytest.param("service silent, apiServer refused, apiServer refused", "shared", id="no API server listens"),
+    pytest.param("service silent, apiServer refused, apiServer silent", "unknown", id="one does not, one is silent"),
+    pytest.param(
+        "service silent, apiServer silent, peer reached, peer refused", "shared", id="the API servers are down for all"
+    ),
+    pytest.param("service silent, apiServer silent, peer reached", "unknown", id="one peer proves little"),
+    pytest.param("service silent, peer reached, peer reached", "unknown", id="perhaps only its rules are missing here"),
     pytest.param("service silent", "unknown", id="nothing to compare with"),
     pytest.param("service no TLS", "unknown", id="who answers speaks no TLS"),
     pytest.param("service cannot be sent", "failed", id="no route at all"),
