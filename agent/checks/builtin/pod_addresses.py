@@ -6,7 +6,10 @@ A pod takes one address of each set of ranges, so an IPv4 and an IPv6 one in a d
 left counts. It warns from `warnPercent` in use on and fails where fewer than `minFree` are left.
 
 Addresses leak where a node lost its power, or a runtime its records, before the plugin could take them back; such
-files stay for ever, and count as in use: host-local does not give them out again.
+files stay for ever, and count as in use: host-local does not give them out again. With `socket` the runtime is asked
+which sandboxes there are. An address whose file is two minutes old, and whose sandbox the runtime does not know, has
+leaked: the check warns, and names the first few with the sandbox that each was given to. Those files may be removed. A
+runtime that does not answer costs that comparison and nothing else: the check `runtime` says so.
 
 `ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's: the
 node's pod network, and `cbr0`. Addresses of other IPAM plugins cannot be counted here: then the check warns, once and
@@ -17,8 +20,9 @@ The way back is the next run that finds more free.
 
 import ipaddress
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,14 +31,21 @@ from msgspec import Meta
 from agent.checks.networks import BrokenError, Network, network_of_containerd
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
+from agent.cri.base import CriError, Reader
 from agent.keys import NonEmpty
+from agent.processes.command import RuntimeUnavailable
 from component.settings import Section
 
 DOC = "enough addresses are free for new pods, where `host-local` gives them out"
-RIGHTS = Rights(reads=("confDir", "dataDir"), root=True)
+RIGHTS = Rights(reads=("confDir", "dataDir", "socket"), root=True)
 HOST_LOCAL = "host-local"
 DATA_DIR = "/var/lib/cni/networks"
 OWNER_LIMIT_BYTES = 256
+OWNERS_LIMIT = 4096  # addresses in use of which the owners are read
+LEAKED_AFTER_S = 120.0  # an address is given out before the runtime tells of its sandbox
+NAMED = 3  # leaked addresses
+ID_LENGTH = 13  # of a sandbox, as crictl shows it
+PART_OF_TIMEOUT = 0.4  # for each of the two calls of a list
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Percent = Annotated[int, Meta(ge=1, le=100, description="a percentage, 1 to 100")]
@@ -42,7 +53,8 @@ _Count = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number, 0 
 
 
 class Settings(Section, frozen=True):
-    """Folders, as the agent sees them. `network` None: the configuration's own. `ranges`: one network a set."""
+    """Folders, as the agent sees them. `network` None: the configuration's own. `ranges`: one network a set.
+    `socket` None: the runtime is not asked for leaks."""
 
     conf_dir: NonEmpty = "/etc/cni/net.d"
     data_dir: NonEmpty = DATA_DIR
@@ -50,6 +62,7 @@ class Settings(Section, frozen=True):
     ranges: tuple[NonEmpty, ...] = ()
     warn_percent: _Percent = 80
     min_free: _Count = 2
+    socket: NonEmpty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +84,38 @@ class Range:
         return whole - inside
 
 
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """`owners`: by leaked address, its sandbox. `unseen`: one line where they could not be looked for."""
+
+    owners: Mapping[Address, str] = field(default_factory=dict)
+    unseen: str = ""
+
+    def __str__(self) -> str:
+        if not self.owners:
+            return f"; not compared with the runtime's sandboxes: {self.unseen}" if self.unseen else ""
+        named = [f"{address} of {owner[:ID_LENGTH]}" for address, owner in list(self.owners.items())[:NAMED]]
+        more = len(self.owners) - len(named)
+        return f"; {len(self.owners)} leaked: {', '.join(named)}" + (f" and {more} more" if more else "")
+
+
 class _UncountableError(Exception):
     """Who gives out the addresses instead."""
 
 
 class Check:
-    def __init__(self, settings: Settings, _timeout_s: float) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        timeout_s: float,
+        connect: Callable[[str, float], Reader] | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._settings = settings
+        self._deadline_s = PART_OF_TIMEOUT * timeout_s
+        self._connect = connect or _connected
+        self._wall = wall
+        self._reader: Reader | None = None
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, or UNKNOWN where the files could not be looked at."""
@@ -86,49 +124,91 @@ class Check:
             network = None if settings.ranges and settings.network else network_of_containerd(Path(settings.conf_dir))
             sets = [[range_of({"subnet": text})] for text in settings.ranges] or _ranges_in(network)
             name = settings.network or (network.name if network else "")
-            owners = read_owners(Path(_data_dir(network, settings), name))
+            folder = Path(_data_dir(network, settings), name)
+            used = addresses_in(folder)
         except _UncountableError as e:
             return Finding(CheckState.WARNED, f"the addresses of {e} cannot be counted here")
         except BrokenError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         except OSError as e:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
-        return judged(name, sets, owners, settings)
+        return judged(name, sets, used, settings, self._leaks(folder, used))
+
+    def _leaks(self, folder: Path, used: Sequence[Address]) -> Leaks:
+        """The files before the list, and again after it: whoever goes meanwhile gives back its address first."""
+        if self._settings.socket is None:
+            return Leaks()
+        if len(used) > OWNERS_LIMIT:
+            return Leaks(unseen=f"more than {OWNERS_LIMIT}")
+        before = self._wall() - LEAKED_AFTER_S
+        old = {address: owner for address in used if (owner := owner_of(folder / str(address), before))}
+        try:
+            reader = self._reader or self._connect(self._settings.socket, self._deadline_s)
+            self._reader = reader
+            pods = reader.list_pods()
+        except (CriError, RuntimeUnavailable) as e:
+            return Leaks(unseen=str(e))
+        known = {sandbox.id.rpartition("/")[2] for pod in pods for sandbox in pod.sandboxes}
+        return Leaks(
+            {
+                address: owner
+                for address, owner in sorted(old.items(), key=lambda pair: (pair[0].version, int(pair[0])))
+                if owner not in known and owner_of(folder / str(address), before) == owner
+            }
+        )
 
 
-def judged(network: str, sets: Sequence[Sequence[Range]], owners: Mapping[Address, str], settings: Settings) -> Finding:
-    """`owners`: by address in use, the sandbox that has it. The set with the smallest part left speaks."""
+def judged(
+    network: str,
+    sets: Sequence[Sequence[Range]],
+    addresses: Sequence[Address],
+    settings: Settings,
+    leaks: Leaks = Leaks(),
+) -> Finding:
+    """`addresses`: those in use. The set with the smallest part left speaks."""
     found = []
     for ranges in sets:
         size = sum(one.size for one in ranges)
-        used = sum(any(address in one for one in ranges) for address in owners)
+        used = sum(any(address in one for one in ranges) for address in addresses)
         found.append((size - used, used, size))
     if not found:
         return Finding(CheckState.UNKNOWN, f"network {network} has no ranges")
     free, used, size = min(found, key=lambda one: (one[0] >= settings.min_free, one[0] / max(1, one[2])))
     said = f"network {network}: {used} of {size} addresses in use"
     if free < settings.min_free:
-        return Finding(CheckState.FAILED, f"{said}, {max(0, free)} left")
+        return Finding(CheckState.FAILED, f"{said}, {max(0, free)} left{leaks}")
     if used * 100 >= settings.warn_percent * size:
-        return Finding(CheckState.WARNED, f"{said}, {free} left")
-    return Finding(CheckState.PASSED, said)
+        return Finding(CheckState.WARNED, f"{said}, {free} left{leaks}")
+    return Finding(CheckState.WARNED if leaks.owners else CheckState.PASSED, f"{said}{leaks}")
 
 
-def read_owners(folder: Path) -> dict[Address, str]:
-    """By address in use: the sandbox that host-local gave it to, as far as that can be read. A folder that is not there
-    is one of a node that has given out none. Raises OSError."""
-    owners: dict[Address, str] = {}
+def addresses_in(folder: Path) -> list[Address]:
+    """Those in use. A folder that is not there is one of a node that has given out none. Raises OSError."""
+    found: list[Address] = []
     try:
         names = os.listdir(folder)  # noqa: PTH208 - names alone, of thousands
     except FileNotFoundError:
-        return owners
+        return found
     for name in names:
         try:
-            address = ipaddress.ip_address(name)
+            found.append(ipaddress.ip_address(name))
         except ValueError:
             continue  # host-local's own: lock, last_reserved_ip.0
-        owners[address] = ""
-    return owners
+    return found
+
+
+def owner_of(file: Path, before: float) -> str:
+    """The sandbox to which host-local gave an address before that time (wall); empty where it was given out later,
+    was given back, or cannot be read. Never waits for a writer, as opening a named pipe would."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as opened:
+            if os.fstat(descriptor).st_mtime > before:
+                return ""
+            words = (opened.read(OWNER_LIMIT_BYTES) or b"").split()
+    except OSError:
+        return ""
+    return words[0].decode("ascii", errors="replace") if words else ""
 
 
 def range_of(given: Mapping[str, Any]) -> Range:
@@ -174,3 +254,9 @@ def _data_dir(network: Network | None, settings: Settings) -> str:
     """What the settings say, else what the configuration does."""
     own = _ipam(network).get("dataDir")
     return own if settings.data_dir == DATA_DIR and isinstance(own, str) and own else settings.data_dir
+
+
+def _connected(socket: str, deadline_s: float) -> Reader:
+    from agent.cri.connect import connect  # late: gRPC is large
+
+    return connect(socket, deadline_s=deadline_s)

@@ -2,14 +2,18 @@
 
 import ipaddress
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.checks.builtin.pod_addresses import Check, Range, Settings, range_of
+from agent.checks.builtin.pod_addresses import LEAKED_AFTER_S, Check, Range, Settings, range_of
 from agent.checks.networks import BrokenError
 from agent.checks.state import CheckState, Finding
+from agent.cri.base import CriError, Trouble
+from agent.runtime.base import RuntimePod, Sandbox
 
 V4, V6 = "10.1.0.0/28", "fd00:1::/124"
 
@@ -170,3 +174,116 @@ def test_a_range_as_host_local_completes_it() -> None:
     assert Range(one("fd00:1::1"), one("fd00:1::f"), one("fd00:1::1")) == range_of({"subnet": V6})
     with pytest.raises(BrokenError):
         range_of({"subnet": None})
+
+
+# Leaks: what the files say, against what the runtime knows
+
+WALL = 1_000_000.0
+OLD, NEW = WALL - LEAKED_AFTER_S - 1, WALL - LEAKED_AFTER_S + 1
+SAID = "network pods: 4 of 13 addresses in use"
+
+
+class Runtime:
+    """Knows some sandboxes, or does not answer. `meanwhile` is called before it answers."""
+
+    def __init__(
+        self, *known: str, trouble: Trouble | None = None, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        self._known = known
+        self._trouble = trouble
+        self._meanwhile = meanwhile
+
+    def list_pods(self) -> list[RuntimePod]:
+        self._meanwhile()
+        if self._trouble is not None:
+            raise CriError("ListPodSandbox", "/run/x.sock", self._trouble, within_s=0.4)
+        sandboxes = [Sandbox(ready=True, ip=None, id=f"containerd://{name}") for name in self._known]
+        return [RuntimePod("a", sandboxes=tuple(sandboxes))]
+
+
+def compared(node: Node, runtime: Runtime) -> Finding:
+    settings = Settings(str(node.conf), str(node.data), socket="/run/x.sock")
+    return Check(settings, 1.0, lambda _socket, _deadline_s: runtime, lambda: WALL)()  # type: ignore[arg-type,return-value]
+
+
+def four(node: Node, *, written: float = OLD) -> Path:
+    """In use, 10.1.0.2 to 10.1.0.5, of sandbox0 to sandbox3."""
+    node.configured(bridge([{"subnet": V4}]))
+    node.given_out(V4, 4)
+    for file in (node.data / "pods").iterdir():
+        os.utime(file, (written, written))
+    return node.data / "pods"
+
+
+ALL = ("sandbox0", "sandbox1", "sandbox2", "sandbox3")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "expected"),
+    [
+        pytest.param(Runtime(*ALL, "another"), Finding(CheckState.PASSED, SAID), id="all are known"),
+        pytest.param(
+            Runtime(*ALL[1:]),
+            Finding(CheckState.WARNED, f"{SAID}; 1 leaked: 10.1.0.2 of sandbox0"),
+            id="one is not",
+        ),
+        pytest.param(
+            Runtime(),
+            Finding(
+                CheckState.WARNED,
+                f"{SAID}; 4 leaked: 10.1.0.2 of sandbox0, 10.1.0.3 of sandbox1, 10.1.0.4 of sandbox2 and 1 more",
+            ),
+            id="a few are named",
+        ),
+        pytest.param(
+            Runtime(trouble=Trouble.NOBODY_LISTENS),
+            Finding(
+                CheckState.PASSED,
+                f"{SAID}; not compared with the runtime's sandboxes: ListPodSandbox on /run/x.sock: nobody listens: "
+                "start the container runtime",
+            ),
+            id="a runtime that is away is not this check's business",
+        ),
+    ],
+)
+def test_addresses_of_sandboxes_that_are_gone_are_named(node: Node, runtime: Runtime, expected: Finding) -> None:
+    four(node)
+    assert expected == compared(node, runtime)
+
+
+def test_an_address_that_was_just_given_out_has_not_leaked(node: Node) -> None:
+    four(node, written=NEW)
+    assert Finding(CheckState.PASSED, SAID) == compared(node, Runtime())
+
+
+def test_what_is_given_back_while_the_runtime_is_asked_has_not_leaked(node: Node) -> None:
+    folder = four(node)
+
+    def give_back() -> None:
+        (folder / "10.1.0.2").unlink()
+        (folder / "10.1.0.3").write_text("another\r\neth0")
+
+    found = compared(node, Runtime("sandbox2", "sandbox3", meanwhile=give_back))
+    assert Finding(CheckState.PASSED, SAID) == found
+
+
+def test_files_that_name_nobody_are_passed_over(node: Node) -> None:
+    folder = four(node)
+    (folder / "10.1.0.2").write_text("")
+    (folder / "10.1.0.3").unlink()
+    (folder / "10.1.0.3").symlink_to("/etc/passwd")
+    (folder / "10.1.0.4").unlink()
+    os.mkfifo(folder / "10.1.0.4")
+    for name in ("10.1.0.2", "10.1.0.4"):
+        os.utime(folder / name, (OLD, OLD))
+    assert Finding(CheckState.PASSED, SAID) == compared(node, Runtime("sandbox3"))
+
+
+def test_leaks_are_named_where_no_address_is_left(node: Node) -> None:
+    node.configured(bridge([{"subnet": V4}]))
+    node.given_out(V4, 13)
+    for file in (node.data / "pods").iterdir():
+        os.utime(file, (OLD, OLD))
+    found = compared(node, Runtime(*(f"sandbox{number}" for number in range(12))))
+    said = "network pods: 13 of 13 addresses in use, 0 left; 1 leaked: 10.1.0.14 of sandbox12"
+    assert Finding(CheckState.FAILED, said) == found
