@@ -1,4 +1,5 @@
-"""`readygate-agent --config FILE`: reads the settings, puts the mode together, runs until SIGTERM.
+"""`readygate-agent --config FILE`: reads the settings, puts the mode together, runs until SIGTERM. SIGHUP: the file is
+read again, as it is when it changes.
 
 With `--once` each check is run once instead, with `--explain CHECK` one is told about. Exit codes: 0 after SIGTERM, a
 valid --check, or --once on a healthy node, 130 after Ctrl-C, 2 for usage and configuration, 1 for failures at run time
@@ -41,11 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.once or options.explain is not None:
         return _shown(loaded, options, signals)
+    signals.catch_hangups()
     logs.set_up(loaded.log.level)
     try:
         services = _built(loaded, signals)
         if services is not None:
-            lifecycle.run(services, signals.wait)
+            _run(services, options.config, loaded, signals)
     except CredentialsInvalid as e:
         return complain(PROGRAM, e, EXIT_USAGE)
     except (StartFailed, OSError) as e:
@@ -55,6 +57,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return complain(PROGRAM, f"{e}: raise the limit of processes (pids), or configure fewer checks", EXIT_FAILED)
     return EXIT_INTERRUPTED if signals.first == signal.SIGINT else 0
+
+
+def _run(services: list[Service], path: str, loaded: settings.Settings, signals: Signals) -> None:
+    """Until SIGTERM or SIGINT. Raises StartFailed."""
+    from agent.modes.reload import Reloader  # late, as the modes
+
+    reloader = Reloader(path, loaded, services)
+    services.append(reloader)  # the same list that the mode's /livez looks at
+
+    def wait() -> None:
+        while signals.first is None:
+            if signals.hung_up:
+                signals.hung_up = False
+                reloader.request()
+            signals.wait()
+
+    lifecycle.run(services, wait)
 
 
 def _shown(loaded: settings.Settings, options: argparse.Namespace, signals: Signals) -> int:
@@ -88,7 +107,8 @@ def _built(loaded: settings.Settings, signals: Signals) -> list[Service] | None:
         signals.wake()
 
     threading.Thread(target=make, name="start", daemon=True).start()
-    signals.wait()
+    while not made and signals.first is None:
+        signals.wait()
     if signals.first is not None:
         return None
     if isinstance(made[0], Exception):

@@ -1,5 +1,6 @@
-"""SIGTERM and SIGINT, waited for."""
+"""SIGTERM and SIGINT, waited for, and SIGHUP on the way."""
 
+import contextlib
 import os
 import signal
 from types import FrameType
@@ -9,21 +10,36 @@ class Signals:
     """SIGTERM and SIGINT through a pipe: a handler must not touch a lock that the code it interrupts may hold. Make it
     early: process 1 of a container loses a signal that comes before its handler. first: the first one's number."""
 
+    hung_up = False  # a SIGHUP has come; whoever acts on it takes it back
+
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)  # a handler never waits, however many signals come
         self.first: int | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._caught)
 
+    def catch_hangups(self) -> None:
+        """From now on a SIGHUP ends one wait(), and not the process."""
+        signal.signal(signal.SIGHUP, self._caught_hangup)
+
     def wait(self) -> None:
-        """Returns at the first signal, or once for each wake()."""
+        """Returns at the first signal, or once for each SIGHUP and each wake()."""
         os.read(self._reader, 1)
 
     def wake(self) -> None:
         """Ends one wait()."""
-        os.write(self._writer, b"?")
+        self._write(b"?")
 
     def _caught(self, number: int, _frame: FrameType | None) -> None:
         if self.first is None:
             self.first = number
-            os.write(self._writer, b"!")
+            self._write(b"!")
+
+    def _caught_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self.hung_up = True
+        self._write(b"~")
+
+    def _write(self, byte: bytes) -> None:
+        with contextlib.suppress(BlockingIOError):  # full: whoever waits is woken by what is in it
+            os.write(self._writer, byte)

@@ -124,7 +124,8 @@ def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
     """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds. `key` changes with
-    the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again."""
+    the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again. `close`:
+    called after the last run."""
 
     name: str
     run: Run
@@ -136,6 +137,7 @@ class CheckSpec:
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
     key: str = ""
     descriptor: Callable[[], int | None] | None = None
+    close: Callable[[], None] = lambda: None
 
 
 def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> CheckSpec:
@@ -143,7 +145,13 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
     that cannot be run, and is made again by the next run."""
     (kind,) = given_kinds(check, kinds)
     timeout_s = float(check.timeout_seconds or kinds[kind].timeout_s)
-    made = cache(partial(kinds[kind].make, getattr(check, kind), timeout_s))
+    make = kinds[kind].make
+    made = cache(partial(make, getattr(check, kind), timeout_s))
+
+    def close() -> None:
+        if hasattr(make, "close") and made.cache_info().currsize:
+            cast("Any", made()).close()
+
     return CheckSpec(
         name=check.name,
         run=lambda: made()(),
@@ -158,7 +166,8 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
             keep_runs=_keep_runs(check),
         ),
         key=hashlib.sha256(msgspec.json.encode(check, order="sorted")).hexdigest()[:16],
-        descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(kinds[kind].make, "descriptor") else None,
+        descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(make, "descriptor") else None,
+        close=close,
     )
 
 

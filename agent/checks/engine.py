@@ -3,13 +3,20 @@
 Guarantees: one run of a check at a time; a run that does not come back changes nothing but its own check, which is
 shown as hung; `publish` is called from one thread, in order, and always with the newest health; whether the engine is
 healthy never depends on what the checks find or how long they take.
+
+Checks may be replaced by others while it runs. One whose settings are the same goes on as if nothing had happened. One
+with other settings begins to run when the last run of the one before it is over, and until it has said something, what
+that one said holds. A check that is new counts from its first verdict on, and one that is gone no more: but where it
+closed the node, not before the new ones have said something. So to replace them neither closes nor opens a node.
 """
 
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from agent.checks.catalogue import CheckSpec
@@ -31,12 +38,14 @@ LINES = 20  # of log at once where the health changes again and again; after the
 LINE_S = 10.0  # one line in so many seconds, of the newest health
 STOP_LIMIT_S = 0.9  # a Service stops within a second
 KILL_AGAIN_S = 0.05
+OLD_RUN_S = 0.1  # how often a check looks whether the run of the one before it is over
 TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
 
 
 class CheckEngine:
     """A Service. The health of the node goes to `publish`, at first that it is starting. Clocks: `wall` dates what is
-    shown, `monotonic` measures. `restored`: states by name from before a restart; `save` gets them at each turn."""
+    shown, `monotonic` measures. `restored`: states by name from before a restart; `save` gets them at each turn, and
+    `follow` the checks that they are of from now on."""
 
     name = "checks"
 
@@ -47,27 +56,45 @@ class CheckEngine:
         *,
         restored: Mapping[str, CheckStatus] = MappingProxyType({}),
         save: Callable[[Sequence[CheckStatus]], None] = lambda _statuses: None,
+        follow: Callable[[Sequence[CheckSpec]], None] = lambda _specs: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._publish = publish
         self._save = save
+        self._follow = follow
         self._wall = wall
         self._monotonic = monotonic
         self._logged: object = None
         self._lines = Ration(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
-        events = Events() if any(spec.descriptor is not None for spec in specs) else None
+        self._lock = threading.Lock()  # _wanted
+        self._wanted: tuple[CheckSpec, ...] | None = None
+        self._gone: tuple[CheckStatus, ...] = ()  # that closed the node, until the new ones have said something
+        self._events = Events() if _any_told(specs) else None
         self._workers = [
-            _Worker(spec, self._loop.wake, wall, monotonic, (index + 1) / len(specs), restored.get(spec.name), events)
-            for index, spec in enumerate(specs)
+            self._worker(spec, (index + 1) / len(specs), restored.get(spec.name)) for index, spec in enumerate(specs)
         ]
-        # Its own first: where every check has run, and the node may be ready, all of them turn.
-        self._loops = [self._loop, *([events.loop] if events else []), *(worker.loop for worker in self._workers)]
+
+    @property
+    def _loops(self) -> list[Loop]:
+        """Its own first: where every check has run, and the node may be ready, all of them turn."""
+        return [self._loop, *([self._events.loop] if self._events else []), *(w.loop for w in self._workers)]
+
+    def _worker(
+        self, spec: CheckSpec, phase: float, restored: CheckStatus | None = None, before: "_Worker | None" = None
+    ) -> "_Worker":
+        return _Worker(spec, self._loop.wake, self._wall, self._monotonic, phase, restored, self._events, before)
 
     def start(self) -> None:
         for loop in self._loops:
             loop.start()
+
+    def replace(self, specs: Sequence[CheckSpec]) -> None:
+        """Makes these the checks, soon. May be called from any thread."""
+        with self._lock:
+            self._wanted = tuple(specs)
+        self._loop.wake()
 
     def stop(self) -> None:
         """Commands of checks that run now are killed, also those that are only being started."""
@@ -83,18 +110,24 @@ class CheckEngine:
 
     def statuses(self) -> list[CheckStatus]:
         """Every check as it is now, in configured order."""
-        monotonic, wall = self._monotonic(), self._wall()
-        return [worker.status(monotonic, wall) for worker in self._workers]
+        return [status for _, status in self._now()]
 
     def shown(self) -> list[Shown]:
         """The same, with the kind of each and the seconds that its last run took."""
-        return [
-            Shown(worker.spec.kind, status, worker.took_s)
-            for worker, status in zip(self._workers, self.statuses(), strict=True)
-        ]
+        return [Shown(worker.spec.kind, status, worker.took_s) for worker, status in self._now()]
 
     def node_health(self) -> NodeHealth:
-        return node_health(self.statuses())
+        return node_health(self._counted())
+
+    def _counted(self) -> list[CheckStatus]:
+        """Those that the node's health is made of."""
+        now = self._now()
+        counted = [s for worker, s in now if not (worker.joins and s.state is CheckState.STARTING)]
+        return [*counted, *(self._gone if len(counted) < len(now) else ())]
+
+    def _now(self) -> "list[tuple[_Worker, CheckStatus]]":
+        monotonic, wall = self._monotonic(), self._wall()
+        return [(worker, worker.shown(monotonic, wall)) for worker in self._workers]
 
     def runs(self) -> list[tuple[str, CheckState, int]]:
         """(check, result, how many runs ended so)."""
@@ -103,14 +136,48 @@ class CheckEngine:
     def _turn(self) -> float:
         if os.getpid() == 1:
             reap_orphans()
-        statuses = self.statuses()
-        health = node_health(statuses)
+        with self._lock:
+            wanted, self._wanted = self._wanted, None
+        if wanted is not None:
+            self._take(wanted)
+        health = self.node_health()
         if health.log_key != self._logged and self._lines.take(self._monotonic()):
             _log(health, self._lines.left_out)
             self._logged = health.log_key
         self._publish(health)
-        self._save(statuses)
+        monotonic, wall = self._monotonic(), self._wall()
+        self._save([worker.status(monotonic, wall) for worker in self._workers])
         return TURN_S
+
+    def _take(self, specs: Sequence[CheckSpec]) -> None:
+        """In the engine's thread. Where no thread can be had everything stays as it was."""
+        before = {worker.spec.name: worker for worker in self._workers}
+        if self._events is None and _any_told(specs):
+            self._events = Events()
+        workers, started = list[_Worker](), list[_Worker]()
+        try:
+            if self._events is not None:
+                self._events.loop.start()
+            for index, spec in enumerate(specs):
+                worker = before.get(spec.name)
+                if worker is None or not worker.is_of(spec):
+                    worker = self._worker(spec, (index + 1) / len(specs), before=worker)
+                    worker.joins = worker.before is None
+                    worker.loop.start()
+                    started.append(worker)
+                workers.append(worker)
+        except RuntimeError as e:  # no more threads
+            for worker in started:
+                worker.loop.stop()
+            log.error("checks not replaced, the old ones go on", extra={"error": str(e)})
+            return
+        names = {spec.name for spec in specs}
+        self._gone = tuple(s for s in self._counted() if s.name not in names and not s.state.is_good)
+        old = [worker for worker in self._workers if worker not in workers]
+        self._workers = workers
+        self._follow(specs)
+        for worker in [*old, *(workers if self._loop.stopping else ())]:
+            worker.loop.stop()  # does not wait
 
 
 class _Worker:
@@ -119,7 +186,8 @@ class _Worker:
 
     All checks run at once when the agent starts, so that the health is soon known; `phase`, more than 0 up to 1, is the
     part of its period after which it runs again, so that checks of one period do not run together for ever. One with a
-    descriptor runs too when `events` say that there is something to be read.
+    descriptor runs too when `events` say that there is something to be read. `before`: whose place it takes, until it
+    has said something itself. `joins`: it came while the engine ran, and takes nobody's place.
     """
 
     def __init__(
@@ -131,8 +199,12 @@ class _Worker:
         phase: float,
         restored: CheckStatus | None,
         events: Events | None,
+        before: "_Worker | None" = None,
     ) -> None:
         self.spec = spec
+        self.joins = False
+        # One that never ran itself has left the place to the one before it.
+        self.before: _Worker | None = before.before if before is not None and before.before is not None else before
         self._phase = phase
         self.runs: dict[CheckState, int] = {state: 0 for state in CheckState if state is not CheckState.STARTING}
         self.loop = Loop(
@@ -141,6 +213,7 @@ class _Worker:
             first_pause_s=spec.initial_delay_s,
             stuck_after_s=STALLED_S,
             join_limit_s=0.0,
+            at_end=spec.close,
             monotonic=monotonic,
         )
         self.took_s: float | None = None
@@ -159,9 +232,21 @@ class _Worker:
         late_s = 0.0 if since is None else monotonic - since - spec.timeout_s
         return overdue(status, late_s, spec.period_s, spec.thresholds, wall) if late_s > LATE_S else status
 
+    def shown(self, monotonic: float, wall: float) -> CheckStatus:
+        """The same, or what the one before it said as long as it has said nothing."""
+        status, before = self.status(monotonic, wall), self.before
+        if before is None or status.state is not CheckState.STARTING:
+            return status
+        return replace(before.status(monotonic, wall), severity=self.spec.severity)
+
+    def is_of(self, spec: CheckSpec) -> bool:
+        return self.spec is spec or (self.spec.key == spec.key != "")
+
     def _turn(self) -> float:
         """One run; returns the seconds until the next is due."""
         began = self._monotonic()
+        if self.before is not None and _alive(self.before.loop):
+            return OLD_RUN_S
         if self._ticker is None:
             self._ticker = Ticker(self.spec.period_s, began - (1 - self._phase) * self.spec.period_s)
         elif not self._ticker.take(began) and not (self._told and began >= self._told_from):
@@ -207,6 +292,12 @@ class _Worker:
         for _ in range(runs):
             status = next_status(status, finding, spec.thresholds, self._wall())
         self._status = status
+        if status.state is not CheckState.STARTING:
+            self.before = None
+
+
+def _any_told(specs: Sequence[CheckSpec]) -> bool:
+    return any(spec.descriptor is not None for spec in specs)
 
 
 def _says_the_same(before: CheckStatus, after: CheckStatus) -> bool:

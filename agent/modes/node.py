@@ -63,7 +63,7 @@ def build(settings: Settings) -> list[Service]:
     client = kubelet_client(node)
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
     specs = [check_spec(check) for check in settings.checks]
-    engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs)) if specs else None
+    engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
     source = HealthPodSource(
@@ -95,7 +95,7 @@ def build(settings: Settings) -> list[Service]:
         prober,
         Facts(
             result=readiness.get,
-            health=lambda: None if engine is None else engine.node_health(),
+            health=lambda: health_of(engine),
             node=lambda: [f for f in on_the_node(watch, said_by_kubelet, states) if f is not None],
             runtime=lambda pod: None if states is None else states.pod(pod),
         ),
@@ -114,13 +114,12 @@ def build(settings: Settings) -> list[Service]:
         "/readyz": lambda: readyz_page(engine, judge, time.time()),
         "/livez": lambda: livez_page(services, time.monotonic()),
         "/metrics": lambda: metrics_page(families(engine, judge, speakers, said)),
+        "/checks": lambda: pod_mode.checks_page(engine),
     }
-    if engine is not None:
-        pages["/checks"] = lambda: pod_mode.checks_page(engine)
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
     services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
-    services += [*asked, prober, judge, *([] if engine is None else [engine])]
+    services += [*asked, prober, judge, engine]
     services += [source, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
@@ -221,12 +220,12 @@ class CloseClient:
         return True
 
 
-def readyz_page(engine: CheckEngine | None, judge: Judge, wall: float) -> Page:
+def readyz_page(engine: CheckEngine, judge: Judge, wall: float) -> Page:
     healthy, text = readyz(health_of(engine), judge.findings(), wall)
     return Page(200 if healthy else 503, text)
 
 
-def status(engine: CheckEngine | None, judge: Judge) -> str:
+def status(engine: CheckEngine, judge: Judge) -> str:
     """For systemd: begins with `healthy`, `starting` or `not healthy`, as in mode pod."""
     closes = closing(judge.findings())
     if closes:
@@ -235,16 +234,18 @@ def status(engine: CheckEngine | None, judge: Judge) -> str:
     return "healthy: no check is configured" if health is None else status_line(health)
 
 
-def health_of(engine: CheckEngine | None) -> NodeHealth | None:
-    return None if engine is None else engine.node_health()
+def health_of(engine: CheckEngine) -> NodeHealth | None:
+    """None without checks; a reload may bring some."""
+    health = engine.node_health()
+    return health if health.checks else None
 
 
-def families(engine: CheckEngine | None, judge: Judge, speakers: Speakers | None, said: Said) -> list[Family]:
+def families(engine: CheckEngine, judge: Judge, speakers: Speakers | None, said: Said) -> list[Family]:
     """What /metrics shows."""
     found = {finding.reason for finding in judge.findings()}
     shown = [
         *process_families(product_version(), "node"),
-        *([] if engine is None else pod_mode.check_families(engine, said)),
+        *(pod_mode.check_families(engine, said) if engine.statuses() else []),
         Family(
             "readygate_health_pods",
             "gauge",

@@ -26,6 +26,7 @@ from kube import contract
 class Kept(TypedDict, total=False):
     restored: Mapping[str, CheckStatus]
     save: Callable[[Sequence[CheckStatus]], None]
+    follow: Callable[[Sequence[CheckSpec]], None]
 
 
 def build(settings: Settings) -> list[Service]:
@@ -118,7 +119,7 @@ def kept(path: str | None, specs: list[CheckSpec]) -> Kept:
     if path is None:
         return {}
     state = StateFile(Path(path), specs)
-    return {"restored": state.restored(), "save": state.save}
+    return {"restored": state.restored(), "save": state.save, "follow": state.follow}
 
 
 def _publish_to(publisher: ConditionPublisher | None) -> Callable[[NodeHealth], None]:

@@ -44,9 +44,7 @@ class StateFile:
         boot_id: Callable[[], str] = boot_id,
     ) -> None:
         self._path = path
-        self._keys = {spec.name: spec.key for spec in specs}
-        self._severities = {spec.name: spec.severity for spec in specs}
-        self._thresholds = {spec.name: spec.thresholds for spec in specs}
+        self.follow(specs)
         self._wall = wall
         self._since_boot = since_boot
         self._monotonic = monotonic
@@ -54,6 +52,12 @@ class StateFile:
         self._written: object = None
         self._failed = False
         self._ration = Ration(WRITES, WRITE_S)
+
+    def follow(self, specs: Sequence[CheckSpec]) -> None:
+        """The checks that `save` gets from now on."""
+        self._keys = {spec.name: spec.key for spec in specs}
+        self._severities = {spec.name: spec.severity for spec in specs}
+        self._thresholds = {spec.name: spec.thresholds for spec in specs}
 
     def restored(self) -> dict[str, CheckStatus]:
         """By name; empty where there is nothing to be had."""

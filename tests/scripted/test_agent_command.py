@@ -82,6 +82,33 @@ def test_from_healthy_to_broken_and_back(agent: Agent) -> None:
     assert "Traceback" not in text
 
 
+def test_a_configuration_that_changes_is_taken_without_a_restart(agent: Agent) -> None:
+    def checks() -> dict[str, dict[str, object]]:
+        return {check["name"]: check for check in json.loads(agent.get("/checks")[1])["checks"]}
+
+    def write(*names: str, more: str = "") -> None:
+        of = {"cni": agent.settings["checks"][0], "bare": {"name": "bare", "cni": {"confDir": "/nowhere"}}}
+        beside = agent.config.with_suffix(".new")
+        beside.write_text(json.dumps({**agent.settings, "checks": [of[name] for name in names]}) + more)
+        beside.rename(agent.config)
+
+    agent.start()
+    agent.wait_page("/readyz", 200)
+    since = checks()["cni"]["since"]
+    write("cni", "bare")
+    assert "bare: failed" in agent.wait_page("/readyz", 503)
+    write("cni", more="}")
+    wait_until(lambda: "configuration refused, the old one stays in force" in agent.process.text(), timeout_s=30)
+    assert ["cni", "bare"] == list(checks())
+    write("cni")
+    agent.process.signal(signal.SIGHUP)
+    agent.wait_page("/readyz", 200)
+    assert {"cni": since} == {name: check["since"] for name, check in checks().items()}
+    assert 200 == agent.get("/livez")[0]
+    code, text = agent.end()
+    assert (0, False, 1) == (code, "Traceback" in text, text.count("configuration refused"))
+
+
 def test_the_condition_of_the_own_pod_follows(agent: Agent, tmp_path: Path) -> None:
     with FakeApiServer() as server:
         server.put(POD)

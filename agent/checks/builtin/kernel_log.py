@@ -203,6 +203,12 @@ class Check:
         """Readable as soon as the kernel has written something."""
         return self._log
 
+    def close(self) -> None:
+        """After the last run."""
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
     def _read(self, programs: bool) -> Iterable[Record]:
         """Everything that is new. Raises CannotLookError."""
         if self._log is None:

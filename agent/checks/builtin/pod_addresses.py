@@ -157,6 +157,11 @@ class Check:
             }
         )
 
+    def close(self) -> None:
+        """After the last run."""
+        if self._reader is not None:
+            self._reader.close()
+
 
 def judged(
     network: str,

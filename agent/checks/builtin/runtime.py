@@ -76,6 +76,11 @@ class Check:
         said = f"{version.name} {version.version}, {len(pods)} pods"
         return judged(status, said, named_network(self._settings.conf_dir))
 
+    def close(self) -> None:
+        """After the last run."""
+        if self._reader is not None:
+            self._reader.close()
+
 
 def judged(status: RuntimeStatus, said: str, named: str) -> Finding:
     """`said`: where all is well. `named`: the network that the files name, empty where that is not known."""

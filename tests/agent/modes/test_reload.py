@@ -1,0 +1,217 @@
+"""The configuration file while the agent runs: what is taken, what is refused, what waits for the next start."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent import settings as reader
+from agent.checks.catalogue import check_spec
+from agent.checks.engine import CheckEngine
+from agent.modes.reload import Reloader, needing_restart
+
+CNI = "{name: cni, cni: {confDir: /nowhere}}"
+CLOCK = "{name: clock, timeSync: {}}"
+OTHER_CNI = "{name: cni, cni: {confDir: /elsewhere}}"
+
+
+def text_of(*checks: str, more: str = "") -> str:
+    return f"mode: pod\nchecks: [{', '.join(checks)}]\n{more}"
+
+
+class Engine(CheckEngine):
+    """Never started: what it would be made of."""
+
+    def __init__(self, settings: reader.Settings) -> None:
+        super().__init__([check_spec(check) for check in settings.checks])
+        self.sets: list[list[str]] = []
+
+    def replace(self, specs) -> None:  # type: ignore[no-untyped-def]
+        self.sets.append([spec.name for spec in specs])
+
+
+class Agent:
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.path.write_text(text)
+        settings = reader.load(str(path))
+        self.engine = Engine(settings)
+        self.reloader = Reloader(str(path), settings, [self.engine])
+        self.look()
+
+    def look(self) -> None:
+        """Twice: a change counts when it has settled."""
+        self.reloader.look()
+        self.reloader.look()
+
+    def write(self, text: str) -> None:
+        """As an editor or `kubectl` does: a new file in its place."""
+        beside = self.path.with_suffix(".new")
+        beside.write_text(text)
+        beside.rename(self.path)
+
+
+@pytest.fixture(autouse=True)
+def _level() -> Iterator[None]:
+    level = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(level)
+
+
+@pytest.fixture
+def agent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Agent:
+    caplog.set_level(logging.INFO)
+    return Agent(tmp_path / "agent.yaml", text_of(CNI))
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    facts = ("error", "keys", "mode", "added", "changed", "gone")
+    return [
+        " ".join([record.message, *(f"{fact}={vars(record)[fact]}" for fact in facts if vars(record).get(fact))])
+        for record in caplog.records
+        if record.name == "agent.modes.reload"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sets", "said"),
+    [
+        pytest.param(text_of(CNI), [], [], id="the same again is nothing"),
+        pytest.param(text_of(CNI) + "# a comment", [], [], id="nor is a comment"),
+        pytest.param(
+            text_of(CNI, CLOCK), [["cni", "clock"]], ["configuration read again added=clock"], id="a check more"
+        ),
+        pytest.param(text_of(OTHER_CNI), [["cni"]], ["configuration read again changed=cni"], id="one changed"),
+        pytest.param(text_of(CLOCK), [["clock"]], ["configuration read again added=clock gone=cni"], id="another one"),
+        pytest.param(
+            text_of("{name: cni, cny: {}}"),
+            [],
+            ["configuration refused, the old one stays in force error=PATH: checks[0].cny: unknown key, allowed: ..."],
+            id="a key that there is not",
+        ),
+        pytest.param(
+            "mode: pod\n",
+            [],
+            ["configuration refused, the old one stays in force error=PATH: checks: missing, allowed: ..."],
+            id="no checks",
+        ),
+        pytest.param(
+            text_of(CNI, more="listen: {port: 1234}\nstateFile: /x"),
+            [],
+            ["settings were changed that count at the next start keys=listen, stateFile", "configuration read again"],
+            id="what needs a restart",
+        ),
+        pytest.param(
+            text_of(CNI, CLOCK, more="listen: {port: 1234}"),
+            [["cni", "clock"]],
+            [
+                "settings were changed that count at the next start keys=listen",
+                "configuration read again added=clock",
+            ],
+            id="both",
+        ),
+        pytest.param(
+            "mode: kubelet\nkubelet: {nodeName: a, podCIDR: 127.20.1.0/24, rootDir: /x}",
+            [],
+            ["another mode counts at the next start, nothing was changed mode=kubelet"],
+            id="another mode",
+        ),
+    ],
+)
+def test_a_file_that_changed(
+    agent: Agent, caplog: pytest.LogCaptureFixture, text: str, sets: list[list[str]], said: list[str]
+) -> None:
+    agent.write(text)
+    agent.look()
+    agent.look()
+    found = [line.replace(str(agent.path), "PATH").partition("allowed: ") for line in lines(caplog)]
+    assert (sets, said) == (agent.engine.sets, [f"{a}{b}..." if b else a for a, b, _ in found])
+
+
+def test_a_bad_file_is_refused_once_and_a_good_one_taken_after_it(
+    agent: Agent, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent.path.write_text("checks: [")
+    for _ in range(5):
+        agent.look()
+    assert 1 == len(lines(caplog))
+    agent.path.unlink()
+    agent.look()
+    agent.look()
+    assert 2 == len(lines(caplog))
+    agent.write(text_of(CNI, CLOCK))
+    agent.look()
+    assert [["cni", "clock"]] == agent.engine.sets
+
+
+def test_a_file_that_is_still_being_written_waits(agent: Agent) -> None:
+    """Half of it is a valid one, and would take a check away."""
+    agent.path.write_text(text_of(CLOCK))
+    agent.reloader.look()
+    agent.path.write_text(text_of(CLOCK, CNI))
+    agent.reloader.look()
+    assert [] == agent.engine.sets
+    agent.reloader.look()
+    assert [["clock", "cni"]] == agent.engine.sets
+
+
+def test_a_config_map_whose_link_is_swapped_is_seen(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As the kubelet's atomic writer: FILE -> ..data/FILE, ..data -> a folder named by the time."""
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "agent.yaml").write_text(text)
+        (tmp_path / "..data_tmp").symlink_to(name)
+        (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+
+    caplog.set_level(logging.INFO)
+    write("..2026_01", text_of(CNI))
+    (tmp_path / "agent.yaml").symlink_to("..data/agent.yaml")
+    settings = reader.load(str(tmp_path / "agent.yaml"))
+    engine = Engine(settings)
+    reloader = Reloader(str(tmp_path / "agent.yaml"), settings, [engine])
+    for _ in range(3):
+        reloader.look()
+    write("..2026_02", text_of(CNI, CLOCK))
+    for _ in range(3):
+        reloader.look()
+    assert [["cni", "clock"]] == engine.sets
+
+
+def test_asked_it_reads_at_once_and_says_so(agent: Agent, caplog: pytest.LogCaptureFixture) -> None:
+    agent.reloader.request()
+    agent.reloader.look()
+    assert ["configuration read again"] == lines(caplog)
+    agent.write(text_of(CNI, CLOCK))
+    agent.reloader.request()
+    agent.reloader.look()
+    assert [["cni", "clock"]] == agent.engine.sets
+
+
+def test_the_level_of_the_log_is_taken(agent: Agent) -> None:
+    agent.write(text_of(CNI, more="log: {level: error}"))
+    agent.look()
+    assert logging.ERROR == logging.getLogger().level
+
+
+def test_what_waits_is_named_for_as_long_as_it_differs_from_the_start(
+    agent: Agent, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent.write(text_of(CNI, more="stateFile: /x"))
+    agent.look()
+    agent.write(text_of(CNI, CLOCK, more="stateFile: /x"))
+    agent.look()
+    later = "settings were changed that count at the next start keys=stateFile"
+    assert 2 == lines(caplog).count(later)
+    agent.write(text_of(CNI))
+    agent.look()
+    assert 2 == lines(caplog).count(later)
+
+
+def test_every_section_is_taken_or_waits() -> None:
+    """A section that is new has to be one or the other."""
+    known = {"mode", "listen", "kubernetes", "stateFile", "condition", "kubelet", "node"}
+    one = reader.parse(text_of(CNI).encode(), {})
+    assert [] == needing_restart(one, one)
+    assert known | {"checks", "log"} == {field.encode_name for field in reader.msgspec.structs.fields(reader.Settings)}
