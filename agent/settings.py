@@ -3,12 +3,13 @@
 import ipaddress
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
+from agent.checks.profiles import PROFILES, checks_of, joined
 from agent.keys import NonEmpty, Port
 from agent.node_settings import NodeSection
 from agent.node_settings import check as check_node
@@ -30,6 +31,7 @@ NodeName = Annotated[
         description="a DNS name: lower case letters, digits, - and . inside, at most 253",
     ),
 ]
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1, description="a whole number, 1 or more")]
 POD_CIDR = "an IPv4 network of at most /30, as 127.20.1.0/24"
 MAX_PODS = 110  # of a kubelet
 
@@ -86,11 +88,23 @@ class Kubelet(Section, frozen=True):
         return int(pods) if pods.isdigit() else MAX_PODS
 
 
+class ProfileSection(Section, frozen=True):
+    """A ready-made list of checks. `leave_out`: names of its checks. `host_root`: where the agent sees the host's
+    files. `period_seconds`, `failure_threshold`: of its checks."""
+
+    name: Literal["minimal", "default", "gpu", "storage"]
+    leave_out: tuple[str, ...] = ()
+    host_root: Annotated[str, Meta(pattern=r"^/", description="an absolute path")] = "/host"
+    period_seconds: Count | None = None
+    failure_threshold: Count | None = None
+
+
 class Settings(Section, frozen=True):
     mode: Literal["pod", "node", "kubelet"]
     listen: Listen = Listen()
     log: Log = Log()
     kubernetes: Kubernetes = Kubernetes()
+    profile: ProfileSection | None = None
     checks: tuple[Check, ...] = ()
     state_file: NonEmpty | None = None
     condition: ConditionSettings = ConditionSettings()
@@ -105,7 +119,7 @@ def load(path: str, environ: Mapping[str, str] = os.environ) -> Settings:
 
 def parse(text: bytes, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in the bytes of a file. Raises SettingsError."""
-    document = _with_text_quantities(reader.document(text))
+    document = _with_profile(_with_text_quantities(reader.document(text)))
     return _check(_expand(reader.convert(document, Settings), environ))
 
 
@@ -116,6 +130,33 @@ def _with_text_quantities(document: object) -> object:
             texts = {k: str(v) if type(v) is int and v.bit_length() < 64 else v for k, v in capacity.items()}
             return {**others, "kubelet": {**kubelet, "capacity": texts}}
     return document
+
+
+def _with_profile(document: Any) -> Any:  # noqa: ANN401 - what YAML gives
+    """`profile: default` is what people write. Its checks come behind those of the file, so that an error names the
+    place in the file. What is wrong with a section is said by those who read it."""
+    if not isinstance(document, dict) or document.get("profile") is None:
+        return document
+    section = {"name": document["profile"]} if isinstance(document["profile"], str) else document["profile"]
+    document = {**document, "profile": section}
+    own = document.get("checks", [])
+    profile = reader.convert({"profile": section}, _ProfileOnly).profile
+    if profile is None or document.get("mode") not in ("pod", "node") or not isinstance(own, list):
+        return document
+    if not all(isinstance(check, dict) for check in own):
+        return document
+    figures = {"periodSeconds": profile.period_seconds, "failureThreshold": profile.failure_threshold}
+    given = {key: value for key, value in figures.items() if value is not None}
+    ready_made = [{**given, **check} for check in checks_of(profile.name, document["mode"], profile.host_root)]
+    names = [check["name"] for check in ready_made]
+    for name in profile.leave_out:
+        if name not in PROFILES[profile.name]:
+            raise SettingsError(f"profile.leaveOut: {name[:64]} is not in {profile.name}, allowed: {', '.join(names)}")
+    return {**document, "checks": joined(own, ready_made, profile.leave_out, list(KINDS))}
+
+
+class _ProfileOnly(Section, frozen=True):
+    profile: ProfileSection | None = None
 
 
 def _expand(settings: Settings, environ: Mapping[str, str]) -> Settings:
@@ -149,10 +190,14 @@ def _check(settings: Settings) -> Settings:
     if settings.mode == "kubelet":
         if settings.kubelet is None:
             raise SettingsError("kubelet: missing, allowed: a mapping with nodeName, podCIDR and rootDir")
-        if settings.checks or settings.condition.publish or settings.state_file is not None:
-            key = (
-                "checks" if settings.checks else "stateFile" if settings.state_file is not None else "condition.publish"
-            )
+        given = {
+            "profile": settings.profile is not None,
+            "checks": bool(settings.checks),
+            "stateFile": settings.state_file is not None,
+            "condition.publish": settings.condition.publish,
+        }
+        if any(given.values()):
+            key = next(key for key, is_given in given.items() if is_given)
             raise SettingsError(f"{key}: not for mode kubelet, allowed: only with mode: pod")
         _check_kubelet(settings.kubelet)
         return settings

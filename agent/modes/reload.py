@@ -4,8 +4,8 @@ Looked at every two seconds, and at once at SIGHUP. The path is followed anew ea
 swaps a link, is seen. A change counts when the file has been the same at two looks: half of a file that is being
 written may be a valid one. What cannot be used is refused as a whole, with one line, and the old stays in force.
 
-Taken at once: `checks` (and `profile`, `hostRoot`, of which they are made) and `log.level`. Everything else counts at
-the next start; one line says so and names it.
+Taken at once: `checks` with `profile`, and `log.level`. Everything else counts at the next start; one line says so and
+names it.
 """
 
 import logging
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 STUCK_S = 30.0  # a file on a disk that hangs
-TAKEN = ("checks", "log")  # without a restart
+TAKEN = ("checks", "profile", "log")  # without a restart
 
 Signature = tuple[int, ...]
 

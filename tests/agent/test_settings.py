@@ -10,7 +10,7 @@ from component.settings import SettingsError
 
 CHECKS = "checks: [{name: cni, cni: {}}]\n"
 KUBELET = "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /r"
-ROOT_KEYS = "mode, listen, log, kubernetes, checks, stateFile, condition, kubelet, node"
+ROOT_KEYS = "mode, listen, log, kubernetes, profile, checks, stateFile, condition, kubelet, node"
 
 
 def parse(text: str, **environ: str) -> settings.Settings:

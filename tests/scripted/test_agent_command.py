@@ -188,7 +188,7 @@ def test_check_validates_only(agent: Agent) -> None:
 def test_what_a_user_may_get_wrong_is_one_line(agent: Agent, tmp_path: Path) -> None:
     agent.settings["moode"] = "pod"
     file = str(agent.write())
-    keys = "mode, listen, log, kubernetes, checks, stateFile, condition, kubelet, node"
+    keys = "mode, listen, log, kubernetes, profile, checks, stateFile, condition, kubelet, node"
     assert (2, f"readygate-agent: {file}: moode: unknown key, allowed: {keys}\n") == agent.run("--config", file)
     del agent.settings["moode"]
     agent.settings["condition"] = {"publish": True, "podName": "p", "podNamespace": "n", "podUID": "u"}

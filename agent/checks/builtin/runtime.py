@@ -14,13 +14,20 @@ It warns where the runtime works with another network than its files say: it cou
 file that counts is compared with those that the runtime has loaded. So a file that was moved into place unseen is
 found before the runtime is restarted, and the check `cni` says what is wrong in the file.
 
+`socket` may be several paths: the first that is there counts, for as long as the agent runs. Where none of several has
+ever been there the check warns that it looks at nothing: one configuration is good for nodes with different runtimes.
+
 The kubelet finds a runtime that hangs after half a minute to three minutes. The way back is the next run with an
 answer to each call; the check restarts nothing.
 """
 
 import json
+import os.path
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from agent.checks.networks import BrokenError, network_of_containerd
 from agent.checks.rights import Rights
@@ -43,9 +50,10 @@ CONFIGURATION = "cniconfig"
 
 
 class Settings(Section, frozen=True):
-    """As the agent sees them. `conf_dir` None: what the files say is not compared."""
+    """As the agent sees them. `socket`: of several the first that is there. `conf_dir` None: what the files say is not
+    compared."""
 
-    socket: NonEmpty = CONTAINERD_SOCKET
+    socket: NonEmpty | Annotated[tuple[NonEmpty, ...], Meta(min_length=1, description="paths")] = CONTAINERD_SOCKET
     conf_dir: NonEmpty | None = None
 
 
@@ -57,11 +65,18 @@ class Check:
         self._timeout_s = timeout_s
         self._connect = connect or _connected
         self._reader: Reader | None = None
+        # Of several sockets the one that was there first is looked at from then on, there or not.
+        self._socket = settings.socket if isinstance(settings.socket, str) else ""
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG with the call, UNKNOWN where the agent has no right, or no packages, to ask."""
+        self._socket = self._socket or next(filter(os.path.exists, self._settings.socket), "")
+        if not self._socket:
+            return Finding(
+                CheckState.WARNED, f"left out, as none of these is there: {', '.join(self._settings.socket)}"
+            )
         try:
-            reader = self._reader or self._connect(self._settings.socket, self._timeout_s)
+            reader = self._reader or self._connect(self._socket, self._timeout_s)
             self._reader = reader
             version = reader.version()
             status = reader.status(verbose=True)

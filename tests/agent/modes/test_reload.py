@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent import settings as reader
@@ -214,4 +215,6 @@ def test_every_section_is_taken_or_waits() -> None:
     known = {"mode", "listen", "kubernetes", "stateFile", "condition", "kubelet", "node"}
     one = reader.parse(text_of(CNI).encode(), {})
     assert [] == needing_restart(one, one)
-    assert known | {"checks", "log"} == {field.encode_name for field in reader.msgspec.structs.fields(reader.Settings)}
+    assert known | {"checks", "profile", "log"} == {
+        field.encode_name for field in msgspec.structs.fields(reader.Settings)
+    }
