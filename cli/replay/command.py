@@ -15,7 +15,7 @@ from pathlib import Path
 from cli import reach, screen
 from cli.arguments import Commands, add_api, add_output, command
 from cli.errors import CommandError
-from cli.layout import EMPTY, Column, Page, Span, Style, line, span, table, wrapped
+from cli.layout import EMPTY, Column, Page, Span, Style, count, line, span, table, wrapped
 from cli.replay import record, tape
 from cli.replay.differences import Difference, Played, Sums, differences, sums
 from cli.replay.player import Player
@@ -218,7 +218,7 @@ def headline(played: Played, found: Sequence[Difference]) -> str:
     if not found:
         return f"Nothing differs in {lasted}."
     nodes = len({one.node for one in found})
-    return f"{len(found)} differences at {nodes} nodes in {lasted}."
+    return f"{count(len(found), 'difference')} at {count(nodes, 'node')} in {lasted}."
 
 
 def page(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference], width: int) -> Page:

@@ -12,7 +12,7 @@ from cli.replay.differences import Played, Turned
 from cli.replay.tape import Head, Line, TapeError
 from extender.cluster import objects, observed
 from extender.cluster.around import Around
-from extender.cluster.beats import KUBELETS_STALE_S, Beats
+from extender.cluster.beats import AGENTS_STALE_S, KUBELETS_STALE_S, Beats, of_an_agent
 from extender.cluster.health_pods import PodList
 from extender.cluster.index import Index
 from extender.policy.decide import Rules, decide
@@ -20,14 +20,14 @@ from extender.policy.decision import Decision
 from extender.policy.gates import caps_of, gates_of, storm_of
 from extender.policy.ledger import Ledger
 from extender.services import daemon_sets_of, speakers_of, wanted_of
-from extender.settings import Settings
+from extender.settings import Heartbeat, Settings
 
 APART_S = 0.02  # what comes together is decided on together, as the extender's decider does
 
 
 @dataclass
 class _LeaseWatch:
-    """The reflector of Leases, as its store asks it."""
+    """The reflector of Leases of one kind, as its store asks it."""
 
     last_word: float | None = None
     list_began: float | None = None
@@ -42,13 +42,14 @@ class Player:
         self._due_at = math.inf
         gates = gates_of(settings)
         self._rules = Rules(gates, caps_of(settings), storm_of(settings))
-        self._leases = _LeaseWatch()
-        self._kubelets = self._kubelets_heard(settings.heartbeat.limit_s)
+        self._watches = {tape.LEASES: _LeaseWatch(), tape.AGENTS: _LeaseWatch()}
+        self._beats = self._heard(settings.heartbeat)
         self._index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
             on_change=self._changed,
-            kubelets=self._kubelets,
+            kubelets=self._beats.get(tape.LEASES),
+            agents=self._beats.get(tape.AGENTS),
             monotonic=lambda: self._now,
             wall=lambda: self._now,
         )
@@ -77,16 +78,24 @@ class Player:
     def _armed(self) -> Mapping[str, bool]:
         return {name: gate.armed for name, gate in self._ledger.snapshot.gates.items()}
 
-    def _kubelets_heard(self, limit_s: float) -> Beats | None:
-        if limit_s == math.inf:
-            return None
-        return Beats(
-            limit_s,
-            stale_s=KUBELETS_STALE_S,
-            on_change=self._changed,
-            watch=lambda: self._leases,
-            monotonic=lambda: self._now,
-        )
+    def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
+        """The heartbeats that this configuration looks at, by the name of their list."""
+        wanted: list[tuple[str, float, float, Callable[[observed.Lease], bool] | None]] = []
+        if heartbeat.limit_s < math.inf:
+            wanted.append((tape.LEASES, heartbeat.limit_s, KUBELETS_STALE_S, None))
+        if heartbeat.agents is not None:
+            wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS_STALE_S, of_an_agent))
+        return {
+            of: Beats(
+                limit_s,
+                stale_s=stale_s,
+                on_change=self._changed,
+                watch=lambda of=of: self._watches[of],  # type: ignore[misc]
+                counts=counts,
+                monotonic=lambda: self._now,
+            )
+            for of, limit_s, stale_s, counts in wanted
+        }
 
     def _changed(self) -> None:
         self._due_at = min(self._due_at, self._now + APART_S)
@@ -127,15 +136,16 @@ class Player:
         if found is None:
             return  # what this configuration does not look at
         kind, replace, upsert, remove = found
-        self._leases.last_word = self._now
+        for watch in self._watches.values():
+            watch.last_word = self._now
         try:
             items = [msgspec.json.decode(one, type=kind) for one in line.objects]
         except msgspec.DecodeError as e:
             raise TapeError(f"an object of {line.of} cannot be read ({e}); record anew") from e
         if line.do == "replace":
             self._missing.discard(line.of)
-            if line.of == tape.LEASES:
-                self._leases.list_began = self._now
+            if line.of in self._watches:
+                self._watches[line.of].list_began = self._now
             replace(items)
         else:
             for item in items:
@@ -147,8 +157,8 @@ class Player:
             tape.NODES: (observed.Node, index.replace_nodes, index.upsert_node, index.remove_node),
             tape.ORDERS: (objects.ConfigMap, around.replace_orders, around.upsert_orders, around.remove_orders),
         }
-        if (kubelets := self._kubelets) is not None:
-            stores[tape.LEASES] = (observed.Lease, kubelets.replace, kubelets.upsert, kubelets.remove)
+        for of, beats in self._beats.items():
+            stores[of] = (observed.Lease, beats.replace, beats.upsert, beats.remove)
         for pods in index.lists.values():
             stores[tape.of_pods(*pods)] = (observed.Pod, *_of(index, pods))
         for namespace in around.namespaces:

@@ -41,6 +41,7 @@ class Recorder:
         for name, of in (("nodes", tape.NODES), ("orders", tape.ORDERS)):
             self._take(name, of)
         self.kubelets = Taken(self._write, tape.LEASES)
+        self.agents = Taken(self._write, tape.AGENTS)
 
     replace_nodes: Callable[[Sequence[Any]], None]
     upsert_node: Callable[[Any], None]
@@ -114,6 +115,8 @@ def watches(settings: Settings, recorder: Recorder, client: Client) -> Watches:
     made.nodes(recorder)  # type: ignore[arg-type]
     if settings.heartbeat.limit_seconds:
         made.heartbeats(recorder.kubelets)  # type: ignore[arg-type]
+    if settings.heartbeat.agents is not None:
+        made.heartbeats_of_agents(recorder.agents, settings.namespace)  # type: ignore[arg-type]
     made.around(recorder, settings.namespace)  # type: ignore[arg-type]
     return made
 

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 FORMAT = 1
-NODES, LEASES, ORDERS = "nodes", "leases", "orders"
+NODES, LEASES, AGENTS, ORDERS = "nodes", "leases", "leases of agents", "orders"
 
 
 class TapeError(Exception):

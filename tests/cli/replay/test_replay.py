@@ -1,17 +1,24 @@
 """A recording through other configurations: what each would have closed, and where they differ."""
 
+import io
 import json
 
+import msgspec
 import pytest
 
 from cli.__main__ import main
+from cli.replay import record
 from cli.replay.differences import Difference, Played, Turned, differences, sums
 from cli.replay.player import Player
 from cli.replay.tape import TapeError, head_of, lines_of, written
 from extender import settings
+from extender.cluster.observed import Lease
 from extender.policy.reasons import CLOSED_NOT_READY
+from kube.auth import Connection
+from kube.client import Client
 from tests.cli.replay import tapes
 from tests.cli.replay.tapes import AT
+from tests.fakes.anonymous import Anonymous
 
 NO_LEASES = "heartbeat: {limitSeconds: 0}\n"
 UNBRAKED = NO_LEASES + "cap: off\nstorm: off\n"
@@ -65,25 +72,67 @@ def test_time_alone_closes_a_node_whose_pod_is_gone_after_the_grace():
     )
 
 
-def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age():
-    def lease(name, renewed):
-        return {"metadata": {"name": name}, "spec": {"renewTime": renewed, "leaseDurationSeconds": 40}}
+def lease(name, renewed_s, duration_s=40):
+    """As its holder of the same name writes it. renewed_s: seconds after the recording began."""
+    renewed = f"2026-09-21T14:{13 + (20 + renewed_s) // 60}:{(20 + renewed_s) % 60:02d}.000000Z"
+    return {
+        "metadata": {"name": name},
+        "spec": {"renewTime": renewed, "leaseDurationSeconds": duration_s, "holderIdentity": name},
+    }
 
-    lines = tapes.start(3)
-    began = tapes.line(0, "replace", "leases", *(lease(name, "2026-09-21T14:13:20.000000Z") for name in tapes.names(3)))
+
+@pytest.mark.parametrize(
+    ("of", "every_s", "configuration", "between"),
+    [
+        # With the first word of the API server behind 24 s.
+        pytest.param("leases", 10, "cap: off\nstorm: off\n", (24.0, 31.0), id="of a kubelet"),
+        pytest.param(
+            "leases of agents",
+            3,
+            "cap: off\nstorm: off\nheartbeat: {limitSeconds: 0, agents: {limitSeconds: 9}}\n",
+            (9.0, 14.0),
+            id="of an agent",
+        ),
+    ],
+)
+def test_a_lease_that_is_not_renewed_closes_its_node_at_its_age(of, every_s, configuration, between):
+    first, *others = tapes.names(3)
+    duration_s = 4 * every_s
+    began = tapes.line(0, "replace", of, *(lease(name, 0, duration_s) for name in (first, *others)))
     beats = [
-        tapes.line(
-            after,
-            "upsert",
-            "leases",
-            lease(name, f"2026-09-21T14:{13 + (20 + after) // 60}:{(20 + after) % 60:02d}.000000Z"),
-        )
-        for after in range(10, 100, 10)
-        for name in tapes.names(3)[1:]
+        tapes.line(after, "upsert", of, lease(name, after, duration_s))
+        for after in range(every_s, 100, every_s)
+        for name in others
     ]
-    found = [one for one in turned("cap: off\nstorm: off\n", *lines, began, *beats, tapes.end(100)) if one[2]]
-    assert [("n-00", True)] == [(node, closed) for _, node, closed, _ in found]
-    assert 24.0 <= found[0][0] <= 31.0  # with the first word of the API server behind 24 s
+    found = [one for one in turned(configuration, *tapes.start(3), began, *beats, tapes.end(100)) if one[2]]
+    assert [(first, True)] == [(node, closed) for _, node, closed, _ in found]
+    earliest, latest = between
+    assert earliest <= found[0][0] <= latest
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "expected"),
+    [
+        pytest.param("{limitSeconds: 24}", ["leases"], id="of kubelets"),
+        pytest.param("{limitSeconds: 0, agents: {}}", ["leases of agents"], id="of agents"),
+        pytest.param("{limitSeconds: 24, agents: {}}", ["leases", "leases of agents"], id="of both"),
+        pytest.param("{limitSeconds: 0}", [], id="of none"),
+    ],
+)
+def test_whose_leases_are_recorded(heartbeat, expected):
+    tried = settings.parse(f"heartbeat: {heartbeat}")
+    written_to = io.BytesIO()
+    recorder = record.Recorder(tried, written_to, lambda: AT)
+    made = record.watches(
+        tried, recorder, Client(Connection("http://127.0.0.1:1", None, Anonymous()), user_agent="test")
+    )
+    for name in ("leases", "agents"):
+        if name in made.caches:
+            made.caches[name]._store.upsert(msgspec.convert(lease("n-00", 0), Lease))
+    lines = list(lines_of(io.BytesIO(written_to.getvalue())))
+    assert [(of, "n-00") for of in expected] == [
+        (line.of, msgspec.json.decode(line.objects[0])["spec"]["holderIdentity"]) for line in lines
+    ]
 
 
 def test_orders_count_as_they_did():
@@ -166,8 +215,16 @@ def test_the_command_shows_what_a_configuration_without_a_cap_would_have_done(re
     assert (3, 4) == (told["before"]["most_closed"], told["after"]["most_closed"])
     assert main(["replay", str(recording), "--config", str(tried)]) == 1
     shown = capsys.readouterr().out
-    assert shown.startswith("1 differences at 1 nodes in 60 s of recording.\n")
+    assert shown.startswith("1 difference at 1 node in 60 s of recording.\n")
     assert "open (cap" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_no_line_is_wider_than_the_terminal(recording, tmp_path, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    (tmp_path / "tried.yaml").write_text(UNBRAKED)
+    assert main(["replay", str(recording), "--config", str(tmp_path / "tried.yaml")]) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > columns] == []
 
 
 def test_the_same_configuration_differs_in_nothing(recording, tmp_path, capsys):
