@@ -138,7 +138,8 @@ class Column(NamedTuple):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int) -> Page:
-    """Side by side where that fits; else the free text of each row stands below it, indented."""
+    """Side by side where that fits; else the free text of each row stands below it, indented. Where not even the rest
+    fits, each cell is told with its heading."""
     head = tuple(Span(column.heading, Style.FAINT) for column in columns)
     natural = [max(columns_of(row[place].text) for row in (head, *rows)) for place in range(len(columns))]
     flexible = [place for place, column in enumerate(columns) if column.flexible]
@@ -195,8 +196,10 @@ def _stacked(columns: Sequence[Column], head: Line, rows: Sequence[Sequence[Span
     for number, cells in enumerate((head, *rows)):
         if fits:
             page += _beside(narrow, picked[number], widths)
-        else:
-            page += wrapped(tuple(Span(f"{cell.text}  ", cell.style) for cell in picked[number]), width, hang=GAP)
+        elif number:
+            page += flowed(
+                [_labelled(column, cell) for column, cell in zip(narrow, picked[number], strict=True)], width
+            )
         if number == 0:
             continue
         for column, cell in zip(columns, cells, strict=True):
@@ -205,6 +208,11 @@ def _stacked(columns: Sequence[Column], head: Line, rows: Sequence[Sequence[Span
                 label = "" if bare else f"{column.label} "
                 page += wrapped((Span(label + cell.text, cell.style),), width, indent=GAP, hang=GAP + 2)
     return page
+
+
+def _labelled(column: Column, cell: Span) -> Span:
+    """As it stands where there is no head above it."""
+    return Span(f"{column.heading.lower()} {cell.text}".strip(), cell.style)
 
 
 def age(seconds: float) -> str:

@@ -13,7 +13,7 @@ from cli.doctor.facts import Facts, Loaded, Scheduler
 from cli.doctor.findings import Finding, Severity
 from cli.doctor.tunnel import UnreadError, forwarded, read_configz
 from cli.errors import CommandError
-from cli.layout import EMPTY, Page, Style, line, span, wrapped
+from cli.layout import EMPTY, Page, Style, count, line, span, wrapped
 from cli.replicas import Heard
 from cli.screen import View, show_view
 from extender.web.report import GatesTold
@@ -105,7 +105,7 @@ def headline(facts: Facts, found: Sequence[Finding]) -> str:
     told = [f"{number} {severity.value}{'s' if number > 1 else ''}" for severity, number in numbers.items() if number]
     read = sum(scheduler.loaded is not None for scheduler in facts.schedulers)
     looked = (
-        f"looked at {facts.nodes} nodes, {len(facts.replicas)} extenders, "
+        f"looked at {count(facts.nodes, 'node')}, {count(len(facts.replicas), 'extender')}, "
         f"the configuration of {read} of {len(facts.schedulers)} schedulers"
     )
     return f"{', '.join(told).replace('unknowns', 'unknown') or 'Nothing to complain about'}; {looked}."

@@ -158,3 +158,43 @@ base  armed        1m           0     3              5    2+    0       0
 which nodes: readygate status; what happened when: readygate history
 """
     assert (0, expected, "") == run(capsys, "impact")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        pytest.param(
+            60,
+            """\
+gate ceph   in force shadow   since 1m   closed now 0
+most 0   refused calls 0   pods 0   cap 0   storms 0
+gate base   in force armed   since 1m   closed now 0
+most 3   refused calls 4   pods 2+   cap 0   storms 0
+""",
+            id="60: each number keeps its name",
+        ),
+        pytest.param(
+            80,
+            """\
+GATE  IN FORCE  SINCE  CLOSED NOW  MOST  REFUSED CALLS  PODS  CAP  STORMS
+ceph  shadow       1m           0     0              0     0    0       0
+base  armed        1m           0     3              4    2+    0       0
+""",
+            id="80",
+        ),
+    ],
+)
+def test_the_impact_on_a_narrow_terminal(capsys, cluster, monkeypatch, columns, expected):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    cluster.extenders = [Extender("e-1", impact={"gates": [QUIET, ARMED]})]
+    assert expected in run(capsys, "impact")[1]
+
+
+@pytest.mark.parametrize("command", ["history", "impact"])
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_no_line_is_wider_than_the_terminal(capsys, cluster, monkeypatch, command, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = "a check's long message about devices " * 4
+    event = {**EVENTS[0], "evidence": words}
+    cluster.extenders = [Extender("e-1", history={"events": [event]}, impact={"gates": [DNS, QUIET, ARMED]})]
+    assert [line for line in run(capsys, command)[1].splitlines() if len(line) > columns] == []

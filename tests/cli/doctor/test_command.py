@@ -150,7 +150,7 @@ def test_the_page_says_what_why_and_what_to_do(whole, capsys):
     whole.objects["/version"] = {"gitVersion": "v1.38.0"}
     assert main(["doctor", "--scheduler", whole.scheduler]) == 1
     assert capsys.readouterr().out == (
-        "1 warning, 1 note; looked at 10 nodes, 1 extenders, the configuration of 1 of 1 schedulers.\n"
+        "1 warning, 1 note; looked at 10 nodes, 1 extender, the configuration of 1 of 1 schedulers.\n"
         "\n"
         "WARNING version-unsupported: API server\n"
         "  it is v1.38.0; known are 1.35 to 1.37\n"
@@ -160,6 +160,14 @@ def test_the_page_says_what_why_and_what_to_do(whole, capsys):
         "  an extender switches off opportunistic batching (feature gate OpportunisticBatching) in every profile\n"
         "  remedy: nothing to do; it matters for large jobs of equal pods\n"
     )
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_no_line_of_the_page_is_wider_than_the_terminal(whole, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    whole.objects["/version"] = {"gitVersion": "v1.38.0"}
+    assert main(["doctor", "--scheduler", whole.scheduler]) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > columns] == []
 
 
 @pytest.mark.parametrize(
