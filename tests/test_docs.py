@@ -20,6 +20,7 @@ from extender.policy.gates import gates_of
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
 from extender.verbs import wire
+from tests.cli.replay.test_documented import REPLAY
 from tests.cli.test_documented import COMMANDS as OF_THE_COMMAND
 from tests.cli.test_documented_orders import COMMANDS as OF_ORDERS
 from tests.hosts.deployment import readme
@@ -50,6 +51,7 @@ RUN_ELSEWHERE = {
         "tests/hosts/test_hosts_node_plugin.py",
         "ansible.run(REMOVE)",
     ),
+    "readygate record evening.tape --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
     "make venv": ("Makefile", "test: venv"),
     "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
     ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
@@ -109,7 +111,7 @@ def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> N
         file, words = RUN_ELSEWHERE[command]
         assert words in (ROOT / file).read_text()
         return
-    if command in OF_THE_COMMAND | OF_ORDERS | OF_HELM:
+    if command in OF_THE_COMMAND | OF_ORDERS | OF_HELM | {REPLAY}:
         return  # run there, and what it prints compared
     if command in readme.commands():
         name = DEPLOY[readme.commands().index(command)]

@@ -14,7 +14,7 @@ from tests.fakes.api_server import FakeApiServer
 
 CAPS = (Path(__file__).resolve().parents[2] / "docs" / "caps.md").read_text()
 PROGRAM = "$ readygate "
-NOT_HERE = ("lint",)  # run by tests/test_docs.py
+NOT_HERE = ("lint", "record", "replay")  # run by tests/test_docs.py, and beside the tests of the latter two
 
 
 def shown():
