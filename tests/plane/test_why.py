@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +22,20 @@ class Teller:
     """
 
     def __init__(self, cluster: Cluster, people: People):
+        self._kubectl = cluster.plane.kubectl
         self._options = ["--kubeconfig", str(cluster.plane.kubeconfig), "--server", people.url]
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "cli", *arguments, *self._options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "120"})
+        return self._ran(sys.executable, "-m", "cli", *arguments)
+
+    def run_by_kubectl(self, *arguments: str) -> tuple[int, str]:
+        """As its plugin, which it finds in PATH."""
+        return self._ran(str(self._kubectl), "readygate", *arguments)
+
+    def _ran(self, *command: str) -> tuple[int, str]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        environ = {**os.environ, "COLUMNS": "120", "PATH": path}
+        done = subprocess.run([*command, *self._options], capture_output=True, text=True, timeout=60, env=environ)
         assert done.stderr == ""
         return done.returncode, done.stdout
 
@@ -85,8 +95,10 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     assert [{"nodes": 1, "text": "Insufficient cpu", "ours": False}] == [
         reason for reason in both["scheduler"] if not reason["ours"]
     ]
-    page = told.run("why", "pod", "default/both")[1]
+    code, page = told.run_by_kubectl("why", "pod", "default/both")
+    assert code == 1
     assert "The other 1 is not ours: 1 Insufficient cpu (kube-scheduler, " in page
+    assert "  look closer: kubectl readygate why node " in page
 
     code, others = told.why("others")
     assert (0, "notOurs", []) == (code, others["answer"], others["kept"])
