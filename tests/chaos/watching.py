@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import random
 import shutil
 import subprocess
@@ -218,16 +219,19 @@ def hold_replica_behind(trial: Trial) -> None:
     with FakeApiServer() as leader, FakeApiServer() as behind, Path(_port(leader)) as path:
         history = History()
         stop = threading.Event()
-        late: list[tuple[float, str]] = []
+        late: list[tuple[float, str, int]] = []
+        numbers = itertools.count()
 
         def write() -> None:
-            """The same writes to both, so that both give the same versions; to one of them later."""
+            """The same writes to both, so that both give the same versions; to one of them later. No write is without a
+            change: that would be no new version."""
             while not stop.wait(0.05):
-                name = trial.chance.choice(NAMES)
-                leader.put(node(name, text=len(late)))
-                late.append((time.monotonic() + behind_s, name))
+                name, number = trial.chance.choice(NAMES), next(numbers)
+                leader.put(node(name, text=number))
+                late.append((time.monotonic() + behind_s, name, number))
                 while late and late[0][0] <= time.monotonic():
-                    behind.put(node(late.pop(0)[1], text=time.monotonic()))
+                    _, name, number = late.pop(0)
+                    behind.put(node(name, text=number))
 
         for name in NAMES:
             leader.put(node(name))
@@ -258,6 +262,7 @@ def hold_replica_behind(trial: Trial) -> None:
         set_back = [text for text in history.violations if "sets" in text]
         trial.tell("changes of server", changes, "")
         trial.tell("the one is behind by", behind_s, "s")
+        trial.at_most(leader.version, "version of the one behind", behind.version, "")
         trial.at_most(0, "the cache's version fell", falls, "times")
         trial.at_most(0, "objects set back to what they had been", len(set_back), "")
         trial.at_most(30, "equal to the one ahead, after the last change", equal_s, "s")
