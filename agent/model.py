@@ -153,6 +153,8 @@ class Container:
     pre_stop: LifecycleHook | None = None
     restart_policy: RestartPolicy | None = None  # None: the pod's
     restart_rules: tuple[RestartRule, ...] = ()
+    image_pull_policy: str = ""  # Always, IfNotPresent, Never
+    beyond: tuple[str, ...] = ()  # fields that ask for what is not modelled, and must not be passed over
 
     def probe(self, probe_type: ProbeType) -> Probe | None:
         """Raises ValueError for a type that there is not."""
@@ -260,6 +262,7 @@ class Pod:
     generation: int = 0
     static: bool = False  # not from the API server
     mirror: bool = False  # stands there for a static pod
+    beyond: tuple[str, ...] = ()  # as a container's
     status: PodStatus = field(default_factory=PodStatus)
 
 

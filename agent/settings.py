@@ -4,12 +4,14 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 from agent.checks.catalogue import KINDS, CheckSection, check_section, given_kinds
 from agent.checks.profiles import PROFILES, checks_of, joined
+from agent.cri.base import CONTAINERD_SOCKET
 from agent.keys import NonEmpty, Port
 from agent.node_settings import NodeSection
 from agent.node_settings import check as check_node
@@ -65,12 +67,22 @@ class ConditionSettings(Section, frozen=True):
     pod_uid: str = msgspec.field(name="podUID", default="$(POD_UID)")
 
 
+class Cri(Section, frozen=True):
+    """Mode `kubelet`: containers of a container runtime. `address`: the node's, that pods and people reach it by."""
+
+    address: NonEmpty
+    socket: NonEmpty = CONTAINERD_SOCKET
+    kubelet_healthz: NonEmpty | None = "http://127.0.0.1:10248/healthz"
+    request_timeout_seconds: Annotated[int, Meta(ge=1, le=3600, description="whole seconds, 1 to 3600")] = 120
+
+
 class Kubelet(Section, frozen=True):
-    """Mode `kubelet`: the node that the agent is."""
+    """Mode `kubelet`: the node that the agent is. `cri` None: containers are processes, with addresses of podCIDR."""
 
     node_name: NodeName
-    pod_cidr: NonEmpty = msgspec.field(name="podCIDR")
     root_dir: NonEmpty
+    pod_cidr: NonEmpty | None = msgspec.field(name="podCIDR", default=None)
+    cri: Cri | None = None
     capacity: dict[str, Quantity] = msgspec.field(default_factory=lambda: {"cpu": "4", "memory": "8Gi", "pods": "110"})
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     lease_duration_seconds: Seconds = 40
@@ -238,9 +250,36 @@ def _check_kubelet(kubelet: Kubelet) -> None:
     if semantics.restart_all_containers_on_container_exits and not semantics.container_restart_rules:
         key = "kubelet.featureGates.RestartAllContainersOnContainerExits"
         raise SettingsError(f"{key}: is on without ContainerRestartRules, allowed: both on, or this one off")
+    if kubelet.cri is not None:
+        _check_cri(kubelet, kubelet.cri)
+        return
+    if kubelet.pod_cidr is None:
+        raise SettingsError(f"kubelet.podCIDR: missing, allowed: {POD_CIDR}, or kubelet.cri")
     try:
         network = ipaddress.ip_network(kubelet.pod_cidr)
     except ValueError as e:
         raise SettingsError(f"kubelet.podCIDR: {e}, allowed: {POD_CIDR}") from e
     if network.version != 4 or network.prefixlen > 30:
         raise SettingsError(f"kubelet.podCIDR: is {network}, allowed: {POD_CIDR}")
+
+
+def _check_cri(kubelet: Kubelet, cri: Cri) -> None:
+    if kubelet.pod_cidr is not None:
+        raise SettingsError(
+            "kubelet.podCIDR: not with kubelet.cri, allowed: only one of them, pods get addresses by CNI"
+        )
+    if not kubelet.root_dir.startswith("/"):
+        raise SettingsError(f"kubelet.rootDir: is {kubelet.root_dir}, allowed: with kubelet.cri a path from / on")
+    try:
+        ipaddress.ip_address(cri.address)
+    except ValueError as e:
+        raise SettingsError(f"kubelet.cri.address: {e}, allowed: an address of the node, as 192.0.2.7") from e
+    try:
+        url = urlsplit(cri.kubelet_healthz or "http://127.0.0.1")
+        # No name: whoever writes asks first, and must not wait for a look-up.
+        known = url.scheme in ("http", "https") and bool(ipaddress.ip_address(url.hostname or "")) and url.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        allowed = "http://127.0.0.1:10248/healthz or another URL with an address, or null"
+        raise SettingsError(f"kubelet.cri.kubeletHealthz: is {cri.kubelet_healthz}, allowed: {allowed}")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NEEDS_GRPC = {f"agent.cri.{name}" for name in ("api_pb2", "client", "convert", "reader")} | {
-    f"agent.plugins.{name}" for name in ("api_pb2", "client")
-}
+NEEDS_GRPC = {
+    f"agent.cri.{name}" for name in ("api_pb2", "client", "configs", "convert", "reader", "runtime", "writer")
+} | {f"agent.plugins.{name}" for name in ("api_pb2", "client")}
 
 
 def pins(name: str) -> dict[str, str]:

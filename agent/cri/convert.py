@@ -16,6 +16,9 @@ LABEL_POD_UID = "io.kubernetes.pod.uid"
 LABEL_POD_NAME = "io.kubernetes.pod.name"
 LABEL_POD_NAMESPACE = "io.kubernetes.pod.namespace"
 LABEL_CONTAINER_NAME = "io.kubernetes.container.name"
+# Whose a sandbox or container is: the name of the agent's Node. Two slashes, since no label of a pod's can be called
+# so: else one that a kubelet runs could be taken for ours.
+LABEL_OWNER = "readygate.dev/agent/node"
 ANNOTATION_RESTART_COUNT = "io.kubernetes.container.restartCount"
 
 _NS_PER_S = 1_000_000_000

@@ -19,10 +19,13 @@ T = TypeVar("T")
 
 
 class CriReader:
-    """A Reader. Several threads may call at once: each call waits for its own answer only."""
+    """A Reader. Several threads may call at once: each call waits for its own answer only.
 
-    def __init__(self, client: Client, *, may_exec: bool = False) -> None:
+    `owner`: lists, and so pods, are of what has this label (`convert.LABEL_OWNER`); "": of all there is."""
+
+    def __init__(self, client: Client, *, may_exec: bool = False, owner: str = "") -> None:
         self._client = client
+        self._wanted = {convert.LABEL_OWNER: owner} if owner else {}
         self._may_exec = may_exec
         self._name = ""  # of the runtime, for ids; asked for once
         self.close = client.close
@@ -87,12 +90,17 @@ class CriReader:
         return self._name or self.version().name
 
     def _sandboxes(self, uid: str = "") -> Sequence[cri.PodSandbox]:
-        request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=_of_pod(uid)))
-        return self._client.call(request, cri.ListPodSandboxResponse).items
+        request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=self._of_pod(uid)))
+        items = self._client.call(request, cri.ListPodSandboxResponse).items
+        return [item for item in items if self._wanted.items() <= item.labels.items()]
 
     def _containers(self, uid: str = "") -> Sequence[cri.Container]:
-        request = cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=_of_pod(uid)))
-        return self._client.call(request, cri.ListContainersResponse).containers
+        request = cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=self._of_pod(uid)))
+        containers = self._client.call(request, cri.ListContainersResponse).containers
+        return [container for container in containers if self._wanted.items() <= container.labels.items()]
+
+    def _of_pod(self, uid: str) -> dict[str, str]:
+        return {**self._wanted, **({convert.LABEL_POD_UID: uid} if uid else {})}
 
     def _sandbox(self, sandbox_id: str) -> Sandbox | None:
         request = cri.PodSandboxStatusRequest(pod_sandbox_id=convert.bare_id(sandbox_id))
@@ -137,7 +145,3 @@ class CriEvents:
     def __iter__(self) -> Iterator[ContainerEvent]:
         events = (convert.event_of(answer, self._runtime) for answer in self._stream)
         return (event for event in events if event is not None)
-
-
-def _of_pod(uid: str) -> dict[str, str]:
-    return {convert.LABEL_POD_UID: uid} if uid else {}

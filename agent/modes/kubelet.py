@@ -1,12 +1,19 @@
 """Mode `kubelet`: puts the rooms together. The agent is the kubelet of a node that has none.
 
-It registers the Node, renews its Lease, runs the pods bound to it as local processes, probes them and owns their whole
-status. When it stops it ends its containers and says so in the statuses; see `runtime.process` for what a crash leaves.
+It registers the Node, renews its Lease, runs the pods bound to it, probes them and owns their whole status. Local
+processes it ends when it stops, and says so in the statuses; see `runtime.process` for what a crash leaves. Those of
+a container runtime (`cri.runtime`) go on.
 """
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from agent.cri.base import CriError
+from agent.cri.connect import connect_runtime
+from agent.cri.guard import KubeletGuard
 from agent.events.event import of_container
 from agent.events.recorder import Recorder
 from agent.node.facts import NodeFacts, not_ready_causes
@@ -33,20 +40,25 @@ from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
 from agent.runtime.process import ProcessRuntime
 from agent.semantics import Semantics, chosen
-from agent.settings import Kubelet, Settings
+from agent.settings import Cri, Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from component.command import product_version
-from component.lifecycle import Service
+from component.lifecycle import Service, StartFailed
 from kube.auth import Connection
 from kube.client import ATTEMPTS, Client
 from kube.connect import connect
+
+if TYPE_CHECKING:
+    from agent.cri.runtime import CriRuntime
+
+RUNTIME_DOWN = "container runtime is down"
 
 
 def build(settings: Settings) -> list[Service]:
     """The services of this mode, in the order of their start. No thread or socket is made here.
 
-    Raises kube.errors.CredentialsInvalid.
+    Raises kube.errors.CredentialsInvalid, StartFailed where gRPC is needed and not installed.
     """
     return assemble(settings, connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server))
 
@@ -60,7 +72,8 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     semantics = chosen(node.compat, node.feature_gates.items())
     inbox = Inbox()
     table = PodTable(inbox.put, semantics)
-    runtime, events = containers(node, inbox, semantics)
+    ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
+    runtime, events = ran.runtime, ran.events
     source = PodSource(client, node.node_name, table)
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
@@ -91,15 +104,16 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         host=Host(ip=runtime.host_ip),
         max_pods=node.most_pods,
         semantics=semantics,
+        outlive=node.cri is not None,
         record=recorder.record,
     )
     heartbeats = client.branch(attempts=ATTEMPTS)
     reporter = NodeReporter(
         heartbeats,
         node_facts(node, runtime.host_ip, semantics),
-        lambda: causes(runtime, events, loop, time.monotonic()),
+        lambda: causes(ran, loop, time.monotonic()),
         update_s=float(node.node_status_update_seconds),
-        found=lambda: Found(volumes_in_use=()),  # the process runtime has no images and attaches nothing
+        found=lambda: Found(volumes_in_use=(), runtime_version=ran.version()),  # nothing is attached
         record=recorder.record,
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
@@ -117,26 +131,60 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     return services
 
 
-def containers(node: Kubelet, inbox: Inbox, semantics: Semantics) -> tuple[ProcessRuntime, EventGenerator]:
-    """What runs containers, and what tells the sync loop of them: by itself, or by lists where that fails."""
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """What runs them, and what tells the sync loop of them. `causes`: why it makes the node not ready."""
 
+    runtime: "ProcessRuntime | CriRuntime"
+    events: EventGenerator
+    causes: Callable[[float], list[str]]
+    version: Callable[[], str] = str
+
+
+def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
+    """They tell by themselves; where that fails there are lists."""
+    block = node.pod_cidr or ""  # the settings see to it
+    runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
+    cache = Cache(newest_wins=True)
+    events = EventGenerator(runtime, cache, delivery(inbox), events_come=runtime.healthy, semantics=semantics)
+    return Containers(runtime, events, lambda monotonic: [] if runtime.healthy(monotonic) else [RUNTIME_DOWN])
+
+
+def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> Containers:
+    """Listed every second, as by a kubelet."""
+    try:
+        runtime = connect_runtime(
+            cri.socket,
+            owner=node.node_name,
+            host_ip=cri.address,
+            logs=Path(node.root_dir) / "pods",
+            guard=KubeletGuard(cri.kubelet_healthz),
+            deadline_s=float(cri.request_timeout_seconds),
+        )
+    except CriError as e:
+        raise StartFailed(str(e)) from e
+    cache = Cache(newest_wins=True)  # the workers write, too
+    events = EventGenerator(runtime, cache, delivery(inbox), events_come=None, semantics=semantics)
+    return Containers(runtime, events, runtime.causes, lambda: runtime.version)
+
+
+def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
     def deliver(event: PodEvent) -> bool:
         if event.type is not EventType.REMOVED:  # of what is gone there is nothing to sync
             inbox.put(event.uid)
         return True
 
-    runtime = ProcessRuntime(Path(node.root_dir), node.pod_cidr, on_event=lambda event: events.take(event))
-    events = EventGenerator(runtime, Cache(newest_wins=True), deliver, events_come=runtime.healthy, semantics=semantics)
-    return runtime, events
+    return deliver
 
 
-def causes(runtime: ProcessRuntime, events: EventGenerator, loop: PodLoop, monotonic: float) -> list[str]:
-    """Why the node is not ready."""
-    return not_ready_causes(
-        runtime_healthy=runtime.healthy(monotonic),
-        events_unhealthy=events.unhealthy(monotonic),
+def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
+    """Why the node is not ready: what runs containers comes first."""
+    others = not_ready_causes(
+        runtime_healthy=True,
+        events_unhealthy=ran.events.unhealthy(monotonic),
         pods_healthy=loop.healthy(monotonic),
     )
+    return [*ran.causes(monotonic), *others]
 
 
 def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFacts:

@@ -123,7 +123,7 @@ def node_status(
         info=NodeInfo(
             architecture=facts.machine.architecture,
             boot_id=facts.machine.boot_id,
-            container_runtime_version=RUNTIME_VERSION,
+            container_runtime_version=found.runtime_version or RUNTIME_VERSION,
             kernel_version=facts.machine.kernel,
             kubelet_version=facts.kubelet_version,
             machine_id=facts.machine.machine_id,

@@ -24,12 +24,13 @@ class Image:
 @dataclass(frozen=True, slots=True)
 class Found:
     """`volumes_in_use`: None until it is known, then what the Node says of them stays. `pressures`: the types of the
-    conditions that are under pressure."""
+    conditions that are under pressure. `runtime_version`: name://version; "": the agent is the runtime."""
 
     images: tuple[Image, ...] = ()
     runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
     volumes_in_use: tuple[str, ...] | None = None
     pressures: frozenset[str] = frozenset()
+    runtime_version: str = ""
 
 
 NOTHING = Found()

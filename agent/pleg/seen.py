@@ -1,7 +1,6 @@
 """A runtime as it was seen last: what is asked is answered from memory, however slow it is; what is done, it does."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -16,21 +15,13 @@ class EndingRuntime(ContainerRuntime, Protocol):
 
 
 class SeenRuntime:
-    """For the sync loop. What the loop itself did shows at once: it does not wait for events that tell of it."""
+    """For the sync loop and its workers. What they did shows at once: they do not wait for events that tell of it."""
 
-    def __init__(
-        self,
-        runtime: EndingRuntime,
-        generator: EventGenerator,
-        *,
-        wake: Callable[[str], None],
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, runtime: EndingRuntime, generator: EventGenerator, *, wake: Callable[[str], None]) -> None:
         self._runtime = runtime
         self._generator = generator
         self._cache = generator.cache
         self._wake = wake
-        self._monotonic = monotonic
 
     def ready(self, uid: str) -> bool:
         """Is anything known of the pod, be it that there is nothing? If not, `wake` is called when it is."""
@@ -50,18 +41,16 @@ class SeenRuntime:
         return self._cache.uids()
 
     def prepare_pod(self, pod: Pod) -> str:
-        began = self._monotonic()
         try:
             return self._runtime.prepare_pod(pod)
         finally:
-            self._inspect(pod.uid, began)
+            self._inspect(pod.uid)
 
     def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
-        began = self._monotonic()
         try:
             return self._runtime.start_container(pod, container, restart_count)
         finally:
-            self._inspect(pod.uid, began)
+            self._inspect(pod.uid)
 
     def stop_container(self, container_id: str, grace_s: float) -> None:
         self._runtime.stop_container(container_id, grace_s)
@@ -74,9 +63,17 @@ class SeenRuntime:
         for uid in uids:
             self._generator.inspect(uid)
 
+    def stop_pod(self, uid: str) -> None:
+        try:
+            self._runtime.stop_pod(uid)
+        finally:
+            self._inspect(uid)
+
     def remove_pod(self, uid: str) -> None:
-        self._runtime.remove_pod(uid)
-        self._generator.inspect(uid)
+        try:
+            self._runtime.remove_pod(uid)
+        finally:
+            self._inspect(uid)
 
     def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
         return self._runtime.exec(container_id, command, timeout_s)
@@ -88,7 +85,7 @@ class SeenRuntime:
             self._generator.inspect(uid)
         return ended
 
-    def _inspect(self, uid: str, began: float) -> None:
-        """Unless an event has told meanwhile."""
-        if self._cache.get(uid).modified <= began:
-            self._generator.inspect(uid)
+    def _inspect(self, uid: str) -> None:
+        """After what was done, whatever has been told meanwhile: that may lie in the middle of it. So the next sync
+        sees what is newer than what the last one has done, or that nothing is known (GetNewerThan of the kubelet)."""
+        self._generator.inspect(uid)

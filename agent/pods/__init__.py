@@ -3,6 +3,7 @@
     index     the pods by uid, mirrors by their static pods
     inbox     work queue of pod UIDs, deduplicated
     source    the pods as the API server has them: a reflector and the table it fills
+    admission is there room for one more pod; pure
     actions   which containers to start, which to end, in what order; pure (computePodActions)
     ending    ends containers: their preStop hooks first, the sidecars last
     hooks     lifecycle hooks, a thread each
@@ -10,10 +11,12 @@
     backoff   how long a container that keeps ending waits; pure
     updates   what a changed probe result brings about
     partners  what the loop is given, as protocols
-    sync      the loop: one thread for all pods (syncPod, syncTerminatingPod, syncTerminatedPod)
+    state     what the loop knows of one pod
+    workers   a worker a pod, where calls to the runtime wait; and when which pod is due
+    sync      the loop: one thread for all pods, or their workers (syncPod, syncTerminatingPod, syncTerminatedPod)
 
-Guaranteed: no step waits for a container, a probe or the network; a pod that fails to sync is tried again and keeps no
-other from being synced.
+Guaranteed: no step waits for a container or a probe, and where one waits for the runtime, only its own pod does; a pod
+that fails to sync is tried again and keeps no other from being synced.
 
 Imported by `agent.modes` only. Prober and status manager are handed in, as protocols.
 """

@@ -18,7 +18,7 @@ class _Entry:
 
 
 class RestartBackoff:
-    """Per key (pod uid, container name). Not thread-safe: one sync loop uses it."""
+    """Per key (pod uid, container name). Not thread-safe: each pod has its own."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], _Entry] = {}
@@ -43,7 +43,3 @@ class RestartBackoff:
         else:
             entry.delay_s = min(entry.delay_s * 2, LIMIT_S)
             entry.updated_at = monotonic
-
-    def forget_pod(self, uid: str) -> None:
-        for key in [key for key in self._entries if key[0] == uid]:
-            del self._entries[key]

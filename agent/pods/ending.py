@@ -49,7 +49,7 @@ def stop_grace_s(left_s: float) -> float:
 
 
 class Ender:
-    """Not thread-safe: one sync loop uses it."""
+    """Several threads may use it, each for another pod."""
 
     def __init__(self, runtime: ContainerRuntime, hooks: HookRunner, *, record: Record = record_nothing) -> None:
         self._runtime = runtime

@@ -46,13 +46,14 @@ class PodStarts:
     """Of one pod, by container. `errors`: the Waiting state that says why it does not run. `ends`: id of the instance
     that ended last, and when by the monotonic clock. `post_start`: the pod waits for it."""
 
+    backoff: RestartBackoff = field(default_factory=RestartBackoff)
     errors: dict[str, ContainerWaiting] = field(default_factory=dict)
     ends: dict[str, tuple[str, float]] = field(default_factory=dict)
     post_start: PostStart | None = None
 
 
 class Starter:
-    """Not thread-safe: one sync loop uses it."""
+    """Several threads may use it, each for another pod."""
 
     def __init__(
         self,
@@ -68,7 +69,6 @@ class Starter:
         self._record = record
         self._wall = wall
         self._monotonic = monotonic
-        self._backoff = RestartBackoff()
 
     def start(self, pod: Pod, starts: PodStarts, start: Start) -> Attempt:
         """Tries it once; `starts` is kept up to date."""
@@ -132,18 +132,15 @@ class Starter:
         log.warning("postStart hook failed", extra={**facts, "error": waited.hook.error or "the pod is being ended"})
         self._tell(pod, waited.name, WARNING, "FailedPostStartHook", "PostStartHook failed")
 
-    def forget_pod(self, uid: str) -> None:
-        self._backoff.forget_pod(uid)
-
     def _backs_off(self, pod: Pod, starts: PodStarts, after: RuntimeContainer) -> float:
         """Seconds until the container may start again, 0 when it may now: then the next wait will be longer."""
         key, monotonic = (pod.uid, after.name), self._monotonic()
         ended_at = self._ended_at(starts, after)
-        remaining_s = self._backoff.remaining_s(key, ended_at, monotonic)
+        remaining_s = starts.backoff.remaining_s(key, ended_at, monotonic)
         if remaining_s <= 0:
-            self._backoff.restarted(key, ended_at, monotonic)
+            starts.backoff.restarted(key, ended_at, monotonic)
             return 0.0
-        delay = go_duration(self._backoff.delay_s(key))
+        delay = go_duration(starts.backoff.delay_s(key))
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
         message = f"back-off {delay} restarting failed container={after.name} pod={where}"
         starts.errors[after.name] = ContainerWaiting(REASON_BACK_OFF, message)

@@ -1,23 +1,26 @@
-"""The sync loop of mode `kubelet`: one thread brings the containers and the status of every pod to what they should be.
+"""The sync loop of mode `kubelet`: it brings the containers and the status of every pod to what they should be.
 
-Mirrors syncPod, syncTerminatingPod and syncTerminatedPod of pkg/kubelet/kubelet.go and the stages of pod_workers.go. No
-step waits: a container's end, a probe result, a change of the pod and a due time bring the pod back into the inbox.
+Mirrors syncPod, syncTerminatingPod and syncTerminatedPod of pkg/kubelet/kubelet.go and the stages of pod_workers.go. A
+container's end, a probe result, a change of the pod and a due time bring the pod back into the inbox. Where no call to
+the runtime waits one thread does it all; else each pod has a worker.
 """
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 
 from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
-from agent.model import Pod, PodPhase, PodStatus, Result
-from agent.pods import actions
-from agent.pods.ending import Ender, PodEnds
+from agent.model import Pod, PodStatus, Result
+from agent.pods import actions, admission
+from agent.pods.ending import Ender
 from agent.pods.inbox import Inbox
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
-from agent.pods.starts import RETRY_S, PodStarts, Starter
+from agent.pods.starts import RETRY_S, Starter
+from agent.pods.state import PodState, Stage
+from agent.pods.workers import Dues, Workers
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, StartError
 from agent.semantics import Semantics
@@ -36,31 +39,12 @@ STOP_GRACE_S = 0.4
 STOP_WAIT_S = 0.7  # within the second that stop() has
 
 
-class Stage(Enum):
-    """Each hands over to the next, never back."""
-
-    SYNCING = "syncing"
-    TERMINATING = "terminating"
-    TERMINATED = "terminated"
-
-
-@dataclass(slots=True)
-class _PodState:
-    """`pod`: the newest copy, kept after the API server lost it (`gone`)."""
-
-    pod: Pod
-    stage: Stage = Stage.SYNCING
-    gone: bool = False
-    could_run: bool = True
-    starts: PodStarts = field(default_factory=PodStarts)
-    ends: PodEnds = field(default_factory=PodEnds)
-
-
 class PodLoop:
     """A Service. `liveness` and `startup` give the stable probe result of a container id.
 
-    When it stops it ends all containers, since the agent is their runtime too, and says so in the statuses: they get
-    0.4 s after SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop.
+    Where the agent is the runtime too, its stop ends all containers and says so in the statuses: they get 0.4 s after
+    SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop. `outlive`: the runtime is
+    another process, so containers go on, and each pod has a worker that waits for it.
     """
 
     name = "pod loop"
@@ -80,6 +64,7 @@ class PodLoop:
         host: Host,
         max_pods: int,
         semantics: Semantics,
+        outlive: bool = False,
         record: Record = record_nothing,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -100,8 +85,10 @@ class PodLoop:
         self._record = record
         self._ender = Ender(runtime, hooks, record=record)
         self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record)
-        self._states: dict[str, _PodState] = {}
-        self._due: dict[str, float] = {}
+        self._states: dict[str, PodState] = {}
+        self._admitting = threading.Lock()
+        self._due = Dues()
+        self._workers = Workers(self._work) if outlive else None
         self._next_housekeeping = 0.0
         self._loop = Loop(
             "pod-loop",
@@ -121,27 +108,22 @@ class PodLoop:
 
     def turn(self) -> float:
         """Waits for something to do, at most until the next due time, and does it; wants to be called again at once."""
-        due = min([*self._due.values(), self._next_housekeeping])
+        due = self._due.first(self._next_housekeeping)
         self.sync_pods(self._inbox.take(due - self._monotonic()))
         return 0.0
 
     def sync_pods(self, uids: set[str]) -> None:
         """Looks at these pods and at those whose time has come, and keeps house every two seconds."""
         monotonic = self._monotonic()
-        due = {uid for uid, at in self._due.items() if at <= monotonic}
-        for uid in (uids | due) - {""}:
+        for uid in (uids | self._due.due(monotonic)) - {""}:
             if self._loop.stopping:
                 return
             self._loop.progressed()
-            self._due.pop(uid, None)
-            try:
-                self._look_at(uid)
-            except RuntimeUnavailable as e:
-                log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
-                self._wake_in(uid, RETRY_S)
-            except Exception:
-                log.exception("pod sync failed", extra={"uid": uid})
-                self._wake_in(uid, RETRY_S)
+            self._due.forget(uid)
+            if self._workers is None:
+                self._work(uid)
+            elif not self._workers.give(uid):
+                self._due.put(uid, monotonic + RETRY_S)
         if monotonic >= self._next_housekeeping:
             self._next_housekeeping = monotonic + HOUSEKEEPING_S
             try:
@@ -149,7 +131,20 @@ class PodLoop:
             except Exception:
                 log.exception("housekeeping failed")
 
+    def _work(self, uid: str) -> None:
+        try:
+            self._look_at(uid)
+        except RuntimeUnavailable as e:
+            log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
+            self._wake_in(uid, RETRY_S)
+        except Exception:
+            log.exception("pod sync failed", extra={"uid": uid})
+            self._wake_in(uid, RETRY_S)
+
     def _end_everything(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+            return
         self._runtime.end_all(STOP_GRACE_S, wait_s=STOP_WAIT_S)
         for uid, state in self._states.items():
             if state.stage is not Stage.TERMINATED and self._pods.pod_by_uid(uid) is not None:
@@ -165,10 +160,12 @@ class PodLoop:
         state = self._states.get(uid)
         if state is None:
             if pod is None:
+                self._clear_away(uid)
                 return
-            state = self._states[uid] = _PodState(pod)
-            if self._rejected(state):
-                return
+            with self._admitting:
+                state = self._states[uid] = PodState(pod)
+                if self._rejected(state):
+                    return
         if pod is not None:
             state.pod = pod
         state.gone = pod is None
@@ -180,7 +177,7 @@ class PodLoop:
             case Stage.TERMINATED:
                 self._go_on_terminated(state)
 
-    def _sync(self, state: _PodState) -> None:
+    def _sync(self, state: PodState) -> None:
         pod = state.pod
         if state.gone or pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
             self._begin_termination(state)
@@ -213,7 +210,7 @@ class PodLoop:
         if self._ended(state, wanted) and self._prepared(state, wanted):
             self._start(state, wanted)
 
-    def _ended(self, state: _PodState, wanted: actions.Actions) -> bool:
+    def _ended(self, state: PodState, wanted: actions.Actions) -> bool:
         """Has everything ended that must have before anything starts?"""
         if wanted.kill_pod:
             return not self._end_all(state)
@@ -228,22 +225,22 @@ class PodLoop:
             self._inbox.put(state.pod.uid)
         return False
 
-    def _end_all(self, state: _PodState) -> bool:
+    def _end_all(self, state: PodState) -> bool:
         """True as long as something runs."""
         again_in_s = self._ender.end_all(state.pod, state.ends, self._monotonic())
         if again_in_s is not None:
             self._wake_in(state.pod.uid, min(RETRY_S, again_in_s))
         return again_in_s is not None
 
-    def _kill(self, state: _PodState, kill: actions.Kill, following: actions.Start | None) -> None:
+    def _kill(self, state: PodState, kill: actions.Kill, following: actions.Start | None) -> None:
         self._ender.kill(state.pod, state.ends, kill, following, self._monotonic())
 
-    def _go_on_killing(self, state: _PodState) -> None:
+    def _go_on_killing(self, state: PodState) -> None:
         again_in_s = self._ender.go_on(state.pod, state.ends, self._monotonic())
         if again_in_s is not None:
             self._wake_in(state.pod.uid, again_in_s)
 
-    def _prepared(self, state: _PodState, wanted: actions.Actions) -> bool:
+    def _prepared(self, state: PodState, wanted: actions.Actions) -> bool:
         """Is there a sandbox to start containers in?"""
         if wanted.create_sandbox:
             try:
@@ -257,7 +254,7 @@ class PodLoop:
                 self._statuses.set_pod_status(state.pod, ready)
         return wanted.create_sandbox or not wanted.kill_pod
 
-    def _start_in_place_of_killed(self, state: _PodState) -> bool:
+    def _start_in_place_of_killed(self, state: PodState) -> bool:
         """Whatever their exit codes; first of all, since a status without them might say that the pod is done. True:
         the pod waits for a postStart hook.
 
@@ -275,7 +272,7 @@ class PodLoop:
                     return True
         return False
 
-    def _start(self, state: _PodState, wanted: actions.Actions) -> None:
+    def _start(self, state: PodState, wanted: actions.Actions) -> None:
         """What was done, and what could not be, shows in the status at once: the pod is looked at again."""
         errors = dict(state.starts.errors)
         made = False
@@ -292,28 +289,24 @@ class PodLoop:
         if made or state.starts.errors != errors:
             self._inbox.put(state.pod.uid)
 
-    def _rejected(self, state: _PodState) -> bool:
+    def _rejected(self, state: PodState) -> bool:
         """canAdmitPod: more pods than the node takes are refused."""
         pod = state.pod
         if pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
             return False
-        used = sum(1 for s in self._states.values() if s.stage is not Stage.TERMINATED) - 1
-        if used < self._max_pods:
+        used = sum(1 for s in list(self._states.values()) if s.stage is not Stage.TERMINATED) - 1
+        status = admission.refused(pod, used=used, capacity=self._max_pods)
+        if status is None:
             return False
-        message = (
-            "Pod was rejected: Node didn't have enough resource: pods, "
-            f"requested: 1, used: {used}, capacity: {self._max_pods}"
-        )
-        log.warning("pod rejected", extra={**_facts(pod), "reason": message})
+        log.warning("pod rejected", extra={**_facts(pod), "reason": status.message})
         state.stage, state.could_run = Stage.TERMINATED, False
-        status = PodStatus(phase=PodPhase.FAILED, reason="OutOfpods", message=message, qos_class=pod.status.qos_class)
         self._statuses.set_pod_status(pod, status)
         self._statuses.terminate_pod(pod)
         return True
 
     # --- the end of a pod ---
 
-    def _begin_termination(self, state: _PodState) -> None:
+    def _begin_termination(self, state: PodState) -> None:
         state.stage = Stage.TERMINATING
         self._starter.abandon_hook(state.pod, state.starts)
         state.starts.errors.clear()
@@ -325,10 +318,11 @@ class PodLoop:
         self._inbox.put(state.pod.uid)
         self._go_on_terminating(state)
 
-    def _go_on_terminating(self, state: _PodState) -> None:
+    def _go_on_terminating(self, state: PodState) -> None:
         pod = state.pod
         if self._end_all(state):
             return
+        self._runtime.stop_pod(pod.uid)
         state.could_run = False
         self._prober.remove_pod(pod)
         if not state.gone:
@@ -339,7 +333,7 @@ class PodLoop:
         if state.gone:
             self._forget(pod.uid)
 
-    def _go_on_terminated(self, state: _PodState) -> None:
+    def _go_on_terminated(self, state: PodState) -> None:
         if state.gone:
             self._forget(state.pod.uid)
         elif state.pod.deletion_timestamp is not None:
@@ -350,14 +344,19 @@ class PodLoop:
 
     def _forget(self, uid: str) -> None:
         self._runtime.remove_pod(uid)
-        self._starter.forget_pod(uid)
-        self._due.pop(uid, None)
+        self._due.forget(uid)
         del self._states[uid]
 
+    def _clear_away(self, uid: str) -> None:
+        """Of a pod that nobody wants: an agent before us left it."""
+        if self._source_synced() and uid in self._runtime.known_pods():
+            self._runtime.remove_pod(uid)
+
     def _housekeeping(self) -> None:
-        active = frozenset(uid for uid, state in self._states.items() if state.stage is not Stage.TERMINATED)
+        states = dict(self._states)
+        active = frozenset(uid for uid, state in states.items() if state.stage is not Stage.TERMINATED)
         self._prober.cleanup_pods(active)
-        for uid, state in self._states.items():
+        for uid, state in states.items():
             # Seen here only where the clock was set forward: else the pod's own due time tells.
             past = deadline.past_active_deadline(state.pod, self._known_status(state.pod), self._wall())
             if state.stage is Stage.SYNCING and past:
@@ -366,13 +365,12 @@ class PodLoop:
             return
         wanted = self._pods.uids()
         self._statuses.remove_orphaned(wanted | active)
-        for uid in self._runtime.known_pods() - wanted - self._states.keys():
-            # Left by an agent before us; its processes were ended when the runtime started.
-            self._runtime.remove_pod(uid)
+        for uid in self._runtime.known_pods() - wanted - states.keys():
+            self._inbox.put(uid)
 
     # --- small things ---
 
-    def _generate(self, state: _PodState, *, pod_is_terminal: bool = False) -> PodStatus:
+    def _generate(self, state: PodState, *, pod_is_terminal: bool = False) -> PodStatus:
         pod = state.pod
         inputs = Inputs(
             pod=pod,
@@ -392,8 +390,9 @@ class PodLoop:
         return self._statuses.pod_status(pod.uid) or pod.status
 
     def _wake_in(self, uid: str, delay_s: float) -> None:
-        at = self._monotonic() + delay_s
-        self._due[uid] = min(at, self._due.get(uid, at))
+        self._due.put(uid, self._monotonic() + delay_s)
+        if self._workers is not None:
+            self._inbox.put("")  # the loop may sleep for longer
 
 
 def _facts(pod: Pod) -> dict[str, str]:

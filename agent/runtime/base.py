@@ -77,6 +77,15 @@ class RuntimePod:
         named = [container for container in self.containers if container.name == name]
         return sorted(named, key=lambda container: (container.restart_count, container.created_at), reverse=True)
 
+    def sandbox_usable(self, *, host_network: bool) -> bool:
+        """No new sandbox is needed (PodSandboxChanged says no)."""
+        if not self.sandboxes or sum(sandbox.ready for sandbox in self.sandboxes) > 1:
+            return False
+        newest = self.sandboxes[0]
+        if not newest.ready or newest.host_network != host_network:
+            return False
+        return host_network or newest.ip is None or newest.ip != ""
+
     @property
     def running(self) -> tuple[RuntimeContainer, ...]:
         return tuple(c for c in self.containers if c.phase in (ContainerPhase.RUNNING, ContainerPhase.CREATED))
@@ -109,7 +118,8 @@ class StartError(Exception):
 
 
 class ContainerRuntime(Protocol):
-    """No call waits for a container to end; the callback given at construction reports what happens."""
+    """No call waits for a container to end: that is told, or listed. What is done raises RuntimeUnavailable where the
+    runtime could not be asked."""
 
     def pod(self, uid: str) -> RuntimePod:
         """What is known of the pod; an empty RuntimePod if it is not known."""
@@ -139,8 +149,13 @@ class ContainerRuntime(Protocol):
         """Forgets one instance, which has ended."""
         ...
 
+    def stop_pod(self, uid: str) -> None:
+        """Ends what a pod has besides containers, which have all ended: its network. Repeatable."""
+        ...
+
     def remove_pod(self, uid: str) -> None:
-        """Forgets a pod whose containers have all ended, with its sandbox and files."""
+        """Forgets a pod whose containers have all ended, with its sandbox and files. One whose containers run is asked
+        to end, where containers outlive the agent: call it again."""
         ...
 
     def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:

@@ -36,11 +36,16 @@ def environment(pod: Pod, container: Container, place: Place) -> dict[str, str]:
     env = dict(place.base_env)
     env["HOSTNAME"] = pod.name
     env[ENV_POD_IP] = place.pod_ip
+    return {**env, **variables(pod, container, place)}
+
+
+def variables(pod: Pod, container: Container, place: Place) -> dict[str, str]:
+    """Those of the spec alone, which is all that a container of a runtime gets from us. Raises StartError."""
     named: dict[str, str] = {}
     for variable in container.env:
         if not variable.absent:
             named[variable.name] = _value(variable, pod, place, named)
-    return {**env, **named}
+    return named
 
 
 def command_line(container: Container, env: Mapping[str, str], pause: Sequence[str]) -> list[str]:

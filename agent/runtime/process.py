@@ -233,6 +233,9 @@ class ProcessRuntime:
         self._save(partial(self._records.remove_instance, instance.uid, instance.record))
         self._tell(EventKind.DELETED, instance.uid, container_id)
 
+    def stop_pod(self, uid: str) -> None:
+        """Its address is its own until it is removed."""
+
     def remove_pod(self, uid: str) -> None:
         with self._lock:
             if self._pods.pop(uid, None) is None:

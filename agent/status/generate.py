@@ -95,13 +95,8 @@ def generate_status(inputs: Inputs, fill_probes: Callable[[Pod, PodStatus], PodS
 
 
 def sandbox_usable(pod: Pod, runtime: RuntimePod) -> bool:
-    """No new sandbox is needed (PodSandboxChanged says no)."""
-    if not runtime.sandboxes or sum(s.ready for s in runtime.sandboxes) > 1:
-        return False
-    newest = runtime.sandboxes[0]
-    if not newest.ready or newest.host_network != pod.host_network:
-        return False
-    return pod.host_network or newest.ip is None or newest.ip != ""
+    """No new sandbox is needed."""
+    return runtime.sandbox_usable(host_network=pod.host_network)
 
 
 def container_statuses(

@@ -11,6 +11,7 @@ from kube.times import parse_time
 
 ANNOTATION_CONFIG_SOURCE = "kubernetes.io/config.source"
 ANNOTATION_CONFIG_MIRROR = "kubernetes.io/config.mirror"
+SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # put into every pod, asked for or not
 
 
 class PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -75,6 +76,7 @@ class _Lifecycle(msgspec.Struct, rename="camel"):
 class _Port(msgspec.Struct, rename="camel"):
     container_port: int = 0
     name: str = ""
+    host_port: int = 0
 
 
 class _FieldRef(msgspec.Struct, rename="camel"):
@@ -109,6 +111,10 @@ class _RestartRule(msgspec.Struct, rename="camel"):
     exit_codes: _ExitCodes | None = None
 
 
+class _Mount(msgspec.Struct, rename="camel"):
+    mount_path: str = ""
+
+
 class _Container(msgspec.Struct, rename="camel"):
     name: str
     image: str = ""
@@ -123,6 +129,11 @@ class _Container(msgspec.Struct, rename="camel"):
     lifecycle: _Lifecycle | None = None
     restart_policy: str | None = None
     restart_policy_rules: list[_RestartRule] | None = None
+    image_pull_policy: str = ""
+    env_from: list[msgspec.Raw] | None = None
+    volume_mounts: list[_Mount] | None = None
+    volume_devices: list[msgspec.Raw] | None = None
+    security_context: dict[str, msgspec.Raw] | None = None
 
 
 class _Gate(msgspec.Struct, rename="camel"):
@@ -140,6 +151,10 @@ class _Spec(msgspec.Struct, rename="camel"):
     active_deadline_seconds: int | None = None
     host_network: bool = False
     service_account_name: str = ""
+    host_pid: bool = msgspec.field(name="hostPID", default=False)
+    host_ipc: bool = msgspec.field(name="hostIPC", default=False)
+    security_context: dict[str, msgspec.Raw] | None = None
+    runtime_class_name: str | None = None
 
 
 class PodObject(msgspec.Struct, frozen=True, rename="camel"):
@@ -187,6 +202,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         generation=meta.generation or 0,
         static=(meta.annotations or {}).get(ANNOTATION_CONFIG_SOURCE, "api") != "api",
         mirror=ANNOTATION_CONFIG_MIRROR in (meta.annotations or {}),
+        beyond=_beyond_pod(spec),
         status=parse_status(bytes(obj.status)),
     )
 
@@ -217,7 +233,30 @@ def _container(wire: _Container) -> model.Container:
         # A policy word we do not know leaves the decision to the pod's, as upstream does.
         restart_policy=own_policy if isinstance(own_policy, model.RestartPolicy) else None,
         restart_rules=tuple(_rule(rule) for rule in wire.restart_policy_rules or ()),
+        image_pull_policy=wire.image_pull_policy,
+        beyond=_beyond_container(wire),
     )
+
+
+def _beyond_pod(spec: _Spec) -> tuple[str, ...]:
+    asked = {
+        "hostIPC": spec.host_ipc,
+        "hostPID": spec.host_pid,
+        "runtimeClassName": spec.runtime_class_name,
+        "securityContext": spec.security_context,
+    }
+    return tuple(name for name, value in asked.items() if value)
+
+
+def _beyond_container(wire: _Container) -> tuple[str, ...]:
+    asked = {
+        "envFrom": wire.env_from,
+        "hostPort": any(port.host_port for port in wire.ports or ()),
+        "securityContext": wire.security_context,
+        "volumeDevices": wire.volume_devices,
+        "volumeMounts": any(mount.mount_path != SERVICE_ACCOUNT_FOLDER for mount in wire.volume_mounts or ()),
+    }
+    return tuple(name for name, value in asked.items() if value)
 
 
 def _rule(wire: _RestartRule) -> model.RestartRule:

@@ -107,6 +107,12 @@ def kubelet_row(name: str, change: tuple[str, str], expected: str) -> object:
     return row(name, KUBELET.replace(*change) + "}", f"kubelet.{expected}")
 
 
+def cri_row(name: str, given: str, expected: str) -> object:
+    """given: the section cri, and what comes behind it."""
+    root = "" if "rootDir" in given else ", rootDir: /r"
+    return row(name, f"mode: kubelet\nkubelet: {{nodeName: n, cri: {given}{root}}}", f"kubelet.{expected}")
+
+
 NODE = "mode: node\nnode: {name: n, server: 'https://192.0.2.1:6443'"
 
 
@@ -207,6 +213,32 @@ QUANTITY = "allowed: a quantity"
             "a node name", ("nodeName: n", "nodeName: N_1"), 'nodeName: is the text "N_1", allowed: a DNS name'
         ),
         kubelet_row("a line", ("nodeName: n", 'nodeName: "n\\n"'), "nodeName: is the text"),
+        kubelet_row("no addresses for pods", (", podCIDR: 127.20.1.0/24", ""), "podCIDR: missing, allowed: an IPv4"),
+        kubelet_row(
+            "addresses that CNI gives", ("/r", "/r, cri: {address: 192.0.2.7}"), "podCIDR: not with kubelet.cri"
+        ),
+        cri_row("no address of the node", "{}", "cri.address: missing, allowed: text"),
+        cri_row(
+            "a name as its address", "{address: here}", "cri.address: 'here' does not appear to be an IPv4 or IPv6"
+        ),
+        cri_row(
+            "a folder of nowhere", "{address: '::1'}, rootDir: r", "rootDir: is r, allowed: with kubelet.cri a path"
+        ),
+        cri_row(
+            "no health port of a kubelet",
+            "{address: '::1', kubeletHealthz: '127.0.0.1:10248'}",
+            "cri.kubeletHealthz: is 127.0.0.1:10248, allowed: http://127.0.0.1:10248/healthz",
+        ),
+        cri_row(
+            "a port that there is not",
+            "{address: '::1', kubeletHealthz: 'http://[::1]:99999/'}",
+            "cri.kubeletHealthz: is http://[::1]:99999/",
+        ),
+        cri_row(
+            "a health port by a name",
+            "{address: '::1', kubeletHealthz: 'http://node-1:10248/'}",
+            "cri.kubeletHealthz: is http://node-1:10248/, allowed: ",
+        ),
         kubelet_row("a number without end", ("/r", ENDLESS), f"capacity.cpu: is a huge number, {QUANTITY}"),
         kubelet_row(
             "no quantity", ("/r", "/r, capacity: {cpu: many}"), f'capacity.cpu: is the text "many", {QUANTITY}'

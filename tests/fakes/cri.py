@@ -3,6 +3,9 @@
 A process of its own: a gRPC server in a test's would hang the children that it forks. FILE is JSON, read at each
 call: method -> the answer in protobuf's JSON, or a word: "hang", "garbage", "vanish", "large", "CODE:text", an error.
 "METHOD/ID" comes before METHOD, for answers on one sandbox or container; a stream's answers are a list.
+
+"do" is done as a runtime does it (`cri_store`); "*" is what all others answer. With "do, hang" and "do, vanish" it is
+done, and the answer is lost.
 """
 
 import json
@@ -20,6 +23,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from agent import rpc
 from agent.cri.api_pb2 import DESCRIPTOR
+from tests.fakes.cri_store import Refused, Store
 from tests.kit.child import Child
 
 # As the agent loads it: else children of a test die before they are executed, now and then.
@@ -41,6 +45,7 @@ class Runtime:
         self.socket = str(folder / "cri.sock")
         self._file = folder / "answers.json"
         self.answers: dict[str, object] = {}
+        self.store = Store(folder / "state.json")
         argv = [sys.executable, "-m", "tests.fakes.cri", self.socket, self._file]
         self.process = Child("cri", argv, log=folder / "cri.log", cwd=ROOT, lifeline=True)
         self.says(Version={"runtimeName": "fake", "runtimeVersion": "1.0", "runtimeApiVersion": "v1"})
@@ -61,7 +66,13 @@ def answer(method: Any, request: bytes, file: Path, context: Any) -> bytes:
     asked = GetMessageClass(method.input_type).FromString(request)
     id_ = getattr(asked, "container_id", "") or getattr(asked, "pod_sandbox_id", "")
     answers = json.loads(file.read_text())
-    said = answers.get(f"{method.name}/{id_}", answers.get(method.name, "UNIMPLEMENTED:unknown method"))
+    otherwise = answers.get("*", "UNIMPLEMENTED:unknown method")
+    said = answers.get(f"{method.name}/{id_}", answers.get(method.name, otherwise))
+    if isinstance(said, str) and said.startswith("do"):
+        done = attempted(method.name, asked, file, context)
+        said = said.removeprefix("do").removeprefix(", ")
+        if not said:
+            return done
     if not isinstance(said, str):
         return json_format.ParseDict(said, GetMessageClass(method.output_type)()).SerializeToString()
     if said == "vanish":
@@ -74,6 +85,16 @@ def answer(method: Any, request: bytes, file: Path, context: Any) -> bytes:
     if text:
         context.abort(grpc.StatusCode[code], text)
     return b"\xff" * 64  # of no message
+
+
+def attempted(method: str, asked: Any, file: Path, context: Any) -> bytes:
+    try:
+        found = Store(file.with_name("state.json")).do(method, asked)
+    except Refused as e:
+        context.abort(grpc.StatusCode[e.code], str(e))
+    if found is None:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "unknown method")
+    return bytes(found.SerializeToString())
 
 
 def told(method: Any, file: Path, context: Any) -> Iterator[bytes]:

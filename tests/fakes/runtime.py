@@ -14,6 +14,7 @@ class FakeRuntime:
         self._ids = itertools.count(1)
         self.pods = {}
         self.stopped = []
+        self.stopped_pods = []
         self.started = []
         self.refuse = {}
 
@@ -68,6 +69,9 @@ class FakeRuntime:
     def remove_container(self, container_id):
         for uid, pod in self.pods.items():
             self.pods[uid] = replace(pod, containers=tuple(c for c in pod.containers if c.id != container_id))
+
+    def stop_pod(self, uid):
+        self.stopped_pods.append(uid)
 
     def remove_pod(self, uid):
         self.pods.pop(uid, None)

@@ -33,7 +33,7 @@ class View:
             semantics=Semantics(),
             monotonic=self.clock,
         )
-        self.seen = SeenRuntime(self.runtime, self.generator, wake=self.woken.append, monotonic=self.clock)
+        self.seen = SeenRuntime(self.runtime, self.generator, wake=self.woken.append)
 
     def clock(self):
         self.time += 0.001

@@ -41,10 +41,3 @@ def test_containers_do_not_share_their_waits() -> None:
     backoff = RestartBackoff()
     backoff.restarted(KEY, 0.0, 0.0)
     assert backoff.remaining_s(("uid", "other"), 1.0, 1.0) == 0.0
-
-
-def test_a_forgotten_pod_starts_anew() -> None:
-    backoff = RestartBackoff()
-    backoff.restarted(KEY, 0.0, 0.0)
-    backoff.forget_pod("uid")
-    assert (0.0, 0.0) == (backoff.remaining_s(KEY, 1.0, 1.0), backoff.delay_s(KEY))

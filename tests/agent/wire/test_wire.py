@@ -105,6 +105,44 @@ def test_probes_get_their_defaults():
     assert model.Probe(model.ExecAction(("x",)), failure_threshold=30) == container.startup_probe
 
 
+@pytest.mark.parametrize(
+    ("spec", "container", "expected"),
+    [
+        pytest.param(
+            {"securityContext": {}}, {"securityContext": {}}, ((), ()), id="what the API server writes itself"
+        ),
+        pytest.param(
+            {"securityContext": {"runAsUser": 7}, "hostPID": True, "hostIPC": True, "runtimeClassName": "kata"},
+            {},
+            (("hostIPC", "hostPID", "runtimeClassName", "securityContext"), ()),
+            id="of a pod",
+        ),
+        pytest.param(
+            {},
+            {
+                "securityContext": {"privileged": True},
+                "volumeMounts": [{"name": "v", "mountPath": "/data"}],
+                "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}],
+                "envFrom": [{"configMapRef": {"name": "m"}}],
+                "ports": [{"containerPort": 1, "hostPort": 1}],
+            },
+            ((), ("envFrom", "hostPort", "securityContext", "volumeDevices", "volumeMounts")),
+            id="of a container",
+        ),
+        pytest.param(
+            {},
+            {"volumeMounts": [{"name": "t", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]},
+            ((), ()),
+            id="the token that every pod gets",
+        ),
+    ],
+)
+def test_what_a_pod_asks_for_that_is_not_modelled_is_told(spec, container, expected):
+    whole = {"containers": [{"name": "c", "imagePullPolicy": "Never", **container}], **spec}
+    found = parse_pod(json.dumps({"metadata": {"name": "n", "uid": "u"}, "spec": whole}).encode())
+    assert (*expected, "Never") == (found.beyond, found.containers[0].beyond, found.containers[0].image_pull_policy)
+
+
 def test_a_probe_with_a_handler_we_do_not_know_has_no_action():
     pod = {"metadata": {}, "spec": {"containers": [{"name": "c", "readinessProbe": {"other": {"port": 1}}}]}}
     assert parse_pod(json.dumps(pod).encode()).containers[0].readiness_probe == model.Probe(None)

@@ -1,0 +1,252 @@
+"""Containers of a container runtime, over the CRI: for nodes that have one and no kubelet.
+
+Mirrors createPodSandbox, startContainer, killContainer and the garbage collection of pkg/kubelet/kuberuntime, v1.36.3.
+What we make is marked as ours, nothing else is looked at or touched, and nothing at all is written where a kubelet
+answers. Containers outlive the agent: the next one goes on with what it finds.
+"""
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from agent.cri.base import NETWORK_READY, RUNTIME_READY, CriError
+from agent.cri.configs import container_config, log_path, sandbox_config
+from agent.cri.guard import KubeletGuard
+from agent.cri.images import Images
+from agent.cri.stops import Stops
+from agent.cri.writer import CriWriter
+from agent.model import Container, Pod
+from agent.processes.command import RuntimeUnavailable
+from agent.runtime.base import ContainerPhase, RuntimePod, StartError
+from agent.runtime.environment import REASON_CONFIG, REASON_CREATE, Place, variables
+from component.lifecycle import StartFailed
+from component.loop import Loop
+
+log = logging.getLogger(__name__)
+
+REASON_RUN = "RunContainerError"
+REASON_SANDBOX = "FailedCreatePodSandBox"
+REASON_KUBELET = "KubeletIsThere"
+STATUS_EVERY_S = 5.0
+DOWN_AFTER_S = 30.0  # as a kubelet's
+LEFT_BEHIND_GRACE_S = (
+    2.0  # of pods that nobody knows any more: a kubelet gives a second, and no container less than two
+)
+KEPT_DEAD = 1  # of each container, for its last state
+
+
+class CriRuntime:
+    """A Service and a ContainerRuntime. Calls wait for the runtime, each to its own deadline: one thread a pod.
+
+    `logs`: below it a folder a pod, which the runtime writes into: so it has the same path for both.
+    """
+
+    name = "container runtime"
+
+    def __init__(
+        self,
+        writer: CriWriter,
+        *,
+        host_ip: str,
+        logs: Path,
+        guard: KubeletGuard,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.host_ip = host_ip
+        self._writer = writer
+        self._logs = logs
+        self._guard = guard
+        self._wall = wall
+        self._monotonic = monotonic
+        self._images = Images(writer, monotonic)
+        self._stops = Stops(self._stop_once, monotonic=monotonic)
+        self.version = ""  # name://version, once it has answered
+        self._answered_at: float | None = None
+        self._network = ""
+        self._said = ""
+        self._loop = Loop("runtime-status", self._look, stuck_after_s=600.0, unblock=self._close, monotonic=monotonic)
+        self.stop, self.healthy = self._loop.stop, self._loop.healthy
+        self.pod, self.list_pods, self.known_pods = writer.pod, writer.list_pods, writer.known_pods
+        self.exec = writer.exec
+
+    # --- life ---
+
+    def start(self) -> None:
+        """A runtime that is away is waited for. Raises StartFailed."""
+        if refusal := self._guard.refusal():
+            raise StartFailed(refusal)
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise StartFailed(f"kubelet.rootDir is not usable: {e}; give a folder the agent may write") from e
+        self._loop.start()
+
+    def end_all(self, grace_s: float, wait_s: float) -> bool:  # noqa: ARG002 - of a runtime that ends with us
+        """They outlive us, as a kubelet's do."""
+        return False
+
+    def causes(self, monotonic: float) -> list[str]:
+        """Why the node is not ready, in the kubelet's words where it has some."""
+        if refusal := self._guard.refusal():
+            return [refusal]
+        if self._answered_at is None or monotonic - self._answered_at > DOWN_AFTER_S:
+            return ["container runtime is down"]
+        return [self._network] if self._network else []
+
+    # --- pods ---
+
+    def prepare_pod(self, pod: Pod) -> str:
+        self._may_write()
+        self._refuse(pod.beyond)
+        try:
+            known = self._writer.pod(pod.uid)  # what is there, not what was seen: never a second one
+            if known.sandbox_usable(host_network=pod.host_network):
+                return known.ip
+            for sandbox in known.sandboxes:
+                self._writer.stop_sandbox(sandbox.id)
+            attempt = known.sandboxes[0].attempt + 1 if known.sandboxes else 0
+            folder = self._folder(pod.uid)
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            parent = self._writer.cgroup_parent()
+            self._writer.run_sandbox(sandbox_config(pod, attempt, self._writer.owner, str(folder), parent))
+            return self._writer.pod(pod.uid).ip
+        except (CriError, OSError) as e:
+            raise StartError(REASON_SANDBOX, f'Failed to create sandbox for pod "{pod.name}": {e}') from e
+
+    def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
+        self._may_write()
+        self._refuse((*pod.beyond, *container.beyond))
+        known = self._known(pod.uid)
+        newest = known.newest(container.name)
+        if newest is not None and newest.phase is ContainerPhase.RUNNING:
+            return newest.id  # whoever started it: there are never two
+        ready = next((sandbox for sandbox in known.sandboxes if sandbox.ready), None)
+        if ready is None:
+            raise StartError(REASON_CREATE, "the pod has no sandbox any more")
+        env = variables(pod, container, Place(known.ip, self.host_ip, {}))
+        image_ref = self._images.ensure(container.image, container.image_pull_policy)
+        config = container_config(pod, container, restart_count, self._writer.owner, image_ref, env)
+        folder = self._folder(pod.uid)
+        try:
+            (folder / container.name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as e:
+            text = f"create container log directory for container {container.name} failed: {e}"
+            raise StartError(REASON_CONFIG, text) from e
+        try:
+            parent = self._writer.cgroup_parent()
+            sandbox = sandbox_config(pod, ready.attempt, self._writer.owner, str(folder), parent)
+            container_id = self._writer.create(ready.id, config, sandbox)
+        except CriError as e:
+            raise StartError(REASON_CREATE, str(e)) from e
+        try:
+            self._writer.start(container_id)
+        except CriError as e:
+            raise StartError(REASON_RUN, str(e)) from e
+        self._tidy(known, container.name)
+        return container_id
+
+    def stop_container(self, container_id: str, grace_s: float) -> None:
+        self._stops.ask(container_id, grace_s)
+
+    def remove_container(self, container_id: str) -> None:
+        self._may_change()
+        self._writer.remove(container_id)
+
+    def stop_pod(self, uid: str) -> None:
+        known = self._writer.pod(uid)
+        if known.sandboxes:
+            self._may_change()
+        for sandbox in known.sandboxes:
+            self._writer.stop_sandbox(sandbox.id)
+
+    def remove_pod(self, uid: str) -> None:
+        known = self._writer.pod(uid)
+        if known.sandboxes or known.containers:
+            self._may_change()
+        running = [c for c in known.containers if c.phase in (ContainerPhase.RUNNING, ContainerPhase.UNKNOWN)]
+        for container in running:
+            self._stops.ask(container.id, LEFT_BEHIND_GRACE_S)
+        if running:
+            return
+        for sandbox in known.sandboxes:
+            self._writer.stop_sandbox(sandbox.id)
+        for container in known.containers:
+            self._writer.remove(container.id)
+        for sandbox in known.sandboxes:
+            self._writer.remove_sandbox(sandbox.id)
+        shutil.rmtree(self._folder(uid), ignore_errors=True)
+
+    # --- small things ---
+
+    def _known(self, uid: str) -> RuntimePod:
+        try:
+            return self._writer.pod(uid)
+        except CriError as e:
+            raise StartError(REASON_CREATE, str(e)) from e
+
+    def _may_write(self) -> None:
+        if refusal := self._guard.refusal():
+            raise StartError(REASON_KUBELET, refusal)
+
+    def _may_change(self) -> None:
+        if refusal := self._guard.refusal():
+            raise RuntimeUnavailable(refusal)
+
+    @staticmethod
+    def _refuse(beyond: Sequence[str]) -> None:
+        """Nothing runs with less than its spec asks for, be it less protection."""
+        if beyond:
+            raise StartError(REASON_CONFIG, f"{', '.join(beyond)}: not supported here")
+
+    def _stop_once(self, container_id: str, grace_s: float) -> None:
+        """One that was made and never started is removed: it cannot end."""
+        self._may_change()
+        self._writer.stop(container_id, grace_s)
+        left = self._writer.container(container_id)
+        if left is not None and left.phase is ContainerPhase.CREATED:
+            self._writer.remove(container_id)
+
+    def _tidy(self, before: RuntimePod, name: str) -> None:
+        """Of instances that have ended as many stay as a kubelet keeps; of sandboxes those that are in use. What fails
+        is tried again after the next start."""
+        old = [c for c in before.instances(name) if c.phase is not ContainerPhase.RUNNING][KEPT_DEAD:]
+        used = {c.sandbox_id for c in before.containers if c not in old}
+        with suppress(CriError):
+            for container in old:
+                self._writer.remove(container.id)
+                (self._folder(before.uid) / log_path(name, container.restart_count)).unlink(missing_ok=True)
+            for sandbox in before.sandboxes[1:]:
+                if not sandbox.ready and sandbox.id not in used:
+                    self._writer.remove_sandbox(sandbox.id)
+
+    def _folder(self, uid: str) -> Path:
+        return self._logs / uid
+
+    def _close(self) -> None:
+        """Who waits for the runtime gets an error."""
+        self._stops.close()
+        self._writer.close()
+
+    def _look(self) -> float:
+        """updateRuntimeUp: is it there, and can it make pods' networks?"""
+        try:
+            version = self._writer.version()
+            status = self._writer.status()
+        except CriError as e:
+            if str(e) != self._said and not self._loop.stopping:
+                log.warning("container runtime does not answer", extra={"cause": e.trouble.value, "error": str(e)})
+            self._said = str(e)
+            return STATUS_EVERY_S
+        self._said, self.version = "", f"{version.name}://{version.version}"
+        network, runtime = status.condition(NETWORK_READY), status.condition(RUNTIME_READY)
+        self._network = ""
+        if network is None or not network.status:
+            why = f"NetworkReady=false reason:{network.reason} message:{network.message}" if network else "not told"
+            self._network = f"container runtime network not ready: {why}"
+        if runtime is not None and runtime.status:
+            self._answered_at = self._monotonic()
+        return STATUS_EVERY_S

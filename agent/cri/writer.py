@@ -1,0 +1,91 @@
+"""What is done over the CRI: one call each, in the kubelet's order and with its deadlines.
+
+Mirrors cri-client's remote_runtime.go and remote_image.go, v1.36.3. What belongs to others is out of its sight, and so
+out of its reach: lists are of the owner's only, and ids come from them.
+"""
+
+from agent.cri import api_pb2 as cri
+from agent.cri.base import CriError, Trouble
+from agent.cri.client import Client
+from agent.cri.configs import CGROUP_PARENTS
+from agent.cri.convert import Garbled, bare_id
+from agent.cri.reader import CriReader
+
+PULL_S = 3600.0
+"""A pull that takes longer has failed; a kubelet waits for ever."""
+
+
+class CriWriter(CriReader):
+    """A Reader of what is the owner's, which also writes. Several threads may call at once. All raise CriError; what is
+    not there any more is as good as stopped and removed."""
+
+    def __init__(self, client: Client, *, owner: str) -> None:
+        super().__init__(client, may_exec=True, owner=owner)
+        self.owner = owner
+        self._cgroup_parent: str | None = None
+
+    def cgroup_parent(self) -> str:
+        """Spelled for the runtime's driver, asked for once. One of old does not tell: cgroupfs, as for a kubelet."""
+        if self._cgroup_parent is None:
+            try:
+                answer = self._client.call(cri.RuntimeConfigRequest(), cri.RuntimeConfigResponse)
+                driver = answer.linux.cgroup_driver if answer.HasField("linux") else cri.CGROUPFS
+            except CriError as e:
+                if e.trouble is not Trouble.NOT_OFFERED:
+                    raise
+                driver = cri.CGROUPFS
+            self._cgroup_parent = CGROUP_PARENTS.get(driver, CGROUP_PARENTS[cri.CGROUPFS])
+        return self._cgroup_parent
+
+    def run_sandbox(self, config: cri.PodSandboxConfig) -> str:
+        """Its id, when it is ready. Twice the deadline, as a kubelet gives it."""
+        request = cri.RunPodSandboxRequest(config=config)
+        answer = self._client.call(request, cri.RunPodSandboxResponse, deadline_s=2 * self._client.deadline_s)
+        return self._id("RunPodSandbox", answer.pod_sandbox_id)
+
+    def stop_sandbox(self, sandbox_id: str) -> None:
+        """Ends what runs in it, without grace, and its network."""
+        self._found(cri.StopPodSandboxRequest(pod_sandbox_id=bare_id(sandbox_id)), cri.StopPodSandboxResponse)
+
+    def remove_sandbox(self, sandbox_id: str) -> None:
+        """With the containers in it."""
+        self._found(cri.RemovePodSandboxRequest(pod_sandbox_id=bare_id(sandbox_id)), cri.RemovePodSandboxResponse)
+
+    def create(self, sandbox_id: str, config: cri.ContainerConfig, sandbox: cri.PodSandboxConfig) -> str:
+        """The id of a container that does not run yet."""
+        request = cri.CreateContainerRequest(pod_sandbox_id=bare_id(sandbox_id), config=config, sandbox_config=sandbox)
+        answer = self._client.call(request, cri.CreateContainerResponse)
+        return self._id("CreateContainer", answer.container_id)
+
+    def start(self, container_id: str) -> None:
+        self._client.call(cri.StartContainerRequest(container_id=bare_id(container_id)), cri.StartContainerResponse)
+
+    def stop(self, container_id: str, grace_s: float) -> None:
+        """Returns when it has ended: by force after the grace, in whole seconds."""
+        request = cri.StopContainerRequest(container_id=bare_id(container_id), timeout=max(0, round(grace_s)))
+        try:
+            deadline_s = self._client.deadline_s + max(0.0, grace_s)
+            self._client.call(request, cri.StopContainerResponse, deadline_s=deadline_s)
+        except CriError as e:
+            if e.trouble is not Trouble.NOT_FOUND:
+                raise
+
+    def remove(self, container_id: str) -> None:
+        """Whether it runs or not."""
+        self._found(cri.RemoveContainerRequest(container_id=bare_id(container_id)), cri.RemoveContainerResponse)
+
+    def image(self, name: str) -> str:
+        """What the runtime calls it, "" if it is not there."""
+        answer = self._client.call(cri.ImageStatusRequest(image=cri.ImageSpec(image=name)), cri.ImageStatusResponse)
+        return answer.image.id
+
+    def pull(self, name: str) -> str:
+        """What the runtime calls it, when it is there."""
+        request = cri.PullImageRequest(image=cri.ImageSpec(image=name))
+        return self._id("PullImage", self._client.call(request, cri.PullImageResponse, deadline_s=PULL_S).image_ref)
+
+    def _id(self, call: str, id_: str) -> str:
+        """With the runtime's name, but for an image's."""
+        if not id_:
+            raise CriError(call, self._client.socket, Trouble.GARBAGE, Garbled("there is no id in it"))
+        return id_ if call == "PullImage" else f"{self._runtime()}://{id_}"

@@ -1,0 +1,122 @@
+"""The sync loop with a worker a pod, as beside a container runtime: a pod whose calls hang keeps no other waiting."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from agent.model import PodPhase
+from agent.pods.sync import PodLoop
+from agent.processes.command import RuntimeUnavailable
+from tests.agent.pods.test_sync import Node
+from tests.agent.status.builders import NOW, make_pod
+from tests.kit.waiting import wait_until
+
+PATIENT_S = 60.0
+
+
+class Apart(Node):
+    """Its loop has workers; `settle` waits until they are done with what there is."""
+
+    def __init__(self, **more: int) -> None:
+        super().__init__(**more)
+        one = self.loop
+        self.loop = PodLoop(
+            self.inbox,
+            self.pods,
+            self.runtime,
+            self.statuses,
+            self.prober,
+            self.hooks,
+            liveness=self.liveness.get,
+            startup=self.startup.get,
+            source_synced=lambda: True,
+            host=one._host,
+            max_pods=one._max_pods,
+            semantics=one._semantics,
+            outlive=True,
+            wall=self.wall,
+            monotonic=self.clock,
+        )
+
+    def settle(self) -> None:
+        for _ in range(5):
+            self.loop.sync_pods(self.inbox.take(0.0))
+            wait_until(lambda: not self.loop._workers._busy, timeout_s=PATIENT_S)
+
+
+@pytest.fixture
+def node() -> Apart:
+    return Apart()
+
+
+def test_pw6_the_life_of_a_pod(node: Apart) -> None:
+    node.put(make_pod("c"))
+    assert PodPhase.RUNNING == node.status().phase
+    node.put(make_pod("c", deletion_timestamp=NOW, deletion_grace_period_s=7))
+    assert [("c", 7.0)] == node.runtime.stopped
+    node.end("c", 143)
+    assert (["uid-1"], True) == (node.runtime.stopped_pods, node.finished())
+    node.remove()
+    assert {} == node.runtime.pods
+
+
+def test_pw7_a_pod_whose_sandbox_is_being_made_keeps_no_other_waiting(node: Apart) -> None:
+    made, prepare = threading.Event(), node.runtime.prepare_pod
+
+    def slow(pod):
+        if pod.uid == "slow":
+            made.wait(PATIENT_S)
+        return prepare(pod)
+
+    node.runtime.prepare_pod = slow
+    for uid in ("slow", "quick"):
+        node.pods[uid] = make_pod("c", uid=uid, name=uid)
+        node.inbox.put(uid)
+    node.loop.sync_pods(node.inbox.take(0.0))
+    wait_until(lambda: "quick" in node.runtime.pods and node.runtime.pods["quick"].running, timeout_s=PATIENT_S)
+    assert "slow" not in node.runtime.pods
+    assert node.loop._workers is not None
+    node.loop.sync_pods({"slow"})  # asked for again while it is busy
+    made.set()
+    node.settle()
+    assert [("c", 0), ("c", 0)] == node.runtime.started
+
+
+def test_pw8_of_pods_that_come_at_once_no_more_are_taken_than_there_is_room_for() -> None:
+    node = Apart(max_pods=5)
+    for number in range(40):
+        uid = f"u{number}"
+        node.pods[uid] = make_pod("c", uid=uid, name=uid)
+        node.inbox.put(uid)
+    node.settle()
+    phases = [node.status(f"u{number}").phase for number in range(40)]
+    assert (5, 35) == (phases.count(PodPhase.RUNNING), phases.count(PodPhase.FAILED))
+
+
+def test_pw9_a_runtime_that_is_away_is_asked_again_after_ten_seconds(node: Apart) -> None:
+    stop = node.runtime.stop_pod
+
+    def away(_uid):
+        raise RuntimeUnavailable("away")
+
+    node.runtime.stop_pod = away
+    node.put(make_pod("c"))
+    node.put(replace(make_pod("c"), deletion_timestamp=NOW, deletion_grace_period_s=1))
+    node.end("c", 143)
+    assert (False, True) == (node.finished(), node.loop.could_run("uid-1"))
+    node.runtime.stop_pod = stop
+    node.after(10.0)
+    assert (True, False) == (node.finished(), node.loop.could_run("uid-1"))
+
+
+def test_pw10_the_end_of_the_loop_leaves_containers_alone(node: Apart) -> None:
+    node.put(make_pod("c"))
+    node.loop._end_everything()
+    assert ([], 1) == (node.runtime.stopped, len(node.runtime.pods["uid-1"].running))
+
+
+def test_pw11_what_an_agent_before_us_has_left_of_a_pod_that_is_gone_is_removed(node: Apart) -> None:
+    node.runtime.prepare_pod(make_pod("c", uid="gone"))
+    node.settle()
+    assert {} == node.runtime.pods
