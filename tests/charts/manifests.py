@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.charts import documents, schema
+from tests.charts import documents, profiles, schema
 from tests.charts.rendering import CHART, ROOT, rendered
 
 VALUES = CHART / "values.yaml"
@@ -30,6 +30,7 @@ def made() -> dict[Path, str]:
     return {
         (CHART / "values.schema.json").relative_to(ROOT): schema.schema(),
         readme.relative_to(ROOT): documents.readme(readme.read_text(), values),
+        **{path.relative_to(ROOT): profiles.text() for path in profiles.FILES},
         **_deployed(),
     }
 

@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from agent import settings as agent_settings
+from agent.checks.profiles import PROFILES
 from extender import settings as extender_settings
 from tests.charts.rendering import CHART
 
@@ -63,6 +64,8 @@ RULES: dict[str, Schema] = {
     "kubernetes.server": {"type": "string", "pattern": "^(https?://.+)?$"},
     "enforcement": {"enum": ["shadow", "armed"]},
     "agent.profile": {"enum": ["default", "fast"]},
+    "agent.checkProfile": {"enum": ["", *PROFILES]},
+    "agent.leaveOut": _TEXTS,
     "agent.speaker": {"enum": ["pod", "node"]},
     "agent.checkPeriodSeconds": _FIGURE,
     "agent.checkFailureThreshold": _FIGURE,

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import yaml
 
+from agent.checks.profiles import PROFILES
 from extender import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import SUPPORTED, Object, Objects, keyed, objects, sha256
@@ -58,6 +59,10 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_agent_max_unavailable": "2",
         "readygate_agent_min_ready_seconds": 90,
         "readygate_extender_configuration": {"gates": [{"missingGraceSeconds": 60}], "log": {"level": "debug"}},
+    },
+    **{
+        f"profile-{name}": {"readygate_agent_check_profile": name, "__readygate_extender_admin_server": None}
+        for name in PROFILES
     },
     "monitoring": {"__readygate_extender_admin_server": None},  # the roles install no monitors
     "gates": {

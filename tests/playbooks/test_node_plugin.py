@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent import settings as agent_settings
+from agent.checks.profiles import PROFILES
 from agent.wire.condition import ANNOTATION_SPEAKER, SPEAKER_NODE
 from kube import contract
 from tests.playbooks import node_rights
@@ -253,6 +254,45 @@ def test_its_checks_are_those_of_the_pods():
     }
     in_pods = agent_configuration(objects("readygate_agent", given))
     assert in_pods.checks == configuration(**given).checks
+
+
+CNI = ["/opt/cni/bin:/host/opt/cni/bin", "/etc/cni:/host/etc/cni"]
+RUNTIMES = [f"-{path}:/host{path}" for path in ("/run/containerd", "/run/crio", "/run/k3s/containerd")]
+STATE = ["-/var/lib/cni/networks:/host/var/lib/cni/networks", "-/var/lib/kubelet/pki:/host/var/lib/kubelet/pki"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reads", "writes", "capabilities"),
+    [
+        pytest.param({"readygate_agent_check_profile": "minimal"}, CNI, [], "", id="minimal"),
+        pytest.param(
+            {"readygate_agent_check_profile": "default"},
+            [*CNI, *RUNTIMES, *STATE],
+            ["/var/lib/kubelet:/host/var/lib/kubelet"],
+            "CAP_SYSLOG",
+            id="default",
+        ),
+        pytest.param(
+            {
+                "readygate_agent_check_profile": "storage",
+                "readygate_agent_leave_out": ["kernel-log", "pod-addresses", "certificates"],
+                "readygate_agent_checks": [{"name": "runtime", "runtime": {"socket": "/host/run/x/x.sock"}}],
+            },
+            ["/opt/cni/bin:/host/opt/cni/bin", "/etc/cni:/host/etc/cni", "/run/x:/host/run/x"],
+            ["/var/lib/kubelet:/host/var/lib/kubelet"],
+            "",
+            id="what is left out takes nothing, what is the user's own what it says",
+        ),
+    ],
+)
+def test_a_ready_made_list_of_checks_takes_what_its_checks_state(given, reads, writes, capabilities):
+    lines = unit(**given)
+    seen = [path for path in settings_of(lines, "BindReadOnlyPaths") if ":/host/" in path]
+    found = (sorted(seen), settings_of(lines, "BindPaths"), settings_of(lines, "CapabilityBoundingSet"))
+    assert (sorted(reads), writes, [capabilities]) == found
+    names = {check.name for check in configuration(**given).checks}
+    listed = set(PROFILES[given["readygate_agent_check_profile"]]) - set(given.get("readygate_agent_leave_out", []))
+    assert listed == names
 
 
 def test_anything_that_changes_is_another_revision_and_another_file():

@@ -23,7 +23,7 @@
 {{- $given = append $given (dict "name" "cni" "cni" $cni "severity" "gate") -}}
 {{- end -}}
 {{- $given = concat $given $agent.checks -}}
-{{- if not $given -}}{{- fail "there must be at least one check: agent.cni.check or agent.checks" -}}{{- end -}}
+{{- if not (or $given $agent.checkProfile) -}}{{- fail "there must be at least one check: agent.cni.check, agent.checkProfile or agent.checks" -}}{{- end -}}
 {{- if and $agent.heartbeat (not (and $agent.publishCondition $agent.admissionPolicy)) -}}
 {{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}
 {{- end -}}
@@ -32,14 +32,42 @@
 {{- $base := dict "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold -}}
 {{- $checks = append $checks (include "readygate.joined" (list $base .) | fromYaml) -}}
 {{- end -}}
-{{- toYaml (dict
+{{- $profile := dict -}}
+{{- if $agent.checkProfile -}}
+{{- $leaveOut := ternary $agent.leaveOut (append $agent.leaveOut "cni") $agent.cni.check -}}
+{{- $profile = dict "profile" (dict "name" $agent.checkProfile "leaveOut" $leaveOut
+  "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold) -}}
+{{- else if $agent.leaveOut -}}{{- fail "agent.leaveOut is of agent.checkProfile, which is not set" -}}
+{{- end -}}
+{{- toYaml (merge $profile (dict
   "mode" "pod"
   "listen" (dict "address" "::" "port" 9375)
   "log" (dict "level" $agent.logLevel)
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "checks" $checks
   "stateFile" "/state/checks.json"
-  "condition" (dict "publish" $agent.publishCondition)) -}}
+  "condition" (dict "publish" $agent.publishCondition))) -}}
+{{- end -}}
+
+{{/* What the ready-made list of checks takes of the host: reads, writes, root. The CNI's folders are those of agent.cni;
+     a check that has a kind of your own takes what you give it. */}}
+{{- define "readygate.agent.taken" -}}
+{{- $agent := .Values.agent -}}
+{{- $reads := list -}}{{- $writes := list -}}{{- $root := false -}}
+{{- if $agent.checkProfile -}}
+{{- $file := .Files.Get "files/profiles.json" | fromJson -}}
+{{- $left := append $agent.leaveOut "cni" -}}
+{{- range $check := $agent.checks -}}{{- range $kind := $file.kinds -}}
+{{- if hasKey $check $kind -}}{{- $left = append $left $check.name -}}{{- end -}}
+{{- end -}}{{- end -}}
+{{- range $name, $needs := get $file.pod $agent.checkProfile -}}
+{{- if not (has $name $left) -}}
+{{- $reads = concat $reads $needs.reads -}}{{- $writes = concat $writes $needs.writes -}}
+{{- $root = or $root $needs.root -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root) -}}
 {{- end -}}
 
 {{/* Folders of the host that are mounted. The parent of the configuration folder, not the folder: a mount follows the
@@ -48,7 +76,8 @@
 {{- $agent := .Values.agent -}}
 {{- $mounts := list -}}
 {{- if $agent.cni.check -}}{{- $mounts = concat (list (dir $agent.cni.confDir)) $agent.cni.binDirs -}}{{- end -}}
-{{- toYaml (concat $mounts $agent.hostPaths | uniq) -}}
+{{- $taken := include "readygate.agent.taken" . | fromYaml -}}
+{{- toYaml (concat $mounts $agent.hostPaths $taken.reads $taken.writes | uniq) -}}
 {{- end -}}
 
 {{/* Named by its content: agents of an earlier version keep the configuration they were made with. */}}
@@ -56,9 +85,10 @@
 {{ include "readygate.agent" . }}-{{ printf "%s\n" (include "readygate.agent.settings" .) | sha256sum | trunc 10 }}
 {{- end -}}
 
-{{/* Root while the CNI is checked: Calico, Cilium and hardened hosts write its configuration with mode 0600. */}}
+{{/* Root while the CNI is checked, whose configuration Calico, Cilium and hardened hosts write with mode 0600, and
+     where the ready-made list takes it. */}}
 {{- define "readygate.agent.user" -}}
-{{- if kindIs "invalid" .Values.agent.runAsUser -}}{{ ternary 0 69375 .Values.agent.cni.check }}
+{{- if kindIs "invalid" .Values.agent.runAsUser -}}{{ ternary 0 69375 (or .Values.agent.cni.check (include "readygate.agent.taken" . | fromYaml).root) }}
 {{- else -}}{{ .Values.agent.runAsUser | int64 }}
 {{- end -}}
 {{- end -}}
