@@ -7,8 +7,6 @@ import pytest
 
 from agent import settings as agent_settings
 from agent.checks.profiles import PROFILES
-from agent.wire.condition import ANNOTATION_SPEAKER, SPEAKER_NODE
-from kube import contract
 from tests.playbooks import node_rights
 from tests.playbooks.rendering import filters, objects, plain, render
 from tests.playbooks.test_roles import agent_configuration
@@ -324,49 +322,6 @@ def test_anything_that_changes_is_another_revision_and_another_file():
 def test_a_host_is_left_alone_only_where_all_is_as_wanted(lines, expected):
     seen = {"revision": render(ROLE, HOST)("__readygate_node_revision"), "state": "active enabled", "intact": "yes"}
     assert expected == render(ROLE, host(**seen | lines))("__readygate_node_in_place | bool")
-
-
-# Forms
-
-DAEMON_SET = ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT)
-OWN_PODS = {"readygate_extender_configuration": {"gates": [{"healthPods": {"namespace": "a", "labelSelector": "b=c"}}]}}
-
-
-@pytest.mark.parametrize(
-    ("form", "has_pods", "speaker"),
-    [("daemonset", True, None), ("both", True, SPEAKER_NODE), ("node", False, None)],
-)
-def test_by_one_word_the_agent_is_in_pods_a_service_or_both(form, has_pods, speaker):
-    sent = objects("readygate_agent", {"readygate_agent_form": form} | OWN_PODS)
-    kinds = {kind for kind, _, _ in sent}
-    assert {"Namespace", "ServiceAccount"} <= kinds
-    assert has_pods == (DAEMON_SET in sent)
-    assert has_pods == bool({"DaemonSet", "ConfigMap", "NetworkPolicy"} & kinds)
-    if has_pods:
-        annotations = sent[DAEMON_SET]["spec"]["template"]["metadata"]["annotations"]
-        assert speaker == annotations.get(ANNOTATION_SPEAKER)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        pytest.param(OWN_PODS, [], id="every gate has health pods of its own"),
-        pytest.param({}, ["name the health pods of each gate"], id="the gate of the defaults waits for ours"),
-        pytest.param(
-            {
-                "readygate_extender_configuration": {
-                    "gates": [*OWN_PODS["readygate_extender_configuration"]["gates"], {}]
-                }
-            },
-            ["name the health pods of each gate"],
-            id="so does one of several",
-        ),
-    ],
-)
-def test_as_a_service_alone_no_gate_may_wait_for_pods_that_there_are_not(given, expected):
-    told = plain(render("readygate_agent", {"readygate_agent_form": "node"} | given)("__readygate_agent_mistakes"))
-    assert len(expected) == len(told)
-    assert all(words in line for words, line in zip(expected, told, strict=True))
 
 
 # Variables
