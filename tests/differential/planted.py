@@ -131,7 +131,7 @@ ERRORS = (
     Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
     Planted("status", _GENERATE, "newest is None and waits and not is_sidecar(container)", "newest is None and waits"),
-    Planted("status", _GENERATE, "if not newest.ready or newest.host_network", "if newest.host_network"),
+    Planted("status", "runtime/base.py", "if not newest.ready or newest.host_network", "if newest.host_network"),
     Planted("status", _KEPT, "if status_uid is None:", "if False:"),
     Planted("status", _KEPT, "            pod = self._pods.mirror_of(pod)\n", "            pass\n"),
     Planted("status", _KEPT, "return pod.status if mirror is None else mirror.status", "return pod.status"),
