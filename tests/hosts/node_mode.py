@@ -4,6 +4,7 @@ The pods have a readiness gate that a test flips. Our own condition is none of t
 kubelet says of them does not follow from what the agent says.
 """
 
+import itertools
 import json
 import re
 import subprocess
@@ -34,6 +35,7 @@ UNIT = "readygate-node"
 PORT = 8080
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 3  # failures, period, timeout
+RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
 
 # "ok"; "failing": not ready; "slow": no answer in time; "dead": its kubelet kills it. It begins as "ok".
 APP = f"""# {NAME}-app
@@ -123,10 +125,29 @@ def theirs_of(pod: Object, at: float) -> Said:
     return Said(at, words["ContainersReady"], words["Ready"])
 
 
-def equalised(words: Sequence[bool | None]) -> list[bool]:
-    """Without what is not known, and each word once as long as it stands."""
-    known = [word for word in words if word is not None]
-    return [word for index, word in enumerate(known) if index == 0 or word is not known[index - 1]]
+Word = tuple[float, bool | None]  # since when
+
+
+def same(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether two say the same in the same order, but for words that one of them takes back within a relist.
+
+    Between the death of a container and its relist, a second later, a kubelet may still believe what a probe of it
+    said, and so say ready once more (pkg/kubelet/kubelet.go, genericPlegRelistPeriod).
+    """
+    longer, shorter = sorted((_turns(ours), _turns(theirs)), key=len, reverse=True)
+    while len(longer) > len(shorter):
+        stood = [after[0] - word[0] for word, after in itertools.pairwise(longer)]
+        briefest = min(range(1, len(stood)), key=stood.__getitem__, default=0)  # the first is where both began
+        if not briefest or stood[briefest] > RELIST_S:
+            return False
+        longer = _turns([*longer[:briefest], *longer[briefest + 1 :]])
+    return [word for _, word in longer] == [word for _, word in shorter]
+
+
+def _turns(words: Sequence[Word]) -> list[Word]:
+    """Each word once as long as it stands."""
+    known = [word for word in words if word[1] is not None]
+    return [word for index, word in enumerate(known) if index == 0 or word[1] is not known[index - 1][1]]
 
 
 @dataclass
