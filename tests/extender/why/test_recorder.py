@@ -98,7 +98,8 @@ def test_what_is_remembered_of_a_call(world, call, expected):
 
 def test_a_call_that_gets_no_verdict_is_counted_and_leaves_the_last_one(world):
     asks(world, ["u1"])
-    world.caches["pods"].age = 1e9
+    world.clock.time += 1000.0
+    world.caches["pods"].age = 1000.0
     asks(world, ["u1"])
     record = remembered(world)
     assert (1, 1, 1, "stale") == (record.answered, record.refused, record.unanswered, record.unanswered_why)
