@@ -75,7 +75,7 @@ class Around:
 
     def replace_orders(self, config_maps: Sequence[objects.ConfigMap]) -> None:
         """An empty list is an answer too: nobody has ordered anything."""
-        data = next((one.data for one in config_maps if one.metadata.name == self.config_map), None)
+        data = next((one.entries for one in config_maps if one.metadata.name == self.config_map), None)
         orders = parse_orders(data)
         with self._lock:
             self._orders, before = orders, self._orders
@@ -84,14 +84,14 @@ class Around:
         self._tell(changed)
 
     def upsert_orders(self, config_map: objects.ConfigMap) -> None:
-        self._order(config_map, config_map.data)
+        self._order(config_map, config_map.entries)
 
     def remove_orders(self, config_map: objects.ConfigMap) -> None:
         self._order(config_map, None)
 
     # Inside.
 
-    def _order(self, config_map: objects.ConfigMap, data: Mapping[str, str] | None) -> None:
+    def _order(self, config_map: objects.ConfigMap, data: Mapping[str, object] | None) -> None:
         if config_map.metadata.name != self.config_map:
             return
         orders = parse_orders(data)

@@ -17,6 +17,12 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 class ConfigMap(msgspec.Struct, frozen=True, gc=False):
     metadata: BareMeta
     data: dict[str, str] | None = None
+    binary: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="binaryData")
+
+    @property
+    def entries(self) -> dict[str, object]:
+        """None stands for what is no text: kubectl puts it there if a file is not UTF-8."""
+        return {**dict.fromkeys(self.binary or ()), **(self.data or {})}
 
 
 class _Requirement(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,8 @@
     pause    no new closures                    arm, disarm   of a gate: refuses, or only counts what it would refuse
 
 A value is a YAML or JSON mapping of few known keys. One that cannot be used is reported in one line and ignored; it
-never changes what the others say. Of orders that speak of the same node the one with the narrowest scope holds.
+never changes what the others say. Of orders that speak of the same node the one with the narrowest scope holds. A gate
+that was armed by name is disarmed by a later word for all gates, too: that one is the emergency exit.
 """
 
 import json
@@ -32,6 +33,7 @@ ID_LIMIT = 63
 FAULTS_MAX = 20  # lines; what is more is counted
 AUTHOR_LIMIT = 64
 REASON_LIMIT = 200
+_NEVER = 253_370_764_800.0  # the year 9999
 _LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
 _ID = re.compile(_LABEL)
 
@@ -153,10 +155,14 @@ class Orders:
 
     def arming(self, gate: str, wall: float) -> Order | None:
         """The arm or disarm that holds for a gate, None = as its configuration says. The gate's own wins over one for
-        all gates; then the newest; then disarm."""
+        all gates, but for an arm that is older than the disarm; then the newest; then disarm."""
         if not self._arming:
             return None
-        return _first(self._arming, ((gate, "", ""), _CLUSTER), wall)
+        own, every = (_first(self._arming, (place,), wall) for place in ((gate, "", ""), _CLUSTER))
+        if own is None or every is None:
+            return own or every
+        undone = own.kind is Kind.ARM and every.kind is Kind.DISARM
+        return every if undone and (every.created >= own.created or math.isinf(every.created)) else own
 
 
 _CLUSTER = ("", "", "")
@@ -210,14 +216,21 @@ def parse_order(id_: str, value: object) -> Order:
             raise SettingsError(f"is no id, allowed: a-z, 0-9 and -, at most {ID_LIMIT}")
         if not isinstance(value, str) or len(value) > VALUE_LIMIT:
             raise SettingsError(f"is no text of at most {VALUE_LIMIT} characters")
-        return _order(id_, value)
+        found = _order(id_, value)
+        if isinstance(found, str):
+            raise SettingsError(found)
+        return found
     except SettingsError as e:
         raise SettingsError(f"{one_line(id_, ID_LIMIT)}: {one_line(e)}") from e
 
 
-@lru_cache(ENTRIES_MAX)  # a change of one entry is no reason to read all of them anew; errors are not kept
-def _order(id_: str, value: str) -> Order:
-    entry = settings.convert(_mapping(value), Entry)
+@lru_cache(ENTRIES_MAX)  # a change of one entry is no reason to read all of them anew, rubbish least of all
+def _order(id_: str, value: str) -> Order | str:
+    """Or what is wrong with it."""
+    try:
+        entry = settings.convert(_mapping(value), Entry)
+    except SettingsError as e:
+        return str(e)
     scope = entry.scope
     return Order(
         id_,
@@ -228,8 +241,13 @@ def _order(id_: str, value: str) -> Order:
         author=one_line(entry.author, AUTHOR_LIMIT),
         reason=one_line(entry.reason, REASON_LIMIT),
         created=-math.inf if entry.created is None else entry.created.timestamp(),
-        expires=math.inf if entry.expires is None else entry.expires.timestamp(),
+        expires=math.inf if entry.expires is None else _ending(entry.expires.timestamp()),
     )
+
+
+def _ending(expires: float) -> float:
+    """What people write for never, and before there were computers: in neither can a clock of a time zone be set."""
+    return math.inf if expires >= _NEVER else max(0.0, expires)
 
 
 def _mapping(value: str) -> object:

@@ -120,6 +120,16 @@ def test_orders_follow_the_config_map(around: Kept) -> None:
     assert len(steps) == around.calls
 
 
+def test_an_entry_that_is_no_text_is_reported(around: Kept) -> None:
+    binary = {"metadata": {"name": "readygate-orders"}, "data": HOLD, "binaryData": {"latin-1": "b3JkZXI6IGjkbHQ="}}
+    around.upsert_orders(seen(objects.ConfigMap, binary))
+    fault = "latin-1: is no text of at most 2048 characters"
+    assert (parse_orders(HOLD).entries, (fault,)) == (
+        around.surroundings.orders.entries,
+        around.surroundings.orders.faults,
+    )
+
+
 @pytest.mark.parametrize("method", ["upsert_orders", "remove_orders"])
 def test_another_config_map_orders_nothing(around: Kept, method: str) -> None:
     around.upsert_orders(orders(HOLD))

@@ -39,6 +39,12 @@ def entry(order="hold", **keys):
             id="free text is made one line and cut",
         ),
         pytest.param(Order("a", Kind.ARM, gate="health"), entry("arm", scope={"gate": "health"}), id="arm a gate"),
+        pytest.param(Order("a", Kind.HOLD), entry(expires="9999-12-31T23:59:59Z"), id="the last time of all is never"),
+        pytest.param(
+            Order("a", Kind.HOLD, expires=0.0),
+            entry(expires="0001-01-01T00:00:00+14:00"),
+            id="before all time has been over for long",
+        ),
     ],
 )
 def test_an_entry_is_read(expected, value):
@@ -131,6 +137,13 @@ def test_a_thousand_orders_at_most_and_few_lines_about_the_others():
     assert (21, "and 11 more that cannot be used") == (len(orders.faults), orders.faults[-1])
 
 
+def test_rubbish_that_was_there_before_is_not_read_again(monkeypatch):
+    data = {f"bad-{i}": f"order: [{i}" for i in range(10)}
+    expected = parse_orders(data)
+    monkeypatch.setattr("component.settings.document", None)
+    assert expected == parse_orders(data)
+
+
 def orders_of(*entries):
     return Orders(tuple(entries))
 
@@ -196,6 +209,26 @@ def test_of_several_orders_the_narrowest_scope_holds_for_a_node(expected, entrie
             "arm", [Order("a", Kind.ARM, created=NOON), Order("b", Kind.DISARM, created=NOON - 1)], id="then the newest"
         ),
         pytest.param("disarm", [Order("a", Kind.ARM), Order("b", Kind.DISARM)], id="then the one that refuses nothing"),
+        pytest.param(
+            "disarm",
+            [Order("a", Kind.ARM, gate="health", created=NOON), Order("b", Kind.DISARM, created=NOON + 1)],
+            id="a later word that no gate refuses counts for one that was armed by name",
+        ),
+        pytest.param(
+            "disarm",
+            [Order("a", Kind.ARM, gate="health", created=NOON), Order("b", Kind.DISARM)],
+            id="so does one that does not say when",
+        ),
+        pytest.param(
+            "arm",
+            [Order("a", Kind.ARM, gate="health", created=NOON + 1), Order("b", Kind.DISARM, created=NOON)],
+            id="an earlier one does not",
+        ),
+        pytest.param(
+            "disarm",
+            [Order("a", Kind.DISARM, gate="health", created=NOON), Order("b", Kind.ARM, created=NOON + 1)],
+            id="a gate disarmed by name is not armed with all others",
+        ),
         pytest.param(None, [Order("a", Kind.ARM, expires=NOON)], id="one that has expired"),
     ],
 )
