@@ -5,6 +5,8 @@ An order for a gate, pool or node that is misspelled would be obeyed by nobody, 
 
 import argparse
 import getpass
+import time
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,6 +18,7 @@ from kube import paths
 from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError, NotFound
 from kube.objects import UNREADABLE
+from kube.times import parse_time
 
 ANYWAY = "or say --yes"
 PAGE = "200"
@@ -31,28 +34,52 @@ class _List(msgspec.Struct, frozen=True):
 
 
 class _Review(msgspec.Struct, frozen=True):
+    class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+        creation_timestamp: str | None = None
+
     class _Status(msgspec.Struct, frozen=True, rename="camel"):
         class _User(msgspec.Struct, frozen=True):
             username: str = ""
 
         user_info: _User = _User()
 
+    metadata: _Meta = _Meta()
     status: _Status = _Status()
 
 
-def author(client: Client) -> str:
-    """Who the API server says we are, else the user of this machine."""
+class Now(NamedTuple):
+    """author: who the API server says we are, else the user of this machine. wall: by its clock, else by ours; what the
+    extenders compare an order's times with is near the former."""
+
+    author: str
+    wall: float
+
+
+def now(client: Client) -> Now:
     body = msgspec.json.encode({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
     try:
         found = msgspec.json.decode(client.create(paths.self_subject_reviews(), body), type=_Review)
+        wall = parse_time(found.metadata.creation_timestamp)
     except (KubeError, CredentialsInvalid, *UNREADABLE):
-        found = _Review()
-    if found.status.user_info.username:
-        return found.status.user_info.username
+        found, wall = _Review(), None
+    return Now(found.status.user_info.username or _here(), time.time() if wall is None else wall)
+
+
+def _here() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
+
+
+def in_shadow(arguments: argparse.Namespace, gate: str) -> list[str]:
+    """The gates of an order on nodes that refuse nothing; none if no extender says so."""
+    try:
+        told = Asking(arguments).hear("gates", GatesTold)
+    except CommandError:
+        return []
+    gates = [one for answer in told.answers.values() for one in answer.gates if gate in ("", one.gate)]
+    return sorted({one.gate for one in gates if not one.armed})
 
 
 def known_gate(arguments: argparse.Namespace, gate: str) -> None:

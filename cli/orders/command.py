@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +13,7 @@ from cli.errors import CommandError
 from cli.layout import EMPTY, Column, Page, line, span, table, wrapped
 from cli.orders import checks, entries
 from cli.orders.entries import CONFIG_MAP, DOES, Wanted
-from cli.orders.store import Store
+from cli.orders.store import Entries, Store
 from cli.reach import api_client
 from component.command import EXIT_USAGE
 from component.settings import SettingsError
@@ -21,6 +21,7 @@ from extender.policy.orders import Kind, Order, parse_order, parse_orders
 from kube.times import format_time
 
 POOL_LABEL = "readygate.dev/pool"
+FIRST_SHOWN = 5
 SUMMARIES = {
     Kind.HOLD: "keep nodes closed, whatever is seen of them",
     Kind.EXEMPT: "keep nodes open, whatever is seen of them",
@@ -103,7 +104,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 def order(arguments: argparse.Namespace, kind: Kind) -> int:
     """Puts one order in. Raises CommandError."""
     wall = time.time()
-    expires = _expires(arguments, wall)
+    expires = _expires(arguments, wall)  # wrong usage comes before all questions
     client = api_client(arguments)
     store = Store(client, arguments.readygate_namespace, arguments.config_map)
     scope = {"gate": arguments.gate, "pool": arguments.pool, "node": arguments.node}
@@ -116,20 +117,27 @@ def order(arguments: argparse.Namespace, kind: Kind) -> int:
             checks.known_node(client, wanted.node)
         elif kind is Kind.HOLD or wanted.pool:
             _not_too_many(wanted, checks.nodes_covered(client, wanted, arguments.pool_label), arguments.pool_label)
-    wanted = replace(wanted, author=arguments.author or checks.author(client))
+    now = checks.now(client)
+    wanted = replace(wanted, author=arguments.author or now.author, expires=_expires(arguments, now.wall))
+    after: dict[str, str | None] = {}
 
-    def put(there: dict[str, str]) -> Mapping[str, str]:
+    def put(there: Entries) -> Entries:
         try:
-            return {entries.id_of(wanted, there): entries.value_of(wanted, wall)}
+            written = {entries.id_of(wanted, there): entries.value_of(wanted, now.wall)}
         except ValueError as e:
             raise CommandError(str(e)) from e
+        after.clear()
+        after.update({**there, **written})
+        return written
 
     ((id_, value),) = store.change(put).items()
     written = parse_order(id_, value)
     if arguments.output == "json":
         screen.show_json(Written(written=(_told(written),)))
-    else:
-        screen.show(_said(written, wall, arguments.program, screen.width()))
+        return 0
+    first = entries.before(written, parse_orders(after), now.wall)
+    shadow = checks.in_shadow(arguments, written.gate) if kind is Kind.HOLD else []
+    screen.show(_said(written, now.wall, arguments.program, screen.width(), first, shadow))
     return 0
 
 
@@ -168,7 +176,7 @@ def lift(arguments: argparse.Namespace) -> int:
     wall = time.time()
     store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
 
-    def take(there: dict[str, str]) -> Mapping[str, None]:
+    def take(there: Entries) -> Entries:
         unknown = [id_ for id_ in arguments.ids if id_ not in there]
         if unknown:
             has = f"it has {entries.alike(there.keys())}" if there else "it has none"
@@ -184,7 +192,7 @@ def lift(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _is_over(id_: str, value: str, wall: float) -> bool:
+def _is_over(id_: str, value: object, wall: float) -> bool:
     found = entries.order_of(id_, value)
     return found is not None and not found.in_force(wall)
 
@@ -224,9 +232,21 @@ def _page(orders: tuple[Order, ...], faults: tuple[str, ...], wall: float, width
     return page
 
 
-def _said(written: Order, wall: float, program: str, width: int) -> Page:
+def _said(
+    written: Order, wall: float, program: str, width: int, first: Sequence[Order] = (), shadow: Sequence[str] = ()
+) -> Page:
+    """first: orders that go before it. shadow: gates that it cannot make refuse anything."""
     what = f"{written.scope}: {DOES[written.kind]}, {entries.until(written.expires, wall)}"
-    return [*wrapped(line(what), width, hang=2), line(f"  take it back: {program} lift {written.id}")]
+    page = wrapped(line(what), width, hang=2)
+    for one in first[:FIRST_SHOWN]:
+        by = f" by {one.author}" if one.author else ""
+        page += wrapped(line(f"but {one.id} goes before it: {one.kind} of {one.scope}{by}"), width, indent=2, hang=4)
+    if len(first) > FIRST_SHOWN:
+        page += wrapped(line(f"and {len(first) - FIRST_SHOWN} more: {program} orders"), width, indent=2)
+    if shadow:
+        gates = f"gate {shadow[0]} is" if len(shadow) == 1 else f"gates {entries.alike(shadow)} are"
+        page += wrapped(line(f"but {gates} in shadow: nothing is refused until armed"), width, indent=2, hang=4)
+    return [*page, line(f"  take it back: {program} lift {written.id}")]
 
 
 def _told(one: Order, *, in_force: bool | None = None) -> Told:

@@ -1,7 +1,7 @@
 """What an operator says, to an entry of the ConfigMap: scope, expiry, id, value; and back into words. Pure."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -9,11 +9,12 @@ import msgspec
 
 from component.settings import SettingsError
 from component.text import one_line
-from extender.policy.orders import AUTHOR_LIMIT, ID_LIMIT, REASON_LIMIT, Kind, Order, parse_order
+from extender.policy.orders import AUTHOR_LIMIT, ID_LIMIT, REASON_LIMIT, Kind, Order, Orders, parse_order
 from kube.times import format_time
 
 CONFIG_MAP = "readygate-orders"
 LONGEST_S = 366 * 86400.0
+OF_NODES = (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE)  # the first goes before the others at the same scope
 _UNITS_S = (86400, 3600, 60, 1)
 _DURATION = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?\Z", re.ASCII)
 DOES = {
@@ -57,8 +58,10 @@ def moment_s(text: str, wall: float) -> float:
         if re.fullmatch(r"\d{1,2}:\d{2}", text):
             now = datetime.fromtimestamp(wall, UTC).astimezone()
             hour, minute = map(int, text.split(":"))
-            then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-            seconds = (then if then > now else then + timedelta(days=1)).timestamp()
+            # Without an offset, for that may be another one by then.
+            then = now.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=None)
+            today, tomorrow = then.astimezone(), (then + timedelta(days=1)).astimezone()
+            seconds = (today if today > now else tomorrow).timestamp()
         else:
             seconds = datetime.fromisoformat(text).astimezone().timestamp()
     except (ValueError, OverflowError, OSError) as e:
@@ -85,7 +88,7 @@ def value_of(wanted: Wanted, wall: float) -> str:
     return msgspec.json.encode(entry).decode()
 
 
-def id_of(wanted: Wanted, taken: dict[str, str]) -> str:
+def id_of(wanted: Wanted, taken: Mapping[str, object]) -> str:
     """Speaks for itself, and is the same for the same order of the same author, which is thereby renewed. taken: the
     entries that there are; one of somebody else, or one that cannot be read, is not touched."""
     kind = "arming" if wanted.kind in (Kind.ARM, Kind.DISARM) else wanted.kind.value
@@ -98,7 +101,7 @@ def id_of(wanted: Wanted, taken: dict[str, str]) -> str:
     raise ValueError(f"a thousand orders are called {stem}; lift some")
 
 
-def _renews(wanted: Wanted, id_: str, value: str) -> bool:
+def _renews(wanted: Wanted, id_: str, value: object) -> bool:
     order = order_of(id_, value)
     if order is None or order.author != one_line(wanted.author, AUTHOR_LIMIT):
         return False
@@ -113,6 +116,31 @@ def order_of(id_: str, value: object) -> Order | None:
         return parse_order(id_, value)
     except SettingsError:
         return None
+
+
+def before(written: Order, orders: Orders, wall: float) -> list[Order]:
+    """Orders in force that say something else of what it is about, and go before it. Nothing speaks against a pause: a
+    node on hold does not close anew."""
+    others = [one for one in orders.in_force(wall) if one.id != written.id and one.kind is not written.kind]
+    if written.kind in (Kind.ARM, Kind.DISARM):
+        gates = {one.gate for one in others if one.kind in (Kind.ARM, Kind.DISARM)}
+        here = [gate for gate in sorted(gates) if written.gate in ("", gate)]
+        found = [orders.arming(gate, wall) for gate in (*here, written.gate)]
+        return list(dict.fromkeys(one for one in found if one in others))
+    if written.kind is Kind.PAUSE:
+        return []
+    return [one for one in others if one.kind in OF_NODES and _meet(one, written) and _rank(one) > _rank(written)]
+
+
+def _meet(one: Order, other: Order) -> bool:
+    """Whether a node can be meant by both. Whether a node is in a pool is not known here."""
+    pairs = ((one.gate, other.gate), (one.pool, other.pool), (one.node, other.node))
+    return all(here == there or not (here and there) for here, there in pairs)
+
+
+def _rank(one: Order) -> tuple[bool, bool, bool, int]:
+    """The higher goes before: the narrower scope, then the kind."""
+    return bool(one.node), bool(one.pool), bool(one.gate), -OF_NODES.index(one.kind)
 
 
 def until(expires: float, wall: float) -> str:

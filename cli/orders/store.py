@@ -17,12 +17,19 @@ from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, KubeError, 
 from kube.objects import UNREADABLE, ObjectMeta
 
 TRIES = 8
-Change = Callable[[dict[str, str]], Mapping[str, str | None]]
+Entries = Mapping[str, str | None]
+Change = Callable[[Entries], Entries]
 
 
 class _ConfigMap(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     data: dict[str, str] | None = None
+    binary: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="binaryData")
+
+    @property
+    def entries(self) -> dict[str, str | None]:
+        """None is no text: kubectl keeps apart what is not UTF-8."""
+        return {**dict.fromkeys(self.binary or ()), **(self.data or {})}
 
 
 class Store:
@@ -35,17 +42,17 @@ class Store:
         self._name = name
         self.where = f"configmap {name} in namespace {namespace}"
 
-    def read(self) -> dict[str, str]:
+    def read(self) -> Entries:
         """Its entries; none if it is not there. Raises CommandError."""
         found = self._get(code=CANNOT_KNOW)
-        return {} if found is None else dict(found.data or {})
+        return {} if found is None else found.entries
 
-    def change(self, change: Change) -> Mapping[str, str | None]:
+    def change(self, change: Change) -> Entries:
         """Writes what `change` makes of the entries: id -> value, None takes one out. Gives that back. It is called
         again when somebody else was quicker. Raises CommandError."""
         for _ in range(self._tries):
             found = self._get(code=1)
-            entries = {} if found is None else dict(found.data or {})
+            entries = {} if found is None else found.entries
             changes = change(entries)
             if not changes:
                 return changes
@@ -69,7 +76,7 @@ class Store:
         except UNREADABLE as e:
             raise CommandError(f"{self.where} cannot be read; is the kubeconfig's server an API server?") from e
 
-    def _write(self, found: _ConfigMap | None, changes: Mapping[str, str | None]) -> None:
+    def _write(self, found: _ConfigMap | None, changes: Entries) -> None:
         """Raises Conflict."""
         verb = "create" if found is None else "patch"
         try:
@@ -78,6 +85,8 @@ class Store:
             else:
                 path = paths.config_map(self._namespace, self._name)
                 patch = {"metadata": {"resourceVersion": found.metadata.resource_version}, "data": changes}
+                if found.binary:  # in it nothing but what is taken out changes
+                    patch["binaryData"] = {key: None for key in changes if key in found.binary}
                 self._client.patch(path, msgspec.json.encode(patch))
         except (AlreadyExists, Conflict):
             raise
@@ -91,7 +100,7 @@ class Store:
         except (KubeError, CredentialsInvalid) as e:
             raise CommandError(api_problem(e, f"{verb} {self.where}")) from e
 
-    def _new(self, changes: Mapping[str, str | None]) -> bytes:
+    def _new(self, changes: Entries) -> bytes:
         labels = {"app.kubernetes.io/part-of": "readygate", contract.LABEL_NAME: self._name}
         metadata = {"name": self._name, "namespace": self._namespace, "labels": labels}
         data = {key: value for key, value in changes.items() if value is not None}

@@ -1,8 +1,13 @@
 """What the commands run against."""
 
+import time
+
 import pytest
 
+from tests.cli.ordering import NAMESPACE, WALL
 from tests.cli.served import Cluster, serving
+from tests.extender.builders import node_json
+from tests.fakes.api_server import FakeApiServer
 from tests.kit import kubeconfig
 
 
@@ -23,3 +28,27 @@ def cluster(tmp_path, monkeypatch):
         file = kubeconfig.write(tmp_path / "kubeconfig", server=found.url, user=kubeconfig.token_user("secret"))
         monkeypatch.setenv("KUBECONFIG", str(file))
         yield found
+
+
+@pytest.fixture
+def in_utc(monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.fixture
+def api(tmp_path, monkeypatch, in_utc):  # noqa: ARG001
+    """Nodes n-1 to n-3, two of them in the pool gpu; nobody has ordered anything."""
+    with FakeApiServer() as api:
+        api.put({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for number, pool in enumerate(("gpu", "gpu", "web"), start=1):
+            one = node_json(f"n-{number}")
+            one["metadata"]["labels"] = {"readygate.dev/pool": pool}
+            api.put(one)
+        monkeypatch.setenv("KUBECONFIG", str(api.write_kubeconfig(tmp_path / "kubeconfig")))
+        monkeypatch.setattr("getpass.getuser", lambda: "anna")
+        monkeypatch.setattr("time.time", lambda: WALL)
+        yield api

@@ -105,6 +105,9 @@ def serving(answer, tls=None) -> Iterator[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.do_GET()
 
+        def do_PATCH(self):
+            self.do_POST()
+
         def log_message(self, *_):
             """Quiet."""
 

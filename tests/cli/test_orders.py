@@ -2,55 +2,17 @@
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cli.__main__ import main
 from cli.orders import entries
 from cli.orders.store import Store
 from extender.policy.orders import ENTRIES_MAX, parse_orders
 from kube.client import Client
-from kube.times import format_time, parse_time
+from kube.times import format_time
+from tests.cli.ordering import NAME, NAMESPACE, WALL, ordered, put, run
 from tests.cli.served import Extender
-from tests.extender.builders import node_json
-from tests.fakes.api_server import FakeApiServer
-
-NAMESPACE = "readygate-system"
-NAME = "readygate-orders"
-WALL = parse_time("2026-11-22T12:00:00Z")
-
-
-@pytest.fixture
-def api(tmp_path, monkeypatch, in_utc):  # noqa: ARG001
-    """Nodes n-1 to n-3, two of them in the pool gpu; nobody has ordered anything."""
-    with FakeApiServer() as api:
-        api.put({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        for number, pool in enumerate(("gpu", "gpu", "web"), start=1):
-            one = node_json(f"n-{number}")
-            one["metadata"]["labels"] = {"readygate.dev/pool": pool}
-            api.put(one)
-        monkeypatch.setenv("KUBECONFIG", str(api.write_kubeconfig(tmp_path / "kubeconfig")))
-        monkeypatch.setattr("getpass.getuser", lambda: "anna")
-        monkeypatch.setattr("time.time", lambda: WALL)
-        yield api
-
-
-def ordered(api):
-    found = api.get("ConfigMap", NAME, NAMESPACE)
-    return {} if found is None else {id_: json.loads(value) for id_, value in found["data"].items()}
-
-
-def put(api, **data):
-    api.put({"kind": "ConfigMap", "metadata": {"name": NAME, "namespace": NAMESPACE}, "data": data})
-
-
-def run(capsys, *argv):
-    """(exit code, standard output, standard error)."""
-    code = main(list(argv))
-    return code, *capsys.readouterr()
-
 
 CREATED = {"created": "2026-11-22T12:00:00Z"}
 
@@ -341,15 +303,6 @@ def test_lengths_of_time(text, expected):
 def test_no_lengths_of_time(text):
     with pytest.raises(ValueError):
         entries.duration_s(text)
-
-
-@pytest.fixture
-def in_utc(monkeypatch):
-    with monkeypatch.context() as changed:
-        changed.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
 
 
 @pytest.mark.usefixtures("in_utc")

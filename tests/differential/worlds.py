@@ -133,8 +133,6 @@ CONDITIONS = (
     "PodScheduled",
     "AllContainersRestarting",
     "DisruptionTarget",
-    "PodResizePending",
-    "PodResizeInProgress",
     "gate/x",
     "gate/y",
     "foreign",
