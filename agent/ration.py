@@ -24,9 +24,14 @@ class Ration:
         self.left_out, self._refused = self._refused, 0
         return True
 
-    def wait_s(self, monotonic: float) -> float:
-        """Seconds until the next may be taken; 0 now."""
+    def spend(self, monotonic: float) -> None:
+        """One that did not ask: those after it wait for so much longer."""
+        self.wait_s(monotonic)
+        self._used += 1.0
+
+    def wait_s(self, monotonic: float, *, left: int = 0) -> float:
+        """Seconds until the next may be taken; 0 now. left: how many are to be there still when it is."""
         if self._used:
             self._used = max(0.0, self._used - max(0.0, monotonic - self._at) / self.every_s)
         self._at = monotonic
-        return max(0.0, round((self._used - self.burst + 1) * self.every_s, 6))
+        return max(0.0, round((self._used - self.burst + 1 + left) * self.every_s, 6))

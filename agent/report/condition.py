@@ -4,7 +4,8 @@ the agent's own pod, in mode `node` of each one on the node that asks for it.
 Guarantees:
 1. Only our condition is sent, with the pod's uid: the API server refuses the write to another pod of the same name.
 2. A change of the health is written at once, where the last changes were not just now: three at once, then one in ten
-   seconds, the newest. Nothing else is written but a refresh every five minutes (jittered).
+   seconds, the newest. What closes the node never waits for that (the next that opens it waits longer), and a change
+   that does neither waits for all others. Nothing else is written but a refresh every five minutes (jittered).
 3. While the API server is away nothing queues up: when it is back, one write brings it to the newest health.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
@@ -166,7 +167,7 @@ class ConditionPublisher:
             monotonic = self._monotonic()
             due_at = self._refresh_due_at
             if self._needs_update() and not self.silenced:
-                due_at = max(self._update_due_at, monotonic + self._changes.wait_s(monotonic))
+                due_at = max(self._update_due_at, monotonic + self._change_wait_s(wanted, monotonic))
             wait_s = max(due_at, self._retry_due_at) - monotonic
         if wait_s > 0:
             return wait_s
@@ -178,6 +179,15 @@ class ConditionPublisher:
     def _needs_update(self) -> bool:
         wanted, written = self._wanted, self._written
         return wanted is not None and (written is None or written.identity != wanted.identity)
+
+    def _change_wait_s(self, wanted: Condition, monotonic: float) -> float:
+        before = self._written
+        if before is None:
+            return self._changes.wait_s(monotonic)
+        if wanted.status != before.status == contract.STATUS_TRUE:
+            return 0.0
+        closes_or_opens = (wanted.status, wanted.reason) != (before.status, before.reason)
+        return self._changes.wait_s(monotonic, left=0 if closes_or_opens else CHANGES - 1)
 
     def _write_terminating(self) -> None:
         locked = self._writing.acquire(timeout=STOP_WAIT_S)
@@ -217,7 +227,7 @@ class ConditionPublisher:
         jitter = REFRESH_JITTER * (2 * self._random() - 1)
         with self._lock:
             if self._written is None or self._written.identity != condition.identity:
-                self._changes.take(self._monotonic())
+                self._changes.spend(self._monotonic())
             self._written = condition
             self._transition = (condition.status, since)
             self._backoff = RETRY

@@ -26,3 +26,11 @@ def test_how_long_to_wait_and_how_many_were_left_out() -> None:
     assert [False, False] == [ration.take(6.0), ration.take(7.0)]
     assert 7.0 == ration.wait_s(8.0)
     assert (True, 2) == (ration.take(15.0), ration.left_out)
+
+
+def test_what_does_not_ask_makes_the_others_wait() -> None:
+    ration = Ration(burst=2, every_s=10.0)
+    for _ in range(3):
+        ration.spend(0.0)
+    assert (20.0, 30.0) == (ration.wait_s(0.0), ration.wait_s(0.0, left=1))
+    assert (0.0, 10.0) == (ration.wait_s(20.0), ration.wait_s(20.0, left=1))

@@ -156,12 +156,46 @@ def test_a_health_that_flaps_each_second_is_written_once_in_ten_seconds(scene: S
     assert 3 + 12 >= len(scene.server.bodies) >= 12
 
 
-def test_the_newest_health_is_written_when_its_turn_comes(scene: Scene) -> None:
-    for wanted in (TRUE, FALSE, TRUE, FALSE, TRUE, FALSE):
+def test_the_newest_health_is_written_when_its_turn_comes_and_what_closes_at_once(scene: Scene) -> None:
+    for wanted in (TRUE, FALSE, TRUE, FALSE, TRUE, FALSE, TRUE):
         scene.publish(wanted)
-    assert [("True", "ChecksPassed"), ("False", "CheckFailed"), ("True", "ChecksPassed")] == scene.server.written
-    scene.wait(10.1)
-    assert [("False", "CheckFailed")] == scene.server.written[3:]
+    statuses = [status for status, _ in scene.server.written]
+    scene.wait(19.9)
+    before_its_turn = len(scene.server.written)
+    scene.wait(0.2)
+    scene.publish(FALSE)
+    assert ["True", "False", "True", "False"] == statuses
+    assert (4, ["True", "False"]) == (before_its_turn, [status for status, _ in scene.server.written[4:]])
+
+
+def test_a_health_that_flaps_each_second_opens_once_in_twenty_seconds(scene: Scene) -> None:
+    for second in range(600):
+        scene.publisher.publish((TRUE, FALSE)[second % 2])
+        scene.wait(1.0)
+    assert 60 - 2 <= len(scene.server.bodies) <= 60 + 4
+
+
+def test_another_check_that_fails_too_takes_no_time_from_what_opens_and_closes(scene: Scene) -> None:
+    """Two checks see one fault: the second changes nothing but the names."""
+    both = Condition("False", "CheckFailed", "cni, runtime: failed", "both failed")
+    took = []
+    for wanted in (TRUE, FALSE, both, FALSE, both, TRUE, FALSE, both, TRUE):
+        scene.publish(wanted)
+        took.append(len(scene.server.written))
+        scene.wait(2.0)
+    assert [1, 2, 2, 2, 2, 3, 4, 4, 4] == took
+    scene.wait(30.0)
+    assert "True" == scene.server.written[-1][0]
+
+
+def test_names_alone_come_when_nothing_else_has_for_a_while(scene: Scene) -> None:
+    both = Condition("False", "CheckFailed", "cni, runtime: failed", "both failed")
+    for wanted in (TRUE, FALSE, both):
+        scene.publish(wanted)
+    scene.wait(19.9)
+    before = scene.server.bodies[-1]["message"]
+    scene.wait(0.2)
+    assert (FALSE.message, both.message) == (before, scene.server.bodies[-1]["message"])
 
 
 def test_a_server_that_asks_for_time_gets_it(scene: Scene) -> None:
