@@ -8,6 +8,8 @@
     health      states of all checks -> health of the node; pure
     said        what checks that do not pass said, for alerts; pure
     pages       what people are shown of the checks: JSON, a table, what one is about; pure
+    elsewhere   a look at files in a child process, which a mount that hangs does not keep
+    contents    what is looked at so: files, names, owners
     reading     small files in which the kernel shows its state
     events      the kernel's news make a check run at once
     engine      one thread a check; keeps the health of the node

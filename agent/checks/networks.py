@@ -24,6 +24,31 @@ class BrokenError(Exception):
     """What is wrong with the configuration."""
 
 
+def looked(
+    runtime: str, conf_dir: str, bin_dirs: Sequence[str], name: str | None, with_binaries: bool = True
+) -> dict[str, Any]:
+    """The network of `runtime`, as JSON, or what is wrong with it: for a child process. Raises OSError."""
+    folders = [Path(folder) for folder in bin_dirs]
+    try:
+        if runtime == "crio":
+            network = network_of_crio(Path(conf_dir), folders, name)
+        else:
+            network = network_of_containerd(Path(conf_dir))
+        for plugin in network.types if with_binaries else ():
+            find_binary(plugin, folders)
+    except BrokenError as e:
+        return {"broken": str(e)}
+    plugins = list(network.plugins)
+    return {"file": str(network.file), "name": network.name, "version": network.version, "plugins": plugins}
+
+
+def network_from(said: dict[str, Any]) -> "Network":
+    """What `looked` has found. Raises BrokenError."""
+    if "broken" in said:
+        raise BrokenError(said["broken"])
+    return Network(Path(said["file"]), said["name"], said["version"], tuple(said["plugins"]))
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """`plugins`: their configurations, in order, each with a type. `version`: as the file says, may be empty."""

@@ -3,7 +3,6 @@
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 MOST = 1000  # sockets, and folders: what lies there is made by root, but not always well
 
@@ -17,7 +16,7 @@ class Version:
     changed_ns: int
 
 
-def sockets(folder: Path) -> dict[str, Version]:
+def sockets(folder: str | os.PathLike[str]) -> dict[str, Version]:
     """By path. Names that begin with a dot are left out, whole folders too; links are not followed. Raises OSError
     where the folder itself cannot be read; what cannot be looked at below it is left out."""
     found: dict[str, Version] = {}
@@ -33,6 +32,11 @@ def sockets(folder: Path) -> dict[str, Version]:
             if looked == 1:
                 raise
     return dict(sorted(found.items())[:MOST])
+
+
+def names_of_sockets(folder: str) -> list[str]:
+    """Their paths. Raises OSError as `sockets`."""
+    return list(sockets(folder))
 
 
 def _look(entry: os.DirEntry[str], found: dict[str, Version], folders: list[str]) -> None:

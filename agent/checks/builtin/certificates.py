@@ -1,6 +1,7 @@
 """The check `certificates`: for how long are the kubelet's certificates good?
 
-Reads the first certificate of each of `files` that is there; the private key beside it is not looked at. One that has
+Reads the first certificate of each of `files` that is there, in a child process: a folder that hangs is hung, and
+harms nobody. The private key beside it is not looked at. One that has
 ended, or has not begun, is a failure: with its client certificate gone the kubelet is nobody to the API server, and
 neither pods nor the Lease of this node move any more.
 
@@ -11,15 +12,15 @@ renewed in place is seen at the next run, which is the way back.
 `kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set.
 """
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
+from agent.checks.contents import read_files
+from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -29,7 +30,7 @@ from kube.times import format_time
 
 DOC = "the kubelet's client and serving certificates have not ended"
 RIGHTS = Rights(reads=("folder",), root=True)
-LIMIT_BYTES = 2**20
+TIMEOUT_S = 5  # a second is short for a child process under load
 DAY_S = 86_400.0
 
 
@@ -55,23 +56,26 @@ class Validity:
 
 
 class Check:
-    def __init__(self, settings: Settings, _timeout_s: float, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: Settings, timeout_s: float, wall: Callable[[], float] = time.time) -> None:
         self._settings = settings
+        self._timeout_s = timeout_s
         self._wall = wall
+        self._look = Elsewhere(read_files, settings.folder, settings.files, where=settings.folder)
 
     def __call__(self) -> Finding:
-        """PASSED, WARNED, FAILED, or UNKNOWN where none of the files can be read."""
+        """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where none of the files can be read."""
         found: list[Validity] = []
         blind: list[str] = []
-        for file in self._settings.files:
-            try:
-                with _resolved(Path(self._settings.folder, file)).open("rb") as opened:
-                    begins, ends = validity(opened.read(LIMIT_BYTES))
-                found.append(Validity(file, begins, ends))
-            except FileNotFoundError:
+        try:
+            contents = self._look(self._timeout_s)
+        except NoAnswerError as e:
+            return e.finding
+        for file, content, why in contents:
+            if why:
+                blind.append(why)
                 continue
-            except OSError as e:
-                blind.append(f"cannot read {e.filename}: {e.strerror}")
+            try:
+                found.append(Validity(file, *validity(content.encode("latin-1"))))
             except NoCertificateError as e:
                 blind.append(f"{file}: {e}")
         return judged(found, blind, self._settings, self._wall())
@@ -90,11 +94,6 @@ def judged(found: Sequence[Validity], blind: Sequence[str], settings: Settings, 
     if soon:
         return Finding(CheckState.WARNED, "; ".join(soon))
     return Finding(CheckState.PASSED, ", ".join(f"{v.file} {_days(v.ends - wall)}" for v in found))
-
-
-def _resolved(file: Path) -> Path:
-    """The kubelet's links are absolute, and lead nowhere where the host's folder is mounted at another place."""
-    return file.parent / Path(os.readlink(file)).name if file.is_symlink() else file  # noqa: PTH115 - str is enough
 
 
 def _ended(one: Validity, wall: float) -> str:

@@ -10,12 +10,12 @@ What a runtime has loaded it may go on using when the file has changed; a file t
 may not have seen at all. The check `runtime` asks it.
 """
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agent.checks.networks import BrokenError, Network, find_binary, network_of_containerd, network_of_crio
+from agent.checks.elsewhere import Elsewhere, NoAnswerError
+from agent.checks.networks import BrokenError, looked, network_from
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -23,6 +23,7 @@ from component.settings import Section
 
 DOC = "the runtime would find a network configuration that parses, and its plugins are there and executable"
 RIGHTS = Rights(reads=("confDir", "binDirs"), root=True)
+TIMEOUT_S = 5  # a second is short for a child process under load
 
 
 class Settings(Section, frozen=True):
@@ -37,24 +38,19 @@ class Settings(Section, frozen=True):
 
 
 class Check:
-    def __init__(self, settings: Settings, _timeout_s: float) -> None:
-        self._settings = settings
-        self._conf_dir = Path(settings.conf_dir)
-        self._bin_dirs = [Path(folder) for folder in settings.bin_dirs]
+    def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        words = (settings.runtime, settings.conf_dir, settings.bin_dirs, settings.default_network)
+        self._look = Elsewhere(looked, *words, where=", ".join((settings.conf_dir, *settings.bin_dirs)))
 
     def __call__(self) -> Finding:
-        """PASSED, FAILED with the cause, or UNKNOWN when the files could not be looked at (rights, I/O errors)."""
+        """PASSED, FAILED with the cause, HUNG, or UNKNOWN when the files could not be looked at (rights, I/O)."""
         try:
-            network = self._network()
-            for plugin in network.types:
-                find_binary(plugin, self._bin_dirs)
+            network = network_from(self._look(self._timeout_s))
         except BrokenError as e:
             return Finding(CheckState.FAILED, str(e))
         except OSError as e:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
+        except NoAnswerError as e:
+            return e.finding
         return Finding(CheckState.PASSED, f"{network.file.name}: {', '.join(network.types)}")
-
-    def _network(self) -> Network:
-        if self._settings.runtime == "crio":
-            return network_of_crio(self._conf_dir, self._bin_dirs, self._settings.default_network)
-        return network_of_containerd(self._conf_dir)

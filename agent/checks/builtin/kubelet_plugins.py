@@ -13,22 +13,25 @@ what a plugin leaves behind when it is killed, so it is a warning, as is one tha
 expected ones.
 
 The way back is the next run with an answer; the check restarts nothing. All sockets are asked at once, at most 32.
+The folder is read by a child process: where its mount hangs, that child is killed and the check says hung.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import Trouble
 from agent.keys import NonEmpty
 from agent.plugins.base import PluginError, PluginInfo
-from agent.plugins.found import sockets
+from agent.plugins.found import names_of_sockets
 from component.settings import Section
 from component.text import one_line
 
 DOC = "the kubelet's plugins that are there, or those that are expected, say who they are"
 RIGHTS = Rights(reads=("folder",), root=True)
+TIMEOUT_S = 5  # a second is short for a child process under load
 MOST = 32
 PATIENCE = 0.8  # of the timeout: what hangs is named before the run itself is late
 
@@ -52,18 +55,22 @@ class Check:
         self._settings = settings
         self._within_s = PATIENCE * timeout_s
         self._ask = ask or _ask
+        self._look = Elsewhere(names_of_sockets, settings.folder, where=settings.folder)
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG with the socket, UNKNOWN where the agent lacks rights or packages to ask."""
+        patience = Patience(self._within_s)
         try:
-            found = list(sockets(Path(self._settings.folder)))
+            found = self._look(patience.left_s())
         except FileNotFoundError as e:
             state = CheckState.FAILED if self._settings.expected else CheckState.UNKNOWN
             return Finding(state, f"there is no {e.filename}")
         except OSError as e:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
+        except NoAnswerError as e:
+            return e.finding
         try:
-            answers = self._ask(found[:MOST], self._within_s) if found else {}
+            answers = self._ask(found[:MOST], patience.left_s()) if found else {}
         except PluginError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         return judged(answers, self._settings.expected, max(0, len(found) - MOST))

@@ -19,16 +19,17 @@ The way back is the next run that finds more free.
 """
 
 import ipaddress
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.networks import BrokenError, Network, network_of_containerd
+from agent.checks.contents import names_in, owners_in
+from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
+from agent.checks.networks import BrokenError, Network, looked, network_from
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, Reader
@@ -38,9 +39,9 @@ from component.settings import Section
 
 DOC = "enough addresses are free for new pods, where `host-local` gives them out"
 RIGHTS = Rights(reads=("confDir", "dataDir", "socket"), root=True)
+TIMEOUT_S = 5  # a second is short for child processes under load
 HOST_LOCAL = "host-local"
 DATA_DIR = "/var/lib/cni/networks"
-OWNER_LIMIT_BYTES = 256
 OWNERS_LIMIT = 4096  # addresses in use of which the owners are read
 LEAKED_AFTER_S = 120.0  # an address is given out before the runtime tells of its sandbox
 NAMED = 3  # leaked addresses
@@ -112,36 +113,55 @@ class Check:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
+        self._timeout_s = timeout_s
         self._deadline_s = PART_OF_TIMEOUT * timeout_s
+        words = ("containerd", settings.conf_dir, (), None, False)
+        self._configuration = Elsewhere(looked, *words, where=settings.conf_dir)
+        self._folder = ""  # of the two below
+        self._names: Elsewhere | None = None
+        self._owners: Elsewhere | None = None
         self._connect = connect or _connected
         self._wall = wall
         self._reader: Reader | None = None
 
     def __call__(self) -> Finding:
-        """PASSED, WARNED, FAILED, or UNKNOWN where the files could not be looked at."""
+        """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where the files could not be looked at."""
         settings = self._settings
+        patience = Patience(self._timeout_s)
         try:
-            network = None if settings.ranges and settings.network else network_of_containerd(Path(settings.conf_dir))
+            given = settings.ranges and settings.network
+            network = None if given else network_from(self._configuration(patience.left_s()))
             sets = [[range_of({"subnet": text})] for text in settings.ranges] or _ranges_in(network)
             name = settings.network or (network.name if network else "")
-            folder = Path(_data_dir(network, settings), name)
-            used = addresses_in(folder)
+            names, owners = self._looks(str(Path(_data_dir(network, settings), name)))
+            used = addresses_of(names(patience.left_s()))
+            leaks = self._leaks(owners, used, patience)
         except _UncountableError as e:
             return Finding(CheckState.WARNED, f"the addresses of {e} cannot be counted here")
         except BrokenError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         except OSError as e:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
-        return judged(name, sets, used, settings, self._leaks(folder, used))
+        except NoAnswerError as e:
+            return e.finding
+        return judged(name, sets, used, settings, leaks)
 
-    def _leaks(self, folder: Path, used: Sequence[Address]) -> Leaks:
+    def _looks(self, folder: str) -> tuple[Elsewhere, Elsewhere]:
+        """At the names in the folder, and at who owns them."""
+        if self._names is None or self._owners is None or folder != self._folder:
+            self._folder = folder
+            self._names = Elsewhere(names_in, folder, where=folder)
+            self._owners = Elsewhere(owners_in, folder, where=folder)
+        return self._names, self._owners
+
+    def _leaks(self, owners: Elsewhere, used: Sequence[Address], patience: Patience) -> Leaks:
         """The files before the list, and again after it: whoever goes meanwhile gives back its address first."""
         if self._settings.socket is None:
             return Leaks()
         if len(used) > OWNERS_LIMIT:
             return Leaks(unseen=f"more than {OWNERS_LIMIT}")
         before = self._wall() - LEAKED_AFTER_S
-        old = {address: owner for address in used if (owner := owner_of(folder / str(address), before))}
+        old = owned(owners(patience.left_s()), before)
         try:
             reader = self._reader or self._connect(self._settings.socket, self._deadline_s)
             self._reader = reader
@@ -149,11 +169,14 @@ class Check:
         except (CriError, RuntimeUnavailable) as e:
             return Leaks(unseen=str(e))
         known = {sandbox.id.rpartition("/")[2] for pod in pods for sandbox in pod.sandboxes}
+        if not any(owner not in known for owner in old.values()):
+            return Leaks()
+        now = owned(owners(patience.left_s()), before)
         return Leaks(
             {
                 address: owner
                 for address, owner in sorted(old.items(), key=lambda pair: (pair[0].version, int(pair[0])))
-                if owner not in known and owner_of(folder / str(address), before) == owner
+                if owner not in known and now.get(address) == owner
             }
         )
 
@@ -187,13 +210,9 @@ def judged(
     return Finding(CheckState.WARNED if leaks.owners else CheckState.PASSED, f"{said}{leaks}")
 
 
-def addresses_in(folder: Path) -> list[Address]:
-    """Those in use. A folder that is not there is one of a node that has given out none. Raises OSError."""
+def addresses_of(names: Iterable[str]) -> list[Address]:
+    """Those in use."""
     found: list[Address] = []
-    try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone, of thousands
-    except FileNotFoundError:
-        return found
     for name in names:
         try:
             found.append(ipaddress.ip_address(name))
@@ -202,18 +221,10 @@ def addresses_in(folder: Path) -> list[Address]:
     return found
 
 
-def owner_of(file: Path, before: float) -> str:
-    """The sandbox to which host-local gave an address before that time (wall); empty where it was given out later,
-    was given back, or cannot be read. Never waits for a writer, as opening a named pipe would."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as opened:
-            if os.fstat(descriptor).st_mtime > before:
-                return ""
-            words = (opened.read(OWNER_LIMIT_BYTES) or b"").split()
-    except OSError:
-        return ""
-    return words[0].decode("ascii", errors="replace") if words else ""
+def owned(files: Iterable[tuple[str, float, str]], before: float) -> dict[Address, str]:
+    """By address that was given out before that time (wall): its sandbox."""
+    old = {name: owner for name, changed, owner in files if owner and changed <= before}
+    return {address: old[str(address)] for address in addresses_of(old) if str(address) in old}
 
 
 def range_of(given: Mapping[str, Any]) -> Range:

@@ -24,12 +24,12 @@ answer to each call; the check restarts nothing.
 import json
 import os.path
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
-from agent.checks.networks import BrokenError, network_of_containerd
+from agent.checks.elsewhere import Elsewhere, NoAnswerError
+from agent.checks.networks import BrokenError, looked, network_from
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CONTAINERD_SOCKET, NETWORK_READY, RUNTIME_READY, CriError, Reader, RuntimeStatus, Trouble
@@ -64,6 +64,8 @@ class Check:
         self._settings = settings
         self._timeout_s = timeout_s
         self._connect = connect or _connected
+        conf_dir, words = settings.conf_dir, ("containerd", settings.conf_dir, (), None, False)
+        self._configuration = None if conf_dir is None else Elsewhere(looked, *words, where=conf_dir)
         self._reader: Reader | None = None
         # Of several sockets the one that was there first is looked at from then on, there or not.
         self._socket = settings.socket if isinstance(settings.socket, str) else ""
@@ -89,7 +91,16 @@ class Check:
         except RuntimeUnavailable as e:
             return Finding(CheckState.FAILED, str(e))
         said = f"{version.name} {version.version}, {len(pods)} pods"
-        return judged(status, said, named_network(self._settings.conf_dir))
+        return judged(status, said, self._named_network())
+
+    def _named_network(self) -> str:
+        """The name in the file that counts; empty where it cannot be told: the check `cni` says why."""
+        if self._configuration is None:
+            return ""
+        try:
+            return network_from(self._configuration(self._timeout_s)).name
+        except (BrokenError, OSError, NoAnswerError):
+            return ""
 
     def close(self) -> None:
         """After the last run."""
@@ -122,16 +133,6 @@ def loaded_networks(info: Mapping[str, str]) -> list[str]:
     except (ValueError, AttributeError, KeyError, TypeError):
         return []
     return [name for name in names if isinstance(name, str) and name != "cni-loopback"]
-
-
-def named_network(conf_dir: str | None) -> str:
-    """The name in the file that counts; empty where it cannot be told: the check `cni` says why."""
-    if conf_dir is None:
-        return ""
-    try:
-        return network_of_containerd(Path(conf_dir)).name
-    except (BrokenError, OSError):
-        return ""
 
 
 def _connected(socket: str, deadline_s: float) -> Reader:

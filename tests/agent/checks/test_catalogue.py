@@ -90,7 +90,7 @@ def test_errors_name_the_new_kind(with_disk: ModuleType, check: str, expected: s
 
 def test_zeros_are_the_defaults_of_a_probe() -> None:
     zeros = {"periodSeconds": 0, "timeoutSeconds": 0, "successThreshold": 0, "failureThreshold": 0}
-    spec = check_spec(msgspec.convert({"name": "x", "cni": {}, "severity": "warn", **zeros}, settings.Check))
+    spec = check_spec(msgspec.convert({"name": "x", "gpu": {}, "severity": "warn", **zeros}, settings.Check))
     assert (0, 10, 1, Thresholds(1, 3), Severity.WARN) == (
         spec.initial_delay_s,
         spec.period_s,
@@ -103,7 +103,8 @@ def test_zeros_are_the_defaults_of_a_probe() -> None:
 @pytest.mark.parametrize(
     ("check", "expected_s"),
     [
-        pytest.param({"cni": {}}, 1, id="a probe's second"),
+        pytest.param({"gpu": {}}, 1, id="a probe's second"),
+        pytest.param({"cni": {}}, 5, id="a child process under load"),
         pytest.param({"runtime": {}}, 5, id="a runtime under load"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 0}, 5, id="a disk under load"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 1}, 1, id="what is given counts"),

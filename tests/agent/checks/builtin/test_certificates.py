@@ -95,7 +95,7 @@ def test_openssl_says_the_same(tmp_path: Path, days: int) -> None:
 def test_one_that_was_renewed_in_place_is_seen(tmp_path: Path) -> None:
     file = made(tmp_path, days=1)
     _, ends = validity(file.read_bytes())
-    check = Check(Settings(str(tmp_path), (file.name, "none")), 1.0, wall=lambda: ends)
+    check = Check(Settings(str(tmp_path), (file.name, "none")), 60.0, wall=lambda: ends)
     assert check().state is CheckState.FAILED
     made(tmp_path, days=90)
     assert check().state is CheckState.PASSED
@@ -128,11 +128,11 @@ def test_half_of_one_does_not_parse(tmp_path: Path) -> None:
 
 def test_a_file_without_a_certificate_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "a.pem").write_text("hello")
-    found = Check(Settings(str(tmp_path), ("a.pem",)), 1.0)()
+    found = Check(Settings(str(tmp_path), ("a.pem",)), 60.0)()
     assert Finding(CheckState.UNKNOWN, "a.pem: holds no certificate") == found
 
 
 def test_the_kubelets_link_is_followed_within_the_folder_that_is_given(tmp_path: Path) -> None:
     made(tmp_path, days=90, name="kubelet-client-2026-01-01.pem")
     (tmp_path / "current.pem").symlink_to("/var/lib/kubelet/pki/kubelet-client-2026-01-01.pem")
-    assert Check(Settings(str(tmp_path), ("current.pem",)), 1.0)().state is CheckState.PASSED
+    assert Check(Settings(str(tmp_path), ("current.pem",)), 60.0)().state is CheckState.PASSED

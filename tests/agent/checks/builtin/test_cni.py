@@ -15,7 +15,7 @@ LIST = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}, {"
 
 
 def check(conf_dir: Path, *bin_dirs: Path) -> Finding:
-    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs)), 1.0)()
+    return Check(Settings(str(conf_dir), tuple(str(folder) for folder in bin_dirs)), 60.0)()
 
 
 class Node:
@@ -180,10 +180,8 @@ def test_a_named_pipe_is_not_waited_for(node: Node) -> None:
 
 
 def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path, *_arguments: object) -> int:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("agent.checks.networks.os.open", refuse)
+    refused = json.dumps({"error": [13, "Permission denied", str(node.conf / "10-net.conflist")]})
+    monkeypatch.setattr("agent.checks.elsewhere.SCRIPT", f"print({refused!r})")
     found = node.find()
     assert found.state is CheckState.UNKNOWN
     assert found.output.endswith("10-net.conflist: Permission denied")
@@ -191,7 +189,7 @@ def test_what_cannot_be_looked_at_is_unknown(node: Node, monkeypatch: pytest.Mon
 
 def crio(node: Node, name: str | None = None) -> Finding:
     settings = Settings(str(node.conf), (str(node.bin),), "crio", name)
-    return Check(settings, 1.0)()
+    return Check(settings, 60.0)()
 
 
 @pytest.mark.parametrize(

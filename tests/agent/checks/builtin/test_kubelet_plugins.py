@@ -93,7 +93,7 @@ def test_those_beyond_the_limit_may_be_the_missing_ones() -> None:
 @pytest.mark.parametrize(("expected", "state"), [((), CheckState.UNKNOWN), (("x",), CheckState.FAILED)])
 def test_a_folder_that_is_not_there(tmp_path: Path, expected: tuple[str, ...], state: CheckState) -> None:
     folder = tmp_path / "none"
-    assert Finding(state, f"there is no {folder}") == Check(Settings(str(folder), expected), 1.0)()
+    assert Finding(state, f"there is no {folder}") == Check(Settings(str(folder), expected), 60.0)()
 
 
 def test_packages_that_lack_are_no_fault_of_the_node(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_packages_that_lack_are_no_fault_of_the_node(tmp_path: Path) -> None:
         raise PluginError(Trouble.NO_PACKAGES)
 
     listen(tmp_path / "a.sock")
-    assert CheckState.UNKNOWN == Check(Settings(str(tmp_path)), 1.0, ask)().state
+    assert CheckState.UNKNOWN == Check(Settings(str(tmp_path)), 60.0, ask)().state
 
 
 def test_nobody_at_a_socket_through_grpc_itself(tmp_path: Path) -> None:

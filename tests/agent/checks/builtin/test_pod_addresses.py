@@ -43,7 +43,7 @@ class Node:
         (folder / "lock").touch()
 
     def find(self, **settings: Any) -> Finding:
-        return Check(Settings(str(self.conf), str(self.data), **settings), 1.0)()
+        return Check(Settings(str(self.conf), str(self.data), **settings), 60.0)()
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_folder_that_the_configuration_names(node: Node, tmp_path: Path, monke
     node.configured(bridge([{"subnet": V4}], dataDir=str(node.data)))
     node.given_out(V4, 12)
     monkeypatch.setattr(pod_addresses, "DATA_DIR", str(tmp_path / "default"))
-    found = Check(Settings(str(node.conf), str(tmp_path / "default")), 1.0)()
+    found = Check(Settings(str(node.conf), str(tmp_path / "default")), 60.0)()
     assert found.state is CheckState.FAILED
     assert node.find().state is CheckState.FAILED
 
@@ -203,7 +203,7 @@ class Runtime:
 
 def compared(node: Node, runtime: Runtime) -> Finding:
     settings = Settings(str(node.conf), str(node.data), socket="/run/x.sock")
-    return Check(settings, 1.0, lambda _socket, _deadline_s: runtime, lambda: WALL)()  # type: ignore[arg-type,return-value]
+    return Check(settings, 60.0, lambda _socket, _deadline_s: runtime, lambda: WALL)()  # type: ignore[arg-type,return-value]
 
 
 def four(node: Node, *, written: float = OLD) -> Path:

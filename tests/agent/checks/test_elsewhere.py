@@ -1,0 +1,86 @@
+"""A look at files in a child process: what comes back, and what does not."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from agent.checks import contents, elsewhere
+from agent.checks.contents import names_in, owners_in, read_files
+from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
+from agent.checks.state import CheckState, Finding
+from tests.kit.clock import Clock
+
+PATIENT_S = 60.0
+
+
+def test_what_it_says_comes_back(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    assert ["a"] == Elsewhere(names_in, str(tmp_path), where="x")(PATIENT_S)
+
+
+def test_its_error_is_ours(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.touch()
+    with pytest.raises(NotADirectoryError) as raised:
+        Elsewhere(names_in, str(file), where="x")(PATIENT_S)
+    assert (str(file), "Not a directory") == (raised.value.filename, raised.value.strerror)
+
+
+@pytest.mark.parametrize(
+    ("script", "within_s", "expected"),
+    [
+        pytest.param(
+            "import time\ntime.sleep(60)", 0.5, Finding(CheckState.HUNG, "x: no end after 0.5 s"), id="it hangs"
+        ),
+        pytest.param(
+            "raise ValueError('so')",
+            PATIENT_S,
+            Finding(CheckState.UNKNOWN, "cannot look at x: ValueError: so"),
+            id="it breaks",
+        ),
+        pytest.param(
+            "raise SystemExit(3)",
+            PATIENT_S,
+            Finding(CheckState.UNKNOWN, "cannot look at x: the child process ended with 3"),
+            id="it ends without a word",
+        ),
+    ],
+)
+def test_without_an_answer(script: str, within_s: float, expected: Finding, monkeypatch) -> None:
+    monkeypatch.setattr(elsewhere, "SCRIPT", script)
+    with pytest.raises(NoAnswerError) as raised:
+        Elsewhere(names_in, "/", where="x")(within_s)
+    assert expected == raised.value.finding
+
+
+def test_all_of_a_run_has_one_deadline() -> None:
+    clock = Clock(5.0)
+    patience = Patience(2.0, clock)
+    left = [patience.left_s()]
+    for _ in range(2):
+        clock.time += 1.5
+        left.append(patience.left_s())
+    assert [2.0, 0.5, 0.0] == left
+
+
+def test_files_and_what_could_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xff\n")
+    (tmp_path / "b").mkdir()
+    expected = [["a", "\xff\n", ""], ["b", "", f"cannot read {tmp_path / 'b'}: Is a directory"]]
+    assert expected == read_files(str(tmp_path), ["a", "b", "none"])
+
+
+def test_owners(tmp_path: Path) -> None:
+    (tmp_path / "192.0.2.1").write_text("sandbox\r\neth0")
+    (tmp_path / "lock").touch()
+    (tmp_path / "link").symlink_to("192.0.2.1")
+    [[name, changed, owner]] = owners_in(str(tmp_path))
+    assert ("192.0.2.1", "sandbox") == (name, owner)
+    assert abs(time.time() - changed) < PATIENT_S
+    assert [] == owners_in(str(tmp_path / "none"))
+
+
+def test_what_is_called_there_needs_the_standard_library_alone() -> None:
+    done = Elsewhere(contents.names_in, "/proc/self/task", where="x")
+    assert done(PATIENT_S), "a thread, in a process without our packages"
