@@ -11,6 +11,8 @@ from cli.errors import CANNOT_KNOW, CommandError
 from cli.pages import history as drawn
 from cli.replicas import longest
 from component.command import EXIT_USAGE
+from component.text import one_line
+from extender.web.asked import LABEL, NAME
 from extender.web.report import Change, HistoryTold
 
 LIMIT, LIMIT_MOST = 50, 1000
@@ -45,6 +47,9 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.limit <= LIMIT_MOST:
         raise CommandError(f"--limit is {arguments.limit}, allowed: 1 to {LIMIT_MOST}", code=EXIT_USAGE)
+    for option, name, pattern in (("node", arguments.node, NAME), ("gate", arguments.gate, LABEL)):
+        if name is not None and not pattern.match(name):
+            raise CommandError(f"--{option} {one_line(name, 64)} is no name of a {option}", code=EXIT_USAGE)
     asking = Asking(arguments)
     if arguments.watch:
         return screen.watch(lambda: look(asking, arguments), arguments.output)
@@ -53,23 +58,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def look(asking: Asking, arguments: argparse.Namespace) -> screen.View:
     """Raises CommandError."""
-    heard = asking.hear("history", HistoryTold, {"limit": str(LIMIT_MOST)})
+    wanted = {"node": arguments.node, "gate": arguments.gate}
+    query = {"limit": str(arguments.limit), **{key: name for key, name in wanted.items() if name is not None}}
+    heard = asking.hear("history", HistoryTold, query)
     found = longest(heard.answers)
     if found is None:
         raise CommandError("; ".join(dict.fromkeys(heard.problems)), code=CANNOT_KNOW)
     replica, told = found
-    picked = tuple(
-        one for one in told.events if arguments.node in (None, one.node) and arguments.gate in (None, one.gate)
-    )[: arguments.limit]
-    wanted = "".join(
-        f" of {kind} {name}" for kind, name in (("node", arguments.node), ("gate", arguments.gate)) if name
-    )
-    history = drawn.History(replica, told, picked, wanted)
-    last = picked[0] if picked else None
+    words = "".join(f" of {kind} {name}" for kind, name in wanted.items() if name)
+    history = drawn.History(replica, told, words)
+    last = told.events[0] if told.events else None
     return screen.View(
         code=0,
         page=lambda width: drawn.page(history, width, problems=heard.problems),
         headline=drawn.sentence(last) if last is not None else drawn.headline(history),
         key=None if last is None else (last.wall, last.kind, last.node, last.gate),
-        document=Report(replica, told.since_start_seconds, told.forgotten, picked, heard.problems),
+        document=Report(replica, told.since_start_seconds, told.forgotten, told.events, heard.problems),
     )

@@ -15,7 +15,7 @@ from extender.web.report import Impact, ImpactTold
 EXIT_CODES = """\
   0    every gate in shadow would have done nothing, or none is in shadow
   1    a gate in shadow would have closed or refused something
-  3    nobody can know: no extender answers
+  3    nobody can know: no extender answers, or none has decided or gives kube-scheduler verdicts
 """
 
 
@@ -55,7 +55,9 @@ def look(asking: Asking) -> screen.View:
     replica, told = found
     shadow = [gate for gate in told.gates if not gate.armed]
     return screen.View(
-        code=int(any(gate.would_close_most or gate.would_refuse_calls for gate in shadow)),
+        code=CANNOT_KNOW
+        if told.not_answering or not told.gates
+        else int(any(gate.would_close_most or gate.would_refuse_calls for gate in shadow)),
         page=lambda width: drawn.page(told, width, problems=heard.problems, program=asking.program),
         headline=drawn.first(told),
         key=[(gate.gate, gate.armed, gate.would_close, gate.would_refuse_calls) for gate in told.gates],

@@ -26,18 +26,18 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class History:
-    """replica: whose memory it is. wanted: by the options, in words. picked: the events that these leave."""
+    """replica: whose memory it is. wanted: what was asked for, in words."""
 
     replica: str
     told: HistoryTold
-    picked: tuple[Change, ...]
     wanted: str = ""
 
 
 def headline(history: History) -> str:
     told = history.told
     back = "" if told.since_start_seconds is None else f" in {age(told.since_start_seconds)}, as far as we remember"
-    return f"{count(len(history.picked), 'change')}{history.wanted}{back}"
+    number = f"{count(len(told.events), 'change')}{history.wanted}{back}"
+    return f"The newest {number.removeprefix('1 ')}; there are more" if told.continue_ else number
 
 
 def page(history: History, width: int, *, problems: tuple[str, ...] = ()) -> Page:
@@ -46,8 +46,8 @@ def page(history: History, width: int, *, problems: tuple[str, ...] = ()) -> Pag
         lines += wrapped(line(f"{history.told.forgotten:,} older ones are forgotten."), width)
     for problem in problems:
         lines += wrapped(line(Span("! ", Style.HELD), problem), width, hang=2)
-    if history.picked:
-        lines += [EMPTY, *table(_COLUMNS, [row(one) for one in history.picked], width)]
+    if history.told.events:
+        lines += [EMPTY, *table(_COLUMNS, [row(one) for one in history.told.events], width)]
     return lines
 
 

@@ -18,6 +18,8 @@ _COLUMNS = (
 
 def first(told: ImpactTold) -> str:
     """The answer: is it safe to arm?"""
+    if told.not_answering:
+        return f"We are blind: {told.not_answering}. Whether arming is safe cannot be known now."
     shadow = [gate for gate in told.gates if not gate.armed]
     if not told.gates:
         return "No extender tells of any gate."

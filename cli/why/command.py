@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -21,6 +22,8 @@ from component.text import one_line
 from extender.web.report import GatesTold, NodeTold, PodTold
 from kube import errors, paths
 from kube.errors import KubeError
+from kube.objects import UNREADABLE
+from kube.times import parse_time
 
 POD_CODES = """\
   0    readygate does not hold it
@@ -113,7 +116,7 @@ def look_at_pod(asking: Asking, namespace: str, name: str) -> screen.View:
     replica, names = nodes_of_interest(pod, heard)
     nodes = {node: told for node in names if (told := asking.one(f"nodes/{part(node)}", NodeTold, replica)) is not None}
     gates = asking.one("gates", GatesTold, replica) if replica else None
-    blame = judge(Facts(pod, heard, time.time(), nodes, gates))
+    blame = judge(Facts(pod, heard, _wall(heard, replica), nodes, gates))
     return screen.View(
         code=blame.code,
         page=lambda width: pod_page.page(blame, width, problems=heard.problems, program=asking.program),
@@ -122,6 +125,14 @@ def look_at_pod(asking: Asking, namespace: str, name: str) -> screen.View:
         document=_report(pod, heard, blame),
         is_last=blame.kind is Kind.NOT_PENDING,
     )
+
+
+def _wall(heard: Heard[PodTold], replica: str) -> float:
+    """Seconds since the epoch by the clock of who was asked last: the Pod's times are of the control plane's hosts, and
+    a machine of one's own may have another."""
+    with suppress(*UNREADABLE):
+        return parse_time(heard.answers[replica].at or None) or time.time() if replica else time.time()
+    return time.time()
 
 
 def _pod(asking: Asking, namespace: str, name: str) -> PodSeen:

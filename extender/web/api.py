@@ -33,7 +33,7 @@ from extender.web.report import (
 from extender.web.view import View
 from extender.why.memory import Memory
 from kube.media_types import JSON
-from kube.times import format_time
+from kube.times import format_micro_time
 
 bp = Blueprint("api", __name__, url_prefix="/api/v1")
 
@@ -68,7 +68,7 @@ class Api:
         return {
             "not_answering": view.why_not(),
             "release": product_version(),
-            "at": format_time(self.wall()),
+            "at": format_micro_time(self.wall()),
             "last_word_seconds": None if last_word_s is None or last_word_s > 1e9 else round(last_word_s, 3),
             "since_start_seconds": None if memory.since is None else decided.ago(memory.since, monotonic),
             "dropped_attempts": memory.dropped.attempts,

@@ -62,10 +62,12 @@ class Cluster:
         self.extenders = []
         self.objects = {}
         self.url = ""
+        self.queries = []  # of all requests, in their order
         self.any_selector = False  # whether pods are listed by other labels too, and are these
 
     def answer(self, target, headers):
         path = urlsplit(target).path
+        self.queries.append(urlsplit(target).query)
         if path in self.objects:
             found = self.objects[path]
             return found if isinstance(found, tuple) else (200, encoded(found))

@@ -64,17 +64,39 @@ def test_the_history_is_that_of_who_remembers_longest(capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "first", "lines"),
+    ("options", "query"),
     [
-        pytest.param(("--node", "w-1"), "3 changes of node w-1 in 1d1h, as far as we remember.", 3, id="of a node"),
-        pytest.param(("--gate", "dns"), "2 changes of gate dns in 1d1h, as far as we remember.", 2, id="of a gate"),
-        pytest.param(("--limit", "1"), "1 change in 1d1h, as far as we remember.", 1, id="the newest"),
+        pytest.param((), "limit=50", id="the newest fifty"),
+        pytest.param(("--node", "w-1"), "limit=50&node=w-1", id="of a node"),
+        pytest.param(("--gate", "dns", "--limit", "7"), "limit=7&gate=dns", id="seven of a gate"),
     ],
 )
 @pytest.mark.usefixtures("remembered")
-def test_a_part_of_the_history(capsys, options, first, lines):
-    out = run(capsys, "history", *options)[1].splitlines()
-    assert (first, lines) == (out[0], len(out) - 4)
+def test_what_is_wanted_is_asked_for_so_nothing_older_is_passed_over(capsys, cluster, options, query):
+    assert 0 == run(capsys, "history", *options)[0]
+    asked = {query for query in cluster.queries if query.startswith("limit=")}
+    assert {query} == asked
+
+
+@pytest.mark.parametrize(
+    ("events", "more", "expected"),
+    [
+        pytest.param(EVENTS[:2], "17", "The newest 2 changes{}; there are more.", id="more than were asked for"),
+        pytest.param(EVENTS[:1], "17", "The newest change{}; there are more.", id="one of more"),
+        pytest.param(EVENTS[:2], "", "2 changes{}.", id="all of them"),
+    ],
+)
+def test_the_first_sentence_says_whether_these_are_all(capsys, cluster, events, more, expected):
+    cluster.extenders = [Extender("e-1", history={"events": events, "continue": more})]
+    first = run(capsys, "history", "--gate", "dns")[1].splitlines()[0]
+    assert expected.format(" of gate dns in 1d1h, as far as we remember") == first
+
+
+@pytest.mark.parametrize(("option", "name"), [("node", "N 1"), ("gate", "a.b")])
+@pytest.mark.usefixtures("remembered")
+def test_a_name_that_is_none(capsys, option, name):
+    code, out, err = run(capsys, "history", f"--{option}", name)
+    assert (2, "", f"readygate history: --{option} {name} is no name of a {option}\n") == (code, out, err)
 
 
 @pytest.mark.usefixtures("remembered")
@@ -124,7 +146,7 @@ ARMED = {
 @pytest.mark.parametrize(
     ("gates", "code", "expected"),
     [
-        pytest.param([], 0, "No extender tells of any gate.", id="no gates"),
+        pytest.param([], 3, "No extender tells of any gate.", id="nothing is decided yet"),
         pytest.param([ARMED], 0, "Every gate is armed: nothing is in shadow.", id="armed"),
         pytest.param(
             [QUIET], 0, "Armed, gate ceph would have closed nothing since 1m.", id="it would have done nothing"
@@ -143,6 +165,13 @@ def test_what_a_gate_in_shadow_would_have_done(capsys, cluster, monkeypatch, gat
     cluster.extenders = [Extender("e-1", impact={"gates": gates})]
     found, out, err = run(capsys, "impact")
     assert (code, expected, "") == (found, out.splitlines()[0], err)
+
+
+def test_an_extender_that_is_blind_does_not_say_that_arming_is_safe(capsys, cluster):
+    cluster.extenders = [Extender("e-1", impact={"gates": [QUIET], "notAnswering": "no word for 130 s"})]
+    code, out, _ = run(capsys, "impact")
+    first = "We are blind: no word for 130 s. Whether arming is safe cannot be known now."
+    assert (3, first) == (code, out.splitlines()[0])
 
 
 def test_the_page_of_the_impact(capsys, cluster):

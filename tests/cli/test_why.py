@@ -85,6 +85,29 @@ No cap, pause or storm is in force.
 """
 
 
+@pytest.mark.parametrize("behind_s", [-3600, 3600])
+def test_the_clock_of_the_machine_that_asks_does_not_matter(asked, capsys, monkeypatch, behind_s):
+    """Its last attempt was after ours, and kube-scheduler asked nobody: no node passed its own filters."""
+    message = "0/3 nodes are available: 3 Insufficient cpu."
+    written = {"manager": "kube-scheduler", "subresource": "status", "time": "2026-11-22T12:00:00Z"}
+    asked.objects[POD] = {
+        "metadata": {**PENDING["metadata"], "creationTimestamp": "2026-11-22T11:58:00Z", "managedFields": [written]},
+        "spec": {},
+        "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": message}]},
+    }
+    last = {**TOLD["last"], "agoSeconds": 60.0}
+    for extender in asked.extenders:
+        extender.answers["pods/team-a/train-7"] = {
+            **TOLD,
+            "notAnswering": "",
+            "at": "2026-11-22T12:00:30Z",
+            "last": last,
+        }
+    monkeypatch.setattr("time.time", lambda: 1_795_348_830.0 - behind_s)
+    assert 0 == main(["why", "pod", "team-a/train-7"])
+    assert "readygate has nothing to do with it" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", [("team-a/train-7",), ("-n", "team-a", "train-7")])
 def test_a_pod(capsys, asked, name):
     assert (1, PAGE, "") == why(capsys, "pod", *name)

@@ -16,7 +16,7 @@ def test_the_head_of_every_answer(client, shown):
     shown.why = "stopping"
     head = {
         "notAnswering": "stopping",
-        "at": "2027-01-15T08:00:00Z",
+        "at": "2027-01-15T08:00:00.000000Z",
         "lastWordSeconds": None,
         "sinceStartSeconds": 8.0,
         "droppedAttempts": 0,
