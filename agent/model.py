@@ -154,6 +154,7 @@ class Container:
     restart_policy: RestartPolicy | None = None  # None: the pod's
     restart_rules: tuple[RestartRule, ...] = ()
     image_pull_policy: str = ""  # Always, IfNotPresent, Never
+    resources: tuple[tuple[str, str, str], ...] = ()  # limits or requests, name, quantity
     beyond: tuple[str, ...] = ()  # fields that ask for what is not modelled, and must not be passed over
 
     def probe(self, probe_type: ProbeType) -> Probe | None:

@@ -36,8 +36,9 @@ _LIMIT = '"1%" to "100%", or a number of nodes, 1 to 15000'
 Share = Annotated[str, Meta(pattern=r"^([1-9][0-9]?|100)%\Z", description=_LIMIT)]
 Nodes = Annotated[int, Meta(ge=1, le=15000, description=_LIMIT)]
 Limit = Annotated[Share | Nodes | None, Meta(description=f"{_LIMIT}, or null for none")]
-Off = Annotated[bool, Meta(description="off")]
-OwnLimit = Annotated[Share | Nodes | bool | None, Meta(description=f"{_LIMIT}, off, or null for that of cap.gate")]
+Off = Annotated[bool, Meta(description="off without quotes")]
+_OWN_LIMIT = f"{_LIMIT}, off without quotes, or null for that of cap.gate"
+OwnLimit = Annotated[Share | Nodes | bool | None, Meta(description=_OWN_LIMIT)]
 OpenOrClosed = Literal["open", "closed"]
 StatusWanted = Annotated[Literal["True", "False"], Meta(description='"True" or "False", in quotes')]
 
@@ -179,7 +180,7 @@ class Gate(Section, frozen=True):
     def __post_init__(self) -> None:
         _check_selector("nodes", self.nodes)
         _only_off("damping", self.damping, f"off or {_keys(Damping)}")
-        _only_off("cap", self.cap, f"{_LIMIT}, off, or null for that of cap.gate")
+        _only_off("cap", self.cap, _OWN_LIMIT)
         if self.health_pods is None and (self.conditions is None or self.conditions.of_pods):
             raise ValueError("healthPods: is empty, allowed: that only where all conditions are of the node")
 

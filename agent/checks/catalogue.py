@@ -56,7 +56,7 @@ _ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number,
 class Kind(Generic[S]):
     """One kind of check. `make(settings, timeout_s)` gives the check itself; it does nothing yet. `doc`: what it
     looks at, one line of docs/configuration.md. `rights`: what it takes beyond a container as any other. `about`: its
-    page in docs/checks.md. `timeout_s`: of a check that gives none."""
+    page in docs/checks.md. `timeout_s`: of a check that gives none, if its period is not shorter."""
 
     settings: type[S]
     make: Callable[[S, float], Run]
@@ -93,7 +93,7 @@ KINDS: dict[str, Kind[Any]] = {
 
 class CheckSection(Section, frozen=True):
     """One check of the settings, with the Probe fields of Kubernetes. A zero means the default, as the API server
-    defaults it, of `timeout_seconds` the kind's.
+    defaults it, of `timeout_seconds` the kind's or the period.
 
     `unknown`: what becomes of a node when a check that passed before can no longer be run, and `unknown_limit_seconds`
     for how long it is kept open then.
@@ -144,7 +144,9 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
     """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
     that cannot be run, and is made again by the next run."""
     (kind,) = given_kinds(check, kinds)
-    timeout_s = float(check.timeout_seconds or kinds[kind].timeout_s)
+    period_s = float(check.period_seconds or PROBE_DEFAULTS.period_s)
+    # Where it is run often a fault shall be found soon, so the time that a kind asks for is not longer than the period.
+    timeout_s = float(check.timeout_seconds or min(kinds[kind].timeout_s, period_s))
     make = kinds[kind].make
     made = cache(partial(make, getattr(check, kind), timeout_s))
 
@@ -158,7 +160,7 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
         kind=kind,
         severity=Severity(check.severity),
         initial_delay_s=float(check.initial_delay_seconds),
-        period_s=float(check.period_seconds or PROBE_DEFAULTS.period_s),
+        period_s=period_s,
         timeout_s=timeout_s,
         thresholds=Thresholds(
             check.success_threshold or PROBE_DEFAULTS.success_threshold,

@@ -5,7 +5,9 @@ from enum import Enum
 
 from agent.model import Pod
 from agent.pods.ending import PodEnds
+from agent.pods.resizing import Allocation
 from agent.pods.starts import PodStarts
+from agent.status.resize import NO_RESIZES, Resizes, of_generation
 
 
 class Stage(Enum):
@@ -21,8 +23,13 @@ class PodState:
     """`pod`: the newest copy, kept after the API server lost it (`gone`)."""
 
     pod: Pod
+    allocation: Allocation | None = None  # until it was seen
     stage: Stage = Stage.SYNCING
     gone: bool = False
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
     ends: PodEnds = field(default_factory=PodEnds)
+
+    @property
+    def resizes(self) -> Resizes:
+        return NO_RESIZES if self.allocation is None else of_generation(self.allocation.resizes, self.pod.generation)

@@ -18,6 +18,7 @@ from agent.pods import actions, admission
 from agent.pods.ending import Ender
 from agent.pods.inbox import Inbox
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
+from agent.pods.resizing import Resizer
 from agent.pods.starts import RETRY_S, Starter
 from agent.pods.state import PodState, Stage
 from agent.pods.workers import Dues, Workers
@@ -74,11 +75,10 @@ class PodLoop:
         self._runtime = runtime
         self._statuses = statuses
         self._prober = prober
-        self._liveness = liveness
-        self._startup = startup
+        self._liveness, self._startup = liveness, startup
         self._source_synced = source_synced
-        self._host = host
-        self._max_pods = max_pods
+        self._host, self._max_pods = host, max_pods
+        self._resizer = Resizer(record, wall)
         self._semantics = semantics
         self._wall = wall
         self._monotonic = monotonic
@@ -167,7 +167,7 @@ class PodLoop:
                 if self._rejected(state):
                     return
         if pod is not None:
-            state.pod = pod
+            state.pod, state.allocation = pod, self._resizer.seen(state.allocation, pod)
         state.gone = pod is None
         match state.stage:
             case Stage.SYNCING:
@@ -380,6 +380,7 @@ class PodLoop:
             host=self._host,
             start_errors=state.starts.errors,
             pod_is_terminal=pod_is_terminal,
+            resizes=state.resizes,
             wall=self._wall(),
         )
         if deadline.past_active_deadline(pod, inputs.before, inputs.wall):

@@ -1,7 +1,7 @@
 """The whole status of a pod from what the runtime knows and what was said before. Pure.
 
 Mirrors generateAPIPodStatus, convertStatusToAPIStatus and convertToAPIContainerStatuses of pkg/kubelet/kubelet_pods.go,
-v1.36.3. Resize and resources are not modelled.
+v1.36.3. Resources are not modelled.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ from agent.semantics import Semantics
 from agent.status import conditions, restarting
 from agent.status.deadline import MESSAGE_DEADLINE, REASON_DEADLINE, past_active_deadline
 from agent.status.phase import REASON_RESTARTING_ALL, pod_phase
+from agent.status.resize import NO_RESIZES, Resizes
 from agent.status.restarts import all_containers_could_restart, is_sidecar, should_restart
 from agent.status.termination import EXIT_CODE_UNKNOWN, MESSAGE_TERMINATED, REASON_STATUS_UNKNOWN
 
@@ -59,6 +60,7 @@ class Inputs:
     start_errors: Mapping[str, ContainerWaiting] = field(default_factory=dict)
     pod_is_terminal: bool = False
     wall: float = 0.0
+    resizes: Resizes = NO_RESIZES
 
     @property
     def before(self) -> PodStatus:
@@ -288,6 +290,8 @@ def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
 def _all_conditions(inputs: Inputs, old: PodStatus, status: PodStatus) -> tuple[Condition, ...]:
     pod = inputs.pod
     kept = tuple(c for c in pod.status.conditions if not conditions.is_owned(c.type, inputs.semantics))
+    if not inputs.pod_is_terminal and not inputs.semantics.owns_unschedulable:
+        kept = (*kept, *inputs.resizes.conditions())
     for shared in conditions.SHARED:
         condition = conditions.find_condition(old.conditions, shared)
         if condition is not None:

@@ -115,6 +115,11 @@ class _Mount(msgspec.Struct, rename="camel"):
     mount_path: str = ""
 
 
+class _Resources(msgspec.Struct):
+    limits: dict[str, str | int | float] | None = None
+    requests: dict[str, str | int | float] | None = None
+
+
 class _Container(msgspec.Struct, rename="camel"):
     name: str
     image: str = ""
@@ -130,6 +135,7 @@ class _Container(msgspec.Struct, rename="camel"):
     restart_policy: str | None = None
     restart_policy_rules: list[_RestartRule] | None = None
     image_pull_policy: str = ""
+    resources: _Resources | None = None
     env_from: list[msgspec.Raw] | None = None
     volume_mounts: list[_Mount] | None = None
     volume_devices: list[msgspec.Raw] | None = None
@@ -234,8 +240,16 @@ def _container(wire: _Container) -> model.Container:
         restart_policy=own_policy if isinstance(own_policy, model.RestartPolicy) else None,
         restart_rules=tuple(_rule(rule) for rule in wire.restart_policy_rules or ()),
         image_pull_policy=wire.image_pull_policy,
+        resources=_resources(wire.resources),
         beyond=_beyond_container(wire),
     )
+
+
+def _resources(wire: _Resources | None) -> tuple[tuple[str, str, str], ...]:
+    if wire is None:
+        return ()
+    kinds = (("limits", wire.limits), ("requests", wire.requests))
+    return tuple((kind, name, str(quantity)) for kind, of in kinds for name, quantity in sorted((of or {}).items()))
 
 
 def _beyond_pod(spec: _Spec) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ a longer time of either kind (API server away, watch cut, ourselves stopped with
 move before its age counts again; client-go's lease controller tries again after at most 7 s.
 
 *Lists.* A list is no sign of life: a Lease that has not moved keeps its age, so lists again and again give nobody more
-time. The first list tells ages too, by comparing its own Leases: the API server's clock stands in `managedFields`, and
-by it a node that was dead before we started is lost at once. Without that clock `renewTime` is compared, which is the
-kubelet's clock and may be wrong by any amount: such a node is lost only when it has not moved for BLIND_LIMIT_S more.
-A first list that could only be had after failures comes in the seconds in which kubelets return: RETURN_S again.
+time. One beside the watch in which no Lease at all has moved shows that no line was waiting to be read: of two agents
+the other may beat late, and the dead one is still found in time. The first list tells ages too, by comparing its own
+Leases: the API server's clock stands in `managedFields`, and by it a node that was dead before we started is lost at
+once. Without that clock `renewTime` is compared, which is the kubelet's clock and may be wrong by any amount: such a
+node is lost only when it has not moved for BLIND_LIMIT_S more. A first list that could only be had after failures comes
+in the seconds in which kubelets return: RETURN_S again.
 
 *Many at once.* Two nodes that fall silent are dead; a fifth of a cluster more likely cannot reach its API server (a
 load balancer, one of three API servers, a webhook that refuses Leases). So many together are not lost by silence alone;
@@ -94,6 +96,7 @@ class Heartbeats:
         self._returning_since = -math.inf  # when kubelets could write again, or we read again
         self._unmoved: set[str] = set()  # by the last list beside the watch
         self._unmoved_at = -math.inf
+        self._still_at = -math.inf  # when such a list was asked for in which nothing had moved: no line was to be read
         self._many = False
         self._wanted = False  # a list beside the watch, at once
 
@@ -128,7 +131,7 @@ class Heartbeats:
 
     def renewed(self, lease: Renewal, monotonic: float) -> bool:
         """A line of the watch; it is a beat if renewTime has changed. Whether due_at() may be earlier now."""
-        if monotonic - self._read_at > self._blind_limit_s:
+        if monotonic - max(self._read_at, self._still_at) > self._blind_limit_s:
             self._returning_since = monotonic  # more lines may wait to be read
         self._read_at = monotonic
         self.heard(monotonic)
@@ -165,11 +168,15 @@ class Heartbeats:
         self.heard(monotonic)
         self._wanted = False
         self._unmoved_at = began
-        self._unmoved = {
-            lease.node
-            for lease in leases
-            if (beat := self._beats.get(lease.node)) is not None and beat.renew_time == lease.renew_time
-        }
+        self._unmoved, moved = set(), False
+        for lease in leases:
+            beat = self._beats.get(lease.node)
+            if beat is not None and beat.renew_time == lease.renew_time:
+                self._unmoved.add(lease.node)
+            else:
+                moved = True
+        if not moved:
+            self._still_at = began
 
     def read_due_at(self) -> float:
         """When such a list is wanted, as without it ages would no longer count; infinite if it is of no use."""

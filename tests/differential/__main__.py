@@ -26,6 +26,7 @@ from tests.differential.compare import Tally, batches_of, compare
 from tests.differential.fixes import FIXES, Fix, shown
 from tests.differential.kubelet import Kubelet
 from tests.differential.targets import TARGETS
+from tests.kit.endings import end_with_parent
 from tests.testbed.shared.binaries import BinariesMissing
 
 HISTORIES = 20_000
@@ -113,7 +114,7 @@ def _ended(jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Tally]]:
     if len(jobs) == 1:
         yield jobs[0], jobs[0].run()
         return
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=end_with_parent) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(running):
             yield running[future], future.result()

@@ -38,6 +38,7 @@ _FOUND = "node/found.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
+_RESIZE = "status/resize.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
     Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
@@ -163,6 +164,18 @@ ERRORS = (
         "status", _KEPT, "self._api_versions[pod.uid or uid] = kept.version", "self._api_versions[pod.uid or uid] = 0"
     ),
     Planted("status", "status/patch.py", "patch.update(dict.fromkeys(old.keys() - new.keys()))", "pass"),
+    Planted("status", _RESIZE, "reason if reason == REASON_INFEASIBLE else REASON_DEFERRED", "reason"),
+    Planted("status", _RESIZE, "before.observed_generation) != (reason, generation)", "0) != (reason, 0)"),
+    Planted("status", _RESIZE, "        generation = before.observed_generation\n", ""),
+    Planted("status", _RESIZE, "reason, message = before.reason, before.message", "pass"),
+    Planted(
+        "status", _RESIZE, "before is not None and before.reason == reason else wall", "before is not None else wall"
+    ),
+    Planted("status", _RESIZE, "said.message, said.observed_generation, wall)", "said.message, 0, wall)"),
+    Planted(
+        "status", _RESIZE, "for c in (self.pending, self.in_progress)", "for c in (self.in_progress, self.pending)"
+    ),
+    Planted("status", _RESIZE, "if generation or not any", "if not any"),
     Planted("node", _FACTS, "if name in capacity or not _is_extended(name)", "if name in capacity"),
     Planted("node", _FACTS, "capacity = {**old.capacity, **facts.capacity}", "capacity = {**facts.capacity}"),
     Planted("node", _FACTS, "before is None or before.status != condition.status", "before is None"),

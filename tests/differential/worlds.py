@@ -133,6 +133,8 @@ CONDITIONS = (
     "PodScheduled",
     "AllContainersRestarting",
     "DisruptionTarget",
+    "PodResizePending",
+    "PodResizeInProgress",
     "gate/x",
     "gate/y",
     "foreign",

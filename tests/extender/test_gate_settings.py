@@ -46,16 +46,18 @@ SELECTOR = "a label selector, as `a=b,c in (d,e),!f`"
         pytest.param("cap: {gate: true}", f"cap.gate: is true, allowed: {CAP}, or null for none", id="neither"),
         pytest.param(
             "gates: [{cap: 0}]",
-            f"gates[0].cap: is 0, allowed: {CAP}, off, or null for that of cap.gate",
+            f"gates[0].cap: is 0, allowed: {CAP}, off without quotes, or null for that of cap.gate",
             id="a gate's own cap of nothing",
         ),
         pytest.param(
             "gates: [{cap: on}]",
-            f"gates[0].cap: is true, allowed: {CAP}, off, or null for that of cap.gate",
+            f"gates[0].cap: is true, allowed: {CAP}, off without quotes, or null for that of cap.gate",
             id="a gate's own cap that is only on",
         ),
         pytest.param("cap: on", f"cap: is true, allowed: off or {CAP_KEYS}", id="a cap that is only on"),
-        pytest.param('cap: "off"', f'cap: is the text "off", allowed: {CAP_KEYS} or off', id="off in quotes"),
+        pytest.param(
+            'cap: "off"', f'cap: is the text "off", allowed: {CAP_KEYS} or off without quotes', id="off in quotes"
+        ),
         pytest.param(
             "cap: {poolLabel: a b}", 'cap.poolLabel: is the text "a b", allowed: the key of a label', id="key"
         ),

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+from tests.kit.endings import end_with_parent
 from tests.soak.rows import ROOT, Trial
 
 HISTORIES = 1_000_000
@@ -16,7 +17,7 @@ def hold(trial: Trial) -> None:
     """As many as the minutes allow: each run draws others, so what one run leaves out another one plays."""
     argv = [sys.executable, "-m", "tests.differential", "--histories", str(HISTORIES), "--minutes", str(trial.minutes)]
     argv += ["--seed", str(trial.chance.randrange(2**32))]
-    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as playing:
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent) as playing:
         try:
             told = [_said(line, trial) for line in playing.stdout or ()]
             code = playing.wait(LATE_S)

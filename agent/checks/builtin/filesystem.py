@@ -11,7 +11,7 @@ until it ends. The next run that succeeds is the way back; nothing is remembered
 A full disk is a failure here as soon as nothing can be written any more; the kubelet's eviction comes before that.
 A mount that is read-only for the agent alone (its own container, `ProtectSystem=`) is unknown, not failed.
 
-Its timeout is five seconds unless said otherwise: a disk under load takes long.
+Its timeout is five seconds unless said otherwise (with a shorter period: that): a disk under load takes long.
 """
 
 import errno

@@ -3,7 +3,7 @@
 Asks over the CRI, as the kubelet does, and starts or ends nothing: Version, Status, the list of pods, and the status
 of the newest container, one after the other. A runtime may answer some of these for hours while another hangs: the
 finding names the first call that has no answer. Each call has the check's timeout for itself, five seconds unless said
-otherwise: a node under load takes long. It fails where
+otherwise (with a shorter period: that): a node under load takes long. It fails where
 
 - a call hangs (then it says hung), is refused, or nobody listens;
 - the runtime itself says that it is not ready (`RuntimeReady`), or has no network for new pods (`NetworkReady`): both

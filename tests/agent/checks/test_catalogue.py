@@ -108,6 +108,8 @@ def test_zeros_are_the_defaults_of_a_probe() -> None:
         pytest.param({"runtime": {}}, 5, id="a runtime under load"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 0}, 5, id="a disk under load"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 1}, 1, id="what is given counts"),
+        pytest.param({"runtime": {}, "periodSeconds": 2}, 2, id="but no more than the period"),
+        pytest.param({"runtime": {}, "periodSeconds": 2, "timeoutSeconds": 5}, 5, id="unless that is given"),
     ],
 )
 def test_what_is_slow_under_load_gets_more_time(check: dict[str, object], expected_s: float) -> None:

@@ -98,6 +98,15 @@ def test_a_container():
     ) == container.restart_rules
 
 
+def test_what_a_container_asks_of_its_node():
+    resources = {"limits": {"memory": "1Gi", "cpu": 2}, "requests": {"cpu": "1500m"}, "claims": [{"name": "x"}]}
+    pod = parse_pod(
+        json.dumps({"metadata": {}, "spec": {"containers": [{"name": "c", "resources": resources}]}}).encode()
+    )
+    expected = (("limits", "cpu", "2"), ("limits", "memory", "1Gi"), ("requests", "cpu", "1500m"))
+    assert expected == pod.containers[0].resources
+
+
 def test_probes_get_their_defaults():
     container = parse_pod(json.dumps(POD).encode()).containers[0]
     assert model.Probe(model.HttpGetAction("http", headers=(("A", "b"),)), period_s=2) == container.readiness_probe

@@ -17,6 +17,15 @@ from agent.semantics import Semantics
 from agent.status.conditions import need_to_reconcile_readiness
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.manager import StatusManager
+from agent.status.resize import (
+    NO_RESIZES,
+    backfilled,
+    of_generation,
+    with_pending,
+    with_progress,
+    without_pending,
+    without_progress,
+)
 from agent.wire.pod import parse_pod
 from agent.wire.status import write_status
 from kube.errors import KubeError, NotFound
@@ -37,11 +46,17 @@ OPS = (
     "watch",
     "watch",
     "forget",
+    *["pending"] * 2,
+    *["progress"] * 2,
+    "no pending",
+    "no progress",
+    "backfill",
 )
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
 MIRRORED = {**STATIC, "kubernetes.io/config.mirror": "0123"}
+ERRORS = ("", "", "Error")
 WHY = (("CrashLoopBackOff", "back-off 10s"), ("ErrImagePull", ""), ("RunContainerError", "no such command"))
 
 
@@ -113,6 +128,15 @@ class StatusTarget:
                     "couldRun": maybe(random, 0.4),
                     "fault": random.choice(FAULTS),
                 }
+            case "pending" | "progress":
+                reasons = (
+                    ("Infeasible", "Infeasible", "Deferred", "OutOfcpu", "") if step["op"] == "pending" else ERRORS
+                )
+                return {
+                    "reason": random.choice(reasons),
+                    "message": random.choice(("", "so", "no room")),
+                    "generation": random.randint(1, 3),
+                }
         return {}
 
     def _changed(self, random: Random, pod: Json, wall: float) -> Json | None:
@@ -165,6 +189,7 @@ class _Scene:
         self.step: Json = {}
         self.requests: list[Any] = []
         self.version = 0
+        self.resizes = NO_RESIZES
         self.manager = StatusManager(
             self,
             self,
@@ -176,10 +201,13 @@ class _Scene:
 
     def take(self, step: Json) -> Json:
         self.step, self.requests = step, []
+        known = self.manager.versioned_status(self.uid) is not None
         said = self._take(step)
         if self.requests:
             said["requests"] = self.requests
         kept = self.manager.versioned_status(self.uid)
+        if known and kept is None:
+            self.resizes = NO_RESIZES  # they go with the status
         version = 0 if kept is None else kept.version
         if version != self.version and kept is not None:
             said |= {"version": version, "finished": kept.finished, "kept": write_status(kept.status)}
@@ -206,11 +234,28 @@ class _Scene:
                 self.watched = _parsed(self.api)
                 if self.watched is not None:
                     return {"reconcile": need_to_reconcile_readiness(self.watched, self.semantics)}
+            case "pending":
+                made = with_pending(self.resizes, step["reason"], step["message"], step["generation"], step["wall"])
+                self.resizes, changed = made
+                return {"changed": changed}
+            case "progress":
+                self.resizes, generation, changed = with_progress(
+                    self.resizes, step["reason"], step["message"], step["generation"], step["wall"]
+                )
+                return {"changed": changed, "generation": generation}
+            case "no pending":
+                self.resizes = without_pending(self.resizes)
+            case "no progress":
+                self.resizes, generation = without_progress(self.resizes)
+                return {"changed": generation is not None, "generation": generation or 0}
+            case "backfill" if self.watched is not None:
+                self.resizes = backfilled(self.resizes, self.watched.status.conditions, step["wall"])
             case "batch":
                 return {"tried": self.manager.sync_batch(everything=step.get("all", False))}
         return {}
 
     def _generated(self, pod: Pod) -> PodStatus:
+        self.resizes = NO_RESIZES if self.step["terminal"] else of_generation(self.resizes, pod.generation)
         inputs = Inputs(
             pod=pod,
             runtime=runtime_pod(pod.uid, self.step["runtime"]),
@@ -220,6 +265,7 @@ class _Scene:
             start_errors={name: ContainerWaiting(*why) for name, why in self.step["errors"].items()},
             pod_is_terminal=self.step["terminal"],
             wall=self.step["wall"],
+            resizes=self.resizes,
         )
         return generate_status(inputs, self._filled)
 

@@ -61,6 +61,21 @@ def test_a_lease_that_has_moved_in_such_a_list_is_not_lost_though_its_line_is_st
     assert (set(), {"b"}) == (known.lost(24.0), known.lost(25.0))
 
 
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        pytest.param("1", {"a"}, id="nothing had moved in a list since the last line, so no line was waiting"),
+        pytest.param("2", set(), id="something had, so its line was waiting, and others may be"),
+    ],
+)
+def test_after_a_long_time_without_a_line_a_list_beside_the_watch_tells_whether_all_may_return(listed, expected):
+    known = beats(("a", "1", 0), ("b", "1", 0))
+    known.read([renewal("a"), renewal("b", listed)], 11.0, 11.0)
+    known.renewed(renewal("b", "2"), 20.0)
+    known.read([renewal("a"), renewal("b", "2")], 23.0, 23.0)
+    assert expected == known.lost(24.0)
+
+
 def test_a_list_is_wanted_at_once_before_a_node_is_lost_by_old_knowledge():
     known = beats(("a", "1", 0), *b_goes_on(20))
     assert (set(), -math.inf) == (known.lost(24.0), known.read_due_at())

@@ -51,6 +51,9 @@ type statusStep struct {
 	All      bool                 `json:"all"`      // batch
 	CouldRun bool                 `json:"couldRun"` // batch
 	Fault    string               `json:"fault"`    // batch: request and what becomes of it
+	Reason   string               `json:"reason"`   // pending, progress
+	Message  string               `json:"message"`  // pending, progress
+	Generation int64              `json:"generation"` // pending, progress
 }
 
 // RuntimePod is what a runtime knows of a pod, newest first.
@@ -357,6 +360,18 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 		s.watched = s.api.DeepCopy()
 		if s.watched != nil {
 			said["reconcile"] = keptstatus.NeedToReconcilePodReadiness(s.watched)
+		}
+	case "pending":
+		said["changed"] = manager.SetPodResizePendingCondition(uid, step.Reason, step.Message, step.Generation)
+	case "progress":
+		said["generation"], said["changed"] = manager.SetPodResizeInProgressCondition(uid, step.Reason, step.Message, step.Generation)
+	case "no pending":
+		manager.ClearPodResizePendingCondition(uid)
+	case "no progress":
+		said["generation"], said["changed"] = manager.ClearPodResizeInProgressCondition(uid)
+	case "backfill":
+		if s.watched != nil {
+			manager.BackfillPodResizeConditions([]*v1.Pod{s.watched})
 		}
 	case "batch":
 		said["tried"] = manager.Batch(ctx, step.All)

@@ -1,0 +1,100 @@
+"""A pod whose resources are changed while it runs: what its status says of it.
+
+Mirrors pkg/kubelet/allocation of v1.36.3 on a platform without resizes: neither of our runtimes limits what a container
+takes, so a change is infeasible, in the words that a kubelet has for such a node, until it is taken back. What a pod
+had when it was first seen is what it was granted: a kubelet has that in a file, here a start of the agent forgets it.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from agent.events.event import WARNING, Event, Record, about_pod
+from agent.model import Container, Pod
+from agent.node.facts import amount
+from agent.status.conditions import is_terminal
+from agent.status.resize import (
+    NO_RESIZES,
+    REASON_INFEASIBLE,
+    Resizes,
+    backfilled,
+    with_pending,
+    without_pending,
+    without_progress,
+)
+
+MESSAGE_INFEASIBLE = "In-place pod resize is not supported on this node"
+EVENT_INFEASIBLE = "ResizeInfeasible"
+
+Amounts = frozenset[tuple[str, str, str, Fraction | str]]
+"""Container, limits or requests, resource, amount by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """`granted`: with what the pod was taken. `asked`: what it asked for when last seen."""
+
+    granted: Amounts
+    asked: Amounts
+    resizes: Resizes = NO_RESIZES
+
+
+class Resizer:
+    def __init__(self, record: Record, wall: Callable[[], float]) -> None:
+        self._record = record
+        self._wall = wall
+
+    def seen(self, before: Allocation | None, pod: Pod) -> Allocation:
+        """With each look at a pod that is there."""
+        after, infeasible = allocated(before, pod, self._wall())
+        if infeasible:
+            self._record(Event(about_pod(pod), WARNING, EVENT_INFEASIBLE, event_text(pod)))
+        return after
+
+
+def allocated(before: Allocation | None, pod: Pod, wall: float) -> tuple[Allocation, bool]:
+    """True: a change that cannot be made has come anew. Pure."""
+    asked = amounts(pod)
+    if before is None:
+        said = without_progress(backfilled(NO_RESIZES, pod.status.conditions, wall))[0]
+        return Allocation(asked, asked, said), False
+    if asked == before.asked or is_terminal(pod.status.phase):
+        return before, False
+    if asked == before.granted:
+        return Allocation(before.granted, asked, without_pending(before.resizes)), False
+    resizes, changed = with_pending(before.resizes, REASON_INFEASIBLE, MESSAGE_INFEASIBLE, pod.generation, wall)
+    return Allocation(before.granted, asked, resizes), changed
+
+
+def amounts(pod: Pod) -> Amounts:
+    """What the pod's containers ask for, without those that are there to look into it."""
+    return frozenset(
+        (container.name, kind, resource, amount(quantity))
+        for container in (*pod.init_containers, *pod.containers)
+        for kind, resource, quantity in container.resources
+    )
+
+
+def event_text(pod: Pod) -> str:
+    """As PodResizePendingMsg."""
+    summary: dict[str, Any] = {
+        "initContainers": [_summary(c) for c in pod.init_containers],
+        "containers": [_summary(c) for c in pod.containers],
+        "generation": pod.generation,
+        "error": MESSAGE_INFEASIBLE,
+    }
+    shown = {key: value for key, value in summary.items() if value != []}
+    return f"Pod resize {REASON_INFEASIBLE}: {json.dumps(shown, separators=(',', ':'))}"
+
+
+def _summary(container: Container) -> dict[str, Any]:
+    kinds = sorted({kind for kind, _resource, _quantity in container.resources})
+    return {
+        "name": container.name,
+        "resources": {
+            kind: {resource: quantity for of, resource, quantity in sorted(container.resources) if of == kind}
+            for kind in kinds
+        },
+    }

@@ -1,0 +1,108 @@
+"""Rows RZ: the resources of a pod are changed while it runs."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.model import Condition, Container, Pod, PodPhase, PodStatus
+from agent.pods.resizing import EVENT_INFEASIBLE, allocated
+from agent.status.conditions import find_condition
+from tests.agent.pods.test_sync import Node
+from tests.agent.status.builders import NOW, make_pod
+
+
+def asking(cpu: str, *, memory: str = "1Gi", generation: int = 1, **fields) -> Pod:
+    resources = (("limits", "memory", memory), ("requests", "cpu", cpu))
+    return make_pod(Container("a", resources=resources), generation=generation, **fields)
+
+
+def played(*pods: Pod) -> list[tuple[str, int] | None]:
+    """After each of them: reason and generation of what is pending."""
+    allocation, said = None, []
+    for pod in pods:
+        allocation, _ = allocated(allocation, pod, NOW)
+        pending = allocation.resizes.pending
+        said.append(pending and (pending.reason, pending.observed_generation))
+    return said
+
+
+ENDED = PodStatus(phase=PodPhase.FAILED)
+BEFORE = PodStatus(
+    conditions=(
+        Condition("PodResizePending", "True", "Infeasible", observed_generation=4),
+        Condition("PodResizeInProgress", "True", observed_generation=3),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param([asking("1")], [None], id="RZ20 what a pod has when it is seen first is granted"),
+        pytest.param(
+            [asking("1"), asking("2", generation=2)], [None, ("Infeasible", 2)], id="RZ21 a change is infeasible"
+        ),
+        pytest.param(
+            [asking("1"), asking("1000m", memory="1024Mi", generation=2)],
+            [None, None],
+            id="RZ22 the same amount in other words is no change",
+        ),
+        pytest.param(
+            [asking("1"), asking("2", generation=2), asking("1", generation=3)],
+            [None, ("Infeasible", 2), None],
+            id="RZ23 a change that is taken back is forgotten",
+        ),
+        pytest.param(
+            [asking("1"), asking("2", generation=2), asking("2", generation=3)],
+            [None, ("Infeasible", 2), ("Infeasible", 2)],
+            id="RZ24 another generation for another cause leaves it",
+        ),
+        pytest.param(
+            [asking("1"), asking("2", generation=2, status=ENDED)], [None, None], id="RZ25 not of a pod that has ended"
+        ),
+        pytest.param(
+            [asking("2", generation=4, status=BEFORE)],
+            [("Infeasible", 4)],
+            id="RZ26 what an agent before us has said is said on",
+        ),
+    ],
+)
+def test_a_change_of_resources(pods: list[Pod], expected: list[tuple[str, int] | None]) -> None:
+    assert expected == played(*pods)
+
+
+def test_rz27_nothing_is_in_progress_where_nothing_is_granted() -> None:
+    assert allocated(None, asking("2", status=BEFORE), NOW)[0].resizes.in_progress is None
+
+
+def test_rz28_the_status_and_an_event_say_so_and_the_container_runs_on() -> None:
+    node = Node()
+    node.put(asking("1"))
+    running = node.runtime.pod("uid-1").running
+    node.told.clear()
+    node.put(asking("2", generation=2))
+    status = node.statuses.pod_status("uid-1")
+    made = find_condition(status.conditions, "PodResizePending")
+    message = "In-place pod resize is not supported on this node"
+    assert ("True", "Infeasible", message, 2) == (made.status, made.reason, made.message, made.observed_generation)
+    text = (
+        'Pod resize Infeasible: {"containers":[{"name":"a","resources":{"limits":{"memory":"1Gi"},'
+        f'"requests":{{"cpu":"2"}}}}}}],"generation":2,"error":"{message}"}}'
+    )
+    assert [("", "Warning", EVENT_INFEASIBLE, text)] == node.told
+    assert running == node.runtime.pod("uid-1").running
+    node.inbox.put("uid-1")
+    node.settle()
+    assert 1 == len(node.told), "told once"
+    node.put(asking("1", generation=3))
+    assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is None
+
+
+def test_rz29_the_pod_has_its_conditions_until_it_ends() -> None:
+    node = Node()
+    node.put(asking("1"))
+    node.put(asking("2", generation=2))
+    node.put(replace(asking("2", generation=3), deletion_timestamp=NOW, deletion_grace_period_s=0))
+    assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is not None
+    node.end("a", 0)
+    assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is None
