@@ -194,7 +194,7 @@ def _asked(facts: Facts, last: Attempt, said: Said | None) -> Blame:
         first = f"readygate does not hold it: {let}; {spoken(refused)} {'was' if refused == 1 else 'were'} not."
         return Blame(Kind.NOT_OURS, first, kept, refused, lines=lines)
     same = said if said is not None and said.ours == refused else None
-    still = refused - sum(one.node_open for one in last.refused)
+    still = refused - max(last.open_count, sum(one.node_open for one in last.refused))
     waited = _pending(facts)
     if not still:
         them = "it" if refused == 1 else "them"

@@ -92,6 +92,7 @@ def attempt_told(
         refused_count=record.refused + record.unknown_count,
         shadow_count=len(shadow),
         nominated=record.nominated,
+        open_count=sum(_is_open(name, snapshot) for name in {*refused, *unknown}),
     )
     return told, more
 
@@ -109,8 +110,12 @@ def _refused_node(memory: Memory, node: str, code: int | None, snapshot: Snapsho
         gate=gate,
         reason=reason,
         since_seconds=ago(decision.since_monotonic, monotonic) if decision is not None and closed else None,
-        node_open=node in snapshot.nodes and node not in snapshot.view(snapshot.refusing),
+        node_open=_is_open(node, snapshot),
     )
+
+
+def _is_open(node: str, snapshot: Snapshot) -> bool:
+    return node in snapshot.nodes and node not in snapshot.view(snapshot.refusing)
 
 
 def _gate(memory: Memory, code: int) -> str:

@@ -217,8 +217,8 @@ class Attempt(_Told, frozen=True, rename="camel"):
     complete: the rest is exactly what readygate alone kept the pod off; if not, that is "at least": kube-scheduler
     asked about a sample of the nodes, or (nominated) about the nominated node alone, and asks again at once.
 
-    refused, shadow (what gates in shadow would have refused): one page; refused_count, shadow_count: all. exempt: why
-    the pod is never refused a node, "" if it can be.
+    refused, shadow (what gates in shadow would have refused): one page; refused_count, shadow_count: all; open_count:
+    how many of the refused are open by now. exempt: why the pod is never refused a node, "" if it can be.
     """
 
     ago_seconds: float = 0.0
@@ -231,6 +231,7 @@ class Attempt(_Told, frozen=True, rename="camel"):
     refused_count: int = 0
     shadow_count: int = 0
     nominated: bool = False
+    open_count: int = 0
 
 
 class PodTold(Head, frozen=True, kw_only=True, rename="camel"):

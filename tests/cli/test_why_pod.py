@@ -2,6 +2,7 @@
 
 import shlex
 
+import msgspec
 import pytest
 
 from cli.__main__ import parser
@@ -177,6 +178,13 @@ WAITED = "train-7 has been Pending for 4m12s."
             0,
             "readygate does not hold it: 1 node that would take it was let through; two were not.",
             id="some nodes were let through",
+        ),
+        pytest.param(
+            pod(MESSAGE),
+            [told(msgspec.structs.replace(attempt(ONE_OPEN), refused_count=700, open_count=700))],
+            0,
+            f"{WAITED} 700 nodes would take it now; readygate has opened them since: kube-scheduler tries it again.",
+            id="more than one page of nodes has opened",
         ),
         pytest.param(
             pod(MESSAGE),

@@ -211,6 +211,10 @@ def test_a_node_that_has_opened_since_or_was_not_known_yet(client, shown):
     shown.board.swap(
         shown.board.snapshot.with_decisions("base", {"n2": Decision("")}).with_decisions("gpu", {"n2": Decision("")})
     )
+    last = client.json("/api/v1/pods/team-a/train-8?limit=1")["last"]
+    assert (2, 1, 1) == (last["refusedCount"], len(last["refused"]), last["openCount"])
+    last = client.json("/api/v1/pods/team-a/train-8?limit=1&continue=n2")["last"]
+    assert 1 == last["openCount"], "of all, not of the page"
     refused = client.json("/api/v1/pods/team-a/train-8")["last"]["refused"]
     assert [("n2", "base", None, True), ("new", "", None, False)] == [
         (one["node"], one["gate"], one["sinceSeconds"], one["nodeOpen"]) for one in refused
