@@ -154,6 +154,7 @@ class Reader:
             settings_unread=settings_unread,
             gates=() if settings is None else self._gates(settings, gates),
             rights=() if settings is None else self._rights(settings),
+            orders=tuple({one.id: one for told in gates.answers.values() for one in told.orders}.values()),
             faults=tuple(dict.fromkeys(fault for told in gates.answers.values() for fault in told.faults)),
             unread=tuple(self.unread),
         )

@@ -6,6 +6,7 @@ None, or a text in `unread`, says that something could not be read, and why: tha
 from dataclasses import dataclass, field
 
 from extender.settings import Settings
+from extender.web.report import OrderTold
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Right:
 class Facts:
     """settings: of the deployed extender; None with settings_unread. api_version: of the API server, "v1.36.3".
 
-    control_plane: nodes that carry the role. faults: broken entries of the orders, as the extenders say.
+    control_plane: nodes that carry the role. orders: those in force, and faults: broken entries, as the extenders say.
     """
 
     cli_release: str
@@ -130,5 +131,6 @@ class Facts:
     settings_unread: str = ""
     gates: tuple[GateFacts, ...] = ()
     rights: tuple[Right, ...] = ()
+    orders: tuple[OrderTold, ...] = ()
     faults: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()

@@ -23,6 +23,12 @@ def of_gating(facts: Facts) -> Iterator[Finding]:
     yield from _versions(facts)
     for fault in facts.faults:
         yield warning("order-broken", "orders", fault, "correct or delete the entry; it is ignored until then")
+    known = {gate.name for gate in facts.gates}
+    for order in facts.orders:
+        if known and order.scope.gate and order.scope.gate not in known:
+            what = f"{order.order} names gate {order.scope.gate}, which is not configured: nobody obeys it"
+            about = f"readygate lift {order.id}, or order it of one of {', '.join(sorted(known))}"
+            yield warning("order-of-no-gate", f"order {order.id}", what, about)
     for text in facts.unread:
         yield unknown("unread", "cluster", text, "ask for the right to read it, or run doctor with another --context")
 

@@ -9,6 +9,7 @@ import pytest
 from cli.doctor.examine import examine
 from cli.doctor.findings import Severity
 from cli.doctor.schedulers import sample_nodes
+from extender.web.report import OrderTold, Scope
 from tests.cli.doctor import facts as given
 from tests.cli.doctor.facts import ENTRY, FACTS, LOADED, REPLICA, SCHEDULER
 
@@ -161,6 +162,11 @@ PROVOKED = pytest.mark.parametrize(
             id="the extender may not list pods",
         ),
         pytest.param({"faults": ("a: no order",)}, ("warning", "order-broken"), id="an order is rubbish"),
+        pytest.param(
+            {"orders": (OrderTold("arming-base", "arm", Scope("base")), OrderTold("rma", "hold", Scope("health")))},
+            ("warning", "order-of-no-gate"),
+            id="a gate that was armed by order has got another name",
+        ),
         pytest.param({"unread": ("you may not list nodes",)}, ("unknown", "unread"), id="something may not be read"),
     ],
 )
