@@ -39,6 +39,9 @@ LINE_S = 10.0  # one line in so many seconds, of the newest health
 STOP_LIMIT_S = 0.9  # a Service stops within a second
 KILL_AGAIN_S = 0.05
 OLD_RUN_S = 0.1  # how often a check looks whether the run of the one before it is over
+# One that has failed runs twice as often, if that is not each second anyway: a node that is well again shall be seen.
+SOONER = 2
+SOONER_MIN_S = 1.0
 TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
 
 
@@ -221,11 +224,13 @@ class _Worker:
         self._wall = wall
         self._monotonic = monotonic
         self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
+        self._found = CheckState.STARTING  # by the last run
         self._running_since: float | None = None  # monotonic
         self._ticker: Ticker | None = None  # from the first run on
         self._events = events
         self._told = False
         self._told_from = -math.inf  # monotonic: before it, what is told waits
+        self._sooner_at = math.inf  # monotonic: when one that has failed runs between two ticks
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:
         spec, status, since = self.spec, self._status, self._running_since
@@ -249,8 +254,8 @@ class _Worker:
             return OLD_RUN_S
         if self._ticker is None:
             self._ticker = Ticker(self.spec.period_s, began - (1 - self._phase) * self.spec.period_s)
-        elif not self._ticker.take(began) and not (self._told and began >= self._told_from):
-            wait_s = self._ticker.wait_s(began)
+        elif not self._ticker.take(began) and not (self._told and began >= self._told_from) and began < self._sooner_at:
+            wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
             return min(wait_s, self._told_from - began) if self._told else wait_s
         self._told, self._told_from = False, began + TOLD_AGAIN_S
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
@@ -267,7 +272,11 @@ class _Worker:
         self._follow()
         if not _says_the_same(before, self._status):
             self._changed()
-        return self._ticker.wait_s(self._monotonic())
+        # Only until it passes for the first time: then its success threshold counts runs of its period.
+        sooner = _has_failed(self._status.state) and _has_failed(self._found)
+        self._sooner_at = began + max(SOONER_MIN_S, self.spec.period_s / SOONER) if sooner else math.inf
+        ended = self._monotonic()
+        return min(self._ticker.wait_s(ended), max(0.0, self._sooner_at - ended))
 
     def _follow(self) -> None:
         """After a run, which may have opened the descriptor anew."""
@@ -288,6 +297,7 @@ class _Worker:
             if finding.state is not CheckState.HUNG:
                 finding = Finding(CheckState.HUNG, f"took {took_s:.0f} s of {spec.timeout_s:g} s: {finding.output}")
             runs = min(missed_runs(late_s, spec.period_s), spec.thresholds.failure)
+        self._found = finding.state
         self.runs[finding.state] += 1
         for _ in range(runs):
             status = next_status(status, finding, spec.thresholds, self._wall())
@@ -298,6 +308,10 @@ class _Worker:
 
 def _any_told(specs: Sequence[CheckSpec]) -> bool:
     return any(spec.descriptor is not None for spec in specs)
+
+
+def _has_failed(state: CheckState) -> bool:
+    return state in (CheckState.FAILED, CheckState.HUNG)
 
 
 def _says_the_same(before: CheckStatus, after: CheckStatus) -> bool:

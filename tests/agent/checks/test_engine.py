@@ -18,6 +18,7 @@ from agent.checks.health import NodeHealth
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds
 from agent.model import Result
 from agent.probe.streak import Streak
+from agent.probe.ticker import Ticker
 from agent.processes import command
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
@@ -150,8 +151,8 @@ def test_a_check_that_cannot_even_be_made_is_unknown_and_made_again(start) -> No
     kinds = {"tcpSocket": Kind(tcp_socket.Settings, Odd, "")}
     check = msgspec.convert({"name": "odd", "tcpSocket": {"port": 1}}, check_section(kinds))
     engine = start(replace(check_spec(check, kinds), period_s=0.01), CheckSpec("other", lambda: PASSED))
-    wait_until(lambda: states(engine) == ["unknown", "passed"])
     wait_until(lambda: states(engine) == ["passed", "passed"])
+    assert ("odd", CheckState.UNKNOWN, 2) in engine.runs()
     assert len(tries) == 3, "made once"
 
 
@@ -195,6 +196,34 @@ def test_checks_of_one_period_do_not_run_together_for_ever() -> None:
 def _turn_at(worker: object, clock: Clock, at: float) -> float:
     clock.time = at
     return worker._turn()
+
+
+@pytest.mark.parametrize(
+    ("period_s", "success", "expected"),
+    [
+        pytest.param(2.0, 1, [2, 4, 5, 6, 7, 8, 10], id="two failures are needed, then it runs each second"),
+        pytest.param(10.0, 1, [10, 20, 25, 30, 35, 40, 50], id="as often as twice in its period"),
+        pytest.param(1.0, 1, [1, 2, 3, 4, 5, 6, 7], id="but never more often than each second"),
+        pytest.param(2.0, 2, [2, 4, 5, 6, 7, 8, 10], id="what is counted until it has passed comes by its period"),
+    ],
+)
+def test_a_check_that_has_failed_runs_twice_as_often_until_it_passes(
+    period_s: float, success: int, expected: list[int]
+) -> None:
+    """It fails five times."""
+    clock = Clock(0.0)
+    findings = iter([Finding(CheckState.FAILED)] * 5 + [PASSED] * 9)
+    spec = CheckSpec("a", lambda: next(findings), period_s=period_s, thresholds=Thresholds(success, 2))
+    (worker,) = CheckEngine([replace(spec, initial_delay_s=0)], monotonic=clock)._workers
+    worker._status = CheckStatus("a", Severity.GATE, since=0.0, state=CheckState.PASSED)
+    worker._ticker = Ticker(period_s, 0.0)
+    ran: list[float] = []
+    while len(ran) < len(expected):
+        before = sum(worker.runs.values())
+        wait_s = worker._turn()
+        ran += [clock()] * (sum(worker.runs.values()) - before)
+        clock.time += wait_s
+    assert expected == ran
 
 
 def test_a_check_that_flaps_does_not_fill_the_log(caplog) -> None:
