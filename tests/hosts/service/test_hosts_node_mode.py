@@ -9,120 +9,18 @@ import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from images.build import readygate_image
-from kube import contract
-from tests.charts import rendering as chart
 from tests.hosts.conftest import ARTEFACTS
-from tests.hosts.deployment.api import AdminApi
-from tests.hosts.deployment.conftest import ansible_for
-from tests.hosts.node_mode import BUDGET_S, NAME, NS, Node, Said, Verdicts, Word, daemon_set, same
-from tests.kit import brakes
-from tests.kit.ports import free_port
+from tests.hosts.service.node_mode import BUDGET_S, NAME, PATIENT_S, Node, Said, Verdicts, Word, same
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
 
 FAULTS = int(os.environ.get("READYGATE_FAULTS", "10"))
-NODE = "worker-1"
-PATIENT_S = 180.0
 SLACK_S = 5.0  # two cores for all rings
 QUIET_S = 1.5  # what both say stands for so long before it counts as settled
-GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-KUBELET = "/var/lib/kubelet/config.yaml"
-# Else a container that is killed often waits for minutes.
-AT_ONCE = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}"
-
-
-@pytest.fixture(scope="module")
-def api(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> AdminApi:
-    return AdminApi(hosts.kubeconfig, tmp_path_factory.mktemp("admin"))
-
-
-@contextmanager
-def restarted_at_once(hosts: Hosts) -> Iterator[None]:
-    """Containers of the node."""
-    before = f"{KUBELET}.before"
-    try:
-        # A run that was killed may have left it.
-        hosts.ssh(NODE, f"[ -e {before} ] || cp {KUBELET} {before}; (cat {before}; echo '{AT_ONCE}') > {KUBELET}")
-        hosts.ssh(NODE, "systemctl restart kubelet")
-        yield
-    finally:
-        hosts.ssh(NODE, f"if [ -e {before} ]; then mv {before} {KUBELET}; systemctl restart kubelet; fi")
-
-
-def granted() -> str:
-    """The agent's account, what it may do, and the policies that leave it its own pod and its own Lease."""
-    given = ['image.repository="readygate"', "agent.heartbeat=true"]
-    ours = [
-        body
-        for (kind, _, name), body in chart.objects(given=given).items()
-        if kind in GRANTED and name.startswith(contract.NAME_AGENT)
-    ]
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, *ours]})
-
-
-@pytest.fixture(scope="module")
-def nodes(hosts: Hosts, image: str, api: AdminApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
-    """The workers, each with a health pod that is Ready and an agent that speaks for it; worker-1 first."""
-    folder = tmp_path_factory.mktemp("node-mode")
-    made = [Node(hosts, api, name, folder / f"{name}.log") for name in (NODE, "worker-2")]
-    ansible = ansible_for(hosts, image, folder, "node-mode")
-    given = {
-        "readygate_node_archives": [str(readygate_image(hosts.progress))],
-        "readygate_node_groups": ["workers"],
-        "readygate_node_serial": ["100%"],
-        "readygate_node_min_ready_seconds": 1,
-        "readygate_node_ready_timeout_seconds": 150,
-        "readygate_node_heartbeat": True,
-        "readygate_node_health_pods": [{"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}],
-    }
-    with restarted_at_once(hosts):
-        try:
-            hosts.kubectl("apply", "--validate=false", "-f-", stdin=granted())
-            hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(daemon_set(image)))
-            wait_until(lambda: all(node.find() for node in made), "a health pod on each node", timeout_s=PATIENT_S)
-            for node in made:
-                node.flip("True")
-            installed = ansible.run("node-plugin.yml", **given)
-            assert installed.code == 0, installed.told()
-            yield made
-        finally:
-            ansible.run("node-plugin-uninstall.yml")
-            hosts.kubectl("delete", "--ignore-not-found", "--timeout=60s", "-f-", stdin=granted(), timeout_s=90.0)
-
-
-@pytest.fixture(scope="module")
-def extender(hosts: Hosts, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """A process of this machine. It looks at agents' heartbeats and at no kubelet's, and closes whatever is bad."""
-    folder = tmp_path_factory.mktemp("extender")
-    settings = brakes.off(
-        {
-            "listen": {"address": "127.0.0.1", "port": free_port()},
-            "kubernetes": {"kubeconfig": str(hosts.kubeconfig)},
-            "gates": [{"healthPods": {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}}],
-            "feed": {"socket": str(folder / "feed" / "socket")},
-            "people": {"address": "127.0.0.1", "port": free_port()},
-            "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": 9}},
-            "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
-        }
-    )
-    found = Program("extender", settings, folder)
-    found.start()
-    try:
-        found.process.wait_ready(found.ready, timeout_s=PATIENT_S)
-        for node in nodes:
-            open_ = Verdicts(found, node.name)
-            wait_until(lambda open_=open_: open_.ask() == "open", f"{node.name} is open", timeout_s=PATIENT_S)
-        yield found
-    finally:
-        found.stop()
 
 
 def told(figures: dict[str, object]) -> None:
@@ -261,8 +159,9 @@ def test_through_faults_by_chance_the_agent_says_what_the_kubelet_says(nodes: li
                 heal(node)
             else:
                 wait_until(lambda container=container: node.container != container, name, timeout_s=PATIENT_S)
+            over = time.time()  # what both say by then may be of before: a container takes seconds to end
             wait_until(
-                lambda since=since: settled(node, (True, True), since),
+                lambda over=over: settled(node, (True, True), over),
                 lambda name=name: f"both are over {name}: {node.theirs[-1:]}, {node.ours()[-1:]}",
                 timeout_s=PATIENT_S,
             )

@@ -20,8 +20,12 @@ import urllib3
 
 from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
+from tests.charts import rendering as chart
 from tests.hosts.deployment.api import AdminApi
+from tests.kit import brakes
+from tests.kit.ports import free_port
 from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.shared.api import ApiError, Object, condition
 
@@ -33,6 +37,8 @@ FLIPPED = "example.com/flipped"  # a readiness gate
 FOLDER = f"/run/{NAME}"  # of each host; the file `mode` in it is what its pod does
 UNIT = "readygate-node"
 PORT = 8080
+GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+PATIENT_S = 180.0
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 3  # failures, period, timeout
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
@@ -62,6 +68,18 @@ Server(("", {PORT}), Handler).serve_forever()
 """
 
 
+def granted() -> str:
+    """The agent's account, what it may do, and the policies that leave it its own pod and its own Lease."""
+    given = ['image.repository="readygate"', "agent.heartbeat=true"]
+    ours = [
+        body
+        for (kind, _, name), body in chart.objects(given=given).items()
+        if kind in GRANTED and name.startswith(contract.NAME_AGENT)
+    ]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, *ours]})
+
+
 def daemon_set(image: str) -> Object:
     readiness = {"httpGet": {"path": "/ready", "port": PORT}, **READINESS}
     liveness = {"httpGet": {"path": "/live", "port": PORT}, "periodSeconds": 1, "timeoutSeconds": 20}
@@ -82,6 +100,7 @@ def daemon_set(image: str) -> Object:
         "readinessGates": [{"conditionType": FLIPPED}],
         "containers": [container],
         "volumes": [{"name": "host", "hostPath": {"path": FOLDER, "type": "DirectoryOrCreate"}}],
+        "tolerations": [{"operator": "Exists"}],
     }
     template = {"metadata": {"labels": LABELS, "annotations": {ANNOTATION_SPEAKER: "node"}}, "spec": spec}
     return {
@@ -218,6 +237,51 @@ class Node:
             finally:
                 stopping.set()
                 reads.kill()
+
+
+@contextmanager
+def beside_health_pods(nodes: Sequence[Node], image: str) -> Iterator[None]:
+    """Each node has a health pod whose readiness gate is flipped, and an agent on it may speak for that."""
+    hosts = nodes[0].hosts
+    try:
+        hosts.kubectl("apply", "--validate=false", "-f-", stdin=granted())
+        hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(daemon_set(image)))
+        wait_until(lambda: all(node.find() for node in nodes), "a health pod on each node", timeout_s=PATIENT_S)
+        for node in nodes:
+            node.flip("True")
+        yield
+    finally:
+        hosts.kubectl("delete", "--ignore-not-found", "--timeout=60s", "-f-", stdin=granted(), timeout_s=90.0)
+
+
+@contextmanager
+def deciding(nodes: Sequence[Node], folder: Path) -> Iterator[Program]:
+    """An extender as a process of this machine, once it says that these nodes are open. It looks at agents' heartbeats
+    and at no kubelet's, and closes whatever is bad."""
+    settings = brakes.off(
+        {
+            "listen": {"address": "127.0.0.1", "port": free_port()},
+            "kubernetes": {"kubeconfig": str(nodes[0].hosts.kubeconfig)},
+            "gates": [{"healthPods": {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}}],
+            "feed": {"socket": str(folder / "feed" / "socket")},
+            "people": {"address": "127.0.0.1", "port": free_port()},
+            "heartbeat": {"limitSeconds": 0, "agents": {"limitSeconds": 9}},
+            "outlets": {"nodeCondition": {"enabled": False}, "events": {"enabled": False}},
+        }
+    )
+    made = Program("extender", settings, folder)
+    made.start()
+    try:
+        made.process.wait_ready(made.ready, timeout_s=PATIENT_S)
+        for node in nodes:
+            wait_until(
+                lambda name=node.name: Verdicts(made, name).ask() == "open",
+                lambda name=node.name: f"{name} is open: {made.process.text()[-1000:]}",
+                timeout_s=PATIENT_S,
+            )
+        yield made
+    finally:
+        made.stop()
 
 
 @dataclass

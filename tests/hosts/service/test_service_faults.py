@@ -1,0 +1,107 @@
+"""The agent as a service on three hosts: it closes its node for a fault of each kind, and by its silence when it dies.
+
+One fault that a check finds when it looks, one that the kernel's log tells, one where the container runtime stands
+still; `make bench-faults` plays all of them, often. READYGATE_KILLS=N hosts die instead of one.
+"""
+
+import json
+import os
+import random
+import statistics
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.bench.faults import plan
+from tests.faults.filesystem import DISK
+from tests.faults.registry import FAULTS
+from tests.hosts.conftest import ARTEFACTS
+from tests.hosts.service.conftest import Service
+from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
+from tests.testbed.hosts.hosts import Hosts
+
+KILLS = int(os.environ.get("READYGATE_KILLS", "1"))
+PLAYED = {
+    "disk-read-only": "a file system has turned read-only, which a check finds",
+    "log-shutdown": "the kernel's log tells of a file system that was shut down",
+    "runtime-hangs": "the container runtime stands still",
+}
+CHECKS = {"filesystem", "kernel", "runtime"}
+CLOSED_S = 30.0  # a bench measures what it takes; here two cores may have other rings to do
+# One death in the usual run, beside which others may compute; of many each has to be found in time.
+DEAD_S = 10.0 if KILLS > 1 else 20.0
+PERIOD_S = 3.0  # of heartbeats
+REST_S = 4.0  # between two deaths, at least: each agent has beaten by then
+
+
+@pytest.fixture(scope="module")
+def checked(hosts: Hosts, service: Service) -> Iterator[None]:
+    """The checks that see these faults, on every host."""
+    healed = "\n".join(line for name in PLAYED for line in FAULTS[name].heal)
+    checks = plan.checks({name: hosts.address(name) for name in hosts.names})
+    for name in hosts.names:
+        hosts.ssh(name, healed)
+    try:
+        service.play(
+            readygate_node_profile="fast",
+            readygate_node_checks=[check for check in checks if check["name"] in CHECKS],
+        )
+        yield
+    finally:
+        for name in hosts.names:
+            hosts.ssh(name, f"{healed}\numount {DISK} && rmdir {DISK}", check=False)
+
+
+@pytest.mark.usefixtures("checked")
+@pytest.mark.parametrize("name", PLAYED, ids=list(PLAYED.values()))
+def test_it_closes_its_node_and_lets_it_in_when_it_is_over(nodes: list[Node], extender: Program, name: str) -> None:
+    node, fault = nodes[0], FAULTS[name]
+    with Verdicts(extender, node.name).asked() as verdicts:
+        wait_until(verdicts.is_last("open"), lambda: f"it is open: {verdicts.seen}", timeout_s=PATIENT_S)
+        began = time.monotonic()
+        try:
+            node.ssh("\n".join(fault.inject))
+            wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}", timeout_s=PATIENT_S)
+            closed_s = verdicts.seen[-1][0] - began
+        finally:
+            node.ssh("\n".join(fault.heal))
+        wait_until(verdicts.is_last("open"), lambda: f"it opens: {verdicts.seen}", timeout_s=PATIENT_S)
+    print(f"{name}: closed after {closed_s:.2f} s")
+    assert ["open", "closed", "open"] == verdicts.words
+    assert closed_s <= CLOSED_S
+
+
+@pytest.mark.timeout(600 + 60 * KILLS)
+def test_a_host_that_dies_closes_by_the_silence_of_its_agent_and_no_other_does(
+    hosts: Hosts, extender: Program, seed: int
+) -> None:
+    """Dead for the others: its plug is pulled. It comes at any moment of the period between two beats."""
+    by_chance = random.Random(seed)
+    workers = [peer.name for peer in hosts.layout.workers]
+    took_s, others = [], []
+    for number in range(KILLS):
+        name = workers[number % len(workers)]
+        rest = [Verdicts(extender, other) for other in hosts.names if other != name]
+        time.sleep(REST_S + PERIOD_S * by_chance.random())
+        with Verdicts(extender, name).asked() as verdicts, rest[0].asked(), rest[1].asked():
+            wait_until(verdicts.is_last("open"), lambda v=verdicts: f"it is open: {v.seen}", timeout_s=PATIENT_S)
+            began = time.monotonic()
+            with hosts.away(name):
+                wait_until(verdicts.is_last("closed"), lambda v=verdicts: f"it closes: {v.seen}", timeout_s=PATIENT_S)
+            took_s.append(verdicts.seen[-1][0] - began)
+            wait_until(verdicts.is_last("open"), lambda v=verdicts: f"it opens: {v.seen}", timeout_s=PATIENT_S)
+        others += [(number, one.node, one.words) for one in rest if one.words != ["open"]]
+        print(f"{name}: closed after {took_s[-1]:.2f} s", flush=True)
+    figures = {
+        "kills": len(took_s),
+        "p50_s": round(statistics.median(took_s), 2),
+        "max_s": round(max(took_s), 2),
+        "over": sum(1 for each in took_s if each > DEAD_S),
+        "load": round(os.getloadavg()[0], 1),
+    }
+    print(json.dumps(figures))
+    (ARTEFACTS / "service" / "dead-hosts.json").write_text(json.dumps({**figures, "took_s": took_s}) + "\n")
+    assert ([], []) == (others, [each for each in took_s if each > DEAD_S])
