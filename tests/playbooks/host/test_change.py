@@ -137,6 +137,40 @@ def test_original_is_never_written_again(world):
     assert (world.folder / "original/kube-scheduler.yaml").read_text() == manifest(OLD_COMMAND)
 
 
+@pytest.fixture
+def drop_in(world):
+    """The world with a scheduler that a unit starts; nothing of ours is there."""
+    of_manifest = Scheduler(str(world.proc)).processes()
+    world.target.unlink()
+    world.target = world.units / "kube-scheduler.service.d/readygate.conf"
+    while world.runs() != [OLD_COMMAND] or Scheduler(str(world.proc)).processes() == of_manifest:
+        time.sleep(0.01)
+    return world.target
+
+
+def put_back(world, drop_in):  # noqa: ARG001
+    assert world.change().apply(world.job(works=False))["outcome"] == "put-back"
+
+
+def taken_out(world, drop_in):
+    job = world.job()
+    assert world.change().apply(job)["outcome"] == "confirmed"
+    out = {"wanted": None, "expected": digest(drop_in.read_bytes()), "before_command": job["command"]}
+    out |= {"command": OLD_COMMAND, "files": {}, "configz": [], "trial": []}
+    assert world.change().apply(job | out)["outcome"] == "confirmed"
+
+
+@pytest.mark.parametrize("others", [[], ["limits.conf"]], ids=["of ours alone", "with a drop-in of the operator's"])
+@pytest.mark.parametrize("ended", [put_back, taken_out])
+def test_a_folder_for_drop_ins_goes_with_ours_unless_it_has_others(world, drop_in, ended, others):
+    for name in others:
+        drop_in.parent.mkdir(exist_ok=True)
+        (drop_in.parent / name).write_text("[Service]\n")
+    ended(world, drop_in)
+    assert others == [each.name for each in drop_in.parent.glob("*")]
+    assert bool(others) == drop_in.parent.exists()
+
+
 def test_a_change_that_fails_leaves_the_last_proven_one_alone(world):
     first = world.job()
     assert world.change().apply(first)["outcome"] == "confirmed"

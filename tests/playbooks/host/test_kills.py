@@ -48,6 +48,9 @@ class Dying(RecordingHands):
     def remove(self, path):
         return self._one(super().remove, path)
 
+    def remove_empty(self, folder):
+        return self._one(super().remove_empty, folder)
+
     def run(self, argv, limit_s=30.0, binary=None):
         return self._one(super().run, argv, limit_s, binary)
 

@@ -256,6 +256,9 @@ class Change:
         return self._settle(job, max(GRACE_S, job["opened"]["until"] - time.monotonic()))
 
     def _close(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
+        where = os.path.dirname(job["target"])
+        if where.endswith(".d"):  # of a unit's drop-ins, made for ours
+            self.hands.remove_empty(where)
         verdict = self._tell(job, outcome, cause, changed)
         self._clear()
         return verdict

@@ -40,6 +40,11 @@ class Hands:
             else:
                 os.unlink(path)
 
+    def remove_empty(self, folder: str) -> None:
+        """Unless anything is in it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
     def run(self, argv: List[str], limit_s: float = 30.0, binary: Optional[str] = None) -> Tuple[int, str]:
         """Its code and what it said, errors only where it failed; 127: it cannot be run, 124: it took too long.
         `binary` is what is run, where that is not argv[0]."""
