@@ -5,7 +5,7 @@ No key holds a node, a pod or any text of a request: the number of series is fix
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -68,10 +68,10 @@ class Counts:
         self.durations[bisect_left(BUCKETS_S, seconds)] += 1
         self.duration_s += seconds
 
-    def refuse(self, reasons: Iterable[str]) -> None:
-        given = list(reasons)
-        for reason in set(given):  # there are a few at most
-            self.refused[reason] = self.refused.get(reason, 0) + given.count(reason)
+    def refuse(self, reasons: Mapping[str, int]) -> None:
+        """How many names for each."""
+        for reason, number in reasons.items():  # there are a few at most
+            self.refused[reason] = self.refused.get(reason, 0) + number
 
     def remove(self, reasons: Iterable[str]) -> None:
         for reason in reasons:

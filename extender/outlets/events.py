@@ -12,7 +12,7 @@ import queue
 import random as random_module
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from component.loop import LOG_AGAIN_S, Loop
@@ -60,7 +60,7 @@ class Refused(Protocol):
     @property
     def mask(self) -> int: ...
     @property
-    def refused(self) -> Mapping[str, str]: ...
+    def refused(self) -> Collection[str]: ...
     @property
     def snapshot(self) -> Snapshot | None: ...
 

@@ -1,7 +1,7 @@
 """Pure: what an Event is to say, of a Node that stands otherwise than before, of a Pod that was refused everywhere."""
 
 import heapq
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import NamedTuple
 
 from component.text import one_line
@@ -53,7 +53,7 @@ class Blame(NamedTuple):
     names: Collection[str]
 
 
-def blames_of(snapshot: Snapshot, mask: int, refused: Mapping[str, str]) -> list[Blame]:
+def blames_of(snapshot: Snapshot, mask: int, refused: Collection[str]) -> list[Blame]:
     """Who refused them, the first gate of each node counting: in the order of the gates, then what hits most nodes."""
     left = set(refused)
     found = []

@@ -67,7 +67,7 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
             for mask, spelled in list(self.spellings.items()):
                 view = snapshot.view(mask)
                 same = view is self.view(mask)
-                snapshot.spellings[mask] = spelled._replace(nodes=known) if same else spelled_at(known, view)
+                snapshot.spellings[mask] = spelled.among(known) if same else spelled_at(known, view)
         return snapshot
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
@@ -164,6 +164,19 @@ class Answer(NamedTuple):
     snapshot: Optional["Snapshot"] = None
 
 
+class Noted(NamedTuple):
+    """names: nodes as requests spell them, each noted where a request of these gates was refused it by this snapshot.
+    turned: how many pages were turned before."""
+
+    turned: int
+    snapshot: Snapshot
+    mask: int
+    names: set[bytes]
+
+
+NOTHING = Snapshot()
+
+
 class Board:
     """The newest snapshot, for any thread to read.
 
@@ -177,6 +190,8 @@ class Board:
         self.filled = False  # whether there was a first swap; names are not to be looked up before
         self._refusals: dict[str, Refusals] = {}  # by gate; what is noted of a gate that goes is kicked
         self._inherited_kicks = INHERITED_KICKS
+        self._turned = 0  # written by the thread that kicks
+        self._noted = Noted(0, NOTHING, 0, set())  # written by the thread that answers
 
     @property
     def snapshot(self) -> Snapshot:
@@ -200,22 +215,39 @@ class Board:
         mask &= snapshot.refusing
         if not mask:
             return None
-        found = sort_out_spelled(names, snapshot.spellings.get(mask) or snapshot.spelled(mask))
+        spelled = snapshot.spellings.get(mask) or snapshot.spelled(mask)
+        found = sort_out_spelled(names, spelled)
         if found is None:
             return None
-        if found.refused:
-            self._note(found.refused, (), snapshot, mask)
+        if found.closed:
+            self._note_spelled(found, spelled, snapshot, mask)
         return found, snapshot
 
-    def _note(self, refused: Mapping[str, str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> None:
+    def _note_spelled(self, found: Sorted, spelled: Spelled, snapshot: Snapshot, mask: int) -> None:
+        """While a node is closed it is refused again and again. What was noted of this snapshot stands in the newest
+        pages as long as none was turned and the snapshot is the newest: only a swap takes names out, after it has
+        written its own. Then nothing is to be noted.
+        """
+        turned, noted = self._turned, self._noted
+        if noted.snapshot is not snapshot or noted.mask != mask or noted.turned != turned:
+            noted = Noted(turned, snapshot, mask, set())
+        names = noted.names
+        known = len(names) == len(spelled.closed) or found.closed <= names
+        if known and self._snapshot is snapshot:
+            return
+        self._note(found.refused, (), snapshot, mask)
+        names.update(found.closed)
+        self._noted = noted
+
+    def _note(self, refused: Collection[str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> None:
         parts = snapshot.parts(mask)
         notes: list[Note]
-        if len(parts) == 1:
-            notes = [(parts[0][0], refused, unknown)]
-        elif not unknown and len(refused) == len(snapshot.view(mask)):  # every closed node was asked about
+        if not unknown and len(refused) == len(snapshot.view(mask)):  # every closed node was asked about
             notes = parts
+        elif len(parts) == 1:
+            notes = [(parts[0][0], dict.fromkeys(refused, NOTED), unknown)]
         else:
-            notes = list(_noted_at(refused, unknown, parts))
+            notes = list(_noted_at(dict.fromkeys(refused, NOTED), unknown, parts))
         refusals = self._refusals
         for gate, here, strangers in notes:
             refusals[gate].note(here, strangers)
@@ -266,6 +298,7 @@ class Board:
         """Called by the thread that kicks, before it writes."""
         for refusals in self._refusals.values():
             refusals.turn()
+        self._turned += 1  # last: what a request remembers of the pages before holds no more
 
     def after_kick(self) -> None:
         """Called by the thread that kicks, when its write was taken: every refused pod is asked for again.
@@ -276,9 +309,6 @@ class Board:
         for refusals in self._refusals.values():
             refusals.settle()
         self._inherited_kicks = max(0, self._inherited_kicks - 1)
-
-
-NOTHING = Snapshot()
 
 
 def _noted_at(refused: Mapping[str, str], unknown: Collection[str], parts: Iterable[Note]) -> Iterator[Note]:

@@ -1,5 +1,6 @@
 """The verb `filter`: decode, look up, encode. No API call, no lock that waits, no log line."""
 
+from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
 
@@ -59,7 +60,7 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
     if "" in (answer.refused or (() if _looked_up(answer, mask) else answer.survivors)):
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
     if answer.refused:
-        source.counts.refuse(answer.refused.values())
+        source.counts.refuse(Counter(answer.refused.values()))
     if attempts is not None:
         _append(attempts, pod, names, answer, mask, exempt=exemption)
     reply_body = wire.write_names(answer.survivors, answer.refused)
@@ -83,9 +84,9 @@ def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Rep
     found = source.board.look_up_spelled(asked, mask)
     if found is None:
         return None
-    (survivors, refused), snapshot = found
+    (survivors, _, refused), snapshot = found
     if refused:
-        source.counts.refuse(refused.values())
+        source.counts.refuse(refused.reasons)
         names = b",".join(survivors)
     if attempts is not None:
         meta = pod.metadata or NO_META
@@ -94,7 +95,7 @@ def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Rep
         attempts.add(
             Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
         )
-    return Reply(_ANSWERED, wire.write_spelled(names, refused))
+    return Reply(_ANSWERED, wire.write_spelled(names, refused.told))
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:

@@ -156,11 +156,9 @@ def write_names(survivors: list[str], refused: dict[str, str]) -> bytes:
     return _encode(_FilterResult(None, survivors, _NO_FAILED_NODES, refused))
 
 
-def write_spelled(survivors: bytes, refused: dict[str, str]) -> bytes:
-    """The same. survivors: names as JSON spells them, with their commas."""
-    return b"".join(
-        (b'{"Nodes":null,"NodeNames":[', survivors, _BETWEEN, _encode(refused) if refused else b"{}", b',"Error":""}')
-    )
+def write_spelled(survivors: bytes, refused: bytes) -> bytes:
+    """The same. survivors: names as JSON spells them, with their commas. refused: an object in JSON."""
+    return b"".join((b'{"Nodes":null,"NodeNames":[', survivors, _BETWEEN, refused, b',"Error":""}'))
 
 
 _BETWEEN = b'],"FailedNodes":{},"FailedAndUnresolvableNodes":'

@@ -6,7 +6,7 @@ each, and each number has one writer. Names are not copied: nobody writes into a
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -20,7 +20,7 @@ TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the API ta
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One filter call for a pod. monotonic: when it was answered.
 
-    asked: how many names. survivors: how many of them passed. refused: the others, with reasons. names: all asked, if a
+    asked: how many names. survivors: how many of them passed. refused: the others. names: all asked, if a
     gate in shadow is to be looked at. mask: of the gates that speak for the pod. snapshot: what the answer was made of.
     unanswered: why it was not, "" if it was. exempt: why nothing was refused, "" if the pod is not exempt.
     nominated: the one name asked is that of the pod's nominated node. unknown: a name was refused because no snapshot
@@ -33,7 +33,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     monotonic: float
     asked: int = 0
     survivors: int = 0
-    refused: Mapping[str, str] = msgspec.field(default_factory=dict)
+    refused: Collection[str] = ()
     names: Sequence[str] = ()
     mask: int = 1
     snapshot: Snapshot | None = None

@@ -47,15 +47,18 @@ class Journal:
 
     def put(self, entry: Entry) -> None:
         """As write(), within writing()."""
+        steps = self._steps
         if type(entry) is PodRecord:  # nearly all are
             self.memory.pods.put(entry)
             self._names += len(entry.codes)
         else:
             self.memory.apply(entry)
         self.serial += 1
-        self._steps.append(entry)
-        if len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
-            self._forget()
+        steps.append(entry)
+        while len(steps) > self._steps_max or self._names > STEP_NAMES_MAX:
+            gone = steps.popleft()
+            if type(gone) is PodRecord:
+                self._names -= len(gone.codes)
 
     def renew(self, entries: Iterable[Entry]) -> None:
         """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
@@ -78,9 +81,3 @@ class Journal:
         """The newest serial, and the entries that make all that is remembered until there."""
         with self._lock:
             return self.serial, self.memory.dump()
-
-    def _forget(self) -> None:
-        while len(self._steps) > self._steps_max or self._names > STEP_NAMES_MAX:
-            gone = self._steps.popleft()
-            if type(gone) is PodRecord:
-                self._names -= len(gone.codes)

@@ -64,8 +64,7 @@ class Memory:
             case Tally(gate=gate):
                 self.tallies[gate] = entry
             case Forgotten(keys=keys):
-                for key in keys:
-                    self.pods.drop(key)
+                self.pods.drop(keys)
             case Dropped():
                 self.dropped = entry
             case Anew(since=since):

@@ -5,12 +5,15 @@ that still waits is asked about every five minutes at least, and whenever someth
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from extender.why.entries import PodRecord
 
 PODS_MAX = 100_000
 NAMES_MAX = 4_000_000  # of five bytes each
+# One in so many goes more than must, so that the oldest are looked for once in a while: who walks a dictionary from the
+# front walks over all that was taken out there.
+SPARE_OF = 200
 FORGET_AFTER_S = 3600.0  # after the last question: the pod was placed, or is gone, or no node but closed ones fits it
 
 
@@ -46,16 +49,20 @@ class Pods:
         else:
             self._accepted[key] = record
 
-    def drop(self, key: str) -> None:
-        record = self._refused.pop(key, None)
-        if record is None:
-            self._accepted.pop(key, None)
-        else:
-            self.names -= len(record.codes) + len(record.unknown)
+    def drop(self, keys: Iterable[str]) -> None:
+        refused, accepted = self._refused, self._accepted
+        for key in keys:
+            record = refused.pop(key, None)
+            if record is None:
+                accepted.pop(key, None)
+            else:
+                self.names -= len(record.codes) + len(record.unknown)
 
     def too_many(self, most: int) -> list[str]:
-        """Keys of those that must go, so that the rest is within the bounds; the first few."""
+        """Keys of those that must go, so that the rest is within the bounds, and a few more; the first `most`."""
         over, names_over = len(self) - self._pods_max, self.names - self._names_max
+        if over > 0:
+            over += self._pods_max // SPARE_OF
         found: list[str] = []
         for pods in (self._accepted, self._refused):
             for key, record in pods.items():

@@ -127,11 +127,11 @@ class Rememberer:
             return blame.whole
         return self._kept_of(blame, refused, attempt.names)
 
-    def _kept_of(self, blame: Blame, refused: Mapping[str, str], names: Sequence[str]) -> Kept:
-        known: Collection[str] = refused
+    def _kept_of(self, blame: Blame, refused: Collection[str], names: Sequence[str]) -> Kept:
+        known = list(refused)
         unknown: Sequence[str] = ()
         try:
-            codes = bytes(map(blame.codes.__getitem__, refused))
+            codes = bytes(map(blame.codes.__getitem__, known))
         except KeyError:  # a name that no snapshot holds
             unknown = [name for name in refused if name not in blame.codes]
             known = [name for name in refused if name in blame.codes]

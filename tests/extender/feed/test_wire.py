@@ -24,7 +24,7 @@ def status(**changes):
     counts = Counts()
     counts.count(RequestResult.ANSWERED)
     counts.answered_in(0.0003)
-    counts.refuse(["why"])
+    counts.refuse({"why": 1})
     fields = {
         "at_monotonic": 7.0,
         "sync": "OK",

@@ -1,5 +1,6 @@
 """Looking names up, and which nodes a swap gives for a kick."""
 
+import random
 from collections.abc import Callable
 from typing import Self
 
@@ -8,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from extender.policy import snapshot as board_of
 from extender.policy.decision import Decision
 from extender.policy.reasons import CLOSED_NOT_READY, OPEN
 from extender.policy.snapshot import INHERITED_KICKS, UNKNOWN_NODE, Board, Snapshot, sort_out
 
 CLOSED = Decision(CLOSED_NOT_READY)
 OPENED = Decision(OPEN)
+STEPS = 5_000
 ASKED = Snapshot().with_decisions("health", {"a": OPENED, "b": OPENED, "bad": CLOSED})
 
 
@@ -194,6 +197,91 @@ def test_of_several_gates_a_node_is_kicked_when_the_one_opens_that_it_was_refuse
     ask(board, asked)
     opened = [("first", "n2"), ("second", "n3"), ("third", "n4"), ("first", "n1")]
     assert released == [board.swap(board.snapshot.with_decisions(gate, {node: OPENED})) for gate, node in opened]
+
+
+# What was noted of a snapshot is not noted again.
+
+Step = Callable[[World], object]
+
+
+def ask(*names: str) -> Step:
+    return lambda world: _spelled(world.board, [*names])
+
+
+def say(**nodes: Decision) -> Step:
+    return lambda world: world.say(**nodes)
+
+
+def turn(world: World) -> None:
+    """A kick is about to be written, and not taken yet."""
+    world.board.before_kick()
+
+
+@pytest.mark.parametrize(
+    ("steps", "released"),
+    [
+        pytest.param([ask("n1", "n2")], ["n1"], id="refused once"),
+        pytest.param([ask("n1", "n2"), ask("n1", "n2")], ["n1"], id="refused twice"),
+        pytest.param([ask("n1", "n2"), ask("n2", "n3")], ["n1"], id="another time another one"),
+        pytest.param([ask("n2", "n3")], [], id="never refused"),
+        pytest.param([ask("n1", "n2"), World.kick], [], id="kicked since"),
+        pytest.param([ask("n1", "n2"), World.kick, ask("n1", "n2")], ["n1"], id="kicked, and refused again"),
+        pytest.param([ask("n1", "n2", "n3"), World.kick, ask("n1", "n2")], ["n1"], id="then one of fewer"),
+        pytest.param([ask("n1", "n2"), turn, World.kick], [], id="kicked at the second try"),
+        pytest.param([ask("n1", "n2"), turn, ask("n1", "n2"), World.kick], ["n1"], id="refused between two tries"),
+        pytest.param(
+            [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED)], [], id="opened and closed since, and not asked about"
+        ),
+        pytest.param(
+            [ask("n1", "n2"), say(n1=OPENED), say(n1=CLOSED), ask("n1", "n2")], ["n1"], id="and refused after that"
+        ),
+        pytest.param([ask("n1", "n2"), say(n4=CLOSED), ask("n1", "n2")], ["n1"], id="another node closed between"),
+    ],
+)
+def test_a_node_that_was_refused_since_the_last_kick_gives_one_when_it_opens(
+    steps: list[Step], released: list[str]
+) -> None:
+    world = World(n1=CLOSED, n2=CLOSED, n3=CLOSED, n4=OPENED).after_the_start()
+    for step in steps:
+        step(world)
+    assert (released, [], []) == (world.say(n1=OPENED), world.say(n1=OPENED), world.late)
+
+
+def test_whatever_happens_names_as_requests_spell_them_are_noted_as_names_are(monkeypatch, seed) -> None:
+    """By chance: requests, swaps and kicks, some of them between the look of a request and its note."""
+    chance = random.Random(f"{seed} noted")
+    names = ["n1", "n2", "n3", "n4", "n5"]
+    meanwhile: list[Step] = []
+    worlds = [World(**dict.fromkeys(names, CLOSED)).after_the_start() for _ in range(2)]
+    by = dict(zip(map(id, worlds), (Board.look_up, _spelled), strict=True))
+
+    def interrupted(look: Callable[..., object]) -> Callable[..., object]:
+        def looked(*details: object) -> object:
+            found = look(*details)
+            if meanwhile:
+                meanwhile[0](now)
+            return found
+
+        return looked
+
+    for look in ("sort_out", "sort_out_spelled"):
+        monkeypatch.setattr(board_of, look, interrupted(getattr(board_of, look)))
+
+    def changed() -> Step:
+        decisions = {name: chance.choice([CLOSED, OPENED]) for name in chance.sample(names, chance.randint(1, 2))}
+        return chance.choice([say(**decisions), say(**decisions), World.kick, turn])
+
+    for number in range(STEPS):
+        asked = chance.sample(names, chance.randint(2, len(names)))
+        request: Step = lambda world: by[id(world)](world.board, asked)  # noqa: B023, E731
+        step = chance.choice([request, changed()])
+        meanwhile[:] = [changed()] if step is request and chance.random() < 0.3 else []
+        told = []
+        for now in worlds:
+            given = step(now)
+            told.append((sorted(given or ()) if step is not request else None, sorted(now.late)))
+            now.late.clear()
+        assert told[0] == told[1], f"step {number}"
 
 
 def test_a_snapshot_never_changes() -> None:

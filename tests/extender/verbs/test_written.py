@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 
 import pytest
 
@@ -45,9 +46,11 @@ def told(world, body):
 
 
 def attempts_told(attempts):
-    """The snapshots are each world's own."""
+    """The snapshots are each world's own, and what is refused is one time a dictionary and one time is not."""
+    apart = ("snapshot", "refused")
     return [
-        [getattr(one, name) for name in one.__struct_fields__ if name != "snapshot"] + [one.snapshot is None]
+        [getattr(one, name) for name in one.__struct_fields__ if name not in apart]
+        + [one.snapshot is None, sorted(one.refused), len(one.refused)]
         for one in attempts
     ]
 
@@ -158,6 +161,11 @@ def test_what_changes_is_spelled_anew():
         world.see()
         names = sorted(board.snapshot.nodes)
         answer: Answer = board.look_up(names)
-        (survivors, refused), _ = board.look_up_spelled([json.dumps(name).encode() for name in names])
-        assert ([json.loads(name) for name in survivors], refused) == (answer.survivors, answer.refused)
+        (survivors, closed, refused), _ = board.look_up_spelled([json.dumps(name).encode() for name in names])
+        assert ([json.loads(name) for name in survivors], json.loads(refused.told)) == (
+            answer.survivors,
+            answer.refused,
+        )
+        assert sorted(map(json.loads, closed)) == sorted(refused) == sorted(answer.refused)
+        assert refused.reasons == Counter(answer.refused.values())
     assert names == ["h1", "m1", "n9", "u1"]

@@ -39,8 +39,7 @@ def pods_of(*records, **bounds):
 def test_who_must_go(records, bounds, expected):
     pods = pods_of(*(record(name, nodes=nodes) for name, nodes in records), **bounds)
     assert pods.too_many(9) == [f"ns/{name}" for name in expected]
-    for key in pods.too_many(9):
-        pods.drop(key)
+    pods.drop(pods.too_many(9))
     assert pods.too_many(9) == []
     assert pods.names == sum(one.names for one in pods)
 
@@ -56,6 +55,11 @@ def test_a_pod_that_nobody_asks_about_any_more_is_forgotten():
 def test_no_more_than_a_few_are_forgotten_at_once():
     pods = pods_of(*(record(f"p{number}", nodes=1) for number in range(9)), pods_max=1)
     assert (2, 3) == (len(pods.too_many(2)), len(pods.aged(2 * FORGET_AFTER_S, 3)))
+
+
+def test_where_there_are_many_a_few_more_go_than_must_so_that_they_are_looked_for_once_in_a_while():
+    pods = pods_of(*(record(f"p{number}", nodes=1) for number in range(401)), pods_max=400)
+    assert ["ns/p0", "ns/p1", "ns/p2"] == pods.too_many(9)
 
 
 def test_a_pod_that_was_never_answered_stays_as_long_as_one_that_was_refused():
