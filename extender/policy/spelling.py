@@ -96,7 +96,8 @@ class Sorted(NamedTuple):
 
 
 def spelled_of(names: Iterable[str]) -> frozenset[bytes]:
-    return frozenset(map(spell, names))
+    """Made of a set: the table of one that was filled name by name is up to twice as large, and a call waits for it."""
+    return frozenset(set(map(spell, names)))
 
 
 def respelled(before: frozenset[bytes], old: frozenset[str], new: frozenset[str]) -> frozenset[bytes]:
