@@ -89,6 +89,11 @@ class Kubelet(Section, frozen=True):
     node_status_update_seconds: Seconds = 10
     compat: Literal["current", "v1.16"] = "current"
     feature_gates: dict[str, bool] = msgspec.field(default_factory=dict)
+    eviction_hard: dict[str, str] = msgspec.field(default_factory=dict)
+    eviction_soft: dict[str, str] = msgspec.field(default_factory=dict)
+    eviction_soft_grace_period: dict[str, str] = msgspec.field(default_factory=dict)
+    eviction_minimum_reclaim: dict[str, str] = msgspec.field(default_factory=dict)
+    eviction_pressure_transition_period: str = "5m"
     max_pods: Annotated[int, Meta(ge=1, le=65_000, description="a whole number, 1 to 65000")] | None = None
 
     @property
@@ -243,7 +248,25 @@ def _check_kind(check: Check, key: str) -> None:
         raise SettingsError(f"{key}: {problem}, allowed: one of {', '.join(KINDS)}")
 
 
+def _check_pressure(kubelet: Kubelet) -> None:
+    from agent.node.pressure import MEASURED, duration_s, thresholds_of  # late: other modes have no use for it
+
+    keys = (kubelet.eviction_hard, kubelet.eviction_soft)
+    try:
+        thresholds = thresholds_of(*keys, kubelet.eviction_soft_grace_period, kubelet.eviction_minimum_reclaim)
+    except ValueError as e:
+        raise SettingsError(f"kubelet.{e}") from None
+    for threshold in thresholds:
+        if threshold.signal not in MEASURED:
+            key = "evictionSoft" if threshold.grace_s else "evictionHard"
+            said = f"kubelet.{key}.{threshold.signal}: is not measured here"
+            raise SettingsError(f"{said}, allowed: {', '.join(MEASURED)}")
+    if duration_s(kubelet.eviction_pressure_transition_period) is None:
+        raise SettingsError("kubelet.evictionPressureTransitionPeriod: is no duration, allowed: one, as 5m or 1m30s")
+
+
 def _check_kubelet(kubelet: Kubelet) -> None:
+    _check_pressure(kubelet)
     for name in kubelet.feature_gates.keys() - GATES.keys():
         raise SettingsError(f"kubelet.featureGates.{name}: is no gate of ours, allowed: {', '.join(sorted(GATES))}")
     semantics = chosen(kubelet.compat, kubelet.feature_gates.items())

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from agent.cri.base import CriError
 from agent.cri.connect import connect_runtime
 from agent.cri.guard import KubeletGuard
-from agent.events.event import of_container
+from agent.events.event import Record, of_container
 from agent.events.recorder import Recorder
 from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
+from agent.node.measure import Measure, PressureWatch
+from agent.node.pressure import duration_s, thresholds_of
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
 from agent.pleg.events import EventType, PodEvent
@@ -77,7 +79,6 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     source = PodSource(client, node.node_name, table)
 
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
-
     recorder = Recorder(client.branch(), node.node_name)
     updates = ProbeUpdates(statuses, inbox.put, semantics)
     readiness, startup = Results(updates.readiness), Results(updates.startup)
@@ -107,14 +108,10 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         outlive=node.cri is not None,
         record=recorder.record,
     )
+    pressure = pressure_watch(node)
     heartbeats = client.branch(attempts=ATTEMPTS)
-    reporter = NodeReporter(
-        heartbeats,
-        node_facts(node, runtime.host_ip, semantics),
-        lambda: causes(ran, loop, time.monotonic()),
-        update_s=float(node.node_status_update_seconds),
-        found=lambda: Found(volumes_in_use=(), runtime_version=ran.version()),  # nothing is attached
-        record=recorder.record,
+    reporter = node_reporter(
+        heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
     )
     lease = LeaseKeeper(heartbeats, node.node_name, duration_s=node.lease_duration_seconds)
     plugins = PluginManager(Path(node.root_dir, "plugins_registry"), handlers())
@@ -127,7 +124,16 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
     services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, events]
-    services += [prober, loop, source, plugins, reporter, lease, CloseClient("node connections", heartbeats)]
+    services += [
+        *([pressure] if pressure.thresholds else []),
+        prober,
+        loop,
+        source,
+        plugins,
+        reporter,
+        lease,
+        CloseClient("node connections", heartbeats),
+    ]
     return services
 
 
@@ -196,6 +202,33 @@ def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFact
         machine=machine(),
         kubelet_version=f"{semantics.profile}-readygate",
     )
+
+
+def node_reporter(
+    client: Client,
+    node: Kubelet,
+    ran: Containers,
+    semantics: Semantics,
+    not_ready: Callable[[], list[str]],
+    pressure: PressureWatch,
+    record: Record,
+) -> NodeReporter:
+    """Nothing is attached to a node of ours."""
+    return NodeReporter(
+        client,
+        node_facts(node, ran.runtime.host_ip, semantics),
+        not_ready,
+        update_s=float(node.node_status_update_seconds),
+        found=lambda: Found(volumes_in_use=(), pressures=pressure.conditions, runtime_version=ran.version()),
+        record=record,
+    )
+
+
+def pressure_watch(node: Kubelet) -> PressureWatch:
+    """By the kubelet's own settings; without a threshold there is nothing to watch."""
+    keys = (node.eviction_hard, node.eviction_soft, node.eviction_soft_grace_period, node.eviction_minimum_reclaim)
+    transition_s = duration_s(node.eviction_pressure_transition_period) or 0.0
+    return PressureWatch(thresholds_of(*keys), transition_s, Measure(Path(node.root_dir)))
 
 
 class CloseClient:

@@ -3,6 +3,8 @@
     machine        what is read of this machine, once
     found          what a runtime and what measures the machine have found; pure
     facts          the Node object and its status; pure
+    pressure       when it is under pressure: thresholds, grace periods, hysteresis; pure
+    measure        what the machine has left, and the thread that looks
     registration   makes the Node and keeps its status true
     lease          its heartbeat
     outage         writes that fail for a while: two lines of log, growing pauses

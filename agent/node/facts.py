@@ -57,6 +57,12 @@ PRESSURES = {
         ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
     ),
 }
+# By type: the events, without pressure and with it.
+EVENTS = {
+    CONDITION_MEMORY_PRESSURE: ("NodeHasSufficientMemory", "NodeHasInsufficientMemory"),
+    CONDITION_DISK_PRESSURE: ("NodeHasNoDiskPressure", "NodeHasDiskPressure"),
+    CONDITION_PID_PRESSURE: ("NodeHasSufficientPID", "NodeHasInsufficientPID"),
+}
 OURS = (CONDITION_MEMORY_PRESSURE, CONDITION_DISK_PRESSURE, CONDITION_PID_PRESSURE, CONDITION_READY)
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?")
@@ -167,6 +173,16 @@ def _of_runtime(status: NodeStatus) -> tuple[object, ...]:
 def ready_status(status: NodeStatus) -> str:
     """The status of the Ready condition, "" if there is none."""
     return next((c.status for c in status.conditions if c.type == CONDITION_READY), "")
+
+
+def pressure_changes(old: NodeStatus, new: NodeStatus) -> list[str]:
+    """What is told of pressures that are, or are not, there any more."""
+    before = {condition.type: condition.status for condition in old.conditions}
+    return [
+        EVENTS[c.type][c.status == STATUS_TRUE]
+        for c in new.conditions
+        if c.type in EVENTS and before.get(c.type) != c.status
+    ]
 
 
 def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

@@ -207,6 +207,9 @@ class NodeReporter:
             reason = REASON_READY if after == STATUS_TRUE else REASON_NOT_READY
             text = f"Node {self._facts.name} status is now: {reason}"
             self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
+        for reason in node_facts.pressure_changes(old.status, new):
+            text = f"Node {self._facts.name} status is now: {reason}"
+            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
 
     def _get(self) -> Node:
         node = parse_node(self._client.get(paths.node(self._facts.name)))

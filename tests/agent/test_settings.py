@@ -286,6 +286,19 @@ def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
+        pytest.param(
+            "evictionHard: {memory.free: 1Gi}", "kubelet.evictionHard.memory.free: is not known", id="EP6 no signal"
+        ),
+        pytest.param(
+            "evictionHard: {imagefs.available: 15%}",
+            "kubelet.evictionHard.imagefs.available: is not measured here, allowed: memory.available, ",
+            id="EP9 one that nobody measures",
+        ),
+        pytest.param(
+            "evictionPressureTransitionPeriod: 300",
+            "kubelet.evictionPressureTransitionPeriod: ",
+            id="EP6 a number for a period",
+        ),
         pytest.param("compat: v1.17", "kubelet.compat: ", id="a release that there is not"),
         pytest.param(
             "featureGates: {NoSuch: true}",

@@ -35,6 +35,7 @@ class Copied:
 
 
 PACKAGES = {
+    "eviction": Copied("pkg/kubelet/eviction"),
     "httpprobe": Copied(
         "pkg/probe/http",
         {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},

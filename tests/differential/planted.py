@@ -34,7 +34,7 @@ class Planted:
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
-_FOUND = "node/found.py"
+_FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
@@ -63,6 +63,20 @@ ERRORS = (
     Planted("actions", _ACTIONS, "return [*ordinary, *demanding]", "return [*demanding, *ordinary]"),
     Planted("actions", _ACTIONS, "    if grace_s is None and probe is not None:", "    if probe is not None:"),
     Planted("actions", _ACTIONS, "    if inputs.pod.deletion_timestamp is not None:\n        return False\n", ""),
+    Planted("eviction", _PRESSURE, "needed > observed.available", "needed >= observed.available"),
+    Planted("eviction", _PRESSURE, "monotonic - at >= t.grace_s", "monotonic - at > t.grace_s"),
+    Planted("eviction", _PRESSURE, "monotonic - at < transition_s", "monotonic - at <= transition_s"),
+    Planted("eviction", _PRESSURE, "before.since.get(t, monotonic)", "monotonic"),
+    Planted("eviction", _PRESSURE, "seen = {**before.seen, **{", "seen = {**{"),
+    Planted("eviction", _PRESSURE, "for t in before.met if t not in met", "for t in before.since if t not in met"),
+    Planted("eviction", _PRESSURE, "observations.get(t.signal), reclaims=True)", "observations.get(t.signal))"),
+    Planted("eviction", _PRESSURE, "math.trunc(capacity * self.part)", "math.ceil(capacity * self.part)"),
+    Planted(
+        "eviction", _PRESSURE, "Threshold(signal, value, 0.0, reclaims.get(signal))", "Threshold(signal, value, 0.0)"
+    ),
+    Planted("eviction", _PRESSURE, 'if text in ("0%", "100%") else', 'if text == "0%" else'),
+    Planted("eviction", _PRESSURE, "or (part == 0 and not zero)", ""),
+    Planted("eviction", _PRESSURE, "        if signal not in periods:", "        if False:"),
     Planted("pleg", _EVENTS, "(EventType.REMOVED,) if before is ContainerPhase.EXITED else ", ""),
     Planted("pleg", _EVENTS, "before = ContainerPhase.UNKNOWN", "before = ContainerPhase.RUNNING"),
     Planted("pleg", _EVENTS, "found.setdefault(container_id, phase)", "found[container_id] = phase"),

@@ -20,7 +20,7 @@ from tests.kit.waiting import wait_until
 class Node:
     """The services of one node, started; pods are put into the fake API server as the scheduler would bind them."""
 
-    def __init__(self, api, folder):
+    def __init__(self, api, folder, more=""):
         self.api = api
         self.fit = folder / "fit"
         self.fit.touch()
@@ -28,7 +28,7 @@ class Node:
         text = f"""
 mode: kubelet
 listen: {{address: 127.0.0.1, port: {self.port}}}
-kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, leaseDurationSeconds: 2}}
+kubelet: {{nodeName: node-1, podCIDR: 127.22.1.0/24, rootDir: {folder / "run"}, leaseDurationSeconds: 2{more}}}
 """
         self.services = kubelet_mode.assemble(settings.parse(text.encode()), api.connection())
 
@@ -139,6 +139,28 @@ def test_the_age_of_its_lists_is_in_its_metrics(node):
         lines = page.read().decode().splitlines()
     age = next(line for line in lines if line.startswith("readygate_agent_pleg_list_age_seconds"))
     assert ("kubelet_pleg_discard_events 0" in lines, True) == (True, 0.0 <= float(age.split()[1]) < 60.0)
+
+
+def test_a_node_below_a_threshold_is_under_pressure_and_says_so(api, tmp_path):
+    node = Node(
+        api, tmp_path, ", nodeStatusUpdateSeconds: 1, evictionHard: {memory.available: 99.99%, pid.available: 1Ki}"
+    )
+
+    def pressures():
+        conditions = (api.get("Node", "node-1", "") or {}).get("status", {}).get("conditions", [])
+        return {c["type"]: (c["status"], c["reason"]) for c in conditions if c["type"].endswith("Pressure")}
+
+    expected = {
+        "MemoryPressure": ("True", "KubeletHasInsufficientMemory"),
+        "DiskPressure": ("False", "KubeletHasNoDiskPressure"),
+        "PIDPressure": ("False", "KubeletHasSufficientPID"),
+    }
+    lifecycle.start_all(node.services)
+    try:
+        wait_until(lambda: expected == pressures(), pressures, timeout_s=60)
+        assert lifecycle.unhealthy(node.services, time.monotonic()) == []
+    finally:
+        lifecycle.stop_all(node.services)
 
 
 def test_a_failed_write_is_made_up_for(api, node):

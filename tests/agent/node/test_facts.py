@@ -14,9 +14,11 @@ from agent.node.facts import (
     new_node,
     node_status,
     not_ready_causes,
+    pressure_changes,
     ready_status,
     required_labels,
 )
+from agent.node.found import Found
 from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
@@ -253,3 +255,10 @@ def test_pl47_why_a_node_is_not_ready(
     assert expected == not_ready_causes(
         runtime_healthy=runtime_healthy, events_unhealthy=events_unhealthy, pods_healthy=pods_healthy
     )
+
+
+def test_ep7_a_pressure_that_comes_or_goes_is_told() -> None:
+    calm = node_status(FACTS, NodeStatus(), [], NOW)
+    under = node_status(FACTS, calm, [], NOW, Found(pressures=frozenset({"MemoryPressure"})))
+    changes = [pressure_changes(calm, under), pressure_changes(under, under), pressure_changes(under, calm)]
+    assert [["NodeHasInsufficientMemory"], [], ["NodeHasSufficientMemory"]] == changes

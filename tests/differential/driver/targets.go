@@ -1,6 +1,7 @@
 package main
 
 import (
+	"readygate.dev/testbed/kube/eviction"
 	"readygate.dev/testbed/kube/httpprobe"
 	"readygate.dev/testbed/kube/kubelet"
 	"readygate.dev/testbed/kube/kuberuntime"
@@ -11,6 +12,7 @@ import (
 
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
+	"eviction": eviction.Answer,
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,

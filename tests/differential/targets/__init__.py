@@ -1,6 +1,7 @@
 """The targets: what their histories are, and how the agent answers them.
 
 actions computePodActions, grace periods, and who waits for whom at the end
+eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
@@ -11,6 +12,7 @@ status  generateAPIPodStatus, and the status manager up to its writes
 
 from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
+from tests.differential.targets.eviction import EvictionTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
@@ -20,6 +22,7 @@ from tests.differential.targets.status import StatusTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
+    EvictionTarget(),
     HttpTarget(),
     LeaseTarget(),
     NodeTarget(),
