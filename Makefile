@@ -36,7 +36,7 @@ test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
 test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
 	@$(VENV)/python -m tests.run controls
 
-test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, a host without power (root), not in `make test`
+test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
 	@$(VENV)/python -m tests.run kills
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)

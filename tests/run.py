@@ -53,6 +53,7 @@ MUST_RUN = {**os.environ, "CI": "true"}
 # ansible-lint looks for its own tools on PATH.
 WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 THREE_CONTROLS = "tests/hosts/controls"
+KILLED_CONTROLS = f"{THREE_CONTROLS}/test_controls_kills.py"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
 SURVIVAL = ["tests/hosts/deployment/test_survival.py", "tests/hosts/deployment/test_undo_static.py"]
@@ -150,7 +151,12 @@ HOSTS = [
 ]
 ARCHIVE, RING_3 = HOSTS[-2:]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
-CONTROLS = replace(RING_3, name="controls", command=pytest("-v", THREE_CONTROLS), what="three control planes")
+CONTROLS = replace(
+    RING_3,
+    name="controls",
+    command=pytest("-v", THREE_CONTROLS, f"--ignore={KILLED_CONTROLS}"),
+    what="three control planes",
+)
 # Dozens of runs of Ansible, and a host whose plug is pulled.
 KILLS = replace(
     RING_3,
@@ -159,6 +165,9 @@ KILLS = replace(
     what="Ansible killed after each of its tasks, and a host without power",
     environ={**MUST_RUN, "READYGATE_EVERY_TASK": "1"},
 )
+KILLS_OF_THREE = replace(
+    KILLS, name="kills-3", command=pytest("-v", KILLED_CONTROLS), what="the same with three control planes"
+)
 
 SELECTIONS = {
     "lint": LINT,
@@ -166,7 +175,7 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
-    "kills": [PACKAGES, SOURCES, BINARIES, KILLS],
+    "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
     # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
     "all": [PACKAGES, SOURCES, BINARIES, replace(RING_3, beside=True), DIFFERENTIAL, *LINT, *FAST, ARCHIVE, PLANE[-1]],
 }

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.hosts.conftest import booted, with_image
-from tests.hosts.controls.schedulers import Schedulers
+from tests.hosts.controls.schedulers import THREE, Schedulers
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.layout import THREE_CONTROLS
+
+PLAY_LIMIT_S = 1200.0  # a hung one; three hosts one after the other, and three of etcd that wait for each other's disk
 
 
 @pytest.fixture(scope="package")
@@ -32,7 +34,8 @@ def schedulers(controls: Hosts, admin: AdminApi) -> Schedulers:
 
 @pytest.fixture(scope="package")
 def plays(controls: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
-    return ansible_for(controls, with_image(controls), tmp_path_factory.mktemp("controls-ansible"), "controls")
+    folder = tmp_path_factory.mktemp("controls-ansible")
+    return ansible_for(controls, with_image(controls), folder, "controls", limit_s=PLAY_LIMIT_S)
 
 
 @pytest.fixture(scope="package")
@@ -54,3 +57,16 @@ def registered(plays: Ansible, untouched: dict[str, str], led_before: str) -> Ru
     if run.code != 0:
         pytest.fail(f"site.yml failed: {run.told()}", pytrace=False)
     return run
+
+
+@pytest.fixture(scope="module")
+def three(controls: Hosts, admin: AdminApi, plays: Ansible) -> None:
+    """readygate on the cluster of three, in shadow. Pods may land on them: there is no other node."""
+    names = {node["metadata"]["name"] for node in admin.items("/api/v1/nodes")}
+    if "control-3" not in names:
+        controls.join("control-3")
+    for name in THREE:
+        admin.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+    run = plays.run("site.yml", hosts=THREE)
+    if run.code != 0:
+        pytest.fail(f"site.yml failed: {run.told()}", pytrace=False)

@@ -8,8 +8,10 @@ import yaml
 
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.kit.waiting import wait_for
 from tests.testbed.hosts.hosts import Hosts
 
+THREE = ("control-1", "control-2", "control-3")
 MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 # On the host: /configz by the admin's certificate, which every scheduler takes.
 _ASK = """
@@ -34,13 +36,22 @@ class Schedulers:
     def manifest(self, host: str) -> str:
         return self._hosts.ssh(host, f"cat {MANIFEST}").stdout
 
-    def extenders(self, host: str) -> list[str] | None:
-        """The addresses of the extenders that this host's scheduler has loaded; None while it does not answer."""
+    def extenders(self, host: str, key: str = "urlPrefix") -> list[str] | None:
+        """The addresses of the extenders that this host's scheduler has loaded, or another of their fields; None while
+        it does not answer."""
         done = self._hosts.ssh(host, "python3 -", stdin=_ASK, check=False)
         if done.returncode != 0:
             return None
         (loaded,) = json.loads(done.stdout).values()
-        return [extender["urlPrefix"] for extender in loaded.get("extenders") or []]
+        return [extender[key] for extender in loaded.get("extenders") or []]
+
+    def all_ask(self, expected: list[str], timeout_s: float = 120.0) -> bool:
+        """Whether each of the three comes to ask these, and nobody else."""
+
+        def look() -> bool:
+            return all(self.extenders(host) == expected for host in THREE)
+
+        return bool(wait_for(look, timeout_s=timeout_s, every_s=1))
 
     def missing_files(self, host: str) -> list[str]:
         """Of ours that the manifest in place, or kubeadm's ClusterConfiguration, names and this host has not."""

@@ -58,7 +58,7 @@ def ansible(hosts: Hosts, image: str, tmp_path_factory: pytest.TempPathFactory) 
     return ansible_for(hosts, image, tmp_path_factory.mktemp("ansible"), "hosts")
 
 
-def ansible_for(hosts: Hosts, image: str, folder: Path, called: str) -> Ansible:
+def ansible_for(hosts: Hosts, image: str, folder: Path, called: str, **more: Any) -> Ansible:
     """With what each play on hosts of this testbed is told. called: the folder of artefacts for the plays' outputs."""
     variables = {
         "readygate_image": image,
@@ -67,7 +67,7 @@ def ansible_for(hosts: Hosts, image: str, folder: Path, called: str) -> Ansible:
     }
     logs = ARTEFACTS / called
     logs.mkdir(parents=True, exist_ok=True)
-    return Ansible(hosts, folder, logs, variables)
+    return Ansible(hosts, folder, logs, variables, **more)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from typing import Any
 from tests.testbed.hosts.hosts import Hosts
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
-_LIMIT_S = 500
+_LIMIT_S = 500.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Run:
         return failed[-1] if failed else self.output[-2000:]
 
 
-def run_to_its_end(command: list[str], environ: dict[str, str]) -> Run:
+def run_to_its_end(command: list[str], environ: dict[str, str], limit_s: float = _LIMIT_S) -> Run:
     """Output and errors together. Never raises for a command that fails: look at `code`."""
     started = time.monotonic()
     done = subprocess.run(
@@ -47,19 +47,21 @@ def run_to_its_end(command: list[str], environ: dict[str, str]) -> Run:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=_LIMIT_S,
+        timeout=limit_s,
         check=False,
     )
     return Run(done.returncode, done.stdout, time.monotonic() - started)
 
 
 class Ansible:
-    """`variables` go into every run, as in a group_vars file; the outputs are kept in `logs`."""
+    """`variables` go into every run, as in a group_vars file; the outputs are kept in `logs`. limit_s: of one run."""
 
-    def __init__(self, hosts: Hosts, folder: Path, logs: Path, variables: dict[str, Any]) -> None:
+    def __init__(
+        self, hosts: Hosts, folder: Path, logs: Path, variables: dict[str, Any], limit_s: float = _LIMIT_S
+    ) -> None:
         self._folder = folder
         self._hosts = hosts
-        self._variables = variables
+        self.variables = variables
         self._logs = logs
         self._environ = {
             **os.environ,
@@ -70,6 +72,7 @@ class Ansible:
             "ANSIBLE_ROLES_PATH": str(PLAYBOOKS / "roles"),
         }
         self._number = 0
+        self._limit_s = limit_s
         self._progress = hosts.progress
 
     def run(
@@ -85,20 +88,23 @@ class Ansible:
     ) -> Run:
         """Never raises for a failed play: look at `code`. hosts: the control planes of the inventory, if not all.
         tags: of the part that a test is about, where that is not the whole. environ: more of Ansible's own."""
-        command = self._command(playbook, {**self._variables, **variables}, hosts)
+        command = self._command(playbook, {**self.variables, **variables}, hosts)
         command += ["--check", "--diff"] if check else []
         command += ["--limit", limit] if limit else []
         command += ["--tags", tags] if tags else []
-        run = run_to_its_end(command, {**self._environ, **(environ or {})})
+        run = run_to_its_end(command, {**self._environ, **(environ or {})}, self._limit_s)
         name = f"ansible-{self._number}-{Path(playbook).stem}{'-check' if check else ''}"
         (self._logs / f"{name}.log").write_text(run.output)
         self._progress(f"{name}: code {run.code}, changed={run.changed}, {run.seconds:.1f} s")
         return run
 
     @contextmanager
-    def begin(self, playbook: Path | str, **variables: Any) -> Iterator[subprocess.Popen[bytes]]:
+    def begin(
+        self, playbook: Path | str, *, tags: str = "", hosts: Sequence[str] = (), **variables: Any
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """A run that is not waited for: its process, which is ended with all it has started."""
-        command = self._command(playbook, {**self._variables, **variables}, ())
+        command = self._command(playbook, {**self.variables, **variables}, hosts)
+        command += ["--tags", tags] if tags else []
         log = self._logs / f"ansible-{self._number}-{Path(playbook).stem}-begun.log"
         with (
             log.open("wb") as output,
