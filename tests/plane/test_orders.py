@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import time
 
 import pytest
 
 from cli.__main__ import main
 from extender.policy import reasons
 from kube import contract
+from kube.times import parse_time
 from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
 from tests.plane.load import told_after
@@ -55,6 +57,17 @@ def test_orders_are_obeyed_by_the_scheduler_and_their_author_is_whom_the_api_ser
     assert bad == cluster.wait_bound("goes", timeout_s=15)
 
 
+def test_whose_clock_is_behind_orders_by_that_of_the_api_server(cluster: Cluster, run, monkeypatch):
+    began = time.time()
+    with monkeypatch.context() as changed:
+        changed.setattr("time.time", lambda: began - 3600)
+        run("pause", "--for", "30m")
+    entry = json.loads(cluster.api.get(PATH)["data"]["pause"])
+    created, expires = parse_time(entry["created"]), parse_time(entry["expires"])
+    assert began - 1 <= created <= time.time()
+    assert 1800 == expires - created
+
+
 def test_a_hold_survives_a_restart_of_the_extender_and_a_broken_entry_beside_it(cluster: Cluster, run):
     (node,) = cluster.add_nodes(1)
     cluster.add_health_pods([node], ready=True)
@@ -77,8 +90,12 @@ def test_a_gate_in_shadow_refuses_when_it_is_armed_and_no_longer_when_it_is_disa
     cluster.add_health_pods([bad], ready=False)
     extender = cluster.start_extender(gate={"enforcement": "shadow"})
     told_after(extender.port, bad, is_open=True)
-    run("arm", "--gate", "health")
+    assert "goes before it" not in run("arm", "--gate", "health")
     told_after(extender.port, bad, is_open=False)
     told_after(extender.port, good, is_open=True)
     run("disarm", "--gate", "health")
+    told_after(extender.port, bad, is_open=True)
+    run("arm", "--gate", "health")
+    told_after(extender.port, bad, is_open=False)
+    run("disarm")
     told_after(extender.port, bad, is_open=True)
