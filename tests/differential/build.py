@@ -34,8 +34,26 @@ class Copied:
     module: str = "k8s.io/kubernetes"
 
 
+# Copies that stand on copies.
+_KUBE = "readygate.dev/testbed/kube"
+_UTIL_MAP, _OUR_MAP = r'"k8s\.io/kubernetes/pkg/util/goroutinemap"', f'"{_KUBE}/goroutinemap"'
+_UTIL_BACKOFF = r'"k8s\.io/kubernetes/pkg/util/goroutinemap/exponentialbackoff"'
+_OUR_BACKOFF = f'"{_KUBE}/exponentialbackoff"'
+
 PACKAGES = {
     "eviction": Copied("pkg/kubelet/eviction"),
+    "exponentialbackoff": Copied(
+        "pkg/util/goroutinemap/exponentialbackoff",
+        {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince("},
+    ),
+    "goroutinemap": Copied(
+        "pkg/util/goroutinemap",
+        {
+            r"go func\(\) \(err error\) \{": "later(operationName, func() (err error) {",
+            r"^\t\}\(\)$": "\t})",
+            _UTIL_BACKOFF: _OUR_BACKOFF,
+        },
+    ),
     "httpprobe": Copied(
         "pkg/probe/http",
         {r"^package http$": "package httpprobe", r"probe\.ProbeDialer\(\)\.DialContext": "memoryDial"},
@@ -67,6 +85,18 @@ PACKAGES = {
     "prober": Copied(
         "pkg/kubelet/prober",
         {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
+    ),
+    "operationexecutor": Copied(
+        "pkg/kubelet/pluginmanager/operationexecutor",
+        {r" dial\(ctx, socketPath": " dialled(ctx, socketPath", _UTIL_MAP: _OUR_MAP},
+    ),
+    "reconciler": Copied(
+        "pkg/kubelet/pluginmanager/reconciler",
+        {
+            _UTIL_MAP: _OUR_MAP,
+            _UTIL_BACKOFF: _OUR_BACKOFF,
+            r"k8s\.io/kubernetes/pkg/kubelet/pluginmanager/operationexecutor": f"{_KUBE}/operationexecutor",
+        },
     ),
     "status": Copied(
         "pkg/kubelet/status",

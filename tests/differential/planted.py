@@ -34,6 +34,7 @@ class Planted:
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
+_WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
@@ -91,6 +92,16 @@ ERRORS = (
     Planted("pleg", _CACHE, "entry.modified > monotonic", "entry.modified >= monotonic"),
     Planted("pleg", "pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
     Planted("pleg", "pleg/evented.py", "            return 0\n", "            pass\n"),
+    Planted("plugins", _WORLD, "FIRST_PAUSE_S = 0.5", "FIRST_PAUSE_S = 0.6"),
+    Planted("plugins", _WORLD, "monotonic - self.at > self.pause_s", "monotonic - self.at >= self.pause_s"),
+    Planted("plugins", _WORLD, "min(2 * before.pause_s, LONGEST_PAUSE_S)", "FIRST_PAUSE_S"),
+    Planted("plugins", _WORLD, "if wanted.get(socket) != one.version and", "if socket not in wanted and"),
+    Planted("plugins", _WORLD, "(socket not in registered or registered[socket].version != version)", "True"),
+    Planted("plugins", _WORLD, "return socket not in pending and (", "return ("),
+    Planted("plugins", _PLUGINS, "self._failures.pop(socket, None)", "pass"),
+    Planted("plugins", _PLUGINS, "                handler.deregister(info.name)\n", ""),
+    Planted("plugins", _PLUGINS, "                self._registered.pop(socket, None)", "                pass"),
+    Planted("plugins", _PLUGINS, "self._registered[socket] = Registered(version, taken)", "pass"),
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
     Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
     Planted("prober", _DECIDE, "started_at < manager_start - ", "started_at <= manager_start - "),

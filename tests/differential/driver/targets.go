@@ -8,6 +8,7 @@ import (
 	"readygate.dev/testbed/kube/lease"
 	"readygate.dev/testbed/kube/pleg"
 	"readygate.dev/testbed/kube/prober"
+	"readygate.dev/testbed/kube/reconciler"
 )
 
 var targets = map[string]target{
@@ -17,6 +18,7 @@ var targets = map[string]target{
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,
 	"pleg":   pleg.Answer,
+	"plugins": reconciler.Answer,
 	"prober": prober.Answer,
 	"status": kubelet.AnswerStatus,
 }

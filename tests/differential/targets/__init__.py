@@ -6,6 +6,7 @@ http    the handler for httpGet: what is sent, and what is made of any bytes tha
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
 pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
+plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
 status  generateAPIPodStatus, and the status manager up to its writes
 """
@@ -17,6 +18,7 @@ from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.pleg import PlegTarget
+from tests.differential.targets.plugins import PluginsTarget
 from tests.differential.targets.prober import ProberTarget
 from tests.differential.targets.status import StatusTarget
 
@@ -27,6 +29,7 @@ TARGETS: tuple[Target, ...] = (
     LeaseTarget(),
     NodeTarget(),
     PlegTarget(),
+    PluginsTarget(),
     ProberTarget(),
     StatusTarget(),
 )
