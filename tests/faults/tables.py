@@ -15,6 +15,28 @@ _DROPS = (
     "sleep 0.25; done"
 )
 
+_NEIGHBOURS = f"{PROC}-neighbours"
+_CACHES = f"{_NEIGHBOURS}/net/stat"
+_FILLER = f"{_NEIGHBOURS}/filler.pid"
+
+
+def _caches(entries: int, fulls: str) -> str:
+    """Both tables with these entries, and so many that found no room."""
+    line = f"printf 'entries table_fulls\\n%08x %08x\\n' {entries} {fulls}"
+    return "; ".join(f"{line} > {_CACHES}/{name}_cache" for name in ("arp", "ndisc"))
+
+
+# Healed, the counters are those of a kernel that has just started.
+_ROOM = (
+    f"for f in ipv4 ipv6; do d={_NEIGHBOURS}/sys/net/$f/neigh/default; mkdir -p $d {_CACHES}; "
+    f"echo 1024 > $d/gc_thresh3; done; {_caches(500, '0')}"
+)
+_FULL = f"n=0; while [ $n -lt 120000 ]; do n=$((n + 50)); {_caches(1024, '$n')}; sleep 0.25; done".replace("'", '"')
+_FILLS = (
+    f"kill -0 $(cat {_FILLER} 2> /dev/null) 2> /dev/null || "
+    f"{{ setsid sh -c '{_FULL}' > /dev/null 2>&1 < /dev/null & echo $! > {_FILLER}; }}"
+)
+
 FAULTS = [
     Fault(
         "conntrack-drops",
@@ -27,5 +49,13 @@ FAULTS = [
         ),
         (f"mkdir -p {PROC}; touch {PROC}/end", "sleep 0.3", _COUNTS),
         f"{{tables: [conntrack], proc: {PROC}}}",
+    ),
+    Fault(
+        "neighbours-full",
+        "connectionTables",
+        "the tables of neighbours are full, and 200 a second find no room, in a copy of /proc",
+        (f"[ -e {_FILLER} ] || {{ {_ROOM}; }}", _FILLS, "sleep 1"),
+        (f"kill $(cat {_FILLER} 2> /dev/null) 2> /dev/null; rm -f {_FILLER}", "sleep 0.3", _ROOM),
+        f"{{tables: [arp, ndisc], proc: {_NEIGHBOURS}}}",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Faults that need no cluster, in a mount namespace of this machine: injected, found, healed, good again."""
+"""Faults that need no cluster, in namespaces of this machine: injected, found, healed, good again."""
 
 import json
 import os
@@ -22,12 +22,15 @@ NAMES = (
     "cni-broken",
     "cni-no-plugin",
     "plugin-hangs",
+    "neighbours-full",
+    "dns-server-ends",
 )
 # A node as far as these checks look at it: nothing of it is this machine's.
 NODE = """
 set -e
 for folder in /var/lib /var/tmp /etc/cni /opt; do mkdir -p $folder; mount -t tmpfs none $folder; done
 mount -t tmpfs none /run
+ip link set lo up
 mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/kubelet/pki /var/lib/kubelet/plugins_registry
 cat > /etc/cni/net.d/10-bridge.conflist <<'END'
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "ipam":
@@ -38,6 +41,8 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=n
   -keyout /dev/null -out /var/lib/kubelet/pki/kubelet-client-current.pem 2> /dev/null
 set +e
 """
+# What a heal has left running.
+END = "for pid in /run/readygate-fault*.pid; do [ ! -e $pid ] || kill $(cat $pid); done"
 LOOK = """
 import json, os, sys
 import msgspec, yaml
@@ -59,7 +64,7 @@ def test_it_is_found_and_healed_for_certain(fault: Fault) -> None:
         cannot_run("file systems are mounted, which only root may: sudo make test")
     inject, heal = (" && ".join(f"{{ {line}; }}" for line in lines) for lines in (fault.inject, fault.heal))
     look = [sys.executable, "-c", LOOK, fault.check, fault.settings, heal, inject, inject, heal, heal]
-    words = ["unshare", "--mount", "sh", "-c", f'{NODE}\n"$@"', "sh", *look]
+    words = ["unshare", "--mount", "--net", "sh", "-c", f'{NODE}\n"$@"\n{END}', "sh", *look]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == ""
     # Before a heal that heals nothing; then twice injected, twice healed.
