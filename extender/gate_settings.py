@@ -39,6 +39,7 @@ Limit = Annotated[Share | Nodes | None, Meta(description=f"{_LIMIT}, or null for
 Off = Annotated[bool, Meta(description="off without quotes")]
 _OWN_LIMIT = f"{_LIMIT}, off without quotes, or null for that of cap.gate"
 OwnLimit = Annotated[Share | Nodes | bool | None, Meta(description=_OWN_LIMIT)]
+Severity = Literal["gate", "preferNot", "warn"]
 OpenOrClosed = Literal["open", "closed"]
 StatusWanted = Annotated[Literal["True", "False"], Meta(description='"True" or "False", in quotes')]
 
@@ -158,8 +159,19 @@ class Damping(Section, frozen=True):
             raise ValueError(f"minHealthySeconds: is {self.min_healthy_seconds:g}, allowed: {allowed}")
 
 
+class PodStarts(Section, frozen=True):
+    """Closed where pods of so many owners fail to start that start elsewhere. within_seconds: how long a failure, and a
+    start elsewhere, count. stuck_seconds: how long a pod may be bound without a sandbox."""
+
+    owners: Annotated[int, Meta(ge=2, le=100, description="a number of owners, 2 to 100")] = 3
+    within_seconds: Annotated[float, Meta(ge=60, le=3600, description="seconds, 60 to 3600")] = 300
+    stuck_seconds: Annotated[float, Meta(ge=10, le=600, description="seconds, 10 to 600")] = 30
+
+
 class Gate(Section, frozen=True):
     """name: what people call it. nodes: a label selector of those it speaks of, null = all.
+
+    severity: null = preferNot with pod_starts, else gate. pod_starts: what they tell decides, and nothing else.
 
     health_pods: null where all conditions are of nodes. missing_grace_seconds: how long a node keeps its last verdict
     when its health pod is gone; replace_grace_seconds: when it is being replaced. cap: null = that of `cap.gate`.
@@ -167,11 +179,12 @@ class Gate(Section, frozen=True):
 
     name: DnsLabel = "health"
     enforcement: Literal["shadow", "armed"] = "armed"
-    severity: Literal["gate", "preferNot", "warn"] = "gate"
+    severity: Severity | None = None
     health_pods: HealthPods | None = OUR_HEALTH_PODS
     pods_for: For = field(default=For(), name="for")
     nodes: str | None = None
     conditions: Conditions | None = None
+    pod_starts: PodStarts | None = None
     missing_grace_seconds: Seconds = 30
     replace_grace_seconds: Seconds = 60
     damping: Damping | Off = Damping()
@@ -181,8 +194,16 @@ class Gate(Section, frozen=True):
         _check_selector("nodes", self.nodes)
         _only_off("damping", self.damping, f"off or {_keys(Damping)}")
         _only_off("cap", self.cap, _OWN_LIMIT)
+        if self.pod_starts is not None:
+            if self.conditions is not None:
+                raise ValueError("podStarts: stands beside conditions, allowed: one of the two")
+            return
         if self.health_pods is None and (self.conditions is None or self.conditions.of_pods):
             raise ValueError("healthPods: is empty, allowed: that only where all conditions are of the node")
+
+    @property
+    def severity_in_force(self) -> Severity:
+        return self.severity or ("gate" if self.pod_starts is None else "preferNot")
 
 
 class Caps(Section, frozen=True):

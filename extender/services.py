@@ -18,6 +18,7 @@ from extender.cluster.beats import AGENTS_STALE_S, KUBELETS_STALE_S, Beats, of_a
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.cluster.observed import Wanted
+from extender.cluster.starts import PodStarts
 from extender.cluster.volumes import Volumes
 from extender.cluster.watches import Cache, Watches
 from extender.counts import Counts, Lately
@@ -28,7 +29,7 @@ from extender.outlets.writers import Writers
 from extender.policy import exempt
 from extender.policy.decide import Rules
 from extender.policy.decision import GateState
-from extender.policy.gates import Gate, caps_of, classes_of, gates_of, storm_of
+from extender.policy.gates import Gate, caps_of, classes_of, gates_of, start_rule_of, storm_of
 from extender.policy.orders import Orders
 from extender.policy.snapshot import Board
 from extender.settings import Settings
@@ -93,12 +94,14 @@ class Services:
         )
         self.kubelets = self._kubelets_heard()
         self.agents = self._agents_heard()
+        self.starts = self._starts_looked_at()
         self.index = Index(
             speakers=speakers_of(settings),
             wanted=wanted_of(gates),
             on_change=self._wake,
             kubelets=self.kubelets,
             agents=self.agents,
+            starts=self.starts,
             awaited=lambda: self.watches is not None and self.watches.awaited(self._unread()),
             monotonic=monotonic,
         )
@@ -224,6 +227,8 @@ class Services:
         self.watches.around(self.around, self.settings.namespace)
         if self.volumes is not None:
             self.watches.volumes(self.volumes)
+        if self.starts is not None:
+            self.watches.pod_starts(self.starts)
         self.watch_with(self.watches.caches, self.watches.required)
 
     def _threads(self) -> list[Service]:
@@ -279,6 +284,18 @@ class Services:
             monotonic=self.monotonic,
         )
 
+    def _starts_looked_at(self) -> PodStarts | None:
+        """How pods start, where a gate asks."""
+        rule = start_rule_of(self.settings)
+        if rule is None:
+            return None
+        return PodStarts(
+            rule,
+            on_change=self._wake,
+            heard=lambda: -math.inf if self.watches is None else self.watches.heard_at(),
+            monotonic=self.monotonic,
+        )
+
     def _read_agents(self) -> None:
         if self.watches is not None and self.watches.agent_reader is not None:
             self.watches.agent_reader.wake()
@@ -316,7 +333,9 @@ def wanted_of(gates: Iterable[Gate]) -> Wanted:
 
 
 def _health_pods(gate: gate_settings.Gate) -> gate_settings.HealthPods | None:
-    """None where only conditions of the Node are looked at."""
+    """None where only conditions of the Node, or starts of pods, are looked at."""
+    if gate.pod_starts is not None:
+        return None
     return gate.health_pods if gate.conditions is None or gate.conditions.of_pods else None
 
 

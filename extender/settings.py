@@ -225,6 +225,9 @@ class Settings(Section, frozen=True):
                 raise ValueError(f'gates[{place}].name: is the text "{name}", allowed: {allowed}')
         if len(names) > GATES_MAX:
             raise ValueError(f"gates: has {len(names)} entries, allowed: {GATES_MAX} at most")
+        by_starts = [place for place, gate in enumerate(self.gates) if gate.pod_starts is not None]
+        if len(by_starts) > 1:
+            raise ValueError(f"gates[{by_starts[1]}].podStarts: is a second one, allowed: one gate with it")
         check_off(self.cap, self.storm)
 
     @property

@@ -34,6 +34,8 @@ def needed(settings: Settings, namespace: str) -> Sequence[Need]:
         reads.append(("", "configmaps", namespace, settings.orders.config_map))
     if settings.heartbeat.limit_seconds:
         reads.append((LEASES, "leases", contract.NAMESPACE_NODE_LEASE, ""))
+    if any(gate.pod_starts is not None for gate in settings.gates):
+        reads.append(("", "pods", "", ""))
     if any(gate.pods_for.csi_drivers for gate in settings.gates):
         reads += [("", "persistentvolumeclaims", "", ""), ("", "persistentvolumes", "", "")]
         reads.append(("storage.k8s.io", "storageclasses", "", ""))

@@ -117,7 +117,7 @@ def _entry(scheduler: Scheduler, one: Extender, facts: Facts) -> Iterator[Findin
         )
     yield from _timeout(about, one)
     yield from _ignorable(about, one, facts)
-    prefers = facts.settings is not None and any(gate.severity == "preferNot" for gate in facts.settings.gates)
+    prefers = facts.settings is not None and any(gate.severity_in_force == "preferNot" for gate in facts.settings.gates)
     if prefers and not one.prioritize_verb:
         yield warning(
             "no-prioritize-verb",

@@ -14,6 +14,7 @@ from extender.cluster import observed
 from extender.cluster.beats import Beats
 from extender.cluster.health_pods import Found, HealthPods, PodList, Speakers
 from extender.cluster.observed import NOTHING_MORE, Texts, Wanted
+from extender.cluster.starts import PodStarts
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
@@ -36,8 +37,8 @@ class Index:
 
     speakers: the health pods of each gate; their lists are told by `lists`, each of which must be there before anything
     is given out. wanted: what gates read of conditions. kubelets, agents: the heartbeats of the kubelets, and of the
-    agents on the nodes; None where they are not looked at. awaited(): whether something beside these is worth waiting
-    for before anything is given out.
+    agents on the nodes; starts: how pods start; None where they are not looked at. awaited(): whether something beside
+    these is worth waiting for before anything is given out.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Index:
         wanted: Wanted = NOTHING_MORE,
         kubelets: Beats | None = None,
         agents: Beats | None = None,
+        starts: PodStarts | None = None,
         awaited: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -57,9 +59,11 @@ class Index:
         self._on_change = on_change
         self._kubelets = kubelets
         self._agents = agents
+        self._starts = starts
         self._others_awaited = awaited
         self._lost: frozenset[str] = frozenset()  # by their kubelet's Lease
         self._silent: frozenset[str] = frozenset()  # by their agent's
+        self._swallowing: Mapping[str, str] = {}  # by how pods start there
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
@@ -147,7 +151,7 @@ class Index:
         with self._lock:
             if self._listed_at is None or self._awaited():
                 return None
-            due_at = self._look_at_beats()
+            due_at = min(self._look_at_beats(), self._look_at_starts())
             self._change(also)
             if everything:
                 self._change(self._nodes)
@@ -209,7 +213,7 @@ class Index:
         if node is None:
             return None
         pods = {one.gate: self._pods[one.pods].on(one.daemon_set, name) for one in self._speakers}
-        return NodeEvidence(node, pods, name in self._lost, name in self._silent)
+        return NodeEvidence(node, pods, name in self._lost, name in self._silent, self._swallowing.get(name, ""))
 
     def _change(self, names: Iterable[str]) -> None:
         self._changed.update(dict.fromkeys(names))
@@ -240,6 +244,15 @@ class Index:
             )
         self._change((lost ^ self._lost) | (silent ^ self._silent))
         return min(due_at, agents_due_at)
+
+    def _look_at_starts(self) -> float:
+        """When to look again."""
+        if self._starts is None:
+            return math.inf
+        before = self._swallowing
+        self._swallowing, due_at = self._starts.look()
+        self._change(name for name in {**before, **self._swallowing} if before.get(name) != self._swallowing.get(name))
+        return due_at
 
     def _of_both(self) -> Iterable[Beats]:
         return (beats for beats in (self._kubelets, self._agents) if beats is not None)

@@ -1,10 +1,12 @@
 """Which lists are kept: the reflectors that fill the index, what is around the nodes, and the volumes.
 
 The Nodes, each list of health pods (one however many gates read it), the Leases; then DaemonSets, orders, and what
-tells of volumes. Without the word of the first two kinds no verdict is given. All others are not required: where they
-cannot be had, what was last known stays, and at a start they are waited for only as long as Leases are.
+tells of volumes, and of how pods start. Without the word of the first two kinds no verdict is given. All others are
+not required: where they cannot be had, what was last known stays, and at a start they are waited for only as long as
+Leases are.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -16,6 +18,7 @@ from extender.cluster.around import ORDERS, Around, daemon_sets_of
 from extender.cluster.beats import Beats
 from extender.cluster.index import Index
 from extender.cluster.lease_reader import LeaseReader
+from extender.cluster.starts import SELECTOR, STARTS, PodStarts, StartingPod
 from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
 from kube import contract, paths
 from kube.client import Client
@@ -62,7 +65,7 @@ class _Store(NamedTuple):
 
 class Watches:
     """caches: by name. required: those without whose word no verdict is given. leases: the reflector of Leases, once
-    heartbeats() was called; agents: that of the agents' ones, alike. Starts nothing.
+    heartbeats() was called; agents: that of the agents' ones, alike; starts: that of pods that start. Starts nothing.
     """
 
     def __init__(self, client: Client, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -72,6 +75,7 @@ class Watches:
         self.lease_reader: LeaseReader | None = None
         self.agents: Reflector[observed.Lease] | None = None
         self.agent_reader: LeaseReader | None = None
+        self.starts: Reflector[StartingPod] | None = None
         self._client = client
         self._peers = Peers()
         self._monotonic = monotonic
@@ -134,6 +138,17 @@ class Watches:
         self._keep(VOLUMES, self._lister(paths.persistent_volumes(), objects.Volume), store)
         store = _Store(volumes.replace_classes, volumes.upsert_class, volumes.remove_class)
         self._keep(STORAGE_CLASSES, self._lister(paths.storage_classes(), objects.StorageClass), store)
+
+    def pod_starts(self, starts: PodStarts) -> None:
+        """In all namespaces."""
+        store = _Store(starts.replace, starts.upsert, starts.remove)
+        lister = self._lister(paths.pods(), StartingPod, field_selector=SELECTOR)
+        self.starts = self._keep(STARTS, lister, store)
+
+    def heard_at(self) -> float:
+        """When one of them was last told how things are, among those that often are; monotonic seconds."""
+        words = (one.last_word for one in (self.starts, self.leases) if one is not None)
+        return max((word for word in words if word is not None), default=-math.inf)
 
     def awaited(self, missing: Collection[str]) -> bool:
         """Whether one of these, whose first list has not come, may come soon."""

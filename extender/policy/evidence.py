@@ -83,13 +83,14 @@ class NodeEvidence:
     """All that is seen of one node at a moment.
 
     pods: the health pods on it, by gate. heartbeat_lost: its kubelet has stopped renewing its Lease.
-    agent_silent: the agent on it has.
+    agent_silent: the agent on it has. swallows: what is to be seen where pods fail to start that start elsewhere.
     """
 
     node: ObservedNode
     pods: Mapping[str, tuple[HealthPod, ...]] = field(default_factory=dict)
     heartbeat_lost: bool = False
     agent_silent: bool = False
+    swallows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

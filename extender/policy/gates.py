@@ -10,6 +10,7 @@ from extender.policy.decision import Severity
 from extender.policy.evidence import ObservedNode
 from extender.policy.placement import Placement
 from extender.policy.pods import EVERY_POD, Classes, PodClass, Volumes, class_of
+from extender.policy.starts import StartRule
 from extender.policy.storm import StormRule
 from extender.settings import Settings
 from kube.selector import Selector, parse
@@ -20,7 +21,7 @@ class Gate:
     """armed: by the configuration, orders come after it. nodes: None = it speaks of all.
 
     conditions: None = the pod's Ready, and readygate.dev/NodeHealthy where it is there. cap: what holds for it, its own
-    or that of all gates; None = none.
+    or that of all gates; None = none. by_starts: by how pods start on a node, nothing else is looked at.
     """
 
     name: str
@@ -33,11 +34,12 @@ class Gate:
     replace_grace_s: float = 60.0
     damping: Damping | None = None
     cap: Limit | None = None
+    by_starts: bool = False
 
     @property
     def needs_pod(self) -> bool:
         """Whether health pods speak for the nodes; otherwise their own conditions do alone."""
-        return self.conditions is None or self.conditions.needs_pod
+        return not self.by_starts and (self.conditions is None or self.conditions.needs_pod)
 
 
 def gates_of(settings: Settings) -> tuple[Gate, ...]:
@@ -74,6 +76,12 @@ def storm_of(settings: Settings) -> StormRule | None:
     return StormRule(storm.percent, storm.at_least, storm.within_seconds, storm.calm_seconds)
 
 
+def start_rule_of(settings: Settings) -> StartRule | None:
+    """None where no gate looks at how pods start."""
+    found = next((gate.pod_starts for gate in settings.gates if gate.pod_starts is not None), None)
+    return None if found is None else StartRule(found.owners, found.within_seconds, found.stuck_seconds)
+
+
 def limit_of(value: str | int | None) -> Limit | None:
     """A value of a cap, as the file has it."""
     if value is None:
@@ -96,7 +104,7 @@ def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
     return Gate(
         name=gate.name,
         armed=gate.enforcement == "armed",
-        severity=gate.severity,
+        severity=gate.severity_in_force,
         pods_for=class_of(gate.pods_for),
         nodes=None if gate.nodes is None else parse(gate.nodes),
         conditions=None if gate.conditions is None else rules_of(gate.conditions),
@@ -106,4 +114,5 @@ def _gate(gate: gate_settings.Gate, common: Limit | None) -> Gate:
         if isinstance(damping, gate_settings.Damping)
         else None,
         cap=common if gate.cap is None else own,
+        by_starts=gate.pod_starts is not None,
     )

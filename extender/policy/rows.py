@@ -34,7 +34,8 @@ class Around(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """node, pods, lost: the evidence it was made of. gated: whether the gate is about this node at all.
+    """node, pods, lost, agent_silent, swallows: the evidence it was made of; the last None where it is not looked at.
+    gated: whether the gate is about this node at all.
 
     wants: the reason it would be closed with if nothing braked, OPEN if none. lingers: it may stay closed with that,
     but is not to be closed anew. counted: whether it is on both sides of the caps' fractions. closures: when the
@@ -63,6 +64,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     changes_at: float | None = None
     new: bool = False
     agent_silent: bool = False
+    swallows: str | None = None
 
     @property
     def competes(self) -> bool:
@@ -88,6 +90,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
             and (self.node is seen.node or self.node == seen.node)
             and (self.lost, self.agent_silent) == (seen.heartbeat_lost, seen.agent_silent)
             and self.pods == seen.pods.get(gate, ())
+            and self.swallows in (None, seen.swallows)
         )
 
 
@@ -112,7 +115,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
     if before is not None and (not before.gated or before.memory.node_uid != node.uid):
         before = None
     is_lost = seen.heartbeat_lost or seen.agent_silent
-    if not (was_closed or is_lost or gate.conditions is not None or around.orders.entries):
+    if not (was_closed or is_lost or gate.conditions is not None or gate.by_starts or around.orders.entries):
         pod = only_good(pods, node)
         if pod is not None:
             return _healthy(node, pods, pod, place, before, around.monotonic)
@@ -125,6 +128,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         replace_grace_s=gate.replace_grace_s,
         conditions=gate.conditions,
         wall=around.wall,
+        by_starts=gate.by_starts,
     )
     past = _past(gate, verdict, before, around)
     used_from = -math.inf
@@ -141,6 +145,7 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         pods=pods,
         lost=seen.heartbeat_lost,
         agent_silent=seen.agent_silent,
+        swallows=seen.swallows if gate.by_starts else None,
         memory=memory,
         verdict=verdict,
         place=place,

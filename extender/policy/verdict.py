@@ -19,6 +19,8 @@ The table, first match wins:
 
 A process that starts has no memory of a node. What its health pods still show is as good: one that was good when it was
 told to end makes the last verdict open, and the graces begin at that time. After it is gone nothing tells.
+
+A gate by how pods start knows two rows only: where it swallows pods the node is closed, unhealthy; else it is open.
 """
 
 from collections.abc import Sequence
@@ -116,13 +118,16 @@ def verdict_of(
     replace_grace_s: float = 0.0,
     conditions: ConditionRules | None = None,
     wall: float = 0.0,
+    by_starts: bool = False,
 ) -> tuple[Verdict, Memory]:
     """The verdict on one node by the table above, and what to remember for the next one.
 
     conditions: None = Ready and the gate condition, as in the table; otherwise these decide whether a pod is good.
-    wall: seconds since the epoch, for conditions that grow stale.
+    wall: seconds since the epoch, for conditions that grow stale. by_starts: by how pods start there, and nothing else.
     """
     node, pods = evidence.node, evidence.pods.get(gate, ())
+    if by_starts:
+        return _by_starts(evidence)
     if memory.node_uid != node.uid:
         memory = Memory(node_uid=node.uid)
     present = [pod for pod in pods if alive(pod, node)]
@@ -208,6 +213,13 @@ def _of_pod(pod: HealthPod, node: ObservedNode, rule: _Rule) -> Verdict:
 
 def _by_node(by_pods: Verdict, reason: str, evidence: str, cause: str, since: str) -> Verdict:
     return replace(by_pods, reason=reason, bare=reason, evidence=evidence, cause=cause, since=since)
+
+
+def _by_starts(evidence: NodeEvidence) -> tuple[Verdict, Memory]:
+    """Pods were placed there, so it was in use."""
+    reason = reasons.CLOSED_UNHEALTHY if evidence.swallows else reasons.OPEN
+    memory = Memory(evidence.node.uid, ever_good=True, last=reason)
+    return Verdict(reason, evidence=evidence.swallows, bare=reason, cause="PodStarts" if reason else ""), memory
 
 
 def _recalled(pods: Sequence[HealthPod], node: ObservedNode, memory: Memory, monotonic: float) -> Memory:

@@ -201,6 +201,21 @@ SELECTOR = "a label selector, as `a=b,c in (d,e),!f`"
             id="damping that begins above its ceiling",
         ),
         pytest.param(
+            "gates: [{podStarts: {owners: 1}}]",
+            "gates[0].podStarts.owners: is 1, allowed: a number of owners, 2 to 100",
+            id="one owner is no second word",
+        ),
+        pytest.param(
+            "gates: [{podStarts: {}, conditions: {allOf: [{of: node, type: A}]}}]",
+            "gates[0].podStarts: stands beside conditions, allowed: one of the two",
+            id="starts of pods and conditions",
+        ),
+        pytest.param(
+            "gates: [{name: a, podStarts: {}}, {name: b, podStarts: {}}]",
+            "gates[1].podStarts: is a second one, allowed: one gate with it",
+            id="two gates by starts of pods",
+        ),
+        pytest.param(
             "gates: [{damping: on}]",
             "gates[0].damping: is true, allowed: off or a mapping with the keys minHealthySeconds, ceilingSeconds, "
             "windowSeconds",

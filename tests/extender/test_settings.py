@@ -13,6 +13,7 @@ from extender.gate_settings import (
     Gate,
     HealthPods,
     Orders,
+    PodStarts,
     PriorityRange,
     Storm,
 )
@@ -52,6 +53,8 @@ gates:
     anyOf: [{of: node, type: KernelDeadlock, staleAfterSeconds: 600, stale: open}]
   damping: {minHealthySeconds: 5, ceilingSeconds: 60, windowSeconds: 600}
   cap: 25%
+- name: starts
+  podStarts: {owners: 4, withinSeconds: 600, stuckSeconds: 60}
 exempt: {daemonSetPods: false, namespaces: [storage], label: null, labelNamespaces: [a, "*"]}
 heartbeat: {limitSeconds: 0}
 staleLimitSeconds: 90
@@ -103,6 +106,13 @@ def test_every_key_by_its_name():
         damping=Damping(5, 60, 600),
         cap="25%",
     )
+
+
+def test_a_gate_by_how_pods_start_would_rather_have_no_pod_there_unless_it_is_told_to_refuse():
+    given = parse(EVERY_KEY).gates[1]
+    assert (PodStarts(4, 600, 60), "preferNot") == (given.pod_starts, given.severity_in_force)
+    assert "gate" == parse("gates: [{severity: gate, podStarts: {}}]").gate.severity_in_force
+    assert "gate" == parse("").gate.severity_in_force
 
 
 def test_a_token_and_an_authority_in_files():

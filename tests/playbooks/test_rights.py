@@ -109,6 +109,19 @@ def test_volumes_are_read_only_where_a_gate_names_drivers(drivers, expected):
     ]
 
 
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [
+        pytest.param({"podStarts": {}}, [["nodes"], ["pods"]], id="with it"),
+        pytest.param({"podStarts": None}, [["nodes"]], id="null is without"),
+        pytest.param({}, [["nodes"]], id="without"),
+    ],
+)
+def test_all_pods_are_read_only_where_a_gate_goes_by_how_they_start(starts, expected):
+    rules = rights_of(starts, outlets=WRITES_NOTHING)["ClusterRole", ""]
+    assert expected == [rule["resources"] for rule in rules]
+
+
 def test_every_binding_gives_a_role_to_the_account_of_the_same_name(sent):
     bindings = {key: o for key, o in sent.items() if key[0] in ("RoleBinding", "ClusterRoleBinding")}
     assert len(bindings) == 4

@@ -21,6 +21,9 @@ QUIET = "outlets: {nodeCondition: {enabled: false}, events: {enabled: false}}"
 DNS = "gates: [{name: dns, healthPods: {namespace: kube-system, labelSelector: k8s-app=dns}}]"
 CSI = "gates: [{name: disk, for: {csiDrivers: [ebs.csi.aws.com]}}]"
 
+STARTS = "gates: [{}, {name: starts, podStarts: {}}]"
+ALL_PODS = {Need(verb, "", "pods") for verb in ("list", "watch")}
+
 
 @pytest.mark.parametrize(
     ("configuration", "among", "not_among"),
@@ -32,6 +35,7 @@ CSI = "gates: [{name: disk, for: {csiDrivers: [ebs.csi.aws.com]}}]"
         pytest.param(
             DNS, ELSEWHERE, {Need("list", "apps", "daemonsets", "kube-system")}, id="pods of another namespace"
         ),
+        pytest.param(STARTS, ALL_PODS, VOLUMES, id="a gate by how pods start"),
         pytest.param(CSI, VOLUMES, ELSEWHERE, id="a gate by volume"),
     ],
 )

@@ -29,6 +29,7 @@ class Cluster:
         self.nodes: dict[str, ObservedNode] = {}
         self.pods: dict[tuple[str, str], tuple[HealthPod, ...]] = {}
         self.lost: set[str] = set()
+        self.swallowing: set[str] = set()
         self.orders = Orders()
         self.changed: dict[str, None] = {}
         self.start()
@@ -104,6 +105,11 @@ class Cluster:
             containers_ready=ready,
         )
 
+    def swallow(self, *names: str) -> None:
+        """These alone."""
+        self.changed.update(dict.fromkeys(self.swallowing ^ set(names)))
+        self.swallowing = set(names)
+
     def replace(self, name: str, *pods: HealthPod, gate: str = "health") -> None:
         self.pods[name, gate] = pods
         self.changed[name] = None
@@ -112,7 +118,8 @@ class Cluster:
         if name not in self.nodes:
             return None
         pods = {gate.name: self.pods[name, gate.name] for gate in self.rules.gates}
-        return NodeEvidence(self.nodes[name], pods, name in self.lost)
+        swallows = "pods of 3 owners fail to start here" if name in self.swallowing else ""
+        return NodeEvidence(self.nodes[name], pods, name in self.lost, swallows=swallows)
 
     def decide(self) -> Decided:
         names = {**self.changed, **dict.fromkeys(self.ledger.due(self.monotonic))}

@@ -237,3 +237,18 @@ def test_a_silent_agent_has_a_cause_of_its_own():
     """By it people, metrics and storms tell it from all else that is unknown."""
     found, _ = verdict_on(observed_node(), [pod()], silent=True)
     assert ("Heartbeat", "the agent on the node is silent") == (found.cause, found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("swallows", "lost", "expected"),
+    [
+        pytest.param("", False, (OPEN, ""), id="pods start there"),
+        pytest.param("", True, (OPEN, ""), id="a lost node is no matter of this gate"),
+        pytest.param("pods of 3", False, (CLOSED_UNHEALTHY, "pods of 3"), id="pods fail that start elsewhere"),
+    ],
+)
+def test_a_gate_by_starts_looks_at_nothing_else(swallows: str, lost: bool, expected: tuple[str, str]) -> None:
+    evidence = NodeEvidence(observed_node(ready="False"), {"health": (pod("False"),)}, lost, swallows=swallows)
+    verdict, memory = verdict_of(evidence, "x", Memory(), monotonic=100.0, missing_grace_s=GRACE_S, by_starts=True)
+    assert (*expected, True) == (verdict.reason, verdict.evidence, memory.ever_good)
+    assert verdict.reason == verdict.bare

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from extender.cluster import observed
+from extender.policy.snapshot import SCORE_AVOIDED, SCORE_OPEN
 from extender.services import Services
 from extender.settings import parse
 from extender.web.app import create_app
@@ -14,6 +15,8 @@ from kube import selector
 from kube.times import format_time
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, node_json, owner, pod, seen
+from tests.extender.cluster.test_pod_starts import pod as starting
+from tests.extender.cluster.test_pod_starts import rejected
 from tests.extender.verbs.test_dispatch import FakeCache
 from tests.kit.brakes import OFF_YAML
 from tests.kit.clock import Clock
@@ -110,5 +113,20 @@ def test_node_problem_detector_speaks_by_conditions_of_the_node() -> None:
     assert ["well", "never-ran"] == cluster.passed(ANY, *nodes)
 
 
+def test_where_pods_do_not_start_that_start_elsewhere_others_are_rather_not_put() -> None:
+    cluster = Cluster("gate-starts.yaml")
+    index, starts = cluster.services.index, cluster.services.starts
+    assert starts is not None
+    index.replace_nodes([node("good"), node("bad")])
+    (listed,) = index.lists.values()
+    index.replace_pods(listed, [pod("good"), pod("bad")])
+    for name in ("web", "api", "jobs"):
+        starts.upsert(starting(name, "good", name=f"{name}-runs"))
+        starts.remove(starting(name, "good", name=f"{name}-runs"))
+        starts.upsert(rejected(name, "bad"))
+    assert ["good", "bad"] == cluster.passed(ANY, "good", "bad")
+    assert {"good": SCORE_OPEN, "bad": SCORE_AVOIDED} == cluster.services.board.score(["good", "bad"])
+
+
 def test_each_recipe_is_tried() -> None:
-    assert {one.values[0] for one in HEALTH_PODS} | {"gate-npd.yaml"} == set(RECIPES)
+    assert {one.values[0] for one in HEALTH_PODS} | {"gate-npd.yaml", "gate-starts.yaml"} == set(RECIPES)

@@ -44,10 +44,12 @@
 {{- $events := dig "outlets" "events" "enabled" true $given -}}
 {{- $agents := dig "heartbeat" "agents" dict $given -}}
 {{- $drivers := false -}}
+{{- $starts := false -}}
 {{- $pods := dict -}}
 {{- $daemonSets := dict -}}
 {{- range $given.gates -}}
 {{- if dig "for" "csiDrivers" false . -}}{{- $drivers = true -}}{{- end -}}
+{{- if .podStarts -}}{{- $starts = true -}}{{- end -}}
 {{- with .healthPods -}}
 {{- $_ := set $pods .namespace true -}}
 {{- if .daemonSet -}}{{- $_ := set $daemonSets .namespace true -}}{{- end -}}
@@ -56,6 +58,6 @@
 {{- $namespaces := list -}}
 {{- if or $orders $condition $events $agents -}}{{- $namespaces = append $namespaces .Release.Namespace -}}{{- end -}}
 {{- $namespaces = concat $namespaces (list (include "readygate.leases" .)) (keys $pods | sortAlpha) | uniq -}}
-{{- toYaml (dict "orders" $orders "agents" (not (not $agents)) "condition" $condition "events" $events "drivers" $drivers "pods" $pods
+{{- toYaml (dict "orders" $orders "agents" (not (not $agents)) "condition" $condition "events" $events "drivers" $drivers "starts" $starts "pods" $pods
   "daemonSets" $daemonSets "namespaces" $namespaces) -}}
 {{- end -}}

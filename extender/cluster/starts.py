@@ -1,0 +1,210 @@
+"""How pods start, as the API server tells it: those that are bound and do not run yet, and those that were rejected.
+
+One watch of the cluster that leaves out what runs or has succeeded: of 150,000 pods it lists a few hundred and those
+that have failed (the controller manager keeps 12,500 of them at most). A pod that comes to run leaves it. Nothing of a
+pod is kept but what `policy.starts` needs, and that for minutes.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from component.text import one_line
+from extender.policy.starts import Attempt, StartRule, Starts
+from kube import contract
+from kube.objects import BareMeta, Condition, OwnerReference
+from kube.times import parse_time
+
+STARTS = "starts"  # the name of its cache
+SELECTOR = "spec.nodeName!=,status.phase!=Running,status.phase!=Succeeded"
+LOOKS_APART_S = 1.0
+CONDITION_SANDBOX = "PodReadyToStartContainers"
+CONDITION_SCHEDULED = "PodScheduled"
+FAILED, PENDING = "Failed", "Pending"
+NAME_LIMIT = 128
+# Reasons of a kubelet that rejects a pod for what is wrong with its node. All others tell of the pod, of a node that is
+# full, or of one that is shut down.
+REJECTED = frozenset({"UnexpectedAdmissionError", "InvalidNodeInfo"})
+BROKEN = frozenset({"CreateContainerError"})  # of a container that waits
+# Whose pods cannot go elsewhere: each node has its own.
+BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
+
+
+class _Waiting(msgspec.Struct, frozen=True, gc=False):
+    reason: str = ""
+
+
+class _State(msgspec.Struct, frozen=True, gc=False):
+    waiting: _Waiting | None = None
+
+
+class _Container(msgspec.Struct, frozen=True, gc=False):
+    state: _State = _State()
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    phase: str = ""
+    reason: str = ""
+    conditions: list[Condition] | None = None
+    container_statuses: list[_Container] | None = None
+    init_container_statuses: list[_Container] | None = None
+    start_time: str | None = None
+    pod_ip: str = msgspec.field(default="", name="podIP")
+
+
+class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    persistent_volume_claim: dict[str, object] | None = None
+    ephemeral: dict[str, object] | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    node_name: str = ""
+    volumes: list[_Volume] | None = None
+
+
+class StartingPod(msgspec.Struct, frozen=True, gc=False):
+    metadata: BareMeta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class PodStarts:
+    """A store of kube.reflector, and what the index asks. Thread-safe.
+
+    on_change(): called from any thread, outside of our lock, when it is time to look; must not block. heard(): when the
+    server last told how things are, monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        rule: StartRule,
+        *,
+        on_change: Callable[[], None],
+        heard: Callable[[], float],
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._on_change = on_change
+        self._heard = heard
+        self._monotonic = monotonic
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._starts = Starts(rule)
+        self._found: Mapping[str, str] = {}
+        self._looked_at = -math.inf
+        self._moved = False  # something was told since the last look
+
+    # The store.
+
+    def replace(self, pods: Sequence[StartingPod]) -> None:
+        """Of those that have left meanwhile nobody knows whether they run."""
+        listed = {pod.metadata.uid for pod in pods}
+        with self._lock:
+            monotonic, wall = self._monotonic(), self._wall()
+            for uid in self._starts.pending - listed:
+                self._starts.ended(uid, deleted=True, at=monotonic)
+            for pod in pods:
+                self._tell(pod, monotonic - _age_s(pod, wall), monotonic)
+            self._moved = True
+        self._on_change()
+
+    def upsert(self, pod: StartingPod) -> None:
+        with self._lock:
+            monotonic = self._monotonic()
+            self._tell(pod, monotonic, monotonic)
+            waked, self._moved = self._moved, True
+        if not waked:
+            self._on_change()
+
+    def remove(self, pod: StartingPod) -> None:
+        """It runs, or it is gone: that one had been told to end before, but where somebody used force."""
+        with self._lock:
+            deleted = pod.metadata.deletion_timestamp is not None
+            self._starts.ended(pod.metadata.uid, deleted=deleted, at=self._monotonic())
+            waked, self._moved = self._moved, True
+        if not waked:
+            self._on_change()
+
+    # The index.
+
+    def look(self) -> tuple[Mapping[str, str], float]:
+        """The nodes that are black holes, with what is to be seen there; monotonic seconds when to look again."""
+        with self._lock:
+            monotonic = self._monotonic()
+            if monotonic >= self._due_at():
+                self._looked_at, self._moved = monotonic, False
+                self._found = self._starts.look(monotonic, self._heard())
+            return self._found, self._due_at()
+
+    # For people.
+
+    def sizes(self) -> Mapping[str, int]:
+        with self._lock:
+            return self._starts.sizes()
+
+    # Under the lock.
+
+    def _due_at(self) -> float:
+        due_at = -math.inf if self._moved else min(self._starts.due_at(), self._starts.over_at())
+        return max(due_at, self._looked_at + LOOKS_APART_S)
+
+    def _tell(self, pod: StartingPod, since: float, monotonic: float) -> None:
+        owner = _controller(pod.metadata.owner_references)
+        if owner is None:
+            return
+        attempt = _attempt(pod, owner)
+        if pod.status.phase == FAILED:
+            if pod.status.reason in REJECTED:
+                self._starts.rejected(attempt, since)
+            else:
+                self._starts.ended(attempt.uid, deleted=True, at=monotonic)
+        elif pod.metadata.deletion_timestamp is not None or pod.status.phase != PENDING:
+            self._starts.ended(attempt.uid, deleted=True, at=monotonic)
+        else:
+            self._starts.bound(attempt, since)
+
+
+def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | None:
+    """Of a pod that could as well be elsewhere."""
+    owner = next((one for one in owners or () if one.controller is True), None)
+    return None if owner is None or not owner.uid or owner.kind in BOUND_TO_NODES else owner
+
+
+def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    sandbox = _condition(status, CONDITION_SANDBOX)
+    # Kubelets before 1.29 do not say so; the address comes with the sandbox, but for those in the host's network.
+    able = status.pod_ip != "" if sandbox is None else sandbox.status == contract.STATUS_TRUE
+    waiting = [
+        one.state.waiting.reason
+        for one in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
+        if one.state.waiting is not None
+    ]
+    broken = status.reason if status.phase == FAILED else next((one for one in waiting if one in BROKEN), "")
+    return Attempt(
+        uid=meta.uid,
+        node=spec.node_name,
+        owner=owner.uid,
+        name=one_line(f"{meta.namespace}/{owner.name}", NAME_LIMIT),
+        able=able,
+        broken=broken,
+        waits=any((one.persistent_volume_claim, one.ephemeral) != (None, None) for one in spec.volumes or ()),
+    )
+
+
+def _age_s(pod: StartingPod, wall: float) -> float:
+    """How long it has been bound, as its objects tell it; 0 where nothing does."""
+    scheduled = _condition(pod.status, CONDITION_SCHEDULED)
+    text = pod.status.start_time or (None if scheduled is None else scheduled.last_transition_time)
+    try:
+        since = parse_time(text)
+    except (msgspec.ValidationError, OverflowError):
+        return 0.0
+    return 0.0 if since is None else max(0.0, wall - since)
+
+
+def _condition(status: _Status, kind: str) -> Condition | None:
+    return next((one for one in status.conditions or () if one.type == kind), None)

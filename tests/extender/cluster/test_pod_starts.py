@@ -1,0 +1,246 @@
+"""How pods start, read off their objects: what a watch of those that do not run says of owners and nodes."""
+
+import math
+from typing import Any
+
+import pytest
+
+from extender.cluster.index import Index
+from extender.cluster.starts import SELECTOR, PodStarts, StartingPod
+from extender.policy.starts import StartRule
+from kube.times import format_time
+from tests.extender.builders import node, seen
+from tests.kit.clock import Clock
+
+RULE = StartRule(owners=2, within_s=300.0, stuck_s=30.0)
+WALL = 1_800_000_000.0
+SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
+NO_SANDBOX = {"type": "PodReadyToStartContainers", "status": "False"}
+
+
+def pod(
+    owner: str | None,
+    node: str,
+    *,
+    name: str = "",
+    kind: str = "ReplicaSet",
+    ending: bool = False,
+    volumes: list[dict[str, Any]] | None = None,
+    **status: Any,
+) -> StartingPod:
+    owners = [] if owner is None else [{"kind": kind, "name": owner, "uid": f"uid-{owner}", "controller": True}]
+    meta = {"name": name or f"{owner}-{node}", "namespace": "shop", "uid": f"uid-{name or f'{owner}-{node}'}"}
+    meta |= {"ownerReferences": owners} | ({"deletionTimestamp": format_time(WALL)} if ending else {})
+    value = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"nodeName": node, "volumes": volumes},
+        "status": {"phase": "Pending", **status},
+    }
+    return seen(StartingPod, value)
+
+
+def rejected(owner: str | None, node: str, reason: str = "UnexpectedAdmissionError", **fields: Any) -> StartingPod:
+    return pod(owner, node, phase="Failed", reason=reason, **fields)
+
+
+class World:
+    """The store, its clocks, and how often it called."""
+
+    def __init__(self) -> None:
+        self.clock, self.wall, self.calls = Clock(1000.0), Clock(WALL), 0
+        self.heard: float | None = None
+        self.starts = PodStarts(
+            RULE,
+            on_change=self.called,
+            heard=lambda: self.clock.time if self.heard is None else self.heard,
+            monotonic=self.clock,
+            wall=self.wall,
+        )
+
+    def called(self) -> None:
+        self.calls += 1
+
+    def passes(self, seconds: float) -> "World":
+        self.clock.time += seconds
+        self.wall.time += seconds
+        return self
+
+    def run(self, *owners: str, on: str = "good") -> "World":
+        for owner in owners:
+            self.starts.upsert(pod(owner, on, name=f"{owner}-runs"))
+            self.starts.remove(pod(owner, on, name=f"{owner}-runs"))
+        return self
+
+    def tell(self, *pods: StartingPod) -> "World":
+        for one in pods:
+            self.starts.upsert(one)
+        return self
+
+    def black(self) -> list[str]:
+        self.passes(1.0)
+        return sorted(self.starts.look()[0])
+
+
+def both(make: Any, **fields: Any) -> tuple[StartingPod, StartingPod]:
+    return make("web", "bad", **fields), make("api", "bad", **fields)
+
+
+def waiting(reason: str) -> list[dict[str, Any]]:
+    return [{"name": "main", "state": {"waiting": {"reason": reason}}}]
+
+
+CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+EPHEMERAL = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param(both(rejected), ["bad"], id="rejected by the kubelet for its node"),
+        pytest.param(both(rejected, reason="OutOfcpu"), [], id="rejected because the node is full"),
+        pytest.param(both(rejected, reason="Evicted"), [], id="evicted"),
+        pytest.param(both(rejected, reason="NodeShutdown"), [], id="the node shuts down"),
+        pytest.param(both(rejected, reason=""), [], id="failed by its own exit code"),
+        pytest.param(both(rejected, kind="DaemonSet"), [], id="pods of DaemonSets have no other node"),
+        pytest.param(both(rejected, kind="Node"), [], id="nor have static pods"),
+        pytest.param((rejected(None, "bad"), rejected(None, "bad", name="x")), [], id="bare pods have no owner"),
+        pytest.param(both(pod, conditions=[NO_SANDBOX]), ["bad"], id="no sandbox"),
+        pytest.param(both(pod), ["bad"], id="the kubelet says nothing of them"),
+        pytest.param(both(pod, conditions=[SANDBOX]), [], id="the sandbox is there"),
+        pytest.param(both(pod, podIP="192.0.2.7"), [], id="an old kubelet: an address tells of a sandbox"),
+        pytest.param(both(pod, podIP="192.0.2.7", conditions=[NO_SANDBOX]), ["bad"], id="the condition tells more"),
+        pytest.param(both(pod, volumes=CLAIM), [], id="it may wait for its volume"),
+        pytest.param(both(pod, volumes=EPHEMERAL), [], id="so for one of its own"),
+        pytest.param(both(pod, volumes=[{"name": "x", "emptyDir": {}}]), ["bad"], id="other volumes are the node's"),
+        pytest.param(
+            both(pod, conditions=[SANDBOX], containerStatuses=waiting("CreateContainerError")),
+            ["bad"],
+            id="a container cannot be made",
+        ),
+        pytest.param(
+            both(pod, conditions=[SANDBOX], initContainerStatuses=waiting("CreateContainerError")),
+            ["bad"],
+            id="nor an init container",
+        ),
+        pytest.param(
+            both(pod, conditions=[SANDBOX], containerStatuses=waiting("ImagePullBackOff")), [], id="no image comes"
+        ),
+        pytest.param(both(pod, ending=True), [], id="it was told to end"),
+    ],
+)
+def test_what_counts_as_a_start_that_fails(pods: tuple[StartingPod, ...], expected: list[str]) -> None:
+    assert expected == World().run("web", "api").tell(*pods).passes(30).black()
+
+
+@pytest.mark.parametrize(
+    ("leave", "expected"),
+    [
+        pytest.param(lambda owner: pod(owner, "good", name=f"{owner}-1"), ["bad"], id="it runs"),
+        pytest.param(lambda owner: pod(owner, "good", name=f"{owner}-1", ending=True), [], id="it was deleted"),
+    ],
+)
+def test_who_leaves_the_watch_has_started_unless_it_was_told_to_end(leave: Any, expected: list[str]) -> None:
+    world = World()
+    for owner in ("web", "api"):
+        world.starts.upsert(pod(owner, "good", name=f"{owner}-1"))
+        world.starts.remove(leave(owner))
+    assert expected == world.tell(*both(rejected)).black()
+
+
+def test_a_list_tells_since_when_pods_are_stuck_and_of_no_start() -> None:
+    """After a cut nobody knows what became of those that are not listed."""
+    world = World()
+    world.tell(pod("web", "good", name="w"), pod("api", "good", name="a"))
+    world.starts.replace([])
+    assert [] == world.tell(*both(rejected)).black()
+
+    again = World().run("web", "api")
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(WALL - 40)}
+    again.starts.replace(both(pod, conditions=[bound, NO_SANDBOX]))
+    assert ["bad"] == again.black()
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "expected"), [pytest.param(100, ["bad"], id="lately"), pytest.param(400, [], id="long ago")]
+)
+def test_who_was_rejected_before_the_list_counts_as_long_as_any(ago_s: float, expected: list[str]) -> None:
+    """Failed pods stay for hours."""
+    world = World().run("web", "api")
+    world.starts.replace(both(rejected, startTime=format_time(WALL - ago_s)))
+    assert expected == world.black()
+
+
+@pytest.mark.parametrize("text", ["", "tomorrow", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_a_time_that_says_nothing_stops_nothing(text: str) -> None:
+    world = World().run("web", "api")
+    world.starts.replace(both(rejected, startTime=text))
+    world.black()
+
+
+def test_while_nothing_is_heard_of_the_server_nothing_is_stuck() -> None:
+    world = World().run("web", "api").tell(*both(pod))
+    world.heard = world.clock.time + 5
+    assert [] == world.passes(60).black()
+    world.heard = None
+    assert ["bad"] == world.black()
+
+
+def test_a_flood_of_pods_wakes_once_until_somebody_looks_and_is_looked_at_once_a_second() -> None:
+    world = World()
+    for number in range(1000):
+        world.tell(rejected(f"poison-{number}", "bad"))
+    assert 1 == world.calls
+    found, due_at = world.starts.look()
+    assert ({}, world.clock.time + 300) == (found, due_at)
+    world.tell(rejected("more", "bad"), rejected("most", "bad"))
+    assert (2, ({}, world.clock.time + 1)) == (world.calls, world.starts.look())
+
+
+def test_without_anything_going_on_nobody_need_look() -> None:
+    world = World()
+    world.starts.look()
+    assert math.inf == world.passes(5).starts.look()[1]
+
+
+def test_what_is_due_is_looked_at_by_itself() -> None:
+    """30 s until it is stuck, five minutes until a rejection is forgotten."""
+    world = World().tell(pod("web", "bad"))
+    assert 1030.0 == world.passes(1).starts.look()[1]
+    world = World().tell(rejected("web", "bad"))
+    assert 1300.0 == world.passes(1).starts.look()[1]
+
+
+def test_the_watch_leaves_out_what_runs() -> None:
+    assert "spec.nodeName!=,status.phase!=Running,status.phase!=Succeeded" == SELECTOR
+
+
+class StartsOf:
+    """What the index asks of the starts of pods."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def look(self) -> tuple[dict[str, str], float]:
+        return dict(self.found), 150.0
+
+
+def test_where_pods_do_not_start_is_evidence_of_that_node_alone_and_due_again() -> None:
+    starts = StartsOf()
+    index = Index(speakers=[], on_change=lambda: None, starts=starts)  # type: ignore[arg-type]
+    index.replace_nodes([node("n1"), node("n2")])
+    assert index.take() is not None
+    starts.found = {"n2": "pods of 3 owners", "gone": "pods of 3 owners"}
+    batch = index.take()
+    assert batch is not None
+    assert ("pods of 3 owners", None, 150.0) == (
+        batch.evidence["n2"].swallows,  # type: ignore[union-attr]
+        batch.evidence["gone"],
+        batch.due_at,
+    )
+    assert {"n2", "gone"} == set(batch.evidence)
+    starts.found = {}
+    again = index.take()
+    assert again is not None
+    assert "" == again.evidence["n2"].swallows  # type: ignore[union-attr]

@@ -1,0 +1,295 @@
+"""Which nodes swallow pods: the rules of extender.policy.starts, told as short histories."""
+
+import random
+
+import pytest
+
+from extender.policy import starts
+from extender.policy.starts import Attempt, StartRule, Starts
+
+RULE = StartRule(owners=3, within_s=300.0, stuck_s=30.0)
+OWNERS = ("web", "api", "jobs")
+
+
+class Told:
+    """A history: each step is at `now`, which `passes` moves on. Pods are named after owner and node, or by `pod`."""
+
+    def __init__(self) -> None:
+        self.starts = Starts(RULE)
+        self.now = 1000.0
+        self.number = 0
+
+    def attempt(self, owner: str, node: str, **fields: object) -> Attempt:
+        self.number += 1
+        uid = str(fields.pop("pod", f"{owner}-{self.number}"))
+        return Attempt(uid=uid, node=node, owner=f"uid-{owner}", name=f"default/{owner}", **fields)  # type: ignore[arg-type]
+
+    def runs(self, owner: str, node: str) -> "Told":
+        attempt = self.attempt(owner, node)
+        self.starts.bound(attempt, self.now)
+        self.starts.ended(attempt.uid, deleted=False, at=self.now)
+        return self
+
+    def rejected(self, owner: str, node: str, **fields: object) -> "Told":
+        self.starts.rejected(self.attempt(owner, node, broken="UnexpectedAdmissionError", **fields), self.now)
+        return self
+
+    def bound(self, owner: str, node: str, **fields: object) -> "Told":
+        self.starts.bound(self.attempt(owner, node, **fields), self.now)
+        return self
+
+    def ended(self, pod: str, *, deleted: bool = False) -> "Told":
+        self.starts.ended(pod, deleted=deleted, at=self.now)
+        return self
+
+    def passes(self, seconds: float) -> "Told":
+        self.now += seconds
+        return self
+
+    def black(self) -> list[str]:
+        return sorted(self.starts.look(self.now, self.now))
+
+
+def all_owners(*, on: str = "bad", elsewhere: str = "good", owners: tuple[str, ...] = OWNERS) -> Told:
+    """Each is rejected on one node, and has started on another."""
+    told = Told()
+    for owner in owners:
+        told.runs(owner, elsewhere).rejected(owner, on)
+    return told
+
+
+def stuck_pods(told: Told, **fields: object) -> Told:
+    for owner in OWNERS:
+        told.runs(owner, "good").bound(owner, "bad", pod=f"{owner}-stuck", **fields)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(all_owners(), ["bad"], id="three owners are rejected here and start elsewhere"),
+        pytest.param(all_owners(owners=("web", "api")), [], id="two are not enough"),
+        pytest.param(all_owners(owners=("web", "web", "web")), [], id="one owner three times is one"),
+        pytest.param(all_owners(elsewhere="bad"), [], id="what started here and then nowhere else accuses nobody"),
+        pytest.param(
+            Told().rejected("web", "bad").rejected("api", "bad").rejected("jobs", "bad"),
+            [],
+            id="poison that was tried here only",
+        ),
+        pytest.param(
+            all_owners().rejected("web", "n3").rejected("api", "n3").rejected("jobs", "n3"),
+            [],
+            id="poison that fails on more nodes than it starts on",
+        ),
+        pytest.param(
+            all_owners().runs("web", "n4").runs("api", "n4").runs("jobs", "n4").rejected("web", "n3"),
+            ["bad"],
+            id="one that fails in two places and starts in two still tells",
+        ),
+        pytest.param(all_owners().runs("web", "bad"), [], id="one of the three has started here since"),
+        pytest.param(all_owners().passes(301), [], id="nothing has failed for five minutes"),
+        pytest.param(all_owners().passes(299), ["bad"], id="nothing has failed for nearly five minutes"),
+        pytest.param(stuck_pods(Told()).passes(29), [], id="without a sandbox for 29 s"),
+        pytest.param(stuck_pods(Told()).passes(30), ["bad"], id="without a sandbox for 30 s"),
+        pytest.param(stuck_pods(Told(), able=True).passes(200), [], id="with a sandbox: they pull an image"),
+        pytest.param(stuck_pods(Told(), waits=True).passes(200), [], id="they wait for a volume"),
+        pytest.param(
+            stuck_pods(Told(), able=True, broken="CreateContainerError"), ["bad"], id="their containers cannot be made"
+        ),
+        pytest.param(
+            stuck_pods(Told()).passes(31).ended("web-stuck", deleted=False), [], id="a stuck pod runs after all"
+        ),
+        pytest.param(
+            stuck_pods(Told()).passes(29).ended("web-stuck", deleted=True).passes(2),
+            [],
+            id="one was deleted before it was stuck",
+        ),
+    ],
+)
+def test_which_nodes_swallow_pods(told: Told, expected: list[str]) -> None:
+    assert expected == told.black()
+
+
+def looked(told: Told) -> Told:
+    assert ["bad"] == told.black()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(
+            looked(stuck_pods(Told()).passes(30)).passes(3600), ["bad"], id="as long as pods are stuck here it stays"
+        ),
+        pytest.param(
+            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(299),
+            ["bad"],
+            id="a stuck pod was deleted: it failed until then",
+        ),
+        pytest.param(
+            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(301),
+            [],
+            id="five minutes after a stuck pod was deleted",
+        ),
+        pytest.param(looked(all_owners()).runs("api", "bad"), [], id="one of them starts here: open at once"),
+        pytest.param(
+            looked(all_owners()).passes(200).rejected("web", "bad").passes(200),
+            [],
+            id="only one of them has failed lately",
+        ),
+        pytest.param(
+            looked(all_owners()).passes(250).rejected("web", "bad").rejected("api", "bad").rejected("jobs", "bad"),
+            ["bad"],
+            id="all fail again",
+        ),
+        pytest.param(
+            looked(all_owners()).rejected("web", "n3").rejected("web", "n4"), [], id="one turns out to fail everywhere"
+        ),
+    ],
+)
+def test_how_it_goes_on(told: Told, expected: list[str]) -> None:
+    assert expected == told.black()
+
+
+def test_a_start_elsewhere_long_ago_says_nothing_of_today() -> None:
+    told = Told()
+    for owner in OWNERS:
+        told.runs(owner, "good")
+    told.passes(301)
+    for owner in OWNERS:
+        told.rejected(owner, "bad")
+    assert told.black() == []
+
+
+def test_the_same_rejection_told_again_is_no_second_failure() -> None:
+    told = all_owners()
+    for owner in OWNERS:
+        told.rejected(owner, "bad", pod=f"{owner}-again")
+    told.passes(200)
+    for owner in OWNERS:
+        told.rejected(owner, "bad", pod=f"{owner}-again")
+    assert (["bad"], []) == (told.black(), told.passes(150).black())
+
+
+def test_nothing_is_stuck_before_the_server_was_heard_of_since() -> None:
+    """What has not been told may have happened: the pod may run by now."""
+    told = stuck_pods(Told())
+    silent_since = told.now + 10
+    told.passes(60)
+    assert {} == told.starts.look(told.now, silent_since)
+    assert ["bad"] == told.black()
+
+
+def test_who_deletes_stuck_pods_by_force_elsewhere_makes_them_accuse_nobody() -> None:
+    """They leave the watch as if they ran."""
+    told = Told()
+    for owner in OWNERS:
+        for node in ("bad", "n2", "n3"):
+            told.bound(owner, node, pod=f"{owner}-{node}")
+    told.passes(31).black()
+    for owner in OWNERS:
+        told.ended(f"{owner}-n2").ended(f"{owner}-n3")
+    assert told.black() == []
+
+
+def test_the_text_names_owners_and_what_became_of_their_pods() -> None:
+    told = all_owners(owners=("web", "api", "jobs", "more"))
+    assert {
+        "bad": "pods of 4 owners fail to start here and start elsewhere: default/api (UnexpectedAdmissionError), "
+        "default/jobs (UnexpectedAdmissionError), default/more (UnexpectedAdmissionError) and 1 more"
+    } == told.starts.look(told.now, told.now)
+
+
+def test_a_thousand_poison_pods_of_a_thousand_owners_close_nothing() -> None:
+    told, chance = Told(), random.Random(7)
+    nodes = [f"n{number}" for number in range(50)]
+    for number in range(1000):
+        told.passes(0.1)
+        for _ in range(chance.randint(1, 3)):
+            (told.rejected if number % 2 else told.bound)(f"poison-{number}", chance.choice(nodes))
+        told.runs(f"good-{number % 20}", chance.choice(nodes))
+    assert [] == told.passes(31).black()
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, limit in {"PENDING_MAX": 50, "REJECTED_MAX": 40, "FAILING_MAX": 30, "STARTED_MAX": 20}.items():
+        monkeypatch.setattr(starts, name, limit)
+    told, chance = Told(), random.Random(7)
+    for number in range(2000):
+        owner, node = f"o{number}", f"n{chance.randrange(300)}"
+        chance.choice([told.runs, told.rejected, told.bound])(owner, node)
+        told.passes(0.5).black()
+        sizes = told.starts.sizes()
+        assert (sizes["pending"] <= 50, sizes["rejected"] <= 40, sizes["failing"] <= 30, sizes["started"] <= 20) == (
+            *(True, True, True, True),
+        )
+    for number in range(300):
+        told.rejected("everywhere", f"n{number}")
+    assert len(told.starts._failing["uid-everywhere"]) <= starts.NODES_MAX + 1
+
+
+def test_after_a_quiet_time_nothing_is_left() -> None:
+    told = all_owners()
+    told.passes(301).black()
+    assert {"pending": 0, "rejected": 0, "failing": 0, "started": 0} == told.starts.sizes()
+
+
+class Oracle:
+    """The same rules over the whole history, without any memory of its own but what has happened."""
+
+    def __init__(self) -> None:
+        self.failed: dict[tuple[str, str], float] = {}
+        self.started: dict[tuple[str, str], float] = {}
+
+    def possible(self, node: str, now: float, stuck: set[tuple[str, str]]) -> set[str]:
+        """Who at most may accuse the node."""
+        found = set()
+        for owner, at in {*self.failed, *stuck}:
+            if at != node:
+                continue
+            lately = (owner, node) in stuck or now - self.failed.get((owner, node), -1e9) <= RULE.within_s
+            elsewhere = any(one == owner and other != node for one, other in self.started)
+            if lately and elsewhere:
+                found.add(owner)
+        return found
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_by_chance_only_nodes_that_enough_owners_may_accuse_are_black(seed: int, part: int) -> None:
+    closed = 0
+    for number in range(40):
+        chance = random.Random(f"{seed} starts {part} {number}")
+        told, oracle = Told(), Oracle()
+        pending: dict[str, tuple[str, str, float]] = {}
+        owners, nodes = [f"o{n}" for n in range(6)], [f"n{n}" for n in range(4)]
+        for _ in range(150):
+            owner, node = chance.choice(owners), chance.choice(nodes)
+            told.passes(chance.choice([0.0, 1.0, 10.0, 40.0]))
+            match chance.randrange(5):
+                case 0 | 1:
+                    told.runs(owner, node)
+                    oracle.started[owner, node] = told.now
+                case 2 if node in nodes[:2]:
+                    told.rejected(owner, node)
+                    oracle.failed[owner, node] = told.now
+                case 3 if node in nodes[:2]:
+                    told.bound(owner, node, pod=f"p{told.number}")
+                    pending[f"p{told.number - 1}"] = (owner, node, told.now)
+                case _:
+                    if pending:
+                        pod = chance.choice(sorted(pending))
+                        of, on, since = pending.pop(pod)
+                        deleted = chance.random() < 0.5
+                        told.ended(pod, deleted=deleted)
+                        oracle.failed[of, on] = told.now
+                        if not deleted and told.now - since < RULE.stuck_s:
+                            oracle.started[of, on] = told.now
+            stuck = {(of, on) for of, on, since in pending.values() if told.now - since >= RULE.stuck_s}
+            for black in told.black():
+                closed += 1
+                assert len(oracle.possible(black, told.now, stuck)) >= RULE.owners, (number, black)
+        # The way back: whatever it was, when all that was stuck is gone and nothing fails any more, all are open.
+        for pod in pending:
+            told.ended(pod, deleted=True)
+        assert [] == told.passes(RULE.within_s + 1).black()
+    assert closed > 0
