@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from readygate_scheduler.jobs import UNTIL
 
 from tests.playbooks.rendering import ROLES, render
 from tests.playbooks.seeing import (
@@ -268,6 +269,8 @@ def test_a_unit_gets_a_drop_in_with_its_own_command(unit, expected):
     assert made["target"] == "/etc/systemd/system/kube-scheduler.service.d/readygate.conf"
     assert made["wanted"] == f"# Written by readygate.\n[Service]\nExecStart=\nExecStart={expected}\n"
     assert made["restart"][-1] == ["systemctl", "restart", "kube-scheduler.service"]
+    own_words = ["journalctl", "_SYSTEMD_UNIT=kube-scheduler.service", "--until=@" + UNTIL, "--lines=3", "--output=cat"]
+    assert own_words == made["evidence"]
     assert made["command"] == ([] if "$" in expected else expected.split())
     assert made_job({**looked, "target": made["wanted"]}, method="systemd", remove=True)["wanted"] is None
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from readygate_scheduler.command import detached, locked
-from readygate_scheduler.jobs import digest
+from readygate_scheduler.jobs import UNTIL, digest
 from readygate_scheduler.scheduler import Scheduler
 
 from tests.playbooks.host import PROGRAM
@@ -72,6 +72,17 @@ def test_evidence_that_cannot_be_had_keeps_nothing_from_being_put_back(world):
     """Once a missing log file ended the roll-back before it began."""
     verdict = world.change().apply(world.job(works=False, logs="[", evidence=["/no/such/command"]))
     assert (verdict["outcome"], world.target.read_text()) == ("put-back", manifest(OLD_COMMAND))
+
+
+def test_the_last_words_are_from_before_the_earlier_one_was_started_again(world):
+    """The journal of a unit goes on with what the one says that works."""
+    restarted = world.folder.parent / "restarted"
+    restart = [["sh", "-c", f"date +%s.%N > {restarted}"]]
+    job = world.job(works=False, logs="", evidence=["echo", "until=" + UNTIL], restart=restart)
+    began = time.time()
+    cause = world.change().apply(job)["cause"]
+    until = float(cause.partition("until=")[2])
+    assert began < until < float(restarted.read_text())
 
 
 def test_a_scheduler_that_answers_but_does_not_know_us_is_not_believed(world):

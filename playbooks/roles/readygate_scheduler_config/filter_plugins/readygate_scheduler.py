@@ -177,6 +177,12 @@ def edits(seen: Document, rendered: Document, given: Document) -> list[str]:
     return []
 
 
+def _last_words(unit: str) -> list[str]:
+    """What its own processes said: systemd says of each restart that it ended, and the one put back says more."""
+    name = unit if "." in unit else f"{unit}.service"
+    return ["journalctl", f"_SYSTEMD_UNIT={name}", "--until=@{until}", "--lines=3", "--output=cat"]  # see jobs.py
+
+
 def job(seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool = False) -> Document:
     """What the program on the host is told (module_utils/readygate_scheduler/jobs.py)."""
     seen, given, made = plain(seen), plain(given), plain(made)
@@ -191,7 +197,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "healthz": seen["healthz"],
         "limit_s": float(given["limit_s"]),
         "logs": given["logs"] if static else "",
-        "evidence": [] if static else ["journalctl", f"--unit={given['unit']}", "--lines=3", "--output=cat"],
+        "evidence": [] if static else _last_words(given["unit"]),
         "keep": bool(given.get("keep")),
         "force": bool(given["force"]),
     }

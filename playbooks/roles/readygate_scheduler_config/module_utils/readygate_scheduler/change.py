@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Set
 from .dead_man import DeadMan
 from .errors import RefusedError
 from .hands import Hands, read
-from .jobs import Job, digest, mark_of, wanted_of
+from .jobs import UNTIL, Job, digest, mark_of, wanted_of
 from .proof import configuration_of, differences
 from .scheduler import Process, Scheduler
 
@@ -72,7 +72,7 @@ class Change:
             raise RefusedError("refused", where + " is a file system of its own: nothing can be renamed into it")
         # Two seconds, for a busy host is no broken scheduler.
         if not job["force"] and not self._wait_for(job["before_command"], job["healthz"], 2.0):
-            said = self._evidence(job)
+            said = self._evidence(job, time.time())
             text = "kube-scheduler did not work before; nothing was changed. Mend it first"
             raise RefusedError("broken-before", text + (": " + " / ".join(said) if said else ""))
 
@@ -202,6 +202,7 @@ class Change:
 
     def _back(self, job: Job, cause: str, wait: bool = True) -> Dict[str, Any]:
         """The old file first, then what can be told of the cause: nothing keeps the first from happening."""
+        until = time.time()  # what the scheduler says after that is of the one that works
         in_place = digest(read(job["target"]))
         changed = in_place == wanted_of(job) != job["expected"]
         if changed:
@@ -220,17 +221,18 @@ class Change:
             cause += "; the earlier manifest is back in place"
         else:
             cause += "; the manifest was not changed"
-        said = self._evidence(job)
+        said = self._evidence(job, until)
         if changed and wait:
             works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"])
             cause += " and works" if works else ", but kube-scheduler does not answer yet"
         text = cause + (". Last words: " + " / ".join(said) if said else "")
         return self._close(job, "put-back" if changed else "failed", text, changed)
 
-    def _evidence(self, job: Job) -> List[str]:
+    def _evidence(self, job: Job, until: float) -> List[str]:
         try:
             said = self.scheduler.last_words(job["logs"])
-            return said or (self.hands.run(job["evidence"], 5.0)[1].splitlines()[-3:] if job["evidence"] else [])
+            argv = [word.replace(UNTIL, "%.6f" % until) for word in job["evidence"]]
+            return said or (self.hands.run(argv, 5.0)[1].splitlines()[-3:] if argv else [])
         except Exception as e:  # noqa: BLE001 - whatever it is, it must not keep anything from being put back
             return ["no last words: " + str(e)]
 

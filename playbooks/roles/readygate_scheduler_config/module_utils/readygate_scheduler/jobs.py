@@ -17,13 +17,16 @@ A job is a JSON object:
     limit_s          what the new process may take to prove itself
     force            change it even where the scheduler does not work now
     keep             never put the earlier file back
-    logs, evidence   pattern of log files and a command, for the last words of a scheduler that failed
+    logs, evidence   pattern of log files and a command, for the last words of a scheduler that failed; UNTIL in it is
+                     the time, in seconds since 1970, when the earlier one was put back
 """
 
 import hashlib
 from typing import Any, Dict, Optional
 
 Job = Dict[str, Any]
+
+UNTIL = "{until}"
 
 
 def digest(data: Optional[bytes]) -> str:
