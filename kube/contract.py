@@ -11,6 +11,8 @@ True.
 # Pod conditions the kubelet owns. Outside the agent's `kubelet` mode nobody of ours writes them.
 CONDITION_READY = "Ready"
 CONDITION_CONTAINERS_READY = "ContainersReady"
+CONDITION_POD_SCHEDULED = "PodScheduled"
+CONDITION_POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
 
 # Ours: on the health pod (readiness gate).
 CONDITION_NODE_HEALTHY = "readygate.dev/NodeHealthy"

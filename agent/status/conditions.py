@@ -13,14 +13,14 @@ from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar
 from kube.contract import (
     CONDITION_CONTAINERS_READY,
+    CONDITION_POD_READY_TO_START_CONTAINERS,
+    CONDITION_POD_SCHEDULED,
     CONDITION_READY,
     STATUS_FALSE,
     STATUS_TRUE,
 )
 
 CONDITION_INITIALIZED = "Initialized"
-CONDITION_POD_SCHEDULED = "PodScheduled"
-CONDITION_POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
 CONDITION_POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
 CONDITION_POD_RESIZE_PENDING = "PodResizePending"
 CONDITION_ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"

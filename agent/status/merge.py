@@ -24,8 +24,6 @@ from agent.status.conditions import (
     CONDITION_ALL_CONTAINERS_RESTARTING,
     CONDITION_DISRUPTION_TARGET,
     CONDITION_INITIALIZED,
-    CONDITION_POD_READY_TO_START_CONTAINERS,
-    CONDITION_POD_SCHEDULED,
     find_condition,
     is_owned,
     is_shared,
@@ -34,7 +32,13 @@ from agent.status.conditions import (
     terminal_condition,
 )
 from agent.status.restarts import all_containers_could_restart, is_sidecar, should_restart
-from kube.contract import CONDITION_CONTAINERS_READY, CONDITION_READY, STATUS_TRUE
+from kube.contract import (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_POD_READY_TO_START_CONTAINERS,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_READY,
+    STATUS_TRUE,
+)
 
 # All termination messages of a pod together (MaxPodTerminationMessageLogLength); each container gets an equal share.
 TERMINATION_MESSAGES_BYTES = 12 * 1024

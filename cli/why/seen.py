@@ -2,7 +2,7 @@
 
 import msgspec
 
-from agent.status.conditions import CONDITION_POD_SCHEDULED
+from kube.contract import CONDITION_POD_SCHEDULED
 from kube.objects import UNREADABLE, Condition
 from kube.times import parse_time
 

@@ -21,8 +21,6 @@ from kube.times import parse_time
 STARTS = "starts"  # the name of its cache
 SELECTOR = "spec.nodeName!=,status.phase!=Running,status.phase!=Succeeded"
 LOOKS_APART_S = 1.0
-CONDITION_SANDBOX = "PodReadyToStartContainers"
-CONDITION_SCHEDULED = "PodScheduled"
 FAILED, PENDING = "Failed", "Pending"
 NAME_LIMIT = 128
 # Reasons of a kubelet that rejects a pod for what is wrong with its node. All others tell of the pod, of a node that is
@@ -175,7 +173,7 @@ def _controller(owners: Iterable[OwnerReference] | None) -> OwnerReference | Non
 
 def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    sandbox = _condition(status, CONDITION_SANDBOX)
+    sandbox = _condition(status, contract.CONDITION_POD_READY_TO_START_CONTAINERS)
     # Kubelets before 1.29 do not say so; the address comes with the sandbox, but for those in the host's network.
     able = status.pod_ip != "" if sandbox is None else sandbox.status == contract.STATUS_TRUE
     waiting = [
@@ -197,7 +195,7 @@ def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
 
 def _age_s(pod: StartingPod, wall: float) -> float:
     """How long it has been bound, as its objects tell it; 0 where nothing does."""
-    scheduled = _condition(pod.status, CONDITION_SCHEDULED)
+    scheduled = _condition(pod.status, contract.CONDITION_POD_SCHEDULED)
     text = pod.status.start_time or (None if scheduled is None else scheduled.last_transition_time)
     try:
         since = parse_time(text)

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.status.conditions import CONDITION_POD_SCHEDULED
 from extender.policy import reasons
+from kube.contract import CONDITION_POD_SCHEDULED
 from tests.kit.ports import free_port
 from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
