@@ -138,6 +138,14 @@ def test_each_link_leads_to_a_file(document: Path) -> None:
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
+TESTS = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", " ".join(path.read_text() for path in DOCUMENTS))
+
+
+@pytest.mark.parametrize(("path", "name"), sorted(set(TESTS)))
+def test_each_test_that_the_documents_name_exists(path: str, name: str) -> None:
+    assert f"\ndef {name}(" in (ROOT / path).read_text()
+
+
 def test_the_documented_extender_file_is_the_defaults() -> None:
     assert extender_settings.parse(YAML_FILES["extender.yaml"]) == extender_settings.Settings()
 
