@@ -46,12 +46,11 @@ OPS = (
     "watch",
     "watch",
     "forget",
-    *["pending"] * 2,
-    *["progress"] * 2,
-    "no pending",
-    "no progress",
-    "backfill",
 )
+# In some histories only: the more kinds of steps there are, the less often meet those that something depends on.
+RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
+# What is said of a resize that is said anew, which four steps by chance hardly ever are.
+ANEW = tuple(("sync", op, op, "sync") for op in ("pending", "progress"))
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
@@ -81,10 +80,12 @@ class StatusTarget:
             meta = {key: value for key, value in pod["metadata"].items() if not key.startswith("deletion")}
             pod = {**pod, "metadata": {**meta, "annotations": STATIC}, "status": {"phase": "Pending"}}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
-        for number in range(random.choice((1, 2, 3, 4))):
+        ops = ENDS if ending else RESIZES if maybe(random, 0.15) else OPS
+        anew = random.choice(ANEW) if not ending and maybe(random, 0.05) else ()
+        for number in range(len(anew) or random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
-            ops = ENDS if ending else OPS
-            step: Json = {"op": "sync" if number == 0 and maybe(random, 0.9) else random.choice(ops), "wall": wall}
+            first = number == 0 and maybe(random, 0.9)
+            step: Json = {"op": anew[number] if anew else "sync" if first else random.choice(ops), "wall": wall}
             if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
                 runtime = draw_runtime(random, pod, wall)
             steps.append({**step, **self._more(random, step, static.get("mirror", pod), runtime)})
