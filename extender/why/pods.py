@@ -6,6 +6,7 @@ that still waits is asked about every five minutes at least, and whenever someth
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 from extender.why.entries import PodRecord
 
@@ -63,6 +64,8 @@ class Pods:
         over, names_over = len(self) - self._pods_max, self.names - self._names_max
         if over > 0:
             over += self._pods_max // SPARE_OF
+        if names_over <= 0:
+            return list(islice(chain(self._accepted, self._refused), max(0, min(most, over))))
         found: list[str] = []
         for pods in (self._accepted, self._refused):
             for key, record in pods.items():
