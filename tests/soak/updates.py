@@ -10,6 +10,7 @@ from tests.bench.asking import node_name
 from tests.bench.figures import quantile
 from tests.bench.filter_latency import NODES
 from tests.bench.stub import Stub
+from tests.kit import brakes
 from tests.soak import stage
 from tests.soak.rows import Progress, Trial
 
@@ -51,7 +52,8 @@ class Turns:
 def hold(trial: Trial) -> None:
     stub = Stub(arms.go_binary(trial.say), nodes=NODES)
     with stub.child:
-        arm = arms.start_readygate(stub.api)
+        # A node that turns twice a second flaps: damping would keep it closed, rightly.
+        arm = arms.start_readygate(stub.api, gates=[brakes.OFF_AT_GATE])
         with arm.child:
             arms.wait_synced(arm)
             mirror = _follow(arm)
