@@ -49,8 +49,8 @@ OPS = (
 )
 # In some histories only: the more kinds of steps there are, the less often meet those that something depends on.
 RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
-# What is said of a resize that is said anew, which four steps by chance hardly ever are.
-ANEW = tuple(("sync", op, op, "sync") for op in ("pending", "progress"))
+# What is said of a resize that is said anew, or was said before us, which four steps by chance hardly ever show.
+ANEW = (("sync", "pending", "pending", "sync"), ("sync", "progress", "progress", "sync"), *[("backfill", "sync")] * 2)
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
@@ -81,7 +81,7 @@ class StatusTarget:
             pod = {**pod, "metadata": {**meta, "annotations": STATIC}, "status": {"phase": "Pending"}}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
         ops = ENDS if ending else RESIZES if maybe(random, 0.15) else OPS
-        anew = random.choice(ANEW) if not ending and maybe(random, 0.05) else ()
+        anew = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
         for number in range(len(anew) or random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
             first = number == 0 and maybe(random, 0.9)
