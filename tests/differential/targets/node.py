@@ -224,6 +224,7 @@ class _Scene:
                     self.looks = -1  # the kubelet's first look is its lister's, which cannot fail
                     self.reporter.report()
                 case "fast":
+                    self.looks = -1  # so is that of the report that follows a patch that failed
                     return self.reporter.report_readiness(parse_node(msgspec.json.encode(self.node)))
         except FAILURES:
             return False
