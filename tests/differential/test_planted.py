@@ -8,7 +8,12 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from tests.differential import planted
+from tests.differential.compare import BATCH, agents_answer, drawn_batch, semantics_of
+from tests.differential.judge import batch_line
+from tests.differential.targets import TARGETS
 
 SEARCH = textwrap.dedent("""
     import signal, sys, time
@@ -37,7 +42,36 @@ def test_what_was_not_begun_yet_is_not_begun(tmp_path: Path, monkeypatch) -> Non
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     planted.over.set()
     try:
-        assert not planted.found(planted.ERRORS[0], answered=None)
+        assert planted.found(planted.ERRORS[0], answered=None) is None
     finally:
         planted.over.clear()
     assert [] == list(tmp_path.iterdir())
+
+
+class OneStrange:
+    """Answers as the agent's are, but for one history."""
+
+    def __init__(self, strange: int) -> None:
+        self._strange = strange
+        self._target = next(t for t in TARGETS if t.name == "lease")
+
+    def batch(self, number: int) -> bytes:
+        gates, drawn = drawn_batch(self._target, number, BATCH, 1)
+        answers = [agents_answer(self._target, history, semantics_of(gates)) for history in drawn]
+        if number == self._strange // BATCH:
+            answers[self._strange % BATCH] = {"error": "strange"}
+        return batch_line(gates, drawn, answers)
+
+
+@pytest.mark.parametrize(
+    ("strange", "histories"),
+    [
+        pytest.param(0, 1, id="the first history differs"),
+        pytest.param(BATCH + 2, BATCH + 3, id="the third of the second batch differs"),
+        pytest.param(2 * BATCH, None, id="beyond the most it is looked for in"),
+    ],
+)
+def test_how_many_histories_an_error_needs_is_told(monkeypatch, strange: int, histories: int | None) -> None:
+    monkeypatch.setattr(planted, "MOST", 2 * BATCH)
+    harmless = planted.Planted("lease", "node/lease.py", "import logging", "import  logging")
+    assert histories == planted.found(harmless, OneStrange(strange))

@@ -51,6 +51,8 @@ OPS = (
 RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
 # What is said of a resize that is said anew, or was said before us, which four steps by chance hardly ever show.
 ANEW = (("sync", "pending", "pending", "sync"), ("sync", "progress", "progress", "sync"), *[("backfill", "sync")] * 2)
+# The status of a static pod is compared with its mirror's: once it was written and seen.
+WRITTEN = ("sync", "batch", "watch", "batch")
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
@@ -81,11 +83,13 @@ class StatusTarget:
             pod = {**pod, "metadata": {**meta, "annotations": STATIC}, "status": {"phase": "Pending"}}
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
         ops = ENDS if ending else RESIZES if maybe(random, 0.15) else OPS
-        anew = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
-        for number in range(len(anew) or random.choice((1, 2, 3, 4))):
+        plan = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
+        if static and not ending and maybe(random, 0.2):
+            plan = WRITTEN
+        for number in range(len(plan) or random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
             first = number == 0 and maybe(random, 0.9)
-            step: Json = {"op": anew[number] if anew else "sync" if first else random.choice(ops), "wall": wall}
+            step: Json = {"op": plan[number] if plan else "sync" if first else random.choice(ops), "wall": wall}
             if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
                 runtime = draw_runtime(random, pod, wall)
             steps.append({**step, **self._more(random, step, static.get("mirror", pod), runtime)})
