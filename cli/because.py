@@ -5,7 +5,13 @@ from typing import NamedTuple
 from agent.wire.condition import REASON_CHECK_FAILED
 from cli.layout import Style, age
 from component.text import one_line
-from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NODE_LOST, CLOSED_NOT_READY, CLOSED_UNHEALTHY
+from extender.policy.reasons import (
+    CLOSED_NO_HEALTH_POD,
+    CLOSED_NODE_LOST,
+    CLOSED_NOT_READY,
+    CLOSED_STARTS_FAIL,
+    CLOSED_UNHEALTHY,
+)
 from extender.web.report import DecisionTold
 
 HELD_BY_ORDER = ("hold", "pause", "exempt")
@@ -78,10 +84,20 @@ def _found(decision: DecisionTold, heartbeat_age_s: float | None) -> str:
     return evidence.partition(f"{REASON_CHECK_FAILED}: ")[2] or evidence or _plain(decision.verdict or decision.reason)
 
 
+_BEGINS = (
+    ("lost:", "lost:"),
+    ("without", "it is without"),
+    ("with ", "it has "),
+    ("whose ", "its "),
+)
+
+
 def _plain(reason: str) -> str:
     """`node(s) without a health pod` is `it is without a health pod`, for one node."""
     rest = one_line(reason).removeprefix("node(s) ")
-    for begin, instead in (("lost:", "lost:"), ("without", "it is without"), ("with ", "it has "), ("whose ", "its ")):
+    if rest.startswith("on which "):
+        return f"{rest.removeprefix('on which ')} on it"
+    for begin, instead in _BEGINS:
         if rest.startswith(begin):
             return instead + rest.removeprefix(begin)
     return f"it is {rest}" if rest else ""
@@ -104,6 +120,8 @@ def opens_when(decision: DecisionTold) -> str:
         return f"check {check} passes" if check else f"{pod} reports it healthy"
     if decision.reason == CLOSED_NOT_READY:
         return f"{pod} is Ready"
+    if decision.reason == CLOSED_STARTS_FAIL:
+        return "a pod of these owners starts there, or none has failed there for a while"
     return "its health is known again, and good"
 
 

@@ -29,6 +29,7 @@ WORDS: Mapping[str, str] = {
     reasons.CLOSED_UNHEALTHY: "Unhealthy",
     reasons.CLOSED_NOT_READY: "HealthPodNotReady",
     reasons.CLOSED_UNKNOWN: "HealthUnknown",
+    reasons.CLOSED_STARTS_FAIL: "PodsFailToStart",
     reasons.CLOSED_HELD: TOLD_HELD_CLOSED,
 }
 NOTHING_KNOWN = frozenset({reasons.CLOSED_NODE_LOST, reasons.CLOSED_UNKNOWN})

@@ -2,7 +2,7 @@
 
     orders     what operators have ordered: hold, exempt, pause, arm, disarm
     evidence   what is seen of a node, in the words of verdicts
-    reasons    the texts that kube-scheduler shows; at most six, constant
+    reasons    the texts that kube-scheduler shows; at most seven, constant
     placement  where the pods of a DaemonSet can run
     overlay    a large mapping that changes a little at a time
     decision   what was decided of a node, of a gate; values only
@@ -22,8 +22,8 @@
     brakes     all bad nodes together: storms, then caps
     decide     evidence of all that changed -> the next snapshot
 
-Guaranteed: no clock, no lock, no object of the API; time is an argument; at most six reasons, none of which ever holds
-a name, a digit or a time. Each imports only those above it (import-linter, "the extender's policy").
+Guaranteed: no clock, no lock, no object of the API; time is an argument; at most seven reasons, none of which ever
+holds a name, a digit or a time. Each imports only those above it (import-linter, "the extender's policy").
 
 Imported by `decider`, `services`, `verbs`, `web`; `evidence` also by `cluster`.
 """

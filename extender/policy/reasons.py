@@ -1,7 +1,7 @@
 """Pure: why a node is closed, as kube-scheduler shows it behind "0/N nodes are available:".
 
 Constant for ever: no names, digits, times or percent signs, because kube-scheduler counts equal texts and retries a pod
-without pause when its text changes. At most six.
+without pause when its text changes. At most seven.
 """
 
 OPEN = ""
@@ -10,6 +10,7 @@ CLOSED_NO_HEALTH_POD = "node(s) without a health pod"
 CLOSED_UNHEALTHY = "node(s) reported unhealthy"
 CLOSED_NOT_READY = "node(s) with a health pod that is not Ready"
 CLOSED_UNKNOWN = "node(s) whose health is unknown"
+CLOSED_STARTS_FAIL = "node(s) on which pods fail to start"
 CLOSED_HELD = "node(s) held closed by an operator"
 
 REASONS = (
@@ -18,5 +19,6 @@ REASONS = (
     CLOSED_UNHEALTHY,
     CLOSED_NOT_READY,
     CLOSED_UNKNOWN,
+    CLOSED_STARTS_FAIL,
     CLOSED_HELD,
 )

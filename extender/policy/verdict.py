@@ -20,7 +20,7 @@ The table, first match wins:
 A process that starts has no memory of a node. What its health pods still show is as good: one that was good when it was
 told to end makes the last verdict open, and the graces begin at that time. After it is gone nothing tells.
 
-A gate by how pods start knows two rows only: where it swallows pods the node is closed, unhealthy; else it is open.
+A gate by how pods start knows two rows only: where it swallows pods the node is closed, pods fail to start; else open.
 """
 
 from collections.abc import Sequence
@@ -217,7 +217,7 @@ def _by_node(by_pods: Verdict, reason: str, evidence: str, cause: str, since: st
 
 def _by_starts(evidence: NodeEvidence) -> tuple[Verdict, Memory]:
     """Pods were placed there, so it was in use."""
-    reason = reasons.CLOSED_UNHEALTHY if evidence.swallows else reasons.OPEN
+    reason = reasons.CLOSED_STARTS_FAIL if evidence.swallows else reasons.OPEN
     memory = Memory(evidence.node.uid, ever_good=True, last=reason)
     return Verdict(reason, evidence=evidence.swallows, bare=reason, cause="PodStarts" if reason else ""), memory
 

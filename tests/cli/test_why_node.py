@@ -2,8 +2,10 @@
 
 import pytest
 
+from cli.because import words_of
 from cli.layout import text_of
 from cli.pages import node as drawn
+from extender.policy.reasons import CLOSED_STARTS_FAIL as STARTS
 from extender.policy.reasons import CLOSED_UNHEALTHY
 from extender.web.report import Change, DecisionTold, GatesTold, GateTold, NodeTold, NodeVerdict, RefusedPod
 
@@ -106,3 +108,16 @@ def test_no_line_is_wider_than_the_terminal(width):
 def test_extenders_that_do_not_agree():
     text = text_of(drawn.page(shown(FULL, **{"e-1": FULL, "e-2": told(GOOD)}), 120))
     assert f"! The extenders do not agree: e-1 says {CLOSED_UNHEALTHY}, e-2 says open\n" in text
+
+
+def test_a_node_that_swallows_pods_says_so_and_what_opens_it():
+    """Without the owners the reason is said of one node."""
+    said = "pods of 3 owners fail to start here and start elsewhere: default/api (without a sandbox)"
+    words = [
+        words_of(DecisionTold("starts", reason=STARTS, open=False, verdict=STARTS, evidence=evidence))
+        for evidence in (said, "")
+    ]
+    assert [said, "pods fail to start on it"] == [one.because for one in words]
+    assert {"a pod of these owners starts there, or none has failed there for a while"} == {
+        one.opens_when for one in words
+    }

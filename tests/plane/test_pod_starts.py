@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from extender.cluster.starts import REJECTED
+from extender.policy import reasons
 from kube import contract
 from kube.times import format_micro_time
 from tests.kit.waiting import wait_for
@@ -172,6 +173,9 @@ def test_a_node_that_swallows_pods_is_avoided_within_a_minute_and_a_thousand_poi
         figures["stuck_closed_s"] = closed_after(kubelets, extender, nodes, [bad], LIMIT_S)
         assert time.monotonic() - began <= LIMIT_S
         assert [] == closed(softly, nodes), "preferNot refuses nothing"
+        cluster.use_extender(extender.url, mode="enforce")
+        cluster.add_pod("kept-off", node=bad)
+        assert reasons.CLOSED_STARTS_FAIL in cluster.wait_refused("kept-off", timeout_s=30)
         cluster.use_extender(softly.url, weight=10)
         pods = [f"placed-{number}" for number in range(12)]
         for pod in pods:

@@ -10,6 +10,7 @@ REASONS = {
     "unhealthy": reasons.CLOSED_UNHEALTHY,
     "not ready": reasons.CLOSED_NOT_READY,
     "unknown": reasons.CLOSED_UNKNOWN,
+    "starts fail": reasons.CLOSED_STARTS_FAIL,
     "held": reasons.CLOSED_HELD,
 }
 

@@ -29,7 +29,7 @@ class Cluster:
         self.nodes: dict[str, ObservedNode] = {}
         self.pods: dict[tuple[str, str], tuple[HealthPod, ...]] = {}
         self.lost: set[str] = set()
-        self.swallowing: set[str] = set()
+        self.swallowing: dict[str, str] = {}
         self.orders = Orders()
         self.changed: dict[str, None] = {}
         self.start()
@@ -105,10 +105,10 @@ class Cluster:
             containers_ready=ready,
         )
 
-    def swallow(self, *names: str) -> None:
+    def swallow(self, *names: str, owners: int = 3) -> None:
         """These alone."""
-        self.changed.update(dict.fromkeys(self.swallowing ^ set(names)))
-        self.swallowing = set(names)
+        self.changed.update(dict.fromkeys(self.swallowing.keys() | set(names)))
+        self.swallowing = dict.fromkeys(names, f"pods of {owners} owners fail to start here")
 
     def replace(self, name: str, *pods: HealthPod, gate: str = "health") -> None:
         self.pods[name, gate] = pods
@@ -118,7 +118,7 @@ class Cluster:
         if name not in self.nodes:
             return None
         pods = {gate.name: self.pods[name, gate.name] for gate in self.rules.gates}
-        swallows = "pods of 3 owners fail to start here" if name in self.swallowing else ""
+        swallows = self.swallowing.get(name, "")
         return NodeEvidence(self.nodes[name], pods, name in self.lost, swallows=swallows)
 
     def decide(self) -> Decided:

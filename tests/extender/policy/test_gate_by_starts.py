@@ -5,7 +5,7 @@ import pytest
 from extender.policy.damping import Damping
 from extender.policy.decision import HeldBy
 from extender.policy.gates import Gate
-from extender.policy.reasons import CLOSED_UNHEALTHY
+from extender.policy.reasons import CLOSED_STARTS_FAIL
 from extender.policy.snapshot import SCORE_AVOIDED
 from extender.policy.storm import StormRule
 from tests.extender.policy.cluster import THIRTY, Cluster, cluster, names
@@ -26,7 +26,7 @@ def test_it_closes_the_node_at_this_gate_alone_and_says_why() -> None:
     made = black(10, 3)
     assert (set(), BLACK) == (made.closed("health"), made.closed("starts"))
     decision = made.decision("n003", "starts")
-    assert (CLOSED_UNHEALTHY, "pods of 3 owners fail to start here") == (decision.reason, decision.evidence)
+    assert (CLOSED_STARTS_FAIL, "pods of 3 owners fail to start here") == (decision.reason, decision.evidence)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,17 @@ def test_what_it_means_to_pods_is_its_severity(gate: Gate, refused: set[str], av
         set(made.board.look_up(sorted(made.nodes)).refused),
         {name for name, score in scores.items() if score == SCORE_AVOIDED},
     )
+
+
+def test_what_it_refuses_with_stays_the_same_while_more_and_more_owners_fail() -> None:
+    """kube-scheduler tries a pod without a pause whose text changes."""
+    made = black(10, 3, gate=Gate("starts", by_starts=True))
+    refused = []
+    for owners in (3, 4, 40):
+        made.swallow("n003", owners=owners)
+        made.turn(1.0)
+        refused.append((made.board.look_up(["n003"]).refused["n003"], made.decision("n003", "starts").evidence))
+    assert [(CLOSED_STARTS_FAIL, f"pods of {owners} owners fail to start here") for owners in (3, 4, 40)] == refused
 
 
 def test_it_opens_as_soon_as_pods_start_there() -> None:
