@@ -75,6 +75,7 @@ def seen(text: str | None, **more: Any) -> dict[str, Any]:
         "healthy": True,
         "healthz": "https://127.0.0.1:10259/healthz",
         "configz": {"extenders": [EXTENDER]},
+        "kubectl": ["kubectl"],
         "configz_command": ["kubectl", "get", "--raw=/configz"],
         "open": False,
         "original": None,

@@ -211,6 +211,21 @@ def made_job(looked: dict[str, Any], *, remove: bool = False, **inventory: Any) 
     return job(looked, settings, {**plan(looked, settings), "file": FILE}, rendered, remove=remove)
 
 
+@pytest.mark.parametrize(
+    ("more", "inventory", "expected"),
+    [
+        pytest.param({}, {}, "kube-scheduler-control-1", id="by the pod's name and the node's"),
+        pytest.param({}, {"node_name": "other"}, "kube-scheduler-other", id="as the inventory calls the node"),
+        pytest.param({"node": ""}, {}, None, id="an API server that does not say who the kubelet is"),
+        pytest.param({}, {"method": "systemd"}, None, id="a unit of systemd"),
+    ],
+)
+def test_the_job_names_the_schedulers_mirror_pod_where_there_is_one(more, inventory, expected):
+    unit = {"unit_text": "[Service]\nExecStart=/usr/bin/kube-scheduler --v=2\n"} if inventory.get("method") else {}
+    made = made_job(seen(manifest(), **more, **unit), **inventory)
+    assert (["kubectl", "--namespace=kube-system", expected] if expected else []) == made["mirror"]
+
+
 def test_the_job_names_what_is_there_what_is_to_be_and_how_it_is_proven():
     made = made_job(seen(manifest("--profiling=false")))
     assert made["wanted"] == OURS

@@ -2,7 +2,7 @@
 
 A manifest here is JSON: `command` of the process, `works: false` for one that never starts. What the scheduler loads is
 the file that `--config` of its command names; without a file the old command runs, as by a unit of systemd. The thread
-`kubelet` starts a new process where the manifest has changed.
+`kubelet` starts a new process where the manifest has changed: after `slow_s`, or as soon as its mirror pod is changed.
 """
 
 import json
@@ -23,6 +23,8 @@ OLD_COMMAND = ["kube-scheduler", "--leader-elect=true"]
 ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 EXTENDER = {"urlPrefix": "http://127.0.0.1:9376", "filterVerb": "filter", "httpTimeout": "1s"}
 REFUSED = "NoSuchPlugin"
+MIRROR = ["kubectl", "--namespace=kube-system", "kube-scheduler-control-1"]
+UID = "9e8ede64"
 BINARY = f"""#!/bin/sh
 for a in "$@"; do
   case $a in --config=*) grep -q {REFUSED} "${{a#--config=}}" && echo {REFUSED} is not registered && exit 1;; esac
@@ -53,6 +55,8 @@ class World:
         self._guard = threading.Lock()
         self.loaded: dict[str, Any] | None = None
         self.slow_s = 0.0
+        self.looks = threading.Event()
+        self.api = (0, "")  # what a change of the mirror pod is answered
         self.reboot("first boot")
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -66,6 +70,7 @@ class World:
 
     def stop(self) -> None:
         self._stop.set()
+        self.looks.set()
         self._kubelet.join()
         self._server.shutdown()
         self._server.server_close()
@@ -87,7 +92,9 @@ class World:
             return
         self._seen = text
         self.end_process()
-        if self._stop.wait(self.slow_s):
+        self.looks.clear()
+        self.looks.wait(self.slow_s)
+        if self._stop.is_set():
             return
         wanted = json.loads(text or manifest(OLD_COMMAND))
         if wanted["works"]:
@@ -162,6 +169,7 @@ class World:
             "trial": [f"--config={path}", "--write-config-to=/dev/null"],
             "configz": [sys.executable, "-S", "-c", ASK, f"{self.url}/configz"],
             "expect": {"extenders": [EXTENDER]},
+            "mirror": [],
             "healthz": f"{self.url}/healthz",
             "limit_s": 5.0 if works else 0.3,
             "force": False,
@@ -178,7 +186,7 @@ class World:
 
 
 class RecordingHands(Hands):
-    """`systemctl` and `kill` are only recorded; /configz is read without a process, which is quicker."""
+    """`systemctl`, `kill` and `kubectl` are only recorded; /configz is read without a process, which is quicker."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -186,11 +194,19 @@ class RecordingHands(Hands):
     def run(self, argv: list[str], limit_s: float = 30.0, binary: str | None = None) -> tuple[int, str]:
         if argv[-1].endswith("/configz"):
             return 0, json.dumps({"componentconfig": self._world.loaded})
-        if argv[0] not in ("systemctl", "kill"):
+        if argv[0] not in ("systemctl", "kill", "kubectl"):
             return super().run(argv, limit_s, binary)
         self._world.calls.append(argv)
+        if argv[0] == "kubectl":
+            return self._kubectl(argv)
         if argv[0] == "kill":
             (command,) = self._world.runs()
             self._world.end_process()
             self._world.start_process(command)
         return 0, ""
+
+    def _kubectl(self, argv: list[str]) -> tuple[int, str]:
+        code, said = self._world.api
+        if code == 0 and "patch" in argv:
+            self._world.looks.set()
+        return code, said or UID

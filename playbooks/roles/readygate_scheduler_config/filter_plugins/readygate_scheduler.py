@@ -183,6 +183,13 @@ def _last_words(unit: str) -> list[str]:
     return ["journalctl", f"_SYSTEMD_UNIT={name}", "--until=@{until}", "--lines=3", "--output=cat"]  # see jobs.py
 
 
+def _mirror(seen: Document, given: Document) -> list[str]:
+    """The kubelet calls it by the pod's name and the node's."""
+    node = given["node_name"] or seen["node"]
+    name = (document(seen["target"]).get("metadata") or {}).get("name", "kube-scheduler")
+    return [*seen["kubectl"], "--namespace=kube-system", f"{name}-{node}"] if node else []
+
+
 def job(seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool = False) -> Document:
     """What the program on the host is told (module_utils/readygate_scheduler/jobs.py)."""
     seen, given, made = plain(seen), plain(given), plain(made)
@@ -194,6 +201,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "note": {"config": made["theirs"]},
         "before_command": made["command"] if static else seen["process"],
         "restart": [] if static else [["systemctl", "daemon-reload"], ["systemctl", "restart", given["unit"]]],
+        "mirror": _mirror(seen, given) if static else [],
         "healthz": seen["healthz"],
         "limit_s": float(given["limit_s"]),
         "logs": given["logs"] if static else "",

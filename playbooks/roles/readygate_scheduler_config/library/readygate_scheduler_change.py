@@ -21,7 +21,19 @@ options:
   job: {type: dict, required: true, description: what the program is told}
 author: The readygate authors
 """
-NAMES = ["__init__", "__main__", "change", "command", "dead_man", "errors", "hands", "jobs", "proof", "scheduler"]
+NAMES = [
+    "__init__",
+    "__main__",
+    "change",
+    "command",
+    "dead_man",
+    "errors",
+    "hands",
+    "jobs",
+    "kubelet",
+    "proof",
+    "scheduler",
+]
 
 
 def install(hands, folder, change):

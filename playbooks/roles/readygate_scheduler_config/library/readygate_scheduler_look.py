@@ -100,8 +100,9 @@ class Look:
         }
         if self.given["unit"]:
             seen["unit_text"] = self.hands.run(["systemctl", "cat", self.given["unit"]])[1]
+        seen["kubectl"] = self.kubectl(self.given["kubeconfig"])
         ask = ["get", "--raw=/configz", "--server=" + url, "--insecure-skip-tls-verify"]
-        seen["configz_command"] = [*self.kubectl(self.given["kubeconfig"]), *ask]
+        seen["configz_command"] = [*seen["kubectl"], *ask]
         return seen
 
     def of_api(self, seen):

@@ -11,6 +11,7 @@ from .dead_man import DeadMan
 from .errors import RefusedError
 from .hands import Hands, read
 from .jobs import UNTIL, Job, digest, mark_of, wanted_of
+from .kubelet import Kubelet
 from .proof import configuration_of, differences
 from .scheduler import Process, Scheduler
 
@@ -76,11 +77,13 @@ class Change:
             text = "kube-scheduler did not work before; nothing was changed. Mend it first"
             raise RefusedError("broken-before", text + (": " + " / ".join(said) if said else ""))
 
-    def _wait_for(self, command: List[str], healthz: str, limit_s: float) -> bool:
+    def _wait_for(self, command: List[str], healthz: str, limit_s: float, kubelet: Optional[Kubelet] = None) -> bool:
         end = time.monotonic() + limit_s
         while not (self.scheduler.running(command) and self.scheduler.healthy(healthz)):
             if time.monotonic() > end:
                 return False
+            if kubelet and not self.scheduler.running(command):
+                kubelet.look()
             time.sleep(POLL_S)
         return True
 
@@ -165,15 +168,19 @@ class Change:
         old = {(pid, start) for pid, start in job["opened"]["old"]}
         last_old = time.monotonic()
         end = last_old + limit_s
+        kubelet = Kubelet(self.hands, job.get("mirror", []))
         while True:
             now = time.monotonic()
-            last_old = now if old & set(self.scheduler.running(job["before_command"])) else last_old
+            running = set(self.scheduler.running(job["before_command"]))
+            last_old = now if old & running else last_old
             cause = self._missing(job, old)
             if not cause:
                 self.absent_s = round(time.monotonic() - last_old, 1)
                 return ""
             if now >= end:
                 return "within %d s %s" % (round(job["limit_s"]), cause)
+            if not running and not self.scheduler.running(job["command"]):
+                kubelet.look()
             time.sleep(POLL_S)
 
     def _missing(self, job: Job, old: Set[Process]) -> str:
@@ -223,7 +230,8 @@ class Change:
             cause += "; the manifest was not changed"
         said = self._evidence(job, until)
         if changed and wait:
-            works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"])
+            kubelet = Kubelet(self.hands, job.get("mirror", []))
+            works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"], kubelet)
             cause += " and works" if works else ", but kube-scheduler does not answer yet"
         text = cause + (". Last words: " + " / ".join(said) if said else "")
         return self._close(job, "put-back" if changed else "failed", text, changed)

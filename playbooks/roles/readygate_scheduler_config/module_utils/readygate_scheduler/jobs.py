@@ -13,6 +13,7 @@ A job is a JSON object:
     restart          commands after each change of the file, where no kubelet looks at it
     trial            arguments with which the scheduler's own binary reads the configuration and ends; empty: no trial
     configz, expect  the command that reads /configz, and what it has to show; no command: it is not asked
+    mirror           how kubectl is asked about the scheduler's mirror pod, and its name; empty: there is none
     healthz          URL that answers 200
     limit_s          what the new process may take to prove itself
     force            change it even where the scheduler does not work now
@@ -43,4 +44,5 @@ def mark_of(job: Job) -> Dict[str, Any]:
     """What is kept of a job that worked: what was proven, by content, and how to look again."""
     kept = ("id", "target", "command", "healthz", "configz", "expect", "restart", "logs", "evidence", "limit_s", "mode")
     files = {path: digest(text.encode()) for path, text in job["files"].items()}
-    return dict({key: job[key] for key in kept}, wanted=wanted_of(job), files=files)
+    # A job of an earlier release, open or proven, has no mirror.
+    return dict({key: job[key] for key in kept}, mirror=job.get("mirror", []), wanted=wanted_of(job), files=files)
