@@ -43,7 +43,8 @@ class Watched:
         self.daemon_set = self._kubectl.get("daemonset", self.name)
         spec, status = self.daemon_set["spec"], self.daemon_set.get("status", {})
         observed = status.get("observedGeneration") == self.daemon_set["metadata"]["generation"]
-        newest = sorted(self.revisions(), key=lambda each: each["revision"])[-1:]
+        revisions = self.revisions()
+        newest = sorted(revisions, key=lambda each: each["revision"])[-1:]
         on_pods = warnings_of_pods(self._kubectl)
         return Look(
             hash_of(newest[0]) if observed and newest else "",
@@ -54,6 +55,7 @@ class Watched:
             self._refused(wall),
             spec["updateStrategy"].get("rollingUpdate", {}).get("maxUnavailable", 1),
             spec.get("minReadySeconds", 0),
+            len(revisions) == 1,
         )
 
     def revisions(self) -> list:

@@ -41,7 +41,8 @@ class Pod(NamedTuple):
 
 class Look(NamedTuple):
     """What is seen at a moment. revision: of the newest; "" before the controller has seen it. dead: nodes that are not
-    Ready themselves. refused: why no pod may be created, in the API server's words."""
+    Ready themselves. refused: why no pod may be created, in the API server's words. first: there was no version before,
+    so that no batch follows that minReadySeconds would hold back."""
 
     revision: str
     desired: int
@@ -51,6 +52,7 @@ class Look(NamedTuple):
     refused: str = ""
     batch: object = 1
     min_ready_s: int = 0
+    first: bool = False
 
 
 class Verdict(NamedTuple):
@@ -96,7 +98,7 @@ def judge(seen: Look, memory: dict, percent: int, limit_s: float, monotonic: flo
     if (behind and len(failing) >= batch) or len(failing) > alive - math.ceil(alive * percent / 100.0):
         return Verdict("failed", _join(counted, why))
     all_there = seen.desired > 0 and not behind and not missing
-    if all_there and not waiting and seen.available >= well:
+    if all_there and not waiting and (seen.first or seen.available >= well):
         return Verdict("done", _join(counted, left_out))
     late = monotonic - memory["started"] > limit_s
     if all_there and enough and (late or still_s >= seen.min_ready_s + SETTLED_S):
