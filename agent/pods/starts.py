@@ -13,6 +13,7 @@ from agent.pods.hooks import Hook
 from agent.pods.partners import HookRunner
 from agent.processes.command import go_duration
 from agent.runtime.base import ContainerRuntime, RuntimeContainer, StartError
+from agent.semantics import PROFILES, Semantics
 
 log = logging.getLogger(__name__)
 
@@ -63,9 +64,11 @@ class Starter:
         wall: Callable[[], float],
         monotonic: Callable[[], float],
         record: Record = record_nothing,
+        semantics: Semantics = PROFILES["current"],
     ) -> None:
         self._runtime = runtime
         self._hooks = hooks
+        self._longest_s = semantics.max_container_restart_period_s
         self._record = record
         self._wall = wall
         self._monotonic = monotonic
@@ -138,7 +141,7 @@ class Starter:
         ended_at = self._ended_at(starts, after)
         remaining_s = starts.backoff.remaining_s(key, ended_at, monotonic)
         if remaining_s <= 0:
-            starts.backoff.restarted(key, ended_at, monotonic)
+            starts.backoff.restarted(key, ended_at, monotonic, limit_s=self._longest_s)
             return 0.0
         delay = go_duration(starts.backoff.delay_s(key))
         where = f"{pod.name}_{pod.namespace}({pod.uid})"

@@ -84,7 +84,7 @@ class PodLoop:
         self._monotonic = monotonic
         self._record = record
         self._ender = Ender(runtime, hooks, record=record)
-        self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record)
+        self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
         self._states: dict[str, PodState] = {}
         self._admitting = threading.Lock()
         self._due = Dues()

@@ -318,3 +318,13 @@ def test_what_kubelet_there_is_not(more: str, expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         settings.parse(text.encode(), {})
     assert str(caught.value).startswith(expected)
+
+
+@pytest.mark.parametrize("given", [pytest.param("0", id="none"), pytest.param("301", id="more than a kubelet takes")])
+def test_bo2_the_longest_wait_lies_between_1_and_300_seconds(given: str) -> None:
+    text = f"mode: kubelet\nkubelet: {{nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x, {PERIOD}: {given}}}"
+    with pytest.raises(SettingsError, match=rf"kubelet\.{PERIOD}: .*allowed: whole seconds, 1 to 300"):
+        settings.parse(text.encode(), {})
+
+
+PERIOD = "maxContainerRestartPeriodSeconds"

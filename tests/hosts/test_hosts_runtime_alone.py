@@ -99,7 +99,12 @@ def alone(hosts: Hosts, image: str) -> Iterator[Alone]:
     config = {
         "mode": "kubelet",
         "listen": {"address": "127.0.0.1", "port": 9375},
-        "kubelet": {"nodeName": NODE, "rootDir": FOLDER, "cri": {"address": address}},
+        "kubelet": {
+            "nodeName": NODE,
+            "rootDir": FOLDER,
+            "cri": {"address": address},
+            "maxContainerRestartPeriodSeconds": 8,
+        },
     }
     made.run(f"rm -rf {FOLDER}; mkdir -p {FOLDER}/root {FOLDER}/etc {FOLDER}/pods {FOLDER}/account")
     hosts.kubectl("create", "serviceaccount", "cri-agent", check=False)
