@@ -2,7 +2,8 @@
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
 stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
-later ones: what it prints comes as a whole at its end, until then a line a minute tells how far it is. A test that
+later ones, as do those that only compute, with the processor time that the others leave: what such a step prints comes
+as a whole at its end, until then a line a minute tells how far it is. A test that
 asserts seconds may fail of what ran beside it: up to three that failed in a step are run once more when nothing else
 runs, by the same bounds, and the table tells both. What a step leaves running is ended and told. Interrupted, the steps
 that run are interrupted too and say what they have seen; the table comes in any case.
@@ -66,7 +67,8 @@ class Step:
     """One child process.
 
     needs: an earlier step without which this one cannot run at all. beside: the steps after it do not wait for its end.
-    alone: what to add to the command to run once more what has failed; empty: a failure stands.
+    humble: with the processor time that no other step wants. alone: what to add to the command to run once more what
+    has failed; empty: a failure stands.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Step:
     folder: str = "."
     environ: dict[str, str] | None = None
     beside: bool = False
+    humble: bool = False
     alone: tuple[str, ...] = ()
 
 
@@ -93,6 +96,15 @@ def tests_step(name: str, command: list[str], what: str, **more: Any) -> Step:
     remembered = ["-o", f"cache_dir={remembered_by(name)}"]
     alone = ("--last-failed", "--last-failed-no-failures=none", "-n", "0")
     return Step(name, [*command, *remembered], what, alone=alone, **more)
+
+
+# Of its own session, too: where the kernel shares time out by sessions, what is nice is so among its own only.
+HUMBLE = ["sh", "-c", 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"', "humble"]
+
+
+def computing(step: Step) -> Step:
+    """One that computes only and asserts no seconds: it takes what steps that wait leave."""
+    return replace(step, beside=True, humble=True)
 
 
 LINT = [
@@ -177,7 +189,12 @@ SELECTIONS = {
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
     # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
-    "all": [PACKAGES, SOURCES, BINARIES, replace(RING_3, beside=True), DIFFERENTIAL, *LINT, *FAST, ARCHIVE, PLANE[-1]],
+    "all": [
+        *(PACKAGES, SOURCES, BINARIES),
+        replace(RING_3, beside=True),
+        *map(computing, (DIFFERENTIAL, *LINT)),
+        *(*FAST, ARCHIVE, PLANE[-1]),
+    ],
 }
 
 
@@ -250,7 +267,7 @@ class Runner:
         started = time.monotonic()
         mark = f"{os.getpid()}-{step.name}"
         child = subprocess.Popen(
-            step.command,
+            [*HUMBLE, *step.command] if step.humble else step.command,
             cwd=ROOT / step.folder,
             env={**(step.environ or os.environ), STEP_VARIABLE: mark},
             stdout=subprocess.PIPE,

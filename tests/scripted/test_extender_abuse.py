@@ -98,7 +98,7 @@ def test_clients_that_leave_without_their_answer(extender):
 
 def test_x40_what_stalls_is_cut_and_who_only_rests_is_kept(extender):
     """X37 and X40. Rests past gunicorn's default of two seconds; the whole minute of X40
-    is tests/plane/test_extender_keepalive.py."""
+    is tests/scripted/test_extender_keepalive.py."""
     resting = extender.connection()
     resting.request("POST", "/filter", GOOD)
     assert resting.getresponse().read()

@@ -9,7 +9,8 @@ from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
 
-pytestmark = pytest.mark.plane
+IDLE_S = 61
+pytestmark = pytest.mark.timeout(3 * IDLE_S)
 
 
 def test_x40_a_connection_that_was_idle_for_a_minute_still_answers(tmp_path):
@@ -23,7 +24,7 @@ def test_x40_a_connection_that_was_idle_for_a_minute_still_answers(tmp_path):
             connection.request("POST", "/filter", body)
             connection.getresponse().read()
             before = connection.sock.getsockname()
-            time.sleep(61)
+            time.sleep(IDLE_S)
             connection.request("POST", "/filter", body)
             assert connection.getresponse().status == 200
             assert before == connection.sock.getsockname()
