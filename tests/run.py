@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from typing import Any
 
 from tests.kit.ability import must_run
 from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED
+from tests.kit.output import Output, say
 from tests.kit.whole import end_marked
 from tests.testbed.shared import obstacles
 
@@ -216,8 +216,6 @@ EXIT_OBSTACLE = 2
 # pytest's exit code for tests that failed, unlike those for what it could not collect or start.
 SOME_FAILED = 1
 AGAIN_AT_MOST = 3
-PROGRESS_S = 60.0
-_ENDED = re.compile(r"\b\d+ (passed|failed|error)")
 
 
 @dataclass(frozen=True)
@@ -253,7 +251,7 @@ class Runner:
         self.interrupts += 1
         if running := [child for child in self._children if child.returncode is None]:
             again = "what it has seen each step tells now; again: they are killed"
-            _say(f"\n== interrupted{': ' + again if self.interrupts == 1 else ''}")
+            say(f"\n== interrupted{': ' + again if self.interrupts == 1 else ''}")
             for child in running:
                 self._pass_on(child)
 
@@ -278,7 +276,7 @@ class Runner:
         self._children.append(child)
         if self.interrupts:  # by a signal that came while it was started
             self._pass_on(child)
-        output = Output(step.name, held=step.beside)
+        output = Output(step.name, LOGS / f"{step.name}.log", held=step.beside)
         copier = threading.Thread(target=output.copy, args=(child,), daemon=True)
         copier.start()
         code = child.wait()
@@ -286,7 +284,7 @@ class Runner:
         copier.join(5.0)  # whoever was left may have kept our end of the output open
         output.tell()
         for name in left:
-            _say(f"== {step.name} had left, now ended: {name}")
+            say(f"== {step.name} had left, now ended: {name}")
         result = "INTERRUPTED" if self.interrupts else "passed" if code == 0 else f"FAILED ({code})"
         note = "; ".join([*output.closing[-1:], *([f"left {len(left)} processes"] if left else [])])
         return Row(step.name, result, time.monotonic() - started, note)
@@ -305,7 +303,7 @@ class Runner:
             if self.interrupts:
                 rows[step.name] = Row(step.name, "NOT RUN", note="interrupted before")
                 continue
-            _say(f"\n== {number}/{len(steps)} {step.name}: {step.what}{', beside what follows' if step.beside else ''}")
+            say(f"\n== {number}/{len(steps)} {step.name}: {step.what}{', beside what follows' if step.beside else ''}")
             if needed is not None and needed.result != "passed":
                 rows[step.name] = Row(step.name, "NOT RUN", note=f"{step.needs} failed")
             elif step.beside:
@@ -317,53 +315,13 @@ class Runner:
             thread.join()
         for step in steps if beside else ():
             if may_fail_of_others(step, rows[step.name]) and not self.interrupts:
-                _say(f"\n== {step.name}: what failed, once more with nothing beside it")
+                say(f"\n== {step.name}: what failed, once more with nothing beside it")
                 first = rows[step.name]
                 command = [*step.command, *step.alone]
                 again = self.run(replace(step, name=f"{step.name}-alone", command=command, beside=False))
                 note = f"{first.note}; alone: {again.note}"
                 rows[step.name] = Row(step.name, again.result, first.seconds + again.seconds, note)
         return [rows[step.name] for step in steps]
-
-
-class Output:
-    """What one step prints, to its log and to the terminal. closing: the test runner's closing words."""
-
-    def __init__(self, name: str, *, held: bool) -> None:
-        self.closing: list[str] = []
-        self._name = name
-        self._held = held
-        self._lines: list[str] = []
-
-    def copy(self, child: "subprocess.Popen[str]") -> None:
-        told = time.monotonic()
-        with (LOGS / f"{self._name}.log").open("w", buffering=1) as log:
-            for line in child.stdout or ():
-                log.write(line)
-                if _ENDED.search(line):
-                    self.closing.append(line.strip(" =\n"))
-                if not self._held:
-                    _say(line, end="")
-                    continue
-                self._lines.append(line)
-                if line.strip() and time.monotonic() - told > PROGRESS_S:
-                    told = time.monotonic()
-                    _say(f"== beside, {self._name}: {line.strip()}")
-
-    def tell(self) -> None:
-        """What was held back."""
-        if self._held:
-            _say(f"\n== what {self._name} has printed\n{''.join(self._lines)}== end of {self._name}")
-
-
-_terminal = threading.RLock()  # re-entrant: the signal handler speaks too
-
-
-def _say(text: str, end: str = "\n") -> None:
-    # When the terminal was closed nobody reads, and the steps must still be ended. RuntimeError: in a signal handler,
-    # in the middle of a print.
-    with _terminal, contextlib.suppress(OSError, RuntimeError):
-        print(text, end=end, flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -374,30 +332,30 @@ def main(argv: list[str] | None = None) -> int:
     left_out, lacks = CAN_BE_LEFT_OUT[0], CAN_BE_LEFT_OUT[1]() if selection == "all" else []
     if found := [*OBSTACLES.get(selection, list)(), *(lacks if must_run() else [])]:
         for obstacle in found:
-            _say(f"cannot run: {obstacle}")
+            say(f"cannot run: {obstacle}")
         return EXIT_OBSTACLE
     if lacks:
-        _say(f"{', '.join(step.name for step in left_out)} left out, the rest is run: {'; '.join(lacks)}")
+        say(f"{', '.join(step.name for step in left_out)} left out, the rest is run: {'; '.join(lacks)}")
         steps = [step for step in steps if step.name not in {left.name for left in left_out}]
     LOGS.mkdir(parents=True, exist_ok=True)
     runner = Runner()
     runner.catch_signals()
     rows = runner.run_all(steps)
-    _say_table([*rows, *(Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out if lacks)])
+    __say_table([*rows, *(Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out if lacks)])
     if runner.interrupts:
         return EXIT_INTERRUPTED
     return 0 if all(row.result == "passed" for row in rows) else 1
 
 
-def _say_table(rows: list[Row]) -> None:
-    _say("\nstep           result       seconds  tests")
+def __say_table(rows: list[Row]) -> None:
+    say("\nstep           result       seconds  tests")
     for row in rows:
-        _say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")
+        say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")
     counts = Counter(row.result for row in rows)
     others = {"NOT RUN": "skipped", "LEFT OUT": "left out"}
     failed = len(rows) - sum(counts[result] for result in ("passed", *others))
     more = [f"{counts[result]} {words}" for result, words in others.items() if counts[result]]
-    _say("\n" + ", ".join([f"{counts['passed']} passed", f"{failed} failed", *more]))
+    say("\n" + ", ".join([f"{counts['passed']} passed", f"{failed} failed", *more]))
 
 
 if __name__ == "__main__":
