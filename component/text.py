@@ -11,7 +11,9 @@ def one_line(text: object, limit: int = MESSAGE_LIMIT, *, limit_bytes: int | Non
     """`text` with white space and unprintable characters folded to single spaces, cut to `limit` characters, or to
     `limit_bytes` of UTF-8 at a character's border. Looks at no more than eight times as much."""
     most = limit if limit_bytes is None else limit_bytes
-    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)[: most * 8]).split())[:most]
+    head = str(text)[: most * 8]
+    shown = head if head.isprintable() else "".join(c if c.isprintable() else " " for c in head)
+    line = " ".join(shown.split())[:most]
     return line if limit_bytes is None else line.encode()[:limit_bytes].decode(errors="ignore")
 
 

@@ -3,7 +3,6 @@
 A new check is a file in `builtin` and a row in KINDS.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -167,7 +166,7 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
             check.failure_threshold or PROBE_DEFAULTS.failure_threshold,
             keep_runs=_keep_runs(check),
         ),
-        key=hashlib.sha256(msgspec.json.encode(check, order="sorted")).hexdigest()[:16],
+        key=msgspec.json.encode(check, order="sorted").decode(),
         descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(make, "descriptor") else None,
         close=close,
     )

@@ -17,7 +17,6 @@ from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import JSON, HealthServer, Page, livez_page
 from agent.settings import Settings
-from agent.store.file import StateFile
 from component.command import product_version
 from component.lifecycle import Service
 from kube import contract
@@ -118,6 +117,8 @@ def kept(path: str | None, specs: list[CheckSpec]) -> Kept:
     """The states from before a restart, and who keeps those of now."""
     if path is None:
         return {}
+    from agent.store.file import StateFile  # late, as it needs OpenSSL
+
     state = StateFile(Path(path), specs)
     return {"restored": state.restored(), "save": state.save, "follow": state.follow}
 

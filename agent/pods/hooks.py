@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from agent.events.event import WARNING, Event, Record, about_pod, record_nothing
 from agent.model import Container, ExecAction, HttpGetAction, LifecycleHook, Pod, SleepAction
+from agent.probe.dial import NOT_TLS
 from agent.probe.exec import Execute
-from agent.probe.http import NOT_TLS, http_send
+from agent.probe.http import http_send
 from agent.probe.outcome import HandlerError
 from agent.probe.targets import TargetError, http_request, join_host_port
 from agent.processes.command import ExecTimeout, RuntimeUnavailable

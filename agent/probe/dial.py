@@ -1,4 +1,4 @@
-"""TCP connections with one deadline for everything: name, connect, TLS, each read and write. Mirrors pkg/probe/dialer.
+"""TCP connections with one deadline for everything: name, connect, each read and write. Mirrors pkg/probe/dialer.
 
 Python's socket timeouts count per call, so a peer that sends a byte a second is never too late; here every call gets
 only what is left.
@@ -7,7 +7,6 @@ only what is left.
 import os
 import re
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Callable
@@ -16,12 +15,10 @@ from functools import lru_cache
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
 
+NOT_TLS = "server gave HTTP response to HTTPS client"
 ADDRESSES = 512  # hosts and ports that are remembered
-TLS_HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
-# What Go offers: nothing without forward secrecy. OpenSSL's level 2 would refuse short keys even without verification.
-_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES+SHA1:@SECLEVEL=0"
 # What the C library takes for an address and Go for a name: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
 _NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
 _names = Names()
@@ -64,31 +61,6 @@ def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
     deadline.left_s()
     first = addresses[0][4]
     raise DialError(f"dial tcp {join_host_port(first[0], first[1])}: {_cause(problem)}") from problem
-
-
-def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket.socket:
-    """TLS without any verification, as kubelet's. Raises TimeoutError, OSError."""
-    wrapped = tls_context().wrap_socket(
-        connection, server_hostname=None if is_address(host) or not host else host, do_handshake_on_connect=False
-    )
-    try:
-        wrapped.settimeout(min(deadline.left_s(), TLS_HANDSHAKE_LIMIT_S))
-        wrapped.do_handshake()
-    except BaseException:
-        wrapped.close()
-        raise
-    return wrapped
-
-
-@lru_cache(maxsize=1)
-def tls_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # a probe asks whether it answers, not who it is
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(_CIPHERS)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:

@@ -7,12 +7,11 @@ by byte: `tests/differential` holds it to that.
 import base64
 import re
 import socket
-import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agent.probe.dial import Deadline, DialError, connect, wrap_tls
+from agent.probe.dial import Deadline, DialError, connect
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
 from agent.probe.targets import HttpRequest
@@ -25,7 +24,6 @@ REDIRECT_LIMIT = 10
 ERROR_LIMIT = 128  # characters of a library's own words
 PLANS = 512  # of requests that come again
 DRAIN_BYTES = 2 * 2**10  # of a redirect's body, read before it is followed
-NOT_TLS = "server gave HTTP response to HTTPS client"
 PORTS = {"http": 80, "https": 443}
 _BLANKS = " \t"
 _BLOCK_BYTES = 16 * 2**10
@@ -141,11 +139,15 @@ def _drain(exchange: _Exchange) -> None:
 def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
     """Sends the request and reads up to the end of the headers. Raises _ClientError."""
     opened = None
+    fault: Callable[[Exception], str] = _no_fault
     try:
         head, host, port = _plan(request)
         opened = connect(host, port, deadline)
         if request.url.scheme == "https":
-            opened = wrap_tls(opened, request.url.hostname, deadline)
+            from agent.probe import tls  # late: OpenSSL is an eighth of our memory
+
+            fault = tls.fault
+            opened = tls.wrap_tls(opened, request.url.hostname, deadline)
         opened.settimeout(deadline.left_s())
         opened.sendall(head)
         reader = Reader(_receiver(opened, deadline))
@@ -155,7 +157,7 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
             opened.close()
         if isinstance(e, _ClientError):
             raise
-        raise _ClientError(_cause(e)) from e
+        raise _ClientError(_cause(e, fault)) from e
 
 
 @lru_cache(maxsize=PLANS)
@@ -173,7 +175,12 @@ def _receiver(connection: socket.socket, deadline: Deadline) -> Receive:
     return receive
 
 
-def _cause(error: Exception) -> str:
+def _no_fault(_error: Exception) -> str:
+    return ""
+
+
+def _cause(error: Exception, fault: Callable[[Exception], str]) -> str:
+    """`fault`: of TLS itself."""
     match error:
         case TimeoutError():
             return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -184,12 +191,8 @@ def _cause(error: Exception) -> str:
             return text if text == "EOF" else f"net/http: HTTP/1.x transport connection broken: {text}"
         case ConnectionResetError():
             return "connection reset by peer"
-        case ssl.SSLError():
-            # The commonest mistake is https on a plain port.
-            plain = error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
-            return f"http: {NOT_TLS}" if plain else f"tls: {error.reason or error}"
         case OSError():
-            return (error.strerror or str(error)).lower()
+            return fault(error) or (error.strerror or str(error)).lower()
     return f"net/http: {one_line(error, ERROR_LIMIT)}"
 
 

@@ -1,6 +1,7 @@
 """The file in which the states of the checks outlive the agent."""
 
 import contextlib
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ class StateFile:
 
     def follow(self, specs: Sequence[CheckSpec]) -> None:
         """The checks that `save` gets from now on."""
-        self._keys = {spec.name: spec.key for spec in specs}
+        self._keys = {spec.name: hashlib.sha256(spec.key.encode()).hexdigest()[:16] for spec in specs}
         self._severities = {spec.name: spec.severity for spec in specs}
         self._thresholds = {spec.name: spec.thresholds for spec in specs}
 

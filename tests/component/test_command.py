@@ -1,6 +1,7 @@
 """What the command lines do alike."""
 
-from importlib.metadata import PackageNotFoundError
+import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -12,11 +13,11 @@ def test_an_error_is_one_line_with_the_programs_name(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "readygate: a b\n"
 
 
-def test_the_products_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert command.product_version()[0].isdigit()
+def test_the_products_version_is_that_of_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["/nowhere", *sys.path])
+    assert command.product_version() == version("readygate")
 
-    def missing(_name: str) -> str:
-        raise PackageNotFoundError
 
-    monkeypatch.setattr(command, "version", missing)
+def test_the_products_version_is_unknown_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["/nowhere"])
     assert command.product_version() == "unknown"

@@ -19,10 +19,8 @@ A packet that is too large for some hop, whose complaint does not come back, sho
 back is the next run.
 """
 
-import hashlib
 import json
 import socket
-import ssl
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -33,7 +31,6 @@ from msgspec import Meta
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
-from agent.probe.dial import tls_context
 from agent.probe.targets import is_address, join_host_port
 from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, no_way, talk_all
 from component.settings import Section
@@ -165,6 +162,8 @@ def _lines(ways: Sequence[Way]) -> str:
 
 
 def _hash(text: str) -> bytes:
+    import hashlib  # late, as ssl: OpenSSL is an eighth of our memory
+
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -172,6 +171,8 @@ def _hash(text: str) -> bytes:
 
 
 def _look(place: Place, settings: Settings) -> Talk[Way]:
+    import ssl
+
     connected = False
     try:
         family = family_of(place.address)
@@ -218,6 +219,10 @@ def _speak(link: socket.socket, place: Place, settings: Settings) -> Talk[Way]:
 
 def _secured(link: socket.socket) -> Generator[Wait, bool, socket.socket]:
     """Asked without verification: whether packets get there, not who answers."""
+    import ssl
+
+    from agent.probe.tls import tls_context
+
     wrapped = tls_context().wrap_socket(link, do_handshake_on_connect=False)
     try:
         while True:
@@ -235,6 +240,8 @@ def _secured(link: socket.socket) -> Generator[Wait, bool, socket.socket]:
 
 
 def _send(link: socket.socket, data: bytes) -> Generator[Wait, bool, None]:
+    import ssl
+
     while data:
         try:
             data = data[link.send(data) :]
@@ -244,6 +251,8 @@ def _send(link: socket.socket, data: bytes) -> Generator[Wait, bool, None]:
 
 def _answer(link: socket.socket, limit_bytes: int) -> Generator[Wait, bool, bytes]:
     """Up to the limit or the end. An end without a word counts: it has come all the way."""
+    import ssl
+
     received = b""
     while len(received) < limit_bytes:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.model import Container, HttpGetAction
-from agent.probe import dial
+from agent.probe import tls
 from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.targets import TargetError, http_request
@@ -195,7 +195,7 @@ def test_h41_a_certificate_nobody_knows_is_fine(tmp_path: Path) -> None:
 
 
 def test_h48_a_handshake_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dial, "TLS_HANDSHAKE_LIMIT_S", 0.2)
+    monkeypatch.setattr(tls, "HANDSHAKE_LIMIT_S", 0.2)
     begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         action = HttpGetAction(silent.getsockname()[1], "/", "127.0.0.1", "HTTPS")
