@@ -45,6 +45,7 @@ from agent.semantics import Semantics, chosen
 from agent.settings import Cri, Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
+from agent.store.granted import GrantedFile
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
 from kube.auth import Connection
@@ -107,6 +108,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         semantics=semantics,
         outlive=node.cri is not None,
         record=recorder.record,
+        grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
     )
     pressure = pressure_watch(node)
     heartbeats = client.branch(attempts=ATTEMPTS)

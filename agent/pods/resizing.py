@@ -2,14 +2,15 @@
 
 Mirrors pkg/kubelet/allocation of v1.36.3 on a platform without resizes: neither of our runtimes limits what a container
 takes, so a change is infeasible, in the words that a kubelet has for such a node, until it is taken back. What a pod
-had when it was first seen is what it was granted: a kubelet has that in a file, here a start of the agent forgets it.
+had when it was first seen is what it was granted, and that outlives the agent, as the kubelet's checkpoint.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from agent.events.event import WARNING, Event, Record, about_pod
 from agent.model import Container, Pod
@@ -30,6 +31,32 @@ EVENT_INFEASIBLE = "ResizeInfeasible"
 
 Amounts = frozenset[tuple[str, str, str, Fraction | str]]
 """Container, limits or requests, resource, amount by value."""
+Resources = tuple[tuple[str, str, str, str], ...]
+"""The same with the quantities as they were written."""
+
+
+class Grants(Protocol):
+    """By the uids of pods; may be called from any thread."""
+
+    def of(self, uid: str) -> Resources | None: ...
+    def grant(self, uid: str, resources: Resources) -> None: ...
+    def keep(self, uids: AbstractSet[str]) -> None: ...
+
+
+class Forgotten:
+    """Grants that nothing keeps."""
+
+    def of(self, uid: str) -> Resources | None:  # noqa: ARG002 - as Grants
+        return None
+
+    def grant(self, uid: str, resources: Resources) -> None:
+        """Not kept."""
+
+    def keep(self, uids: AbstractSet[str]) -> None:
+        """There are none."""
+
+
+FORGOTTEN = Forgotten()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +69,33 @@ class Allocation:
 
 
 class Resizer:
-    def __init__(self, record: Record, wall: Callable[[], float]) -> None:
+    def __init__(self, record: Record, wall: Callable[[], float], grants: Grants) -> None:
         self._record = record
         self._wall = wall
+        self._grants = grants
+        self.keep = grants.keep
 
     def seen(self, before: Allocation | None, pod: Pod) -> Allocation:
         """With each look at a pod that is there."""
-        after, infeasible = allocated(before, pod, self._wall())
+        kept = self._grants.of(pod.uid) if before is None else None
+        if before is None and kept is None and not is_terminal(pod.status.phase):
+            self._grants.grant(pod.uid, resources(pod))
+        after, infeasible = allocated(before, pod, self._wall(), None if kept is None else amounts(kept))
         if infeasible:
             self._record(Event(about_pod(pod), WARNING, EVENT_INFEASIBLE, event_text(pod)))
         return after
 
 
-def allocated(before: Allocation | None, pod: Pod, wall: float) -> tuple[Allocation, bool]:
-    """True: a change that cannot be made has come anew. Pure."""
-    asked = amounts(pod)
+def allocated(
+    before: Allocation | None, pod: Pod, wall: float, granted: Amounts | None = None
+) -> tuple[Allocation, bool]:
+    """True: a change that cannot be made has come anew. `granted`: by an agent before us, of a pod that we have not
+    seen; where it asks for just that, what was said stays as it is, as after the start of a kubelet. Pure."""
+    asked = amounts(resources(pod))
     if before is None:
         said = without_progress(backfilled(NO_RESIZES, pod.status.conditions, wall))[0]
-        return Allocation(asked, asked, said), False
+        granted = asked if granted is None else granted
+        before = Allocation(granted, granted, said)
     if asked == before.asked or is_terminal(pod.status.phase):
         return before, False
     if asked == before.granted:
@@ -68,13 +104,17 @@ def allocated(before: Allocation | None, pod: Pod, wall: float) -> tuple[Allocat
     return Allocation(before.granted, asked, resizes), changed
 
 
-def amounts(pod: Pod) -> Amounts:
+def resources(pod: Pod) -> Resources:
     """What the pod's containers ask for, without those that are there to look into it."""
-    return frozenset(
-        (container.name, kind, resource, amount(quantity))
+    return tuple(
+        (container.name, kind, resource, quantity)
         for container in (*pod.init_containers, *pod.containers)
         for kind, resource, quantity in container.resources
     )
+
+
+def amounts(asked: Iterable[tuple[str, str, str, str]]) -> Amounts:
+    return frozenset((name, kind, resource, amount(quantity)) for name, kind, resource, quantity in asked)
 
 
 def event_text(pod: Pod) -> str:

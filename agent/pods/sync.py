@@ -18,7 +18,7 @@ from agent.pods import actions, admission
 from agent.pods.ending import Ender
 from agent.pods.inbox import Inbox
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
-from agent.pods.resizing import Resizer
+from agent.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.pods.starts import RETRY_S, Starter
 from agent.pods.state import PodState, Stage
 from agent.pods.workers import Dues, Workers
@@ -67,6 +67,7 @@ class PodLoop:
         semantics: Semantics,
         outlive: bool = False,
         record: Record = record_nothing,
+        grants: Grants = FORGOTTEN,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -78,11 +79,9 @@ class PodLoop:
         self._liveness, self._startup = liveness, startup
         self._source_synced = source_synced
         self._host, self._max_pods = host, max_pods
-        self._resizer = Resizer(record, wall)
+        self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
-        self._wall = wall
-        self._monotonic = monotonic
-        self._record = record
+        self._wall, self._monotonic, self._record = wall, monotonic, record
         self._ender = Ender(runtime, hooks, record=record)
         self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
         self._states: dict[str, PodState] = {}
@@ -365,6 +364,7 @@ class PodLoop:
             return
         wanted = self._pods.uids()
         self._statuses.remove_orphaned(wanted | active)
+        self._resizer.keep(wanted | states.keys())
         for uid in self._runtime.known_pods() - wanted - states.keys():
             self._inbox.put(uid)
 

@@ -1,10 +1,13 @@
-"""What outlives a restart of the agent: the states of the checks, so that a healthy node does not close with it.
+"""What outlives a restart of the agent: the states of the checks, so that a healthy node does not close with it, and
+what pods were granted.
 
     wire  states of checks to bytes and back; pure
     file  the file they are in: read once at the start, replaced as a whole
+    granted  the same for the resources that pods were granted
 
-Guaranteed: a file that is corrupt, foreign, of another boot or too old is ignored, with one line; a disk that cannot be
-written costs the memory and nothing else; a check whose settings have changed starts anew.
+Guaranteed: a file that is corrupt or foreign is ignored, with one line, one of checks also where it is of another boot
+or too old; a disk that cannot be written costs the memory and nothing else; a check whose settings have changed starts
+anew.
 
 Imported by `modes` only.
 """

@@ -1,12 +1,15 @@
 """Rows RZ: the resources of a pod are changed while it runs."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from agent.model import Condition, Container, Pod, PodPhase, PodStatus
-from agent.pods.resizing import EVENT_INFEASIBLE, allocated
+from agent.pods.resizing import EVENT_INFEASIBLE, allocated, amounts, resources
+from agent.pods.sync import HOUSEKEEPING_S
 from agent.status.conditions import find_condition
+from agent.store.granted import GrantedFile
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod
 
@@ -106,3 +109,47 @@ def test_rz29_the_pod_has_its_conditions_until_it_ends() -> None:
     assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is not None
     node.end("a", 0)
     assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is None
+
+
+SAID = PodStatus(conditions=(Condition("PodResizePending", "True", "Infeasible", observed_generation=2),))
+
+
+@pytest.mark.parametrize(
+    ("pod", "pending", "event"),
+    [
+        pytest.param(asking("2", generation=2, status=SAID), 2, False, id="RZ30 a change that waited waits on"),
+        pytest.param(asking("2", generation=2), 2, True, id="RZ31 one that came while nobody was here is told"),
+        pytest.param(asking("1"), None, False, id="RZ32 none is none"),
+        pytest.param(
+            asking("1", generation=3, status=SAID), 2, False, id="RZ33 one taken back meanwhile is said until the next"
+        ),
+        pytest.param(asking("2", status=ENDED), None, False, id="RZ34 not of a pod that has ended"),
+    ],
+)
+def test_what_an_agent_before_us_has_granted(pod: Pod, pending: int | None, event: bool) -> None:
+    found, told = allocated(None, pod, NOW, amounts(resources(asking("1"))))
+    assert (pending, event) == (found.resizes.pending and found.resizes.pending.observed_generation, told)
+    assert found.granted == amounts(resources(asking("1")))
+
+
+def test_rz35_a_change_is_known_after_a_restart_and_forgotten_with_the_pod(tmp_path: Path) -> None:
+    path = tmp_path / "granted"
+    Node(grants=GrantedFile(path)).put(asking("1"))
+    node = Node(grants=GrantedFile(path))
+    node.put(asking("2", generation=2))
+    assert [EVENT_INFEASIBLE] == [reason for _, kind, reason, _ in node.told if kind == "Warning"]
+    node.put(asking("1", generation=3))
+    assert find_condition(node.statuses.pod_status("uid-1").conditions, "PodResizePending") is None
+    node.remove()
+    assert GrantedFile(path).of("uid-1") is not None, "it still runs"
+    node.end("a")
+    node.after(HOUSEKEEPING_S)
+    assert GrantedFile(path).of("uid-1") is None
+
+
+def test_rz36_nothing_is_kept_of_a_pod_that_was_refused_or_had_ended(tmp_path: Path) -> None:
+    path = tmp_path / "granted"
+    node = Node(max_pods=1, grants=GrantedFile(path))
+    for number, status in enumerate((PodStatus(), PodStatus(), ENDED)):
+        node.put(asking("1", uid=f"uid-{number}", status=status))
+    assert [True, False, False] == [GrantedFile(path).of(f"uid-{n}") is not None for n in range(3)]
