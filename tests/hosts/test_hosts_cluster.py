@@ -11,7 +11,7 @@ import pytest
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.network import HOSTS
-from tests.testbed.shared.binaries import KUBERNETES_VERSION
+from tests.testbed.shared.binaries import kubernetes_version
 
 MANIFESTS = "/etc/kubernetes/manifests"
 
@@ -24,7 +24,7 @@ def test_all_three_nodes_are_ready_and_run_the_same_kubernetes(hosts):
         for condition in node["status"]["conditions"]
         if condition["type"] == "Ready"
     }
-    assert dict.fromkeys(hosts.names, ("True", KUBERNETES_VERSION)) == ready
+    assert dict.fromkeys(hosts.names, ("True", kubernetes_version())) == ready
 
 
 @pytest.mark.parametrize("component", ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
@@ -58,7 +58,7 @@ def test_hosts_reach_one_another_and_this_machine_and_nothing_else(hosts):
 def test_a_service_address_leads_to_the_api_server_from_every_host(hosts):
     for name in hosts.names:
         version = json.loads(hosts.ssh(name, "curl --silent --insecure --max-time 10 https://10.96.0.1/version").stdout)
-        assert version["gitVersion"] == KUBERNETES_VERSION
+        assert version["gitVersion"] == kubernetes_version()
 
 
 def test_restarting_a_service_of_one_host_leaves_the_others_alone(hosts):

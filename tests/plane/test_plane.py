@@ -1,6 +1,7 @@
 """The control plane of ring 2 itself: identities, several at once, and nothing left behind."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,10 +133,11 @@ def test_missing_ready_made_binaries_are_named(tmp_path: Path, monkeypatch: pyte
         binaries.kube_binaries()
 
 
-def test_a_change_of_the_module_is_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("minor", binaries.VERSIONS)
+def test_a_change_of_the_module_is_another_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minor: str):
+    monkeypatch.setenv("READYGATE_KUBERNETES", minor)
     before = binaries.cache_key()
-    for name in ("go.mod", "go.sum", "main.go"):
-        (tmp_path / name).write_bytes((binaries.SOURCE / name).read_bytes())
+    shutil.copytree(binaries.SOURCE, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(binaries, "SOURCE", tmp_path)
     assert before == binaries.cache_key()
     (tmp_path / "main.go").open("a").write("\n")

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.testbed.hosts.errors import HostsError
-from tests.testbed.shared.binaries import KUBERNETES_VERSION
+from tests.testbed.shared.binaries import kubernetes_version
 
 REGISTRY = "registry.k8s.io"
 PAUSE = f"{REGISTRY}/pause:3.10.2"
 _CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
-_ETCD = f"{REGISTRY}/etcd:3.6.8-0"
+# What the kubeadm of each version calls its etcd.
+ETCD = {"v1.35.4": "3.6.6-0", "v1.36.3": "3.6.8-0", "v1.37.1": "3.7.0-0"}
 _BUSYBOX = Path("/bin/busybox")
 
 
@@ -35,6 +36,7 @@ class Image:
 
 def kubeadm_images(binaries: Path) -> list[Image]:
     """What kubeadm's static pods name, from a folder with one executable (or link) per component."""
+    version = kubernetes_version()
     files: dict[str, Path] = {}
     links: dict[str, str] = {}
     inside: dict[Path, str] = {}
@@ -48,7 +50,10 @@ def kubeadm_images(binaries: Path) -> list[Image]:
             inside[source] = path
     return [
         Image(
-            tags=[*(f"{REGISTRY}/{name}:{KUBERNETES_VERSION}" for name in _CONTROL_PLANE), _ETCD],
+            tags=[
+                *(f"{REGISTRY}/{name}:{version}" for name in _CONTROL_PLANE),
+                f"{REGISTRY}/etcd:{ETCD[version]}",
+            ],
             files=files,
             links=links,
         ),

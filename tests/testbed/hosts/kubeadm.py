@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.testbed.hosts.layout import Layout
 from tests.testbed.hosts.network import Peer
-from tests.testbed.shared.binaries import KUBERNETES_VERSION, Progress
+from tests.testbed.shared.binaries import Progress, kubernetes_version
 
 API_PORT = 6443
 # Node identities may also do what kube-proxy does: it runs on the hosts with the kubelet's certificate.
@@ -71,7 +71,7 @@ nodeRegistration:
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 clusterName: testbed{several}
-kubernetesVersion: {KUBERNETES_VERSION}
+kubernetesVersion: {kubernetes_version()}
 networking: {{serviceSubnet: 10.96.0.0/16}}
 etcd: {{local: {{extraArgs: [{{name: unsafe-no-fsync, value: "true"}}]}}}}
 ---
