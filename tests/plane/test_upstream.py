@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.testbed.hosts.images import ETCD
 from tests.testbed.shared import binaries
 
 MINORS = tuple(binaries.VERSIONS)
@@ -90,6 +91,13 @@ def test_no_other_function_calls_an_extender(minor):
             if path != scheduler / EXTENDER and re.search(r"[eE]xtender", body) and calls.search(body):
                 seen.add(name)
     assert seen - known == set()
+
+
+def test_the_hosts_have_the_etcd_that_kubeadm_asks_for(minor):
+    constants = _source(minor, "k8s.io/kubernetes") / "cmd" / "kubeadm" / "app" / "constants" / "constants.go"
+    asked = re.search(r'^\tDefaultEtcdVersion = "(\S+)"$', constants.read_text(), re.MULTILINE)
+    assert asked is not None
+    assert asked[1] == ETCD[binaries.VERSIONS[minor]]
 
 
 def functions(text: str) -> dict[str, str]:
