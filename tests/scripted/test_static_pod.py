@@ -4,6 +4,7 @@ of the revision that it finds in the manifest, if that is one that works.
 
 import http.server
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from tests.kit.waiting import wait_until
 from tests.playbooks.rendering import ROLES
 
 PROGRAM = ROLES / "readygate_extender" / "files" / "static_pod.py"
+KUBELET = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_scheduler" / "kubelet.py"
 LIMIT_S = 2
 BROKEN = "broken"
 
@@ -25,6 +27,9 @@ class Host:
         self.manifests, self.ours = folder / "manifests", folder / "ours"
         self.manifests.mkdir()
         self.ours.mkdir()
+        for program in (PROGRAM, KUBELET):
+            shutil.copy(program, self.ours)
+        self.waits, self.mirror = False, self.ours / "mirror"  # the kubelet waits until its mirror pod is changed
         self.manifest = self.manifests / "readygate-extender.yaml"
         self.wanted = self.ours / "wanted.yaml"
         self.seen = []  # all names that were ever in the kubelet's folder
@@ -65,7 +70,7 @@ class Host:
         self.wanted.write_text(revision)
         return [
             sys.executable,
-            str(PROGRAM),
+            str(self.ours / PROGRAM.name),
             f"--wanted={self.wanted}",
             f"--manifest={self.manifest}",
             f"--earlier={self.ours / 'earlier.yaml'}",
@@ -73,7 +78,15 @@ class Host:
             f"--revision={revision}",
             f"--ready=http://127.0.0.1:{self.server.server_address[1]}/readyz",
             f"--limit-s={LIMIT_S}",
+            f"--mirror={json.dumps([str(self._kubectl()), '--namespace=readygate-system', 'readygate-extender-a'])}",
         ]
+
+    def _kubectl(self):
+        """One that says a UID, and writes down what it is to change."""
+        program = self.ours / "kubectl"
+        program.write_text(f'#!/bin/sh\ncase "$*" in *" patch "*) echo "$*" >> {self.mirror};; *) echo 9e8e;; esac\n')
+        program.chmod(0o755)
+        return program
 
     def _watch(self):
         while not self._stop.wait(0.01):
@@ -82,6 +95,9 @@ class Host:
             found = self.manifest.read_text() if self.manifest.exists() else ""
             if found != self._running:
                 self._end()
+                self._running = ""
+                if self.waits and not self.mirror.exists():
+                    continue
                 if found:
                     self._process = subprocess.Popen(["sleep", "60"], env={"READYGATE_REVISION": found, "PATH": "/bin"})
                 self._running = found
@@ -103,6 +119,14 @@ def test_what_answers_stays_and_nothing_else_was_ever_in_the_kubelets_folder(hos
     assert (0, True) == (host.put("first")[0], host.put("second")[1]["put"])
     assert ("second", ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
     assert not (host.ours / "earlier.yaml").exists()
+
+
+def test_a_kubelet_that_waits_is_made_to_look_again(host):
+    assert host.put("first")[1]["put"]
+    assert not host.mirror.exists(), "the first one has nothing to wait for"
+    host.waits = True
+    assert host.put("second")[1]["put"]
+    assert "patch pod readygate-extender-a --patch=" in host.mirror.read_text()
 
 
 def test_what_does_not_answer_gives_way_to_the_earlier_one(host):

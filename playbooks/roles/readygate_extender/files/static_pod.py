@@ -2,9 +2,11 @@
 
     static_pod.py --wanted FILE --manifest FILE --earlier FILE --verdict FILE --revision WORD --ready URL --limit-s N
 
-Runs on the host, by itself: whoever started it may be gone. Needs Python 3.6, no kubectl and no API server. The kubelet
-sees one rename, and never a third file in the folder of its manifests. What was in place is kept as --earlier until
-the new one has answered: an interrupted run leaves it there, and the next one knows by it what was proven last.
+Runs on the host, by itself: whoever started it may be gone. Needs Python 3.6, no API server, and kubectl only where
+--mirror says how it is asked about the mirror pod: then the kubelet looks again as soon as nobody answers (kubelet.py,
+which lies beside it). The kubelet sees one rename, and never a third file in the folder of its manifests. What was in
+place is kept as --earlier until the new one has answered: an interrupted run leaves it there, and the next one knows by
+it what was proven last.
 Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. Writes the
 verdict, one JSON object: {"put": true or false, "back": whether the earlier one is in place again, "said": one line}.
 """
@@ -15,10 +17,13 @@ import json
 import os
 import re
 import ssl
+import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
+
+from kubelet import Kubelet
 
 LOOK_EVERY_S = 0.2
 EVIDENCE_LINES = 5
@@ -53,14 +58,29 @@ def is_ready(url):
         return False
 
 
-def answers_within(revision, url, limit_s):
+def command(argv, limit_s):
+    """Its code and what it said; 127: it cannot be run, 124: it took too long."""
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    try:
+        done = subprocess.run(argv, timeout=limit_s, check=False, **quiet)
+    except subprocess.TimeoutExpired:
+        return 124, ""
+    except OSError as e:
+        return 127, str(e)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def answers_within(revision, url, limit_s, mirror):
     """revision: None for whichever."""
-    ends = time.monotonic() + limit_s
+    ends, kubelet = time.monotonic() + limit_s, Kubelet(command, mirror)
     while True:
-        if (revision is None or runs(revision)) and is_ready(url):
+        ready = is_ready(url)
+        if ready and (revision is None or runs(revision)):
             return True
         if time.monotonic() >= ends:
             return False
+        if not ready:
+            kubelet.look()
         time.sleep(LOOK_EVERY_S)
 
 
@@ -101,8 +121,9 @@ def run(arguments):
     manifest, earlier = arguments.manifest, arguments.earlier
     if manifest.exists() and not earlier.exists():
         copy_over(manifest, earlier, earlier.parent)
+    mirror = arguments.mirror if earlier.exists() else []  # a first one has nothing to wait for
     copy_over(arguments.wanted, manifest, earlier.parent)
-    if answers_within(arguments.revision, arguments.ready, arguments.limit_s):
+    if answers_within(arguments.revision, arguments.ready, arguments.limit_s, mirror):
         if earlier.exists():
             earlier.unlink()
         return {"put": True, "back": False, "said": "the extender of the new manifest answers"}
@@ -112,7 +133,8 @@ def run(arguments):
     else:
         manifest.unlink()
     # It is back already: what is looked at now cannot keep it from being so.
-    answers = back and answers_within(None, ready_of(manifest.read_text(), arguments.ready), BACK_LIMIT_S)
+    url = ready_of(manifest.read_text(), arguments.ready) if back else ""
+    answers = back and answers_within(None, url, BACK_LIMIT_S, arguments.mirror)
     said = "the extender of the new manifest did not answer within %g s; " % arguments.limit_s
     if back:
         said += "the earlier one is back in place and %s" % ("answers" if answers else "does not answer either")
@@ -128,6 +150,7 @@ def main(argv):
     parser.add_argument("--revision", required=True)
     parser.add_argument("--ready", required=True)
     parser.add_argument("--limit-s", type=float, required=True)
+    parser.add_argument("--mirror", type=json.loads, default=[], help="a command and the pod's name, as a JSON list")
     arguments = parser.parse_args(argv)
     folder = arguments.verdict.parent
     with (folder / "lock").open("w") as lock:

@@ -168,7 +168,7 @@ class Change:
         old = {(pid, start) for pid, start in job["opened"]["old"]}
         last_old = time.monotonic()
         end = last_old + limit_s
-        kubelet = Kubelet(self.hands, job.get("mirror", []))
+        kubelet = Kubelet(self.hands.run, job.get("mirror", []))
         while True:
             now = time.monotonic()
             running = set(self.scheduler.running(job["before_command"]))
@@ -230,7 +230,7 @@ class Change:
             cause += "; the manifest was not changed"
         said = self._evidence(job, until)
         if changed and wait:
-            kubelet = Kubelet(self.hands, job.get("mirror", []))
+            kubelet = Kubelet(self.hands.run, job.get("mirror", []))
             works = self._wait_for(job["before_command"], job["healthz"], job["limit_s"], kubelet)
             cause += " and works" if works else ", but kube-scheduler does not answer yet"
         text = cause + (". Last words: " + " / ".join(said) if said else "")

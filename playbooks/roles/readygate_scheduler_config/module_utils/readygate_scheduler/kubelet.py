@@ -3,13 +3,15 @@
 At its first look it finds the earlier one there and waits 10 to 15 s for the next (pod_workers.go, allowPodStart); the
 earlier one is gone after one or two. A change of the mirror pod, which is the earlier one's until the new one starts,
 makes it look at once.
+
+The extender's role puts it on the host beside its own program, so it imports none of ours.
 """
 
 import json
 import time
-from typing import List, Tuple
+from typing import Callable, List, Tuple
 
-from .hands import Hands
+Run = Callable[[List[str], float], Tuple[int, str]]
 
 ANNOTATION = "readygate.dev/looked-at"
 EVERY_S = 1.0
@@ -19,10 +21,11 @@ LIMIT_S = 3.0
 
 
 class Kubelet:
-    """`mirror`: how kubectl is asked about the mirror pod, and its name; empty for none. Nothing depends on it."""
+    """`mirror`: how kubectl is asked about the mirror pod, and its name; empty for none. `run`: a command with a time
+    limit, to its code and what it said. Nothing depends on it."""
 
-    def __init__(self, hands: Hands, mirror: List[str]) -> None:
-        self._hands = hands
+    def __init__(self, run: Run, mirror: List[str]) -> None:
+        self._command = run
         self._kubectl, self._name = mirror[:-1], mirror[-1:]
         self._uid = ""
         self._left = AT_MOST if mirror else 0
@@ -44,4 +47,4 @@ class Kubelet:
         self._next = time.monotonic() + EVERY_S
 
     def _run(self, verb: str, option: str) -> Tuple[int, str]:
-        return self._hands.run([*self._kubectl, verb, "pod", *self._name, option], LIMIT_S)
+        return self._command([*self._kubectl, verb, "pod", *self._name, option], LIMIT_S)
