@@ -67,7 +67,9 @@ FAULTS = (
     ("healed to the pending pod bound, checks that look: p50, s", "heal_bound_p50_s"),
     ("the same: p99, s", "heal_bound_p99_s"),
     ("the same by the kernel's log: p99, s", "heal_bound_event_p99_s"),
-    ("dead host to node closed, without heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
+    ("dead host to node closed, by the heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
+    ("the same without heartbeats, by the kubelet's Lease: p99, s", "dead_node_lease_gate_p99_s"),
+    ("kubelet that stands still to node closed: p99, s", "dead_kubelet_gate_p99_s"),
     ("the service with eleven checks every 2 s: memory, MiB", "agent_node_rss_mib"),
     ("its processor time, thousandths of a core", "agent_node_cpu_m"),
 )

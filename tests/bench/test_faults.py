@@ -1,6 +1,7 @@
 """The bench of faults, but for its hosts: what is tried, how rounds become figures, and figures the table."""
 
 import subprocess
+import threading
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -12,10 +13,11 @@ from agent.checks.catalogue import check_spec
 from tests.bench.faults import plan, rival
 from tests.bench.faults.results import figures, table
 from tests.bench.faults.rival import Told
-from tests.bench.faults.rounds import Player, Round, script
+from tests.bench.faults.rounds import Player, Round, Together, script
 from tests.testbed.hosts.errors import HostsError
 
 ADDRESSES = {"control-1": "10.99.0.11", "worker-1": "10.99.0.21", "worker-2": "10.99.0.22"}
+WORKERS = ["worker-1", "worker-2"]
 GOOD = Round("disk-full", "filesystem", "fast", "worker-1", 3.0, "node(s) reported unhealthy", 3.5, False, 1.0, 1.5)
 EVENT = replace(GOOD, fault="log-shutdown", check="kernelLog", closed_s=0.2)
 BAD = replace(GOOD, fault="gpu-missing", check="gpu", closed_s=None, refused_s=None, opened_s=None, bound_s=None)
@@ -29,6 +31,48 @@ def test_the_agent_takes_each_check_of_the_plan(given):
 def test_each_fault_of_the_plan_has_a_check_that_watches_for_it():
     watched = {kind for check in plan.checks(ADDRESSES) for kind in check} | {"cni", plan.KUBELET}
     assert {fault.check for fault in plan.TRIED.values()} <= watched
+
+
+def test_in_a_round_each_worker_has_each_fault_once_and_the_control_plane_only_what_it_can_bear():
+    turns = plan.often(plan.TRIED, WORKERS, "control-1", 0)
+    alone = {*plan.EVERYWHERE, *plan.SLOW}
+    for worker in WORKERS:
+        had = [turn[worker] for turn in turns if worker in turn and turn[worker] not in plan.SLOW]
+        assert sorted(had) == sorted(set(plan.TRIED) - set(plan.SLOW))
+    assert {turn["control-1"] for turn in turns if "control-1" in turn} <= {*plan.HARMLESS, *plan.EVERYWHERE}
+    assert [1] * len(alone) == [len(set(turn.values())) for turn in turns if alone & set(turn.values())]
+    assert [["worker-1"], ["worker-2"]] == [
+        [*plan.often(plan.SLOW, WORKERS, "control-1", number)[0]] for number in (0, 1)
+    ]
+
+
+def test_no_two_nodes_have_the_same_usual_fault_at_once_where_there_are_many():
+    usual = [turn for turn in plan.often(plan.TRIED, WORKERS, "control-1", 0) if len(set(turn.values())) > 1]
+    assert all(turn["worker-1"] != turn["worker-2"] for turn in usual)
+
+
+def test_played_once_each_fault_is_on_one_node_but_for_the_kernel_s_log():
+    turns = plan.once(plan.TRIED, WORKERS, "control-1")
+    had = [name for turn in turns for name in set(turn.values())]
+    assert sorted(had) == sorted(plan.TRIED)
+    assert {turn["control-1"] for turn in turns if "control-1" in turn} <= {*plan.HARMLESS, *plan.EVERYWHERE}
+
+
+def test_what_nodes_have_in_common_is_done_once_and_told_to_all():
+    together, called, told = Together(2, 5.0), [], []
+
+    def call():
+        called.append(True)
+        return 1.0, 2.0
+
+    threads = [threading.Thread(target=lambda: told.append(together.once("inject", call))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    together.leave()  # one is gone: the other heals without it
+    assert (1.0, 2.0) == together.once("heal", call)
+    assert ([True, True], [(1.0, 2.0)] * 2) == (called, told)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def _dropped(name: str, check: str, what: str, match: str, settings: str) -> Fau
 
 # In the place of a DNS cache on the node: any name has one address, by UDP and TCP. It ends by itself after an hour.
 SERVER = "127.0.0.153"
-PORT = 10053
+PORT = 53
 _PID = "/run/readygate-fault-dns.pid"
 _SERVES = f"""
 import signal, socket, threading
@@ -63,7 +63,7 @@ FAULTS = [
             f"[ -e {_PID} ] && kill -0 $(cat {_PID}) 2> /dev/null || {_START}",
             f'n=0; until python3 -c "{_LISTENS}" 2> /dev/null || [ $((n += 1)) -gt 50 ]; do sleep 0.1; done',
         ),
-        f"{{nodeLocal: {SERVER}, port: {PORT}}}",
+        f"{{nodeLocal: {SERVER}}}",
     ),
     _dropped(
         "dns-service",

@@ -15,9 +15,8 @@ _DROPS = (
     "sleep 0.25; done"
 )
 
-_NEIGHBOURS = f"{PROC}-neighbours"
-_CACHES = f"{_NEIGHBOURS}/net/stat"
-_FILLER = f"{_NEIGHBOURS}/filler.pid"
+_CACHES = f"{PROC}/net/stat"
+_FILLER = f"{PROC}/filler.pid"
 
 
 def _caches(entries: int, fulls: str) -> str:
@@ -28,7 +27,7 @@ def _caches(entries: int, fulls: str) -> str:
 
 # Healed, the counters are those of a kernel that has just started.
 _ROOM = (
-    f"for f in ipv4 ipv6; do d={_NEIGHBOURS}/sys/net/$f/neigh/default; mkdir -p $d {_CACHES}; "
+    f"for f in ipv4 ipv6; do d={PROC}/sys/net/$f/neigh/default; mkdir -p $d {_CACHES}; "
     f"echo 1024 > $d/gc_thresh3; done; {_caches(500, '0')}"
 )
 _FULL = f"n=0; while [ $n -lt 120000 ]; do n=$((n + 50)); {_caches(1024, '$n')}; sleep 0.25; done".replace("'", '"')
@@ -56,6 +55,6 @@ FAULTS = [
         "the tables of neighbours are full, and 200 a second find no room, in a copy of /proc",
         (f"[ -e {_FILLER} ] || {{ {_ROOM}; }}", _FILLS, "sleep 1"),
         (f"kill $(cat {_FILLER} 2> /dev/null) 2> /dev/null; rm -f {_FILLER}", "sleep 0.3", _ROOM),
-        f"{{tables: [arp, ndisc], proc: {_NEIGHBOURS}}}",
+        f"{{tables: [arp, ndisc], proc: {PROC}}}",
     ),
 ]

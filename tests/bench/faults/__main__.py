@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,17 +32,19 @@ SAVED = ROOT / "build" / "bench-faults.json"
 RECORD = ROOT / "tests" / "bench" / "faults" / "measured.json"
 LIMITS_S = {"fast": 30.0, "default": 75.0}
 QUIET_S = 60.0
+END_S = 60.0  # all faults taken back, readygate taken off
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.faults", description=__doc__)
     checks = sorted({fault.check for fault in plan.TRIED.values()})
     parser.add_argument("--only", action="append", choices=[*checks, "dead-node", "cost"], help="may be repeated")
-    parser.add_argument("--rounds", type=int, default=7, help="of each fault, on both workers; default: 7")
-    parser.add_argument("--default-rounds", type=int, default=0, help="rounds of the profile `default` after them")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begins no round after that")
+    parser.add_argument("--faults", type=int, default=200, help="how many in both profiles together; default: 200")
+    parser.add_argument("--rounds", type=int, default=1000, help="of the profile `fast` at most")
+    parser.add_argument("--default-rounds", type=int, default=1, help="of the profile `default`; default: 1")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begins no fault later than a minute before that")
     parser.add_argument("--keep", action="store_true", help="leave hosts and readygate as they are")
-    parser.add_argument("--installed", action="store_true", help="readygate is there as an earlier --keep has left it")
+    parser.add_argument("--installed", action="store_true", help="as an earlier --keep has left it: `fast`")
     parser.add_argument(
         "--record", metavar="TEXT", help="the saved figures into docs/checks.md, TEXT: how they were taken"
     )
@@ -52,6 +55,8 @@ def main() -> int:
         RECORD.write_text(json.dumps({"taken": arguments.record, "figures": figures}, indent=1) + "\n")
         print(f"{RECORD.relative_to(ROOT)} written: now make manifests")
         return 0
+    if arguments.installed:
+        arguments.default_rounds = 0
     interrupt_once()
     run = Run(arguments)
     try:
@@ -74,66 +79,98 @@ class Run:
         self._dead_s: list[float] = []
         self._cost: tuple[float, float] | None = None
         self._loads: list[float] = []
+        self.failed = False
 
     @property
     def trouble(self) -> bool:
-        return any(not each.whole for each in self._rounds)
+        return self.failed or any(not each.whole for each in self._rounds)
 
     def progress(self, text: str) -> None:
         print(f"[{time.monotonic() - self._started:5.0f} s] {text}", flush=True)
 
     def whole(self) -> None:
+        """Raises what the hosts and the playbooks raise; what was measured until then is printed and saved first."""
         self.progress(f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}")
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            on_hosts(Path(folder), self.progress, keep=self._arguments.keep) as stage,
-        ):
-            if not self._arguments.installed:
-                stage.install("fast", anew=False)
-            with Watch(stage.hosts, stage.hosts.names) as watch:
-                self._measured(stage, watch)
-        print(f"\n{table(self._figures())}\n\nsaved in {self._arguments.save}")
+        try:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                on_hosts(Path(folder), self.progress, keep=self._arguments.keep) as stage,
+            ):
+                if not self._arguments.installed:
+                    stage.install(self._first, anew=False)
+                with Watch(stage.hosts, stage.hosts.names) as watch:
+                    self._measured(stage, watch)
+        finally:
+            loads = f"load {min(self._loads):.1f} to {max(self._loads):.1f}\n\n" if self._loads else ""
+            print(f"\n{loads}{table(self._figures())}\n\nsaved in {self._arguments.save}", flush=True)
+
+    @property
+    def _first(self) -> str:
+        return "default" if self._arguments.default_rounds else "fast"
 
     def _measured(self, stage: Stage, watch: Watch) -> None:
+        """What takes as long as there is time comes last: a run that is ended has some of everything."""
         player = Player(stage.hosts, stage.api, watch, plan.TRIED)
+        names = [fault.name for fault in plan.TRIED.values() if self._wanted(fault.check)]
+        control = stage.hosts.layout.first.name
         try:
-            if self._wanted("cost"):
-                self.progress(f"cost: {QUIET_S:.0f} s without a fault")
-                self._cost = stage.cost(stage.workers[0], QUIET_S, time.sleep)
-                self._saved()
-            self._profile(stage, player, "fast", self._arguments.rounds)
-            if self._wanted("dead-node"):
-                for each in dead.nodes(stage, watch, self.progress):
-                    self._dead_s.append(each)
-                    self._saved()
-            if self._arguments.default_rounds:
-                stage.install("default", anew=True)
-                self._profile(stage, player, "default", self._arguments.default_rounds)
+            for _ in range(self._arguments.default_rounds):
+                self._played(player, "default", plan.once(names, stage.workers, control))
+            if self._first != "fast":
+                stage.install("fast", anew=True)
+            self._tried("cost", lambda: self._costs(stage))
+            self._tried("dead-node", lambda: self._dead(stage, watch))
+            for number in range(self._arguments.rounds if names else 0):
+                if not self._played(player, "fast", plan.often(names, stage.workers, control, number)):
+                    break
         finally:
             self.progress("all faults are taken back")
-            player.heal_all(stage.workers, self.progress)
+            player.heal_all(stage.hosts.names, self.progress)
             clear(stage.api)
+
+    def _tried(self, name: str, measure: Callable[[], None]) -> None:
+        """What cannot be measured is said, and keeps nothing else from it."""
+        try:
+            if self._wanted(name):
+                measure()
+        except (MeasurementError, HostsError) as e:
+            self.failed = True
+            self.progress(f"{name}: not measured: {e}")
+        self._saved()
+
+    def _costs(self, stage: Stage) -> None:
+        self.progress(f"cost: {QUIET_S:.0f} s without a fault")
+        self._cost = stage.cost(stage.workers[0], QUIET_S, time.sleep)
+
+    def _dead(self, stage: Stage, watch: Watch) -> None:
+        for each in dead.nodes(stage, watch, self.progress):
+            self._dead_s.append(each)
+            self._saved()
 
     def _wanted(self, name: str) -> bool:
         return not self._arguments.only or name in self._arguments.only
 
-    def _profile(self, stage: Stage, player: Player, profile: str, rounds: int) -> None:
-        for number in range(rounds):
-            for fault in plan.TRIED.values():
-                if not self._wanted(fault.check):
-                    continue
-                if time.monotonic() - self._started > 60 * self._arguments.minutes:
-                    self.progress("the time is over")
-                    return
-                self._loads.append(os.getloadavg()[0])
-                # Kubelets are one another's peers of servicePath: two that stand still are another fault. And a line of
-                # the one kernel's log closes both nodes, whoever has written it.
-                alone = fault.name in (*plan.SLOW, *plan.EVERYWHERE)
-                for nodes in [[name] for name in stage.workers] if alone else [stage.workers]:
-                    for each in player.play(fault, nodes, profile, LIMITS_S[profile]):
-                        self._rounds.append(each)
-                        self.progress(f"{number + 1}/{rounds} {_said(each)}")
-                self._saved()
+    def _played(self, player: Player, profile: str, turns: list[plan.Turn]) -> bool:
+        """False: there are enough faults, or the time is over."""
+        began, before = time.monotonic(), len(self._rounds)
+        for turn in turns:
+            done, wanted = len(self._rounds), self._arguments.faults
+            if done >= wanted:
+                return False
+            if time.monotonic() - self._started > 60 * self._arguments.minutes - END_S:
+                self.progress(f"the time is over after {done} of {wanted} faults")
+                return False
+            self._loads.append(os.getloadavg()[0])
+            faults = {node: plan.TRIED[name] for node, name in turn.items()}
+            shared = not set(turn.values()).isdisjoint(plan.EVERYWHERE)
+            for each in player.play(faults, profile, LIMITS_S[profile], shared):
+                self._rounds.append(each)
+                self.progress(f"{len(self._rounds)}/{wanted} {profile} {_said(each)}")
+            self._saved()
+            spent, done = time.monotonic() - began, len(self._rounds)
+            left_min = spent / max(1, done - before) * max(0, wanted - done) / 60
+            self.progress(f"load {self._loads[-1]:.1f}; at this pace {left_min:.0f} min to {wanted} faults")
+        return True
 
     def _figures(self) -> list[Figure]:
         return results.figures(self._rounds, self._dead_s, self._cost)

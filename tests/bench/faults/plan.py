@@ -1,10 +1,12 @@
 """What is tried: faults of tests/faults, and the checks of the service that watch for them, as one configuration."""
 
+from collections import deque
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tests.faults.fault import Fault
 from tests.faults.filesystem import DISK
-from tests.faults.network import API, DNS
+from tests.faults.network import API, DNS, SERVER
 from tests.faults.registry import FAULTS
 from tests.faults.tables import PROC
 
@@ -23,6 +25,8 @@ NAMES = (
     "dns-service",
     "service-path",
     "conntrack-drops",
+    "neighbours-full",
+    "dns-server-ends",
     "log-shutdown",
     "pod-threads",
     "certificate-ended",
@@ -38,8 +42,65 @@ KUBELET_HANGS = Fault(
 )
 SLOW = (KUBELET_HANGS.name,)
 EVERYWHERE = ("log-shutdown",)  # the hosts of the testbed have one kernel, so one log
+# Nothing of a control plane looks at what these break: they may be played on its host too.
+HARMLESS = (
+    "disk-read-only",
+    "disk-full",
+    "cni-gone",
+    "cni-broken",
+    "cni-no-plugin",
+    "addresses-leaked",
+    "dns-service",
+    "conntrack-drops",
+    "neighbours-full",
+    "dns-server-ends",
+    "certificate-ended",
+    "gpu-missing",
+)
 TRIED = {**{name: FAULTS[name] for name in NAMES}, KUBELET_HANGS.name: KUBELET_HANGS}
 PROFILES = {"fast": (2, 2), "default": (10, 3)}  # periodSeconds, failureThreshold: as in the role readygate_node
+
+Turn = dict[str, str]  # nodes, and the fault that each has; all at once
+
+
+def often(names: Collection[str], workers: Sequence[str], control: str, number: int) -> list[Turn]:
+    """Round `number` of `names`: all of them on each worker, not the same at once; as many on the control plane's host,
+    of those that it can bear; what the kernel's log tells on all of them. Kubelets are one another's peers of
+    servicePath: one stands still at a time, each round another."""
+    usual, told, slow = _sorted(names)
+    here = [name for name in usual if name in HARMLESS]
+    turns = list[Turn]()
+    for place in range(len(usual)):
+        apart = max(1, len(usual) // len(workers))
+        turn = {node: usual[(place + apart * n) % len(usual)] for n, node in enumerate(workers)}
+        if here:
+            turn[control] = here[(place + number * len(usual)) % len(here)]
+        turns.append(turn)
+    turns += [dict.fromkeys((control, *workers), name) for name in told]
+    return [*turns, *({workers[number % len(workers)]: name} for name in slow)]
+
+
+def once(names: Collection[str], workers: Sequence[str], control: str) -> list[Turn]:
+    """Each of `names` on one node, as many at once as there are nodes."""
+    usual, told, slow = _sorted(names)
+    here = deque(name for name in usual if name in HARMLESS)
+    there = deque(name for name in usual if name not in HARMLESS)
+    turns = list[Turn]()
+    while here or there:
+        turn = {control: here.popleft()} if here else {}
+        turns.append(turn)
+        for node in workers:
+            if there or here:
+                turn[node] = there.popleft() if there else here.popleft()
+    turns += [dict.fromkeys((control, *workers), name) for name in told]
+    return [*turns, *({workers[0]: name} for name in slow)]
+
+
+def _sorted(names: Collection[str]) -> tuple[list[str], list[str], list[str]]:
+    kept = [name for name in TRIED if name in names]
+    apart = (*EVERYWHERE, *SLOW)
+    told, slow = ([name for name in kept if name in these] for these in (EVERYWHERE, SLOW))
+    return [name for name in kept if name not in apart], told, slow
 
 
 def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
@@ -52,7 +113,7 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
             "name": "addresses",
             "podAddresses": {"confDir": "/host/etc/cni/net.d", "dataDir": "/host/var/lib/cni/networks"},
         },
-        {"name": "dns", "dns": {"service": DNS, "servers": [control]}},
+        {"name": "dns", "dns": {"nodeLocal": SERVER, "service": DNS, "servers": [control]}},
         {
             "name": "service-path",
             "servicePath": {
@@ -62,7 +123,7 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
                 "proxy": "127.0.0.1",
             },
         },
-        {"name": "conntrack", "connectionTables": {"tables": ["conntrack"], "proc": f"/host{PROC}"}},
+        {"name": "conntrack", "connectionTables": {"proc": f"/host{PROC}"}},
         # One line is enough, and the kernel wakes the check.
         {
             "name": "kernel",

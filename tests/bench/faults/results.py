@@ -14,14 +14,21 @@ def figures(rounds: Sequence[Round], dead_s: Sequence[float], cost: tuple[float,
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
     polled = [each for each in good if each.check not in (EVENT, KUBELET)]
     events = [each for each in good if each.check == EVENT]
+    kubelets = [_of(each.closed_s) for each in good if each.check == KUBELET]
     rows = [
-        Figure("fault_rounds", len(rounds), "faults", f"{sum(not each.whole for each in rounds)} not to their end"),
+        Figure(
+            "fault_rounds",
+            len(rounds),
+            "faults",
+            f"{sum(not each.whole for each in rounds)} not to their end; the kernel's log counts on each host",
+        ),
         *_both("fault_gate", [_of(each.closed_s) for each in polled], "fault to node closed, polled"),
         *_both("fault_refused", [_of(each.refused_s) for each in polled], "fault to a pod refused, polled"),
         *_both("fault_gate_event", [_of(each.closed_s) for each in events], "by the kernel's log"),
         *_both("heal_bound", [_of(each.bound_s) for each in polled], "healed to the pending pod bound"),
         *_both("heal_bound_event", [_of(each.bound_s) for each in events], "the same by the kernel's log"),
-        *_both("dead_node_gate", dead_s, "host without a network to node closed, without heartbeats"),
+        *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),
+        *_both("dead_kubelet_gate", kubelets, "kubelet that stands still to node closed"),
     ]
     if cost is not None:
         rows += [

@@ -2,11 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from agent.ration import Ration
+from agent.report.condition import CHANGE_S, CHANGES
 from extender.policy.reasons import REASONS
-from tests.bench.faults.plan import EVERYWHERE
 from tests.bench.faults.watch import Watch
 from tests.faults.fault import Fault
 from tests.hosts.deployment.probing import PODS, pod
@@ -18,8 +20,6 @@ from tests.testbed.shared.api import Api, ApiError, condition
 
 OPEN_LIMIT_S, BOUND_LIMIT_S, REFUSED_LIMIT_S = 60.0, 60.0, 20.0
 _EVERY_S = 0.05
-# An agent writes three changes of its condition at once, then one in ten seconds: at this pace it never waits for that.
-PACE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,37 @@ def script(lines: tuple[str, ...]) -> str:
     return f"date +%s.%N; {told}; code=$?; date +%s.%N; exit $code"
 
 
+class Together:
+    """What several nodes have in common is done once, when all of them are there: a line of the one kernel's log."""
+
+    def __init__(self, nodes: int, limit_s: float) -> None:
+        self._barrier = threading.Barrier(nodes)
+        self._limit_s = limit_s
+        self._lock = threading.Lock()
+        self._told: dict[str, tuple[float, float]] = {}
+
+    def once(self, what: str, call: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+        """What the one call has told; without those that have left, or do not come within the limit."""
+        with suppress(threading.BrokenBarrierError):
+            self._barrier.wait(self._limit_s)
+        with self._lock:
+            if what not in self._told:
+                self._told[what] = call()
+            return self._told[what]
+
+    def leave(self) -> None:
+        self._barrier.abort()
+
+
 class Player:
-    """Plays faults on hosts; `heal_all` takes back all of them, come what may."""
+    """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes three changes of its
+    condition at once, then one in ten seconds: a fault waits until its own two find room, so that none waits for that.
+    """
 
     def __init__(self, hosts: Hosts, api: Api, watch: Watch, faults: dict[str, Fault]) -> None:
         self._hosts, self._api, self._watch, self._faults = hosts, api, watch, faults
         self._number = 0
-        self._began: dict[str, float] = {}
+        self._writes = {name: Ration(CHANGES, CHANGE_S) for name in hosts.names}
         self._lock = threading.Lock()
         self._over = False
         self._hands = {name: threading.Lock() for name in hosts.names}
@@ -74,24 +98,31 @@ class Player:
                 raise HostsError(f"{fault.name} is not injected: this is the end")
             return self.run(node, fault.inject)
 
-    def play(self, fault: Fault, nodes: list[str], profile: str, limit_s: float, hold_s: float = 0.0) -> list[Round]:
-        """On all nodes at once; a round by node. hold_s: how long at least each fault stays."""
+    def play(self, turn: Mapping[str, Fault], profile: str, limit_s: float, shared: bool) -> list[Round]:
+        """Faults by node, all at once; a round by node. shared: it is one fault, which one of them has for all."""
         results: dict[str, Round] = {}
+        both = Together(len(turn), OPEN_LIMIT_S + REFUSED_LIMIT_S)
 
-        def one(node: str) -> None:
+        def one(node: str, fault: Fault, together: Together) -> None:
             try:
-                results[node] = self._one(fault, node, profile, limit_s, hold_s)
+                results[node] = self._one(fault, node, profile, limit_s, together)
             except (HostsError, ApiError) as e:
+                together.leave()
                 results[node] = Round(fault.name, fault.check, profile, node, trouble=str(e)[:200])
                 self.heal(fault, node)
 
-        threads = [threading.Thread(target=one, args=(node,), name=f"round-{node}", daemon=True) for node in nodes]
+        threads = [
+            threading.Thread(
+                target=one, args=(node, fault, both if shared else Together(1, 0)), name=f"round-{node}", daemon=True
+            )
+            for node, fault in turn.items()
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             while thread.is_alive():  # a signal is seen between two of these
                 thread.join(0.5)
-        return [results[node] for node in nodes if node in results]
+        return [results[node] for node in turn if node in results]
 
     def heal(self, fault: Fault, node: str) -> None:
         self._hosts.ssh(node, script(fault.heal), check=False)
@@ -111,28 +142,28 @@ class Player:
     def healing(self) -> str:
         return "\n".join(f"( {line} ) || true" for fault in self._faults.values() for line in fault.heal)
 
-    def _one(self, fault: Fault, node: str, profile: str, limit_s: float, hold_s: float) -> Round:
+    def _one(self, fault: Fault, node: str, profile: str, limit_s: float, together: Together) -> Round:
         found: dict[str, object] = {}
-        time.sleep(max(0.0, self._began.get(node, 0.0) + PACE_S - time.time()))
-        # What one kernel's log tells closes the other nodes too, and takes of their writes.
-        for each in self._hosts.names if fault.name in EVERYWHERE else [node]:
-            self._began[each] = time.time()
+        writes = self._writes[node]
+        time.sleep(writes.wait_s(time.monotonic(), left=1))
         if self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S) is None:
+            together.leave()
             return Round(fault.name, fault.check, profile, node, trouble=f"closed before: {self._watch.reason(node)}")
-        began, _ = self.inject(node, fault)
+        began, _ = together.once("inject", lambda: self.inject(node, fault))
         name = ""
         try:
             closed = self._watch.wait(node, closed=True, timeout_s=limit_s)
             if closed is not None:
+                writes.spend(time.monotonic())
                 found = {"closed_s": closed - began, "reason": self._watch.reason(node)}
                 name = self._pod(node)
                 told = wait_for(lambda: self._became(name), timeout_s=REFUSED_LIMIT_S, every_s=_EVERY_S)
                 found |= {"refused_s": time.time() - began if told == "refused" else None, "landed": told == "bound"}
-            time.sleep(max(0.0, began + hold_s - time.time()))
         finally:
-            _, healed = self.run(node, fault.heal)
+            _, healed = together.once("heal", lambda: self.run(node, fault.heal))
         if closed is not None:
             opened = self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S)
+            writes.spend(time.monotonic())
             found["opened_s"] = opened - healed if opened is not None else None
             bound = wait_for(lambda: self._became(name) == "bound", timeout_s=BOUND_LIMIT_S, every_s=_EVERY_S)
             found["bound_s"] = time.time() - healed if bound else None

@@ -11,6 +11,7 @@ from images.build import TAG, readygate_image
 from tests.bench.faults import plan
 from tests.bench.processes import MeasurementError
 from tests.faults.network import DNS
+from tests.faults.registry import FAULTS
 from tests.faults.tables import PROC
 from tests.hosts.conftest import with_image
 from tests.hosts.deployment.api import AdminApi
@@ -71,6 +72,7 @@ class Stage:
             "readygate_node_archives": [str(readygate_image(self.hosts.progress))],
             "readygate_node_serial": ["100%"],
             "readygate_node_min_ready_seconds": 2,
+            "readygate_node_heartbeat": True,
             "readygate_node_cni_check": True,
             "readygate_node_cni_bin_dirs": ["/usr/lib/cni"],
             "readygate_node_checks": plan.checks(addresses),
@@ -142,5 +144,7 @@ def _clear(stage: Stage) -> None:
         stage.api.delete(f"{_SERVICES}/{_DNS}")
         stage.api.delete(f"{_SLICES}/{_DNS}")
         stage.hosts.ssh(stage.hosts.layout.first.name, f"systemctl stop {_DNS}; rm -f /root/nameserver.py", check=False)
+        for name in stage.hosts.names:  # what healing has left running
+            stage.hosts.ssh(name, "\n".join(FAULTS["dns-server-ends"].inject), check=False)
     except HostsError as e:
         stage.hosts.progress(f"not all was cleared: {e}")
