@@ -1,9 +1,11 @@
 """A look at files in a child process: where a mount hangs, that child is killed, and no thread of ours waits for it.
 
-What is called there needs the standard library alone, takes and gives what JSON has, and may raise OSError.
+What is called there needs the standard library alone, takes and gives what JSON has, and may raise OSError. What its
+module imports is paid for by each look: half of that is `json`, `pathlib` and the like, so what goes to and fro is
+marshalled.
 """
 
-import json
+import marshal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +19,15 @@ OUTPUT_LIMIT_BYTES = 2**24
 ROOT = Path(__file__).resolve().parents[2]  # where `agent` is imported from
 
 SCRIPT = """
-import importlib, json, sys
+import marshal, sys
 root, module, name, arguments = sys.argv[1:]
 sys.path.insert(0, root)
 try:
-    said = {"said": getattr(importlib.import_module(module), name)(*json.loads(arguments))}
+    __import__(module)
+    said = {"said": getattr(sys.modules[module], name)(*marshal.loads(bytes.fromhex(arguments)))}
 except OSError as e:
     said = {"error": [e.errno, e.strerror, e.filename and str(e.filename)]}
-print(json.dumps(said))
+sys.stdout.buffer.write(marshal.dumps(said))
 """
 
 
@@ -40,7 +43,7 @@ class Elsewhere:
     """`look(*arguments)`, in a child; `where`: what is looked at, for people. From one thread."""
 
     def __init__(self, look: Callable[..., Any], *arguments: Any, where: str) -> None:  # noqa: ANN401 - any JSON
-        words = (str(ROOT), look.__module__, look.__name__, json.dumps(arguments))
+        words = (str(ROOT), look.__module__, look.__name__, marshal.dumps(arguments).hex())
         self._command = SingleCommand(python_command(SCRIPT, *words), output_limit_bytes=OUTPUT_LIMIT_BYTES)
         self._where = where
 
@@ -55,14 +58,14 @@ class Elsewhere:
         except RuntimeUnavailable as e:
             raise NoAnswerError(Finding(CheckState.UNKNOWN, str(e))) from e
         try:
-            said = json.loads(done.stdout)
-        except ValueError as e:
+            (how, said), *_ = marshal.loads(done.stdout).items()  # noqa: S302 - of our own program
+        except (AttributeError, EOFError, TypeError, ValueError) as e:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
             words = " ".join(last) or f"the child process ended with {done.exit_code}"
             raise NoAnswerError(Finding(CheckState.UNKNOWN, f"cannot look at {self._where}: {words}")) from e
-        if "error" in said:
-            raise OSError(*said["error"])
-        return said["said"]
+        if how == "error":
+            raise OSError(*said)
+        return said
 
 
 class Patience:

@@ -5,6 +5,8 @@ that one is broken no other is tried. CRI-O (ocicni, loadNetworks): goes through
 is broken or lacks a binary, and takes the network it was told the name of, else the first that is good. For both a
 list's plugins may lie beside it, one a file in a folder called as the network, unless the list says otherwise (libcni
 1.3).
+
+A child process runs this for each look: it starts without what takes it long to import, `pathlib` and `dataclasses`.
 """
 
 import errno
@@ -12,9 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SUFFIXES = (".conf", ".conflist", ".json")
 CONFIG_LIMIT_BYTES = 2**20
@@ -28,32 +28,27 @@ def looked(
     runtime: str, conf_dir: str, bin_dirs: Sequence[str], name: str | None, with_binaries: bool = True
 ) -> dict[str, Any]:
     """The network of `runtime`, as JSON, or what is wrong with it: for a child process. Raises OSError."""
-    folders = [Path(folder) for folder in bin_dirs]
     try:
-        if runtime == "crio":
-            network = network_of_crio(Path(conf_dir), folders, name)
-        else:
-            network = network_of_containerd(Path(conf_dir))
+        network = network_of_crio(conf_dir, bin_dirs, name) if runtime == "crio" else network_of_containerd(conf_dir)
         for plugin in network.types if with_binaries else ():
-            find_binary(plugin, folders)
+            find_binary(plugin, bin_dirs)
     except BrokenError as e:
         return {"broken": str(e)}
     plugins = list(network.plugins)
-    return {"file": str(network.file), "name": network.name, "version": network.version, "plugins": plugins}
+    return {"file": network.file, "name": network.name, "version": network.version, "plugins": plugins}
 
 
 def network_from(said: dict[str, Any]) -> "Network":
     """What `looked` has found. Raises BrokenError."""
     if "broken" in said:
         raise BrokenError(said["broken"])
-    return Network(Path(said["file"]), said["name"], said["version"], tuple(said["plugins"]))
+    return Network(said["file"], said["name"], said["version"], tuple(said["plugins"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(NamedTuple):
     """`plugins`: their configurations, in order, each with a type. `version`: as the file says, may be empty."""
 
-    file: Path
+    file: str
     name: str
     version: str
     plugins: tuple[dict[str, Any], ...]
@@ -63,12 +58,12 @@ class Network:
         return [plugin["type"] for plugin in self.plugins]
 
 
-def network_of_containerd(conf_dir: Path) -> Network:
+def network_of_containerd(conf_dir: str) -> Network:
     """Raises BrokenError, and OSError where a file could not be looked at."""
     return load(config_files(conf_dir)[0])
 
 
-def network_of_crio(conf_dir: Path, bin_dirs: Sequence[Path], name: str | None) -> Network:
+def network_of_crio(conf_dir: str, bin_dirs: Sequence[str], name: str | None) -> Network:
     """`name`: of the default network, where CRI-O is configured with one. Raises BrokenError, OSError."""
     passed_by: list[str] = []
     for file in config_files(conf_dir):
@@ -79,14 +74,15 @@ def network_of_crio(conf_dir: Path, bin_dirs: Sequence[Path], name: str | None) 
         except BrokenError as e:
             passed_by.append(str(e))
             continue
-        if name in (None, network.name or file.name):
+        called = network.name or os.path.basename(file)  # noqa: PTH119 - as above
+        if name in (None, called):
             return network
-        passed_by.append(f"{file} is of network {network.name or file.name}")
+        passed_by.append(f"{file} is of network {called}")
     wanted = "no file is good" if name is None else f"no good file is of network {name}"
     raise BrokenError(f"{wanted}: {'; '.join(passed_by)}")
 
 
-def config_files(conf_dir: Path) -> list[Path]:
+def config_files(conf_dir: str) -> list[str]:
     """By name; at least one. Raises BrokenError, OSError."""
     try:
         with os.scandir(conf_dir) as entries:
@@ -96,14 +92,14 @@ def config_files(conf_dir: Path) -> list[Path]:
         raise BrokenError(f"no network config found: {conf_dir} is not a folder") from e
     if not names:
         raise BrokenError(f"no network config found in {conf_dir}")
-    return [conf_dir / name for name in names]
+    return [os.path.join(conf_dir, name) for name in names]  # noqa: PTH118 - no pathlib, see above
 
 
-def load(config: Path) -> Network:
+def load(config: str) -> Network:
     """Raises BrokenError, OSError."""
     parsed = _object(config)
     name, version = _text(parsed.get("name")), _text(parsed.get("cniVersion"))
-    if config.suffix != ".conflist":
+    if not config.endswith(".conflist"):
         return Network(config, name, version, (_plugin(parsed, config, "network"),))
     plugins = parsed.get("plugins")
     if not isinstance(parsed.get("name"), str):
@@ -121,12 +117,13 @@ def load(config: Path) -> Network:
     return Network(config, name, version, tuple(found))
 
 
-def find_binary(plugin: str, bin_dirs: Sequence[Path]) -> Path:
+def find_binary(plugin: str, bin_dirs: Sequence[str]) -> str:
     """The first regular file of that name must be executable, for whom does not matter: the runtime is not our user.
     Raises BrokenError, OSError."""
     for folder in bin_dirs:
+        path = os.path.join(folder, plugin)  # noqa: PTH118 - as above
         try:
-            mode = (folder / plugin).stat().st_mode
+            mode = os.stat(path).st_mode  # noqa: PTH116 - as above
         except OSError as e:
             if e.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG):
                 continue
@@ -134,14 +131,14 @@ def find_binary(plugin: str, bin_dirs: Sequence[Path]) -> Path:
         if not stat.S_ISREG(mode):
             continue
         if not mode & 0o111:
-            raise BrokenError(f"plugin {plugin}: {folder / plugin} is not executable")
-        return folder / plugin
-    raise BrokenError(f"plugin {plugin} not found in {', '.join(str(folder) for folder in bin_dirs)}")
+            raise BrokenError(f"plugin {plugin}: {path} is not executable")
+        return path
+    raise BrokenError(f"plugin {plugin} not found in {', '.join(bin_dirs)}")
 
 
-def _beside(config: Path, network: str) -> list[Path]:
+def _beside(config: str, network: str) -> list[str]:
     """The files of plugins in the folder of a network."""
-    folder = Path(f"{config.parent}/{network}")
+    folder = f"{os.path.dirname(config)}/{network}"  # noqa: PTH120 - as above
     try:
         with os.scandir(folder) as entries:
             names = sorted(e.name for e in entries if e.name.endswith(".conf") and not e.is_dir(follow_symlinks=False))
@@ -149,10 +146,10 @@ def _beside(config: Path, network: str) -> list[Path]:
         return []
     except NotADirectoryError as e:
         raise BrokenError(f"{folder} is not a folder") from e
-    return [folder / name for name in names]
+    return [f"{folder}/{name}" for name in names]
 
 
-def _object(config: Path) -> dict[str, Any]:
+def _object(config: str) -> dict[str, Any]:
     text = _content(config)
     if len(text) > CONFIG_LIMIT_BYTES:
         raise BrokenError(f"{config} is larger than 1 MiB")
@@ -165,7 +162,7 @@ def _object(config: Path) -> dict[str, Any]:
     return parsed
 
 
-def _content(config: Path) -> bytes:
+def _content(config: str) -> bytes:
     """The file up to a little more than the limit. Never waits for a writer, as opening a named pipe would."""
     try:
         descriptor = os.open(config, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -179,13 +176,13 @@ def _content(config: Path) -> bytes:
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(CONFIG_LIMIT_BYTES + 1)
     except OSError as e:
-        e.filename = str(config)
+        e.filename = config
         raise
     finally:
         os.close(descriptor)
 
 
-def _plugin(plugin: Any, config: Path, what: str) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+def _plugin(plugin: Any, config: str, what: str) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     name = plugin.get("type") if isinstance(plugin, dict) else None
     if not isinstance(name, str) or not name:
         raise BrokenError(f"{config}: {what} has no type")

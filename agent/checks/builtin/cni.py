@@ -10,6 +10,7 @@ What a runtime has loaded it may go on using when the file has changed; a file t
 may not have seen at all. The check `runtime` asks it.
 """
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -53,4 +54,4 @@ class Check:
             return Finding(CheckState.UNKNOWN, f"cannot look at {e.filename}: {e.strerror}")
         except NoAnswerError as e:
             return e.finding
-        return Finding(CheckState.PASSED, f"{network.file.name}: {', '.join(network.types)}")
+        return Finding(CheckState.PASSED, f"{Path(network.file).name}: {', '.join(network.types)}")

@@ -40,14 +40,15 @@ DEAD = ("ro", "shutdown", "emergency_ro")
 NOT_OURS = (errno.EACCES, errno.EPERM)
 OUTPUT_LIMIT_BYTES = 2**16
 
-# A line as each path begins, one as it ends: what was going on when it hung is known.
+# A line as each path begins, one as it ends: what was going on when it hung is known. Told are pairs, a path and that
+# as JSON: to import `json` would cost a process as much as its start.
 SCRIPT = """
-import json, os, sys, time
-def say(*words):
-    os.write(1, (json.dumps(words) + "\\n").encode())
-for path in sys.argv[2:]:
+import os, sys, time
+def say(text):
+    os.write(1, f"[{text}]\\n".encode())
+for path, told in zip(sys.argv[2::2], sys.argv[3::2]):
     step, descriptor, began = "open", None, time.monotonic()
-    say(path)
+    say(told)
     try:
         name = os.path.join(path, sys.argv[1])
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -62,9 +63,9 @@ for path in sys.argv[2:]:
             os.unlink(name)
         except FileNotFoundError:
             pass
-        say(path, "", 0, time.monotonic() - began)
+        say(f'{told}, "", 0, {time.monotonic() - began}')
     except OSError as e:
-        say(path, step, e.errno, time.monotonic() - began)
+        say(f'{told}, "{step}", {e.errno}, {time.monotonic() - began}')
         if descriptor is not None:
             try:
                 os.unlink(name)
@@ -109,8 +110,8 @@ class Check:
         self._mountinfo = settings.mountinfo
         self._timeout_s = timeout_s
         self._last_path = ""
-        command = python_command(SCRIPT, FILE, *settings.mounts)
-        self._command = SingleCommand(command, output_limit_bytes=OUTPUT_LIMIT_BYTES)
+        words = (word for path in settings.mounts for word in (path, json.dumps(path)))
+        self._command = SingleCommand(python_command(SCRIPT, FILE, *words), output_limit_bytes=OUTPUT_LIMIT_BYTES)
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with operation and error, HUNG with the path, UNKNOWN where the agent may not write."""

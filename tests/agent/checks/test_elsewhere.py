@@ -1,5 +1,6 @@
 """A look at files in a child process: what comes back, and what does not."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from agent.checks import contents, elsewhere
 from agent.checks.contents import names_in, owners_in, read_files
 from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.state import CheckState, Finding
+from agent.processes.single import python_command
 from tests.kit.clock import Clock
 
 PATIENT_S = 60.0
@@ -17,6 +19,20 @@ PATIENT_S = 60.0
 def test_what_it_says_comes_back(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert ["a"] == Elsewhere(names_in, str(tmp_path), where="x")(PATIENT_S)
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        pytest.param("agent.checks.contents", set(), id="files, names, owners"),
+        pytest.param("agent.checks.networks", {"json", "typing"}, id="networks, which are written in JSON"),
+    ],
+)
+def test_a_look_imports_little_for_it_pays_for_it_each_time(module: str, imported: set[str]) -> None:
+    """Each of these costs a new process about as much as its own start."""
+    script = f"import sys; sys.path.insert(0, {str(elsewhere.ROOT)!r}); import {module}; print(*sys.modules)"
+    done = subprocess.run(python_command(script), capture_output=True, text=True, check=True)
+    assert imported == {"asyncio", "dataclasses", "json", "msgspec", "pathlib", "typing"} & set(done.stdout.split())
 
 
 def test_its_error_is_ours(tmp_path: Path) -> None:
@@ -44,6 +60,24 @@ def test_its_error_is_ours(tmp_path: Path) -> None:
             PATIENT_S,
             Finding(CheckState.UNKNOWN, "cannot look at x: the child process ended with 3"),
             id="it ends without a word",
+        ),
+        pytest.param(
+            "import marshal, sys\nsys.stdout.buffer.write(marshal.dumps({'said': ['a', 'b']})[:-4])",
+            PATIENT_S,
+            Finding(CheckState.UNKNOWN, "cannot look at x: the child process ended with 0"),
+            id="its answer is cut",
+        ),
+        pytest.param(
+            "print('no answer at all')",
+            PATIENT_S,
+            Finding(CheckState.UNKNOWN, "cannot look at x: the child process ended with 0"),
+            id="its answer is none",
+        ),
+        pytest.param(
+            "import marshal, sys\nsys.stdout.buffer.write(marshal.dumps(7))",
+            PATIENT_S,
+            Finding(CheckState.UNKNOWN, "cannot look at x: the child process ended with 0"),
+            id="its answer is another thing",
         ),
     ],
 )
