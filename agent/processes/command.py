@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from agent.processes.proc import ENV_COMMAND, end_marked
+from agent.processes.proc import ENV_COMMAND, end_marked, first_to_go
 from agent.processes.spawn import Process, spawn
 
 OUTPUT_LIMIT_BYTES = 10 * 2**10  # the kubelet reads as much of a command's output, or of a response's body
@@ -114,8 +114,8 @@ def run_command(
     """Runs `command` without a shell and without input; stdout and stderr are kept up to the limit each.
 
     When the command ends, what it left in its process group is killed too; with `sweep` also what made a session of its
-    own, by a mark in its environment. Raises ExecTimeout, and RuntimeUnavailable
-    when it could not be started.
+    own, by a mark in its environment, and where memory runs out the command goes first. Raises ExecTimeout, and
+    RuntimeUnavailable when it could not be started.
     """
     began = time.monotonic()
     deadline = began + timeout_s
@@ -180,6 +180,8 @@ def _spawn(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Non
             with _lock:
                 _forget_ended()
                 _own.add(process.pid)
+        if mark:
+            first_to_go(process.pid)
     except FileNotFoundError as e:
         where = "no such working directory" if cwd and e.filename == cwd else "executable file not found"
         raise RuntimeUnavailable(f'exec: "{name}": {where}') from e

@@ -12,6 +12,7 @@ from pathlib import Path
 PROC = Path("/proc")
 PF_KTHREAD = 0x00200000  # of the flags in /proc/PID/stat
 LOOKS = 2
+FIRST_TO_GO = "1000"
 FEW = 64  # numbers that are cheaper to try than to look for in a list of all processes
 
 # Every process of a container inherits it, also one that made a session of its own.
@@ -31,6 +32,13 @@ def start_ticks(pid: int) -> int | None:
     """
     fields = _stat_fields(pid)
     return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
+
+
+def first_to_go(pid: int) -> None:
+    """Where memory runs out the kernel shall take it, and what it starts, before any other: else it takes the largest
+    of those alike, which may be ourselves."""
+    with contextlib.suppress(OSError):  # gone already, or of another user
+        (PROC / str(pid) / "oom_score_adj").write_text(FIRST_TO_GO)
 
 
 def end_container(container_id: str, leader: int | None = None) -> int:

@@ -226,6 +226,10 @@ def test_what_a_check_writes_is_writable_and_its_device_readable():
     assert expected == {key: settings_of(lines, key) for key in expected}
 
 
+def test_a_check_that_the_kernel_ends_for_its_memory_does_not_end_the_agent():
+    assert ["continue"] == settings_of(unit(), "OOMPolicy")
+
+
 @pytest.mark.parametrize(
     ("checks", "protects", "calls"),
     [

@@ -222,3 +222,16 @@ def test_orphans_that_became_ours_are_reaped() -> None:
     """)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=20)
     assert done.stdout == "1 7\n"
+
+
+@pytest.mark.parametrize(
+    ("sweep", "expected"),
+    [
+        pytest.param(True, "1000", id="of a check: it and what it starts go first"),
+        pytest.param(False, Path("/proc/self/oom_score_adj").read_text().strip(), id="of a container: as we"),
+    ],
+)
+def test_who_goes_where_memory_runs_out(sweep: bool, expected: str) -> None:
+    script = f"until [ $(cat /proc/$$/oom_score_adj) = {expected} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
+    done = run_command(["/bin/sh", "-c", script], timeout_s=20, sweep=sweep)
+    assert f"{expected}\n".encode() == done.stdout
