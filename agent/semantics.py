@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-RESTART_S = 300.0
+MAX_CONTAINER_RESTART_PERIOD_S = 300
+"""v1beta1.MaxContainerBackOff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Semantics:
     pod_ready_to_start_containers_condition: bool = True
     pleg_on_demand_relist: bool = True
     # Of the gate KubeletCrashLoopBackOffMax, which is on: its default is the one that had always been.
-    max_container_restart_period_s: float = RESTART_S
+    max_container_restart_period_s: float = MAX_CONTAINER_RESTART_PERIOD_S
 
     # What kubelets of old did otherwise (rows CM of docs/kubelet-parity.md).
     always_jitters: bool = False  # CM1: the first probe, however old the prober is
@@ -93,8 +94,12 @@ GATES = {
 """Feature gates that may be set -> the field that each is."""
 
 
-def chosen(compat: str, gates: Iterable[tuple[str, bool]], *, restart_s: float = RESTART_S) -> Semantics:
-    """A profile, with gates set otherwise, and the longest wait of a container that keeps ending. Raises KeyError for
-    a word that there is not."""
+def chosen(
+    compat: str,
+    gates: Iterable[tuple[str, bool]],
+    *,
+    max_container_restart_period_s: float = MAX_CONTAINER_RESTART_PERIOD_S,
+) -> Semantics:
+    """A profile, with gates and that period set otherwise. Raises KeyError for a word that there is not."""
     fields: dict[str, Any] = {GATES[name]: on for name, on in gates}
-    return replace(PROFILES[compat], **fields, max_container_restart_period_s=restart_s)
+    return replace(PROFILES[compat], **fields, max_container_restart_period_s=max_container_restart_period_s)

@@ -15,7 +15,7 @@ from agent.cri.base import CONTAINERD_SOCKET
 from agent.keys import NonEmpty, Port
 from agent.node_settings import NodeSection
 from agent.node_settings import check as check_node
-from agent.semantics import GATES, chosen
+from agent.semantics import GATES, MAX_CONTAINER_RESTART_PERIOD_S, chosen
 from component import settings as reader
 from component.settings import Section, SettingsError
 from component.text import REFERENCE, expand
@@ -33,7 +33,7 @@ NodeName = Annotated[
         description="a DNS name: lower case letters, digits, - and . inside, at most 253",
     ),
 ]
-RestartPeriod = Annotated[int, Meta(ge=1, le=300, description="whole seconds, 1 to 300")]
+RestartPeriod = Annotated[int, Meta(ge=1, le=MAX_CONTAINER_RESTART_PERIOD_S, description="whole seconds, 1 to 300")]
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1, description="a whole number, 1 or more")]
 POD_CIDR = "an IPv4 network of at most /30, as 127.20.1.0/24"
 MAX_PODS = 110  # of a kubelet
@@ -90,7 +90,7 @@ class Kubelet(Section, frozen=True):
     node_status_update_seconds: Seconds = 10
     compat: Literal["current", "v1.16"] = "current"
     feature_gates: dict[str, bool] = msgspec.field(default_factory=dict)
-    max_container_restart_period_seconds: RestartPeriod = 300
+    max_container_restart_period_seconds: RestartPeriod = MAX_CONTAINER_RESTART_PERIOD_S
     eviction_hard: dict[str, str] = msgspec.field(default_factory=dict)
     eviction_soft: dict[str, str] = msgspec.field(default_factory=dict)
     eviction_soft_grace_period: dict[str, str] = msgspec.field(default_factory=dict)

@@ -3,10 +3,10 @@
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
 stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
 later ones, as do those that only compute, with the processor time that the others leave: what such a step prints comes
-as a whole at its end, until then a line a minute tells how far it is. A test that
-asserts seconds may fail of what ran beside it: up to three that failed in a step are run once more when nothing else
-runs, by the same bounds, and the table tells both. What a step leaves running is ended and told. Interrupted, the steps
-that run are interrupted too and say what they have seen; the table comes in any case.
+as a whole at its end, until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran
+beside it: up to three that failed in a step are run once more when nothing else runs, by the same bounds, and the table
+tells both. What a step leaves running is ended and told. Interrupted, the steps that run are interrupted too and say
+what they have seen; the table comes in any case.
 What this machine or this user cannot run is left out of `all`, and told at the beginning and at the end; where CI is
 set, and of a ring called for by its own name, nothing is.
 Exit code 0 only if every step that was not left out passed, 2 if this machine lacks something (told before anything is
@@ -341,13 +341,13 @@ def main(argv: list[str] | None = None) -> int:
     runner = Runner()
     runner.catch_signals()
     rows = runner.run_all(steps)
-    __say_table([*rows, *(Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out if lacks)])
+    _say_table([*rows, *(Row(step.name, "LEFT OUT", note="; ".join(lacks)) for step in left_out if lacks)])
     if runner.interrupts:
         return EXIT_INTERRUPTED
     return 0 if all(row.result == "passed" for row in rows) else 1
 
 
-def __say_table(rows: list[Row]) -> None:
+def _say_table(rows: list[Row]) -> None:
     say("\nstep           result       seconds  tests")
     for row in rows:
         say(f"{row.name:<14} {row.result:<12} {row.seconds:>7.1f}  {row.note}")

@@ -72,7 +72,8 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
-    semantics = chosen(node.compat, node.feature_gates.items(), restart_s=node.max_container_restart_period_seconds)
+    restart_period_s = node.max_container_restart_period_seconds
+    semantics = chosen(node.compat, node.feature_gates.items(), max_container_restart_period_s=restart_period_s)
     inbox = Inbox()
     table = PodTable(inbox.put, semantics)
     ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)

@@ -1,7 +1,7 @@
 """How long a container that keeps ending waits before it is started again. Pure: time is an argument.
 
 Mirrors client-go util/flowcontrol Backoff as kuberuntime uses it: the first restart is at once, then 10 s doubling to
-300 s, counted from the end of the last instance; a run of more than 10 minutes forgets it all. The limit is the
+the limit, counted from the end of the last instance; a run of more than 10 minutes forgets it all. The limit is the
 kubelet's crashLoopBackOff.maxContainerRestartPeriod: one below 10 s is the first wait too (kubelet.go,
 newCrashLoopBackOff).
 """
@@ -9,7 +9,6 @@ newCrashLoopBackOff).
 from dataclasses import dataclass
 
 INITIAL_S = 10.0
-LIMIT_S = 300.0
 FORGET_AFTER_S = 600.0
 
 
@@ -37,7 +36,7 @@ class RestartBackoff:
         entry = self._entries.get(key)
         return entry.delay_s if entry is not None else 0.0
 
-    def restarted(self, key: tuple[str, str], ended_at: float, monotonic: float, *, limit_s: float = LIMIT_S) -> None:
+    def restarted(self, key: tuple[str, str], ended_at: float, monotonic: float, *, limit_s: float) -> None:
         """The container is started again after having ended at `ended_at`: the next wait is longer."""
         entry = self._entries.get(key)
         if entry is None or ended_at - entry.updated_at > FORGET_AFTER_S:
