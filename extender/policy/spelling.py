@@ -24,6 +24,9 @@ class Refusal(NamedTuple):
     told: bytes
 
 
+# With fewer closed nodes than one for so many that are asked about, the closed are looked up among the asked.
+FEW_CLOSED = 4
+
 _name, _reason, _told = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
@@ -122,7 +125,11 @@ def sort_out_spelled(asked: list[bytes], spelled: Spelled) -> Sorted | None:
     names = set(asked)
     if len(names) != len(asked) or not names <= spelled.nodes:
         return None
-    closed = names & spelled.closed
+    closed: AbstractSet[bytes]
+    if len(asked) < FEW_CLOSED * len(spelled.closed):
+        closed = spelled.closed.intersection(asked)
+    else:
+        closed = names & spelled.closed
     if not closed:
         return Sorted(asked, closed, NONE_REFUSED)
     refused = spelled.refused(closed)

@@ -31,6 +31,11 @@ class Client(Connection):
         if stream is not None:
             self.deadline = monotonic + limits.HEAD_LIMIT_S
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether it may ask a verb."""
+        return self.stream is None or self.stream.may_ask
+
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""
         try:
@@ -79,12 +84,13 @@ class Client(Connection):
         else:
             self.out.append(self.stream.send(b"".join(pieces)))
 
-    def send_whole(self, piece: bytes, monotonic: float) -> bool:
+    def send_whole(self, head: bytes, body: bytes, monotonic: float) -> bool:
         """Whether the client is at rest then, with nothing else to be looked at, as nearly always after an answer. If
-        not, what is left of the piece is to be sent by send_some()."""
-        if self.out or self.stream is not None:
-            self.put(piece)
+        not, what is left of the two is to be sent by send_some()."""
+        if len(body) > limits.ONE_SEND_BYTES or self.out or self.stream is not None:
+            self.put(head, body)
             return False
+        piece = head + body
         try:
             count = self.sock.send(piece)
         except OSError:  # which send_some() will meet again

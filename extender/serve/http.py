@@ -61,11 +61,14 @@ class Heads:
 
     def find(self, data: bytes | memoryview) -> Request | None:
         """The request that the data are, if they are one with a known head, no more and no less."""
-        start, _, body = bytes(data).partition(_HEAD_END)
+        start = bytes(data[: limits.KNOWN_HEAD_BYTES]).partition(_HEAD_END)[0]
         head = self._heads.get(start)
-        if head is None or len(body) != head.body_bytes:
+        if head is None:
             return None
-        return Request(head.method, head.target, head.host, body, True)
+        begin = len(start) + _HEAD_END_BYTES
+        if len(data) - begin != head.body_bytes:
+            return None
+        return Request(head.method, head.target, head.host, bytes(data[begin:]), True)  # the only copy
 
     def learn(self, data: bytes | memoryview, request: Request) -> None:
         """The data were this request, no more and no less, and no chunks."""
@@ -77,6 +80,7 @@ class Heads:
 
 
 _HEAD_END = b"\r\n\r\n"
+_HEAD_END_BYTES = len(_HEAD_END)
 _READ = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-encoding", b"expect"})
 
 

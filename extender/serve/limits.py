@@ -14,7 +14,7 @@ LARGE_BODY_TURN_S = 2.0
 
 HEAD_LIMIT_BYTES = 2**16
 HEADERS_MAX = 100
-KNOWN_HEAD_BYTES = 1024  # kube-scheduler's has 180
+KNOWN_HEAD_BYTES = 512  # kube-scheduler's has 180
 KNOWN_HEADS_MAX = 1024  # their lengths differ with the names of the nodes and with the kinds of pods
 PIPELINED_MAX = 32  # requests in one packet; the last of them is answered with `Connection: close`
 # A body that comes in many small pieces costs a call a piece.

@@ -22,6 +22,7 @@ from extender.serve.http import CONTINUE, Heads, Request, head_of
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
 from extender.serve.turns import Turns, cost_s
+from extender.verbs.reply import Reply
 
 log = logging.getLogger(__name__)
 
@@ -279,10 +280,11 @@ class Loop:
         asked = client.requests.popleft() if client.requests else client.next()
         if asked is None:
             return
+        reply: Reply | None = None
         if isinstance(asked, Request):
             large = len(asked.body) > limits.LARGE_BODY_BYTES
             try:
-                answer, verdict = self._routes.answer(asked, may_ask=client.stream is None or client.stream.may_ask)
+                answer, verdict, reply = self._routes.answer(asked, may_ask=client.may_ask)
             except Exception:
                 if self._may_log():
                     log.exception("a request failed")
@@ -298,16 +300,26 @@ class Loop:
         if large or not keep:
             self._leave_large(client, monotonic)
         head = head_of(answer, self._date, keep=keep)
-        if len(body) > limits.ONE_SEND_BYTES:
-            client.put(head, body)
-        elif client.send_whole(head + body, monotonic) and keep and not self._held.sum_bytes:
+        took_s = 0.0 if reply is None else self._monotonic() - monotonic
+        rests = client.send_whole(head, body, monotonic)
+        if reply is not None:
+            self._account(reply, took_s)
+        if rests and keep and not self._held.sum_bytes:
             return
-        del asked, answer, body
+        del asked, answer, body, reply
         if not keep:
             client.end()
         self._send(client, monotonic)
         if client.stage is _ASKED and self._clients.get(client.fd) is client:
             self._queue(client, monotonic)
+
+    def _account(self, reply: Reply, took_s: float) -> None:
+        """After it was sent: kube-scheduler goes on meanwhile."""
+        try:
+            self._routes.account(reply, took_s)
+        except Exception:
+            if self._may_log():
+                log.exception("an answer was not counted")
 
     def _send(self, client: Client, monotonic: float) -> None:
         if not client.send_some(monotonic):

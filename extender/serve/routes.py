@@ -1,7 +1,6 @@
 """A request to its answer. No API call, no lock that waits, no log line."""
 
 from http import HTTPStatus
-from time import perf_counter
 from typing import Protocol
 
 import msgspec
@@ -12,12 +11,17 @@ from extender.serve.http import Answer, Refusal, Request
 from extender.serve.limits import DISCARD_MAX_BYTES
 from extender.source import Source
 from extender.verbs import table
-from extender.verbs.dispatch import answer_filter
+from extender.verbs.dispatch import reply_to_filter
+from extender.verbs.reply import Reply, account
 
 FILTER = b"/filter"
 _OTHERS = {b"/" + verb.encode(): verb for verb in table.VERBS if verb != table.FILTER}
 _VERBS = frozenset({FILTER, *_OTHERS})
 _GET = frozenset({b"GET", b"HEAD"})
+
+
+# The answer, whether it is a verdict, and what account() is to be told of once it is sent.
+Given = tuple[Answer, bool, Reply | None]
 
 
 class Health(Protocol):
@@ -35,21 +39,28 @@ class Routes:
         self._health = health
         self._hosts = hosts
 
-    def answer(self, request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
-        """The answer, and whether it is a verdict. may_ask: whether the client may ask a verb."""
+    def answer(self, request: Request, *, may_ask: bool) -> Given:
+        """may_ask: whether the client may ask a verb."""
         hosts, host = self._hosts, request.host
         if hosts is not None and host and host not in hosts.usual and not is_ours(host, hosts):
-            return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False
+            return _short(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names somebody else"), False, None
         if request.target == FILTER and request.method == b"POST" and may_ask:
             return self._filter(request.body)
         path = path_of(request.target)
         if path in _VERBS:
             if not may_ask:
-                return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False
+                return _short(HTTPStatus.FORBIDDEN, "no verb without a client certificate"), False, None
             if request.method != b"POST":
-                return _not_allowed(b"POST"), False
+                return _not_allowed(b"POST"), False, None
             return self._filter(request.body) if path == FILTER else self._verb(_OTHERS[path], request.body)
-        return self._other(request.method, path), False
+        return self._other(request.method, path), False, None
+
+    def account(self, reply: Reply, took_s: float) -> None:
+        """Counts and remembers an answer of the verb filter. took_s: from the whole request to the whole answer."""
+        counts = self._source.counts
+        counts.answered_in(took_s)
+        counts.count(reply.result)
+        account(self._source, reply)
 
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that was not read to its end."""
@@ -61,18 +72,14 @@ class Routes:
         table.count(self._source.counts, verb, reply.result)
         return Answer(reply.status, reply.body)
 
-    def _filter(self, body: bytes | bytearray) -> tuple[Answer, bool]:
-        began = perf_counter()
-        reply = answer_filter(self._source, body)
-        counts = self._source.counts
-        counts.answered_in(perf_counter() - began)
-        counts.count(reply.result)
-        return Answer(reply.status, reply.body), reply.result in _VERDICTS
+    def _filter(self, body: bytes | bytearray) -> Given:
+        reply = reply_to_filter(self._source, body)
+        return Answer(reply.status, reply.body), reply.result in _VERDICTS, reply
 
-    def _verb(self, verb: str, body: bytes | bytearray) -> tuple[Answer, bool]:
+    def _verb(self, verb: str, body: bytes | bytearray) -> Given:
         reply = table.VERBS[verb](self._source, body)
         self._source.counts.count_other(verb, reply.result)
-        return Answer(reply.status, reply.body), reply.result in _VERDICTS
+        return Answer(reply.status, reply.body), reply.result in _VERDICTS, None
 
     def _other(self, method: bytes, path: bytes) -> Answer:
         found = {b"/livez": self._health.live, b"/readyz": self._health.ready}.get(path)

@@ -10,17 +10,25 @@ from extender.policy.snapshot import Answer, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import NO_META, NOBODY, Pod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, is_canary
+from extender.verbs.reply import NOT_ANSWERED, Reply, account, exemption_of, is_canary
 from extender.why.attempts import Attempt, Attempts
 from kube import contract
 
 _NOT_GIVEN = Answer([], {})
 NODE_NAME_MAX = 253  # characters, in Kubernetes
-_NOT_EXEMPT, _IN_SYNC, _ANSWERED = Exemption.NONE, Sync.OK, RequestResult.ANSWERED  # looked up for each call
+_NOT_EXEMPT, _IN_SYNC = Exemption.NONE, Sync.OK  # looked up for each call
+_ANSWERED, _OK = RequestResult.ANSWERED, HTTPStatus.OK
 
 
 def answer_filter(source: Source, request: bytes | bytearray) -> Reply:
-    """The answer to one ExtenderArgs. Never raises for what a request may hold."""
+    """The answer to one ExtenderArgs, counted and remembered. Never raises for what a request may hold."""
+    reply = reply_to_filter(source, request)
+    account(source, reply)
+    return reply
+
+
+def reply_to_filter(source: Source, request: bytes | bytearray) -> Reply:
+    """The same; account() is left to the caller. What is refused is noted for the kick: that must not come later."""
     try:
         return _answer(source, request)
     except wire.MalformedError as e:
@@ -53,18 +61,18 @@ def _answer(source: Source, request: bytes | bytearray) -> Reply:
         answer = source.board.look_up(names, mask)
     else:
         result = NOT_ANSWERED[sync]
-        if attempts is not None:
-            _append(attempts, pod, names, _NOT_GIVEN, mask, unanswered=result)
-        return Reply(result, wire.write_error(sync.value))
+        attempt = None if attempts is None else _attempt(attempts, pod, names, _NOT_GIVEN, mask, unanswered=result)
+        return Reply(result, wire.write_error(sync.value), attempt=attempt)
     # Where nothing is refused to the pod, no name was looked up.
     if "" in (answer.refused or (() if _looked_up(answer, mask) else answer.survivors)):
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(wire.NAMELESS_NODE))
-    if answer.refused:
-        source.counts.refuse(Counter(answer.refused.values()))
-    if attempts is not None:
-        _append(attempts, pod, names, answer, mask, exempt=exemption)
-    reply_body = wire.write_names(answer.survivors, answer.refused)
-    return Reply(RequestResult.EXEMPT if exemption else RequestResult.ANSWERED, reply_body, exemption)
+    return Reply(
+        RequestResult.EXEMPT if exemption else RequestResult.ANSWERED,
+        wire.write_names(answer.survivors, answer.refused),
+        exemption,
+        reasons=Counter(answer.refused.values()),
+        attempt=None if attempts is None else _attempt(attempts, pod, names, answer, mask, exempt=exemption),
+    )
 
 
 def _refused_everywhere(names: Sequence[str]) -> Reply:
@@ -86,16 +94,17 @@ def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Rep
         return None
     (survivors, _, refused), snapshot = found
     if refused:
-        source.counts.refuse(refused.reasons)
         names = b",".join(survivors)
+    attempt = None
     if attempts is not None:
         meta = pod.metadata or NO_META
         monotonic = attempts.monotonic()
         count = len(asked)
-        attempts.add(
-            Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
+        attempt = Attempt(
+            meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot
         )
-    return Reply(_ANSWERED, wire.write_spelled(names, refused.told))
+    spent = asked, found, written
+    return Reply(_ANSWERED, wire.write_spelled(names, refused.told), _NOT_EXEMPT, _OK, refused.reasons, attempt, spent)
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:
@@ -107,7 +116,7 @@ def _of_nodes(refused: dict[str, str]) -> dict[str, str]:
     return {name: reason for name, reason in refused.items() if len(name) <= NODE_NAME_MAX and name.isascii()}
 
 
-def _append(
+def _attempt(
     attempts: Attempts,
     pod: Pod,
     names: Sequence[str],
@@ -116,24 +125,22 @@ def _append(
     *,
     unanswered: str = "",
     exempt: str = "",
-) -> None:
+) -> Attempt:
     """For whoever asks why: what was asked of the pod, and answered."""
     meta, status = pod.metadata or NO_META, pod.status
-    attempts.add(
-        Attempt(
-            meta.namespace,
-            meta.name,
-            meta.uid,
-            attempts.monotonic(),
-            len(names),
-            len(answer.survivors),
-            _of_nodes(answer.refused) if answer.unknown else answer.refused,
-            names if attempts.keep_names else (),
-            mask,
-            answer.snapshot,
-            unanswered,
-            exempt,
-            len(names) == 1 and status is not None and status.nominated_node_name == names[0],
-            bool(answer.unknown),
-        )
+    return Attempt(
+        meta.namespace,
+        meta.name,
+        meta.uid,
+        attempts.monotonic(),
+        len(names),
+        len(answer.survivors),
+        _of_nodes(answer.refused) if answer.unknown else answer.refused,
+        names if attempts.keep_names else (),
+        mask,
+        answer.snapshot,
+        unanswered,
+        exempt,
+        len(names) == 1 and status is not None and status.nominated_node_name == names[0],
+        bool(answer.unknown),
     )

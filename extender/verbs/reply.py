@@ -1,5 +1,6 @@
 """What a verb gives back, and what all verbs ask of the pod."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
@@ -10,8 +11,12 @@ from extender.policy.exempt import Exemption
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import NO_META, NO_SPEC, Pod
+from extender.why.attempts import Attempt
 
 NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestResult.STALE}
+
+
+_NOTHING: Mapping[str, int] = {}
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -19,12 +24,26 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     status: kube-scheduler reads the body of 200 only. `filter` and `bind` tell of failures in a 200 with `Error`; an
     answer of `preempt` and `prioritize` has no place for one, so there it is the status that tells.
+
+    reasons, attempt: what account() is to count and remember. spent: what was made on the way and is of no use any
+    more; it goes with the reply, so after it was sent.
     """
 
     result: RequestResult
     body: bytes
     exemption: Exemption = Exemption.NONE
     status: HTTPStatus = HTTPStatus.OK
+    reasons: Mapping[str, int] = _NOTHING
+    attempt: Attempt | None = None
+    spent: object = None
+
+
+def account(source: Source, reply: Reply) -> None:
+    """Counts and remembers whom it refuses, and to whom: whoever asked need not wait for that."""
+    if reply.reasons:
+        source.counts.refuse(reply.reasons)
+    if reply.attempt is not None and source.attempts is not None:
+        source.attempts.add(reply.attempt)
 
 
 def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:

@@ -70,6 +70,8 @@ class _FilterResult(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 T = TypeVar("T")
 
+_pod: msgspec.json.Decoder[Pod] = msgspec.json.Decoder(Pod)
+_whole_pod: msgspec.json.Decoder[Pod] = msgspec.json.Decoder(WholePod)
 _args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(FilterArgs)
 _whole_args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(_WholeFilterArgs)
 _any_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -78,26 +80,28 @@ _encode = msgspec.json.Encoder().encode
 # Never filled: preemption would try these nodes again, and with two of them its text changes at every attempt, which
 # makes kube-scheduler retry the pod without pause.
 _NO_FAILED_NODES: dict[str, str] = {}
-_LAST_KEYS = b',"Nodes":null,"NodeNames":['  # Go's encoder writes no blanks
-_LAST_KEYS_BYTES = len(_LAST_KEYS)
+_FIRST_KEY, _LAST_KEYS = b'{"Pod":', b',"Nodes":null,"NodeNames":['  # Go's encoder writes no blanks
+_FIRST_KEY_BYTES, _LAST_KEYS_BYTES = len(_FIRST_KEY), len(_LAST_KEYS)
 _KEYS = {"pod": "Pod", "nodenames": "NodeNames"}
 
 
 def read_as_written(body: bytes | bytearray, *, whole: bool = False) -> WrittenArgs | None:
     """Of a request in the form that kube-scheduler gives it; None for any other one, which read_filter_args() decodes.
 
-    What comes before the last two keys is decoded as an object, so it is whole and these are keys of it. Whether what
-    stands in the brackets are texts is still to be seen.
+    What stands between the first key and the last two is decoded as a Pod, where it is: so it is one whole object, and
+    these are the keys beside it. Whether what stands in the brackets are texts is still to be seen.
     """
     begin = body.rfind(b"[") + 1
-    end = begin - _LAST_KEYS_BYTES  # of what comes before
-    if not (body.startswith(_LAST_KEYS, end) and body.endswith(b"]}")) or len(body) > UNCOUNTED_BYTES:
+    end = begin - _LAST_KEYS_BYTES  # of the Pod
+    if not (body.startswith(_LAST_KEYS, end) and body.startswith(_FIRST_KEY) and body.endswith(b"]}")):
+        return None
+    if len(body) > UNCOUNTED_BYTES:
         return None
     try:
-        pod = (_whole_args if whole else _args).decode(body[:end] + b"}").pod
+        pod = (_whole_pod if whole else _pod).decode(memoryview(body)[_FIRST_KEY_BYTES:end])
     except _UNDECODABLE:
         return None
-    return None if pod is None else WrittenArgs(pod, bytes(body[begin:-2]))
+    return WrittenArgs(pod, bytes(body[begin:-2]))
 
 
 def read_filter_args(body: bytes | bytearray, *, whole: bool = False) -> FilterArgs:

@@ -17,11 +17,23 @@ GET = b"GET %b HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 class Routes:
+    """counted: the times that answers to /counted took. received: what account() waits for."""
+
+    def __init__(self):
+        self.counted = []
+        self.received = threading.Event()
+
+    def account(self, target, took_s):
+        if target == b"/miscounted":
+            raise KeyError("a bug of ours")
+        assert self.received.wait(5)
+        self.counted.append(took_s)
+
     def answer(self, request, *, may_ask):
         assert may_ask
         if request.target == b"/bug":
             raise MemoryError("a bug of ours")
-        return Answer(HTTPStatus.OK, request.target), False
+        return Answer(HTTPStatus.OK, request.target), False, request.target if b"counted" in request.target else None
 
     def refuse(self, refusal):
         if refusal.target == b"/bug":
@@ -47,7 +59,7 @@ class Listener:
 
 
 @contextmanager
-def serving(**options):
+def serving(routes=None, **options):
     ended = threading.Event()
     listener = Listener()
 
@@ -56,7 +68,7 @@ def serving(**options):
             loop.drain(idle_s=0.0, limit_s=0.2)
         return monotonic + 0.02
 
-    loop = Loop(Routes(), chores=chores, **options)
+    loop = Loop(routes or Routes(), chores=chores, **options)
     loop.open([listener])
     thread = threading.Thread(target=loop.run)
     thread.start()
@@ -84,6 +96,33 @@ def test_a_bug_of_ours_is_one_answer_and_one_line(caplog):
             assert b" 500 " in asked(sock, b"/bug")
         assert asked(sock, b"/good").endswith(b"/good")
     assert ["a request failed"] == [record.message for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(b"/counted", id="sent in one piece"),
+        pytest.param(b"/counted" + b"x" * 60_000, id="asked and answered in several"),
+    ],
+)
+def test_whoever_asks_does_not_wait_until_the_answer_is_counted_and_remembered(target):
+    routes = Routes()
+    with serving(routes) as listener, connected(listener) as sock:
+        for _ in range(2):
+            sock.sendall(GET % target)
+            answer = b""
+            while not answer.endswith(target):
+                answer += sock.recv(2**17)
+            routes.received.set()
+    assert 2 == len(routes.counted)
+    assert all(took_s >= 0.0 for took_s in routes.counted)
+
+
+def test_a_bug_of_ours_in_the_count_costs_no_answer_and_no_connection(caplog):
+    with serving() as listener, connected(listener) as sock:
+        for _ in range(3):
+            assert asked(sock, b"/miscounted").endswith(b"/miscounted")
+    assert ["an answer was not counted"] == [record.message for record in caplog.records if record.exc_info]
 
 
 def test_a_bug_of_ours_beside_an_answer_ends_that_connection_only():
