@@ -251,7 +251,8 @@ def _check_kind(check: Check, key: str) -> None:
 
 
 def _check_pressure(kubelet: Kubelet) -> None:
-    from agent.node.pressure import MEASURED, duration_s, thresholds_of  # late: other modes have no use for it
+    # Late: other modes have no use for it.
+    from agent.node.pressure import CONDITIONS, OF_RUNTIME, duration_s, thresholds_of
 
     keys = (kubelet.eviction_hard, kubelet.eviction_soft)
     try:
@@ -259,10 +260,10 @@ def _check_pressure(kubelet: Kubelet) -> None:
     except ValueError as e:
         raise SettingsError(f"kubelet.{e}") from None
     for threshold in thresholds:
-        if threshold.signal not in MEASURED:
+        if kubelet.cri is None and threshold.signal in OF_RUNTIME:
             key = "evictionSoft" if threshold.grace_s else "evictionHard"
-            said = f"kubelet.{key}.{threshold.signal}: is not measured here"
-            raise SettingsError(f"{said}, allowed: {', '.join(MEASURED)}")
+            said = f"kubelet.{key}.{threshold.signal}: is not measured without kubelet.cri"
+            raise SettingsError(f"{said}, allowed: {', '.join(s for s in CONDITIONS if s not in OF_RUNTIME)}")
     if duration_s(kubelet.eviction_pressure_transition_period) is None:
         raise SettingsError("kubelet.evictionPressureTransitionPeriod: is no duration, allowed: one, as 5m or 1m30s")
 

@@ -71,7 +71,7 @@ class CriRuntime:
         self._loop = Loop("runtime-status", self._look, stuck_after_s=600.0, unblock=self._close, monotonic=monotonic)
         self.stop, self.healthy = self._loop.stop, self._loop.healthy
         self.pod, self.list_pods, self.known_pods = writer.pod, writer.list_pods, writer.known_pods
-        self.exec = writer.exec
+        self.exec, self.folders = writer.exec, writer.folders
 
     # --- life ---
 

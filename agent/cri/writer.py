@@ -15,6 +15,10 @@ PULL_S = 3600.0
 """A pull that takes longer has failed; a kubelet waits for ever."""
 
 
+FOLDERS_S = 30.0
+"""It is asked every ten seconds; a kubelet waits for its answer as long as for any other."""
+
+
 class CriWriter(CriReader):
     """A Reader of what is the owner's, which also writes. Several threads may call at once. All raise CriError; what is
     not there any more is as good as stopped and removed."""
@@ -78,6 +82,19 @@ class CriWriter(CriReader):
         """What the runtime calls it, "" if it is not there."""
         answer = self._client.call(cri.ImageStatusRequest(image=cri.ImageSpec(image=name)), cri.ImageStatusResponse)
         return answer.image.id
+
+    def folders(self) -> tuple[str, str]:
+        """Where images and containers are: of several file systems the first, as for a kubelet. Containers that are
+        not told of are with the images."""
+        deadline_s = min(FOLDERS_S, self._client.deadline_s)
+        answer = self._client.call(cri.ImageFsInfoRequest(), cri.ImageFsInfoResponse, deadline_s=deadline_s)
+        images, containers = (
+            next(iter(told), cri.FilesystemUsage()).fs_id.mountpoint
+            for told in (answer.image_filesystems, answer.container_filesystems)
+        )
+        if not images:
+            raise CriError("ImageFsInfo", self._client.socket, Trouble.GARBAGE, Garbled("no folder of images is in it"))
+        return images, containers or images
 
     def pull(self, name: str) -> str:
         """What the runtime calls it, when it is there."""

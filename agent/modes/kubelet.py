@@ -20,7 +20,7 @@ from agent.node.facts import NodeFacts, not_ready_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
 from agent.node.machine import machine
-from agent.node.measure import Measure, PressureWatch
+from agent.node.measure import Folders, Measure, PressureWatch
 from agent.node.pressure import duration_s, thresholds_of
 from agent.node.registration import NodeReporter
 from agent.pleg.cache import Cache
@@ -111,7 +111,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
     )
-    pressure = pressure_watch(node)
+    pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
     reporter = node_reporter(
         heartbeats, node, ran, semantics, lambda: causes(ran, loop, time.monotonic()), pressure, recorder.record
@@ -142,12 +142,14 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """What runs them, and what tells the sync loop of them. `causes`: why it makes the node not ready."""
+    """What runs them, and what tells the sync loop of them. `causes`: why it makes the node not ready. `folders`: where
+    a container runtime has images and containers."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
     causes: Callable[[float], list[str]]
     version: Callable[[], str] = str
+    folders: Callable[[], Folders] | None = None
 
 
 def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
@@ -174,7 +176,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
         raise StartFailed(str(e)) from e
     cache = Cache(newest_wins=True)  # the workers write, too
     events = EventGenerator(runtime, cache, delivery(inbox), events_come=None, semantics=semantics)
-    return Containers(runtime, events, runtime.causes, lambda: runtime.version)
+    return Containers(runtime, events, runtime.causes, lambda: runtime.version, runtime.folders)
 
 
 def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
@@ -227,11 +229,11 @@ def node_reporter(
     )
 
 
-def pressure_watch(node: Kubelet) -> PressureWatch:
+def pressure_watch(node: Kubelet, folders: Callable[[], Folders] | None) -> PressureWatch:
     """By the kubelet's own settings; without a threshold there is nothing to watch."""
     keys = (node.eviction_hard, node.eviction_soft, node.eviction_soft_grace_period, node.eviction_minimum_reclaim)
     transition_s = duration_s(node.eviction_pressure_transition_period) or 0.0
-    return PressureWatch(thresholds_of(*keys), transition_s, Measure(Path(node.root_dir)))
+    return PressureWatch(thresholds_of(*keys), transition_s, Measure(Path(node.root_dir), folders=folders))
 
 
 class CloseClient:

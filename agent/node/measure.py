@@ -1,19 +1,32 @@
-"""What the machine has left: memory, the file system of the pods, tasks. Measured every ten seconds, as a kubelet does.
+"""What the machine has left: memory, file systems, tasks. Measured every ten seconds, as a kubelet does.
 
-Memory and tasks are the kernel's own files. The file system is looked at by a child process, which can be killed where
-it hangs: what was found before stays until it can be measured again.
+Memory and tasks are the kernel's own files. File systems are looked at by a child process, which can be killed where
+one hangs: what was found before stays until all can be measured again. Where images and containers are the container
+runtime says; while it cannot be asked nothing is measured, as by a kubelet.
 """
 
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agent.node.pressure import MEMORY, NODEFS, NODEFS_INODES, PIDS, Observation, Pressure, Threshold, looked
+from agent.node.pressure import (
+    CONTAINER_SIGNALS,
+    IMAGE_SIGNALS,
+    MEMORY,
+    NODE_SIGNALS,
+    PIDS,
+    Observation,
+    Pressure,
+    Seen,
+    Threshold,
+    looked,
+)
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.processes.single import SingleCommand, StillThere, python_command
 from component.loop import Loop
+from component.text import one_line
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +35,14 @@ WITHIN_S = 5.0
 STUCK_AFTER_S = 60.0
 SCRIPT = """
 import json, os, sys
-found = os.statvfs(sys.argv[1])
-print(json.dumps([found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize, found.f_files, found.f_ffree]))
+def look(folder):
+    found = os.statvfs(folder)
+    size = found.f_frsize
+    return os.stat(folder).st_dev, found.f_blocks * size, found.f_bavail * size, found.f_files, found.f_ffree
+print(json.dumps([look(folder) for folder in sys.argv[1:]]))
 """
+Folders = tuple[str, str]
+"""Of images and of containers."""
 
 
 class CannotMeasureError(Exception):
@@ -32,33 +50,49 @@ class CannotMeasureError(Exception):
 
 
 class Measure:
-    """`folder`: on the file system of the pods. From one thread."""
+    """`folder`: on the file system of the volumes. `folders`: raises RuntimeUnavailable; None: without a container
+    runtime. From one thread."""
 
-    def __init__(self, folder: Path, root: Path = Path("/")) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, root: Path = Path("/"), *, folders: Callable[[], Folders] | None = None) -> None:
+        self._folder = str(folder)
         self._root = root
-        self._command = SingleCommand(python_command(SCRIPT, str(folder)))
+        self._folders = folders
+        self._looked_at: tuple[str, ...] = (self._folder,)
+        self._command = SingleCommand(python_command(SCRIPT, self._folder))
 
-    def __call__(self) -> Mapping[str, Observation]:
-        """By signal, as far as the machine tells. Raises CannotMeasureError."""
+    def __call__(self) -> Seen:
+        """Raises CannotMeasureError."""
         try:
             memory = memory_of((self._root / "proc/meminfo").read_text())
             limits = [(self._root / "proc/sys/kernel" / name).read_text() for name in ("pid_max", "threads-max")]
             tasks = tasks_of((self._root / "proc/loadavg").read_text(), limits)
+            self._look_at(self._folder, *(self._folders() if self._folders else ()))
             done = self._command.run(WITHIN_S)
-            blocks, free_blocks, files, free_files = json.loads(done.stdout)
+            if done.exit_code != 0:
+                raise CannotMeasureError(one_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2]))
+            return seen(memory, tasks, json.loads(done.stdout))
         except (OSError, StillThere, RuntimeUnavailable) as e:
             raise CannotMeasureError(str(e)) from e
         except ExecTimeout as e:
-            raise CannotMeasureError(f"{self._folder}: no answer within {WITHIN_S:g} s") from e
+            raise CannotMeasureError(f"{' or '.join(self._looked_at)}: no answer within {WITHIN_S:g} s") from e
         except ValueError as e:
-            raise CannotMeasureError(f"{self._folder}: {e}") from e
-        return {
-            MEMORY: memory,
-            NODEFS: Observation(blocks, free_blocks),
-            NODEFS_INODES: Observation(files, free_files),
-            PIDS: tasks,
-        }
+            raise CannotMeasureError(f"{' or '.join(self._looked_at)}: {e}") from e
+
+    def _look_at(self, *folders: str) -> None:
+        """They change where the runtime is configured anew. A process that hangs in old ones is left behind."""
+        if folders != self._looked_at:
+            self._looked_at = folders
+            self._command = SingleCommand(python_command(SCRIPT, *folders))
+
+
+def seen(memory: Observation, tasks: Observation, systems: Sequence[Sequence[int]]) -> Seen:
+    """`systems`: of volumes, and with a container runtime of images and containers: device, bytes and files of each."""
+    found = {MEMORY: memory, PIDS: tasks}
+    signals = (NODE_SIGNALS, IMAGE_SIGNALS, CONTAINER_SIGNALS)[: len(systems)]
+    for (of_bytes, of_files), (_, size, free, files, free_files) in zip(signals, systems, strict=True):
+        found |= {of_bytes: Observation(size, free), of_files: Observation(files, free_files)}
+    devices = [system[0] for system in systems]
+    return Seen(found, images_apart=len(set(devices)) > 1, containers_apart=len(set(devices[1:])) > 1)
 
 
 def memory_of(meminfo: str) -> Observation:
@@ -91,7 +125,7 @@ class PressureWatch:
         self,
         thresholds: Sequence[Threshold],
         transition_s: float,
-        measure: Callable[[], Mapping[str, Observation]],
+        measure: Callable[[], Seen],
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -121,6 +155,9 @@ class PressureWatch:
             self._said = str(e)
             return LOOK_S
         self._said = ""
+        ignored = {t.signal for t in self.thresholds} & set(CONTAINER_SIGNALS)
+        if before.thresholds is None and ignored:
+            log.warning("thresholds ignored, those of nodefs or imagefs count", extra={"signals": sorted(ignored)})
         after = looked(before, self.thresholds, observed, self._transition_s, self._monotonic())
         self._pressure = after
         for kind in sorted(before.conditions ^ after.conditions):

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from agent.node.facts import CONDITION_DISK_PRESSURE, CONDITION_MEMORY_PRESSURE, CONDITION_PID_PRESSURE, amount
@@ -18,6 +18,7 @@ from agent.node.facts import CONDITION_DISK_PRESSURE, CONDITION_MEMORY_PRESSURE,
 MEMORY = "memory.available"
 NODEFS, NODEFS_INODES = "nodefs.available", "nodefs.inodesFree"
 IMAGEFS, IMAGEFS_INODES = "imagefs.available", "imagefs.inodesFree"
+CONTAINERFS, CONTAINERFS_INODES = "containerfs.available", "containerfs.inodesFree"
 PIDS = "pid.available"
 CONDITIONS = {
     MEMORY: CONDITION_MEMORY_PRESSURE,
@@ -25,10 +26,14 @@ CONDITIONS = {
     NODEFS_INODES: CONDITION_DISK_PRESSURE,
     IMAGEFS: CONDITION_DISK_PRESSURE,
     IMAGEFS_INODES: CONDITION_DISK_PRESSURE,
+    CONTAINERFS: CONDITION_DISK_PRESSURE,
+    CONTAINERFS_INODES: CONDITION_DISK_PRESSURE,
     PIDS: CONDITION_PID_PRESSURE,
 }
-MEASURED = (MEMORY, NODEFS, NODEFS_INODES, PIDS)
-"""What `measure` finds: images have no file system of their own here."""
+NODE_SIGNALS, IMAGE_SIGNALS = (NODEFS, NODEFS_INODES), (IMAGEFS, IMAGEFS_INODES)
+CONTAINER_SIGNALS = (CONTAINERFS, CONTAINERFS_INODES)
+OF_RUNTIME = IMAGE_SIGNALS + CONTAINER_SIGNALS
+"""What is measured only where a container runtime says where it has its images and containers."""
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -62,29 +67,60 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Pressure:
-    """`since`: when a threshold was found met that is met still. `seen`: when a condition was last found. `met`: for
-    their grace periods, which their minimum reclaim ends. Times are monotonic."""
+class Seen:
+    """One look: by signal, as far as it could be measured. `images_apart`: images, or the containers, have another file
+    system than the volumes of pods. `containers_apart`: the containers have another one than the images."""
 
+    observations: Mapping[str, Observation]
+    images_apart: bool = False
+    containers_apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """`thresholds`: None before the first look. `since`: when a threshold was found met that is met still. `seen`: when
+    a condition was last found. `met`: for their grace periods, which their minimum reclaim ends. Times are monotonic.
+    """
+
+    thresholds: tuple[Threshold, ...] | None = None
     since: Mapping[Threshold, float] = field(default_factory=dict)
     seen: Mapping[str, float] = field(default_factory=dict)
     met: tuple[Threshold, ...] = ()
     conditions: frozenset[str] = frozenset()
 
 
+def with_containers(thresholds: Iterable[Threshold], seen: Seen) -> tuple[Threshold, ...]:
+    """What holds for the file system of containers is not configured: it is what holds for the images, where the two
+    share one that is not the volumes', else what holds for the volumes (UpdateContainerFsThresholds)."""
+    given = tuple(thresholds)
+    found = list(given)
+    shared = seen.images_apart and not seen.containers_apart
+    for signal, example in zip(CONTAINER_SIGNALS, IMAGE_SIGNALS if shared else NODE_SIGNALS, strict=True):
+        for soft in (False, True):
+            alike = [t for t in given if (t.grace_s > 0) is soft]
+            for ignored in [t for t in alike if t.signal == signal][-1:]:
+                found.remove(ignored)
+            found += [replace(t, signal=signal) for t in alike if t.signal == example][-1:]
+    return tuple(found)
+
+
 def looked(
     before: Pressure,
     thresholds: Iterable[Threshold],
-    observations: Mapping[str, Observation],
+    look: Seen,
     transition_s: float,
     monotonic: float,
 ) -> Pressure:
-    """After one more look. A signal that was not measured is not below anything."""
+    """After one more look. A signal that was not measured is not below anything. Where images and containers are is
+    found once, by the first look."""
+    thresholds = with_containers(thresholds, look) if before.thresholds is None else before.thresholds
+    observations = look.observations
     met = [t for t in thresholds if _is_met(t, observations.get(t.signal))]
     met += [t for t in before.met if t not in met and _is_met(t, observations.get(t.signal), reclaims=True)]
     since = {t: before.since.get(t, monotonic) for t in met}
     seen = {**before.seen, **{CONDITIONS[t.signal]: monotonic for t in met}}
     return Pressure(
+        thresholds,
         since,
         seen,
         tuple(t for t, at in since.items() if monotonic - at >= t.grace_s),

@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from agent import rpc, settings
-from agent.modes.kubelet import in_runtime
+from agent.modes.kubelet import in_runtime, pressure_watch
 from agent.pods.inbox import Inbox
 from agent.semantics import Semantics
 from component.lifecycle import StartFailed
+from tests.fakes.cri import Runtime
+from tests.kit.waiting import wait_until
 
 
-def section(folder: Path) -> settings.Kubelet:
-    text = f"mode: kubelet\nkubelet: {{nodeName: n, rootDir: {folder}, cri: {{address: '192.0.2.7'}}}}"
+def section(folder: Path, more: str = "", socket: str = "/none.sock") -> settings.Kubelet:
+    cri = f"{{address: 192.0.2.7, socket: {socket}}}"
+    text = f"mode: kubelet\nkubelet: {{nodeName: n, rootDir: {folder}, cri: {cri}{more}}}"
     found = settings.parse(text.encode(), {}).kubelet
     assert found is not None
     return found
@@ -39,3 +42,28 @@ def test_without_grpc_it_does_not_start_and_says_what_to_install(
     with pytest.raises(StartFailed, match=r"install readygate\[grpc\]"):
         in_runtime(node, node.cri, Inbox(), Semantics())
     rpc._load.cache_clear()
+
+
+def test_ep10_a_full_file_system_of_images_is_pressure_on_disks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime = Runtime(tmp_path)
+    node = section(tmp_path, ", evictionHard: {imagefs.available: 99.999%}", runtime.socket)
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, Inbox(), Semantics())
+    watch = pressure_watch(node, ran.folders)
+    watch.turn()
+    before = watch.conditions
+    (refused,) = [record.error for record in caplog.records]
+    runtime.start()
+    try:
+        runtime.says(ImageFsInfo={"imageFilesystems": [{"fsId": {"mountpoint": str(tmp_path)}}]})
+        # The library connects again a moment later.
+        wait_until(
+            lambda: watch.turn() and {"DiskPressure"} == watch.conditions, lambda: watch.conditions, timeout_s=60
+        )
+        assert set() == before
+        assert f"ImageFsInfo on {runtime.socket}: no such socket: start the container runtime" in refused
+    finally:
+        ran.runtime.stop()
+        runtime.process.kill()

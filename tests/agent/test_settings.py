@@ -291,8 +291,8 @@ def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
         ),
         pytest.param(
             "evictionHard: {imagefs.available: 15%}",
-            "kubelet.evictionHard.imagefs.available: is not measured here, allowed: memory.available, ",
-            id="EP9 one that nobody measures",
+            "kubelet.evictionHard.imagefs.available: is not measured without kubelet.cri, allowed: memory.available, ",
+            id="EP12 one that only a container runtime tells",
         ),
         pytest.param(
             "evictionPressureTransitionPeriod: 300",
@@ -328,3 +328,14 @@ def test_bo2_the_longest_wait_lies_between_1_and_300_seconds(given: str) -> None
 
 
 PERIOD = "maxContainerRestartPeriodSeconds"
+
+
+@pytest.mark.parametrize("signal", ["imagefs.available", "imagefs.inodesFree", "containerfs.available"])
+def test_ep10_with_a_container_runtime_images_may_have_thresholds(signal: str) -> None:
+    text = f"""
+mode: kubelet
+kubelet: {{nodeName: n, rootDir: /r, cri: {{address: 192.0.2.7}}, evictionHard: {{{signal}: 15%}}}}
+"""
+    kubelet = settings.parse(text.encode(), {}).kubelet
+    assert kubelet is not None
+    assert {signal: "15%"} == kubelet.eviction_hard

@@ -1,12 +1,28 @@
 """Rows EP: when a node is under pressure, and what was measured."""
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
 
+from agent.node import measure as measuring
 from agent.node.measure import CannotMeasureError, Measure, PressureWatch, memory_of, tasks_of
-from agent.node.pressure import MEMORY, NODEFS, PIDS, Observation, Pressure, duration_s, looked, thresholds_of
+from agent.node.pressure import (
+    CONTAINERFS,
+    IMAGEFS,
+    MEMORY,
+    NODEFS,
+    PIDS,
+    Observation,
+    Pressure,
+    Seen,
+    duration_s,
+    looked,
+    thresholds_of,
+    with_containers,
+)
+from agent.processes.command import RuntimeUnavailable
 from tests.kit.clock import Clock
 
 M, D, P = "MemoryPressure", "DiskPressure", "PIDPressure"
@@ -17,7 +33,7 @@ def played(thresholds, transition_s: float, *left: int | None, step_s: float = 1
     pressure, said = Pressure(), []
     for number, available in enumerate(left):
         seen = {} if available is None else {MEMORY: Observation(1000, available)}
-        pressure = looked(pressure, thresholds, seen, transition_s, number * step_s)
+        pressure = looked(pressure, thresholds, Seen(seen), transition_s, number * step_s)
         said.append(M in pressure.conditions)
     return said
 
@@ -51,10 +67,49 @@ def test_when_a_node_is_under_pressure(thresholds, transition_s: float, left, ex
 
 
 def test_each_signal_has_its_condition() -> None:
-    every = {MEMORY: "10%", NODEFS: "10%", "nodefs.inodesFree": "10%", PIDS: "10%"}
-    for signal, kind in ((MEMORY, M), (NODEFS, D), ("nodefs.inodesFree", D), (PIDS, P)):
-        seen = {signal: Observation(100, 9)}
-        assert {kind} == looked(Pressure(), thresholds_of(every, {}, {}, {}), seen, 9.0, 0.0).conditions
+    disks = {f"{system}.{what}": D for system in ("nodefs", "imagefs") for what in ("available", "inodesFree")}
+    kinds = {MEMORY: M, PIDS: P, **disks}
+    for signal, kind in kinds.items():
+        seen = Seen({signal: Observation(100, 9)})
+        every = thresholds_of(dict.fromkeys(kinds, "10%"), {}, {}, {})
+        assert {kind} == looked(Pressure(), every, seen, 9.0, 0.0).conditions
+
+
+@pytest.mark.parametrize(
+    ("seen", "hard", "expected"),
+    [
+        pytest.param(Seen({}), {NODEFS: "1", IMAGEFS: "2"}, ["1"], id="one file system for all: those of nodefs"),
+        pytest.param(
+            Seen({}, images_apart=True),
+            {NODEFS: "1", IMAGEFS: "2"},
+            ["2"],
+            id="images and containers apart: of imagefs",
+        ),
+        pytest.param(
+            Seen({}, images_apart=True, containers_apart=True),
+            {NODEFS: "1", IMAGEFS: "2"},
+            ["1"],
+            id="containers apart from images: of nodefs",
+        ),
+        pytest.param(Seen({}), {CONTAINERFS: "3", NODEFS: "1"}, ["1"], id="what is configured does not count"),
+        pytest.param(Seen({}), {CONTAINERFS: "3"}, [], id="nor where there is nothing else"),
+    ],
+)
+def test_ep9_thresholds_of_the_containers(seen: Seen, hard: dict[str, str], expected: list[str]) -> None:
+    soft = {signal: f"{text}0" for signal, text in hard.items()}
+    found = with_containers(thresholds_of(hard, soft, dict.fromkeys(hard, "9s"), dict.fromkeys(hard, "7")), seen)
+    of_containers = [(str(t.value.amount), t.grace_s, t.reclaim is not None) for t in found if t.signal == CONTAINERFS]
+    assert [*((n, 0.0, True) for n in expected), *((f"{n}0", 9.0, True) for n in expected)] == of_containers
+    assert sum(2 for signal in hard if signal != CONTAINERFS) == sum(1 for t in found if t.signal in (NODEFS, IMAGEFS))
+
+
+def test_ep9_where_containers_are_is_found_once() -> None:
+    apart, together = (
+        Seen({CONTAINERFS: Observation(100, 9)}, images_apart=True),
+        Seen({CONTAINERFS: Observation(1, 0)}),
+    )
+    pressure = looked(Pressure(), thresholds_of({NODEFS: "10"}, {}, {}, {}), apart, 9.0, 0.0)
+    assert set() == looked(pressure, (), together, 9.0, 10.0).conditions
 
 
 @pytest.mark.parametrize(
@@ -113,24 +168,66 @@ def test_what_is_no_such_file(what) -> None:
 
 
 def test_this_machine_is_measured(tmp_path: Path) -> None:
-    found = Measure(tmp_path)()
+    found = Measure(tmp_path)().observations
     assert all(0 < one.available <= one.capacity for signal, one in found.items() if signal != "nodefs.inodesFree")
     assert {MEMORY, NODEFS, "nodefs.inodesFree", PIDS} == found.keys()
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CannotMeasureError, match="none"):
+    with pytest.raises(CannotMeasureError, match=r"^FileNotFoundError: .*none'$"):
         Measure(tmp_path / "none")()
+
+
+def test_ep10_images_and_containers_are_measured_where_the_runtime_says_that_they_are(tmp_path: Path) -> None:
+    folder, shared = str(tmp_path), "/dev/shm"
+    told = [(folder, folder), (shared, shared), (folder, shared), (shared, folder)]
+    measure = Measure(tmp_path, folders=lambda: told.pop(0))
+    found = [measure() for _ in range(4)]
+    assert [(False, False), (True, False), (True, True), (True, True)] == [
+        (one.images_apart, one.containers_apart) for one in found
+    ]
+    sizes = [os.statvfs(where).f_blocks * os.statvfs(where).f_frsize for where in (folder, shared)]
+    seen = [[one.observations[s].capacity for s in (NODEFS, IMAGEFS, CONTAINERFS)] for one in found]
+    here, there = sizes
+    assert [[here, here, here], [here, there, there], [here, here, there], [here, there, here]] == seen
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(RuntimeUnavailable("ImageFsInfo on /s: nobody listens"), "nobody listens", id="EP11 it is silent"),
+        pytest.param("/there/is/none", "FileNotFoundError: .*/there/is/none", id="EP11 there is no such folder"),
+        pytest.param("/x\0y", "embedded null byte", id="EP11 it is no folder's name"),
+    ],
+)
+def test_nothing_is_measured_where_images_cannot_be(tmp_path: Path, told: str | Exception, expected: str) -> None:
+    def folders() -> tuple[str, str]:
+        if isinstance(told, Exception):
+            raise told
+        return told, told
+
+    measure = Measure(tmp_path, folders=folders)
+    for _ in range(2):
+        with pytest.raises(CannotMeasureError, match=expected) as caught:
+            measure()
+        assert "\n" not in str(caught.value)
+
+
+def test_ep12_a_file_system_that_hangs_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "WITHIN_S", 0.3)
+    monkeypatch.setattr(measuring, "SCRIPT", "import time; time.sleep(60)")
+    with pytest.raises(CannotMeasureError, match=f"{tmp_path} or /i or /c: no answer within 0.3 s"):
+        Measure(tmp_path, folders=lambda: ("/i", "/c"))()
 
 
 def test_ep5_what_cannot_be_measured_leaves_all_as_it_was_and_is_said_once(caplog) -> None:
     clock, said = Clock(), [{MEMORY: Observation(1000, 1)}, None, None, {MEMORY: Observation(1000, 900)}]
 
-    def measure():
+    def measure() -> Seen:
         found = said.pop(0)
         if found is None:
             raise CannotMeasureError("/d: no answer within 5 s")
-        return found
+        return Seen(found)
 
     watch, seen = PressureWatch(HARD, 5.0, measure, monotonic=clock), []
     with caplog.at_level(logging.INFO):
@@ -141,4 +238,13 @@ def test_ep5_what_cannot_be_measured_leaves_all_as_it_was_and_is_said_once(caplo
     assert [{M}, {M}, {M}, set()] == seen
     assert ["node pressure changed", "node not measured", "node pressure changed"] == [
         r.message for r in caplog.records
+    ]
+
+
+def test_ep9_that_thresholds_of_containers_do_not_count_is_said_once(caplog) -> None:
+    watch = PressureWatch(thresholds_of({CONTAINERFS: "1"}, {}, {}, {}), 5.0, lambda: Seen({}), monotonic=Clock())
+    for _ in range(3):
+        watch.turn()
+    assert [("thresholds ignored, those of nodefs or imagefs count", [CONTAINERFS])] == [
+        (r.message, r.signals) for r in caplog.records
     ]

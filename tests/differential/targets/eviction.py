@@ -3,7 +3,7 @@
 from random import Random
 
 from agent.node.facts import PRESSURES
-from agent.node.pressure import CONDITIONS, PIDS, Observation, Pressure, looked, thresholds_of
+from agent.node.pressure import CONDITIONS, PIDS, Observation, Pressure, Seen, looked, thresholds_of
 from agent.semantics import Semantics
 from tests.differential import worlds
 from tests.differential.target import Answers, History
@@ -39,7 +39,9 @@ class EvictionTarget:
         for _ in range(random.randint(1, 8)):
             wall += random.choice(STEPS_S)
             seen = {s: (capacity[s], self._left(random, s)) for s in signals if maybe(random, 0.95)}
-            steps.append({"wall": wall, "observed": seen, "away": maybe(random, 0.05)})
+            apart = random.choice(((False, False), (True, False), (True, True)))
+            places = dict(zip(("imagesApart", "containersApart"), apart, strict=True))
+            steps.append({"wall": wall, "observed": seen, "away": maybe(random, 0.05), **places})
         return {**drawn, "grace": grace, "transition": random.choice(TRANSITIONS_S), "steps": steps}
 
     def _amounts(self, random: Random, odds: float) -> Json:
@@ -63,7 +65,8 @@ class EvictionTarget:
         pressure, answers = Pressure(), []
         for step in history["steps"]:
             if not step["away"]:
-                seen = {signal: Observation(*numbers) for signal, numbers in step["observed"].items()}
+                observed = {signal: Observation(*numbers) for signal, numbers in step["observed"].items()}
+                seen = Seen(observed, step["imagesApart"], step["containersApart"])
                 pressure = looked(pressure, thresholds, seen, history["transition"], step["wall"])
             answers.append([kind in pressure.conditions for kind in PRESSURES])
         return answers
