@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta
 
 from agent.keys import NonEmpty
+from agent.podsapi.base import SOCKET as PODS_SOCKET
 from component.settings import Section, SettingsError
 from kube import contract
 from kube.selector import SelectorError
@@ -39,7 +40,8 @@ class HeartbeatSection(Section, frozen=True):
 class NodeSection(Section, frozen=True):
     """Mode `node`. Paths are files that somebody else renews in place; certificate and key may be one file.
 
-    `cri_socket` None: container states are those that the API server tells.
+    `cri_socket` None: container states are those that the API server tells. `pods_socket` None: the kubelet is
+    not asked for its pods while the API server tells nothing.
     """
 
     name: Name
@@ -54,6 +56,7 @@ class NodeSection(Section, frozen=True):
     heartbeat: HeartbeatSection | None = None
     cri_socket: NonEmpty | None = None
     exec_probes: bool = False
+    pods_socket: NonEmpty | None = PODS_SOCKET
     disagreement_seconds: Annotated[int, Meta(ge=1, le=600, description="whole seconds, 1 to 600")] = 10
 
 
@@ -69,6 +72,9 @@ def check(node: NodeSection) -> None:
     if node.cri_socket is not None and not node.cri_socket.startswith("/"):
         allowed = "the path of the container runtime's socket, as /run/containerd/containerd.sock, or null"
         raise SettingsError(f"node.criSocket: is {node.cri_socket}, allowed: {allowed}")
+    if node.pods_socket is not None and not node.pods_socket.startswith("/"):
+        allowed = f"the path of the kubelet's socket, as {PODS_SOCKET}, or null"
+        raise SettingsError(f"node.podsSocket: is {node.pods_socket}, allowed: {allowed}")
     if node.exec_probes and node.cri_socket is None:
         raise SettingsError("node.execProbes: is true without node.criSocket, allowed: false, or both")
     if not node.health_pods:

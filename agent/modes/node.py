@@ -15,8 +15,9 @@ from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, status_line
 from agent.checks.said import Said
-from agent.cri.base import CriError
+from agent.cri.base import CriError, Trouble
 from agent.cri.events import RuntimeEvents
+from agent.cri.look import trouble_with
 from agent.identity.token import BoundToken
 from agent.model import Pod
 from agent.modes import pod as pod_mode
@@ -25,10 +26,12 @@ from agent.notify import notifiers
 from agent.opinion.containers import DEADLINE_S, ContainerStates, executed
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.kubelet import KubeletWatch, NodeTable, pleg_finding
+from agent.opinion.local import LocalPods
 from agent.opinion.pods import HealthPodSource
 from agent.opinion.selection import HealthPods
 from agent.opinion.speakers import Speaker, Speakers
 from agent.opinion.verdict import FINDINGS, Finding, closing, readyz
+from agent.podsapi.base import PodsApi, PodsApiError
 from agent.probe.exec import Execute
 from agent.prober.manager import ProberManager
 from agent.prober.prober import Prober
@@ -66,12 +69,9 @@ def build(settings: Settings) -> list[Service]:
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
-    source = HealthPodSource(
-        client,
-        node.name,
-        [HealthPods(one.namespace, one.label_selector, one.daemon_set or "") for one in node.health_pods],
-        lambda: wake(),
-    )
+    chosen = [HealthPods(one.namespace, one.label_selector, one.daemon_set or "") for one in node.health_pods]
+    source = HealthPodSource(client, node.name, chosen, lambda: wake())
+    pods = LocalPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
     prober = ProberManager(
         get_pod_status=lambda uid: judge.pod_status(uid),
         probe=Prober(execute).probe,
@@ -91,7 +91,7 @@ def build(settings: Settings) -> list[Service]:
     )
     speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
     judge = Judge(
-        source,
+        pods,
         prober,
         Facts(
             result=readiness.get,
@@ -120,7 +120,7 @@ def build(settings: Settings) -> list[Service]:
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
     services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
     services += [*asked, prober, judge, engine]
-    services += [source, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
+    services += [source, pods, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
 
@@ -141,6 +141,24 @@ def containers(
     events = RuntimeEvents(runtime, lambda event: states.take(event))
     states = ContainerStates(runtime, pods, wake, events_come=events.come)
     return states, [states, events], executed(runtime) if node.exec_probes else no_exec
+
+
+def asking_the_kubelet(socket: str | None) -> Callable[[], PodsApi] | None:
+    """None where no socket is named."""
+    if socket is None:
+        return None
+
+    def connect() -> PodsApi:
+        trouble = trouble_with(socket)
+        if trouble is not None:
+            raise PodsApiError(socket, trouble)
+        try:
+            from agent.podsapi.client import Client as PodsClient  # late: gRPC is large
+        except ImportError as e:
+            raise PodsApiError(socket, Trouble.NO_PACKAGES, e) from None
+        return PodsClient(socket)
+
+    return connect
 
 
 def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates | None) -> list[Finding | None]:

@@ -43,12 +43,14 @@ SETTLE_S = 2.0  # beyond a probe budget: a pod whose probes have said nothing by
 
 
 class Source(Protocol):
-    """The part of agent.opinion.pods.HealthPodSource that is used."""
+    """The part of agent.opinion.local.LocalPods that is used."""
 
     @property
     def synced(self) -> bool: ...
     @property
     def news(self) -> bool: ...
+    @property
+    def by_kubelet(self) -> bool: ...
     def pods(self) -> Sequence[Pod]: ...
 
 
@@ -223,6 +225,9 @@ class Judge:
         found = list(self._facts.node())
         if not self._source.synced:
             found.append(Finding(PODS_UNKNOWN, "the API server has not told the health pods of this node yet"))
+        elif self._source.by_kubelet:
+            text = "the API server tells nothing; the pods that the kubelet tells are looked at"
+            found.append(Finding(API_SERVER_AWAY, text))
         elif not news:
             found.append(Finding(API_SERVER_AWAY, "the API server tells nothing; the last known pods are looked at"))
         return found

@@ -58,7 +58,7 @@ def test_the_contract_holds_words_only() -> None:
 
 FILE_LIMIT_LINES = 400
 FUNCTION_LIMIT_LINES = 72
-GENERATED = {"agent/cri/api_pb2.py", "agent/plugins/api_pb2.py"}
+GENERATED = {"agent/cri/api_pb2.py", "agent/plugins/api_pb2.py", "agent/podsapi/api_pb2.py"}
 PACKAGE_TEXT_LINES = 8  # what the room is, what it guarantees, who may import it
 
 

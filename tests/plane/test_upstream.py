@@ -100,6 +100,31 @@ def test_the_hosts_have_the_etcd_that_kubeadm_asks_for(minor):
     assert asked[1] == ETCD[binaries.VERSIONS[minor]]
 
 
+def test_the_kubelets_pods_have_the_numbers_that_we_read_them_by():
+    """agent/podsapi/api.proto has messages of four of upstream's files, with fewer fields."""
+    files = [
+        ("kubelet", "pkg/apis/pods/v1alpha1/api.proto"),
+        ("api", "core/v1/generated.proto"),
+        ("apimachinery", "pkg/apis/meta/v1/generated.proto"),
+        ("apimachinery", "pkg/util/intstr/generated.proto"),
+    ]
+    theirs: dict[str, str] = {}
+    for module, file in files:
+        theirs = fields_in((_source("1.37", f"k8s.io/{module}") / file).read_text()) | theirs
+    ours = fields_in((binaries.SOURCE.parents[3] / "agent/podsapi/api.proto").read_text())
+    assert {name: theirs.get(name) for name in ours} == ours
+
+
+def fields_in(proto: str) -> dict[str, str]:
+    """Message and field -> what it is, without the package of its type, and its number."""
+    text = re.sub(r"//[^\n]*|\.k8s\.[a-z0-9.]+\.(?=[A-Z])", "", proto)
+    return {
+        f"{message}.{name}": f"{kind} = {number}"
+        for message, body in re.findall(r"^message (\w+) \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+        for kind, name, number in re.findall(r"^\s*(\w[\w<>, ]*) (\w+) = (\d+);", body, re.MULTILINE)
+    }
+
+
 def functions(text: str) -> dict[str, str]:
     """Of a file that gofmt has written: a function's name, with its type before it, -> its text."""
     start = r"^func (?:\((?:\w+ )?\*?(\w+)(?:\[[^\]]*\])?\) )?(\w+)\b.*?^}\n"

@@ -1,6 +1,7 @@
 """The agent as a service: what its unit grants, who it is, and which variables make sense."""
 
 import json
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -101,6 +102,13 @@ def test_of_the_kubelet_it_sees_the_folder_in_which_its_certificate_is_renewed_a
     assert {"/var/lib/kubelet/pki", "/etc/kubernetes/pki/ca.crt"} == {
         path for path in paths if path[1:4] in ("var", "etc") and ":" not in path
     }
+
+
+def test_where_the_kubelet_tells_its_pods_the_service_can_ask_and_where_it_does_not_it_starts_all_the_same():
+    section = configuration().node
+    assert section is not None
+    assert section.pods_socket is not None
+    assert f"-{PurePosixPath(section.pods_socket).parent}" in settings_of(unit(), "BindReadOnlyPaths")
 
 
 def test_it_is_who_the_kubelet_is():

@@ -33,6 +33,7 @@ class Scene:
         self.clock = Clock(NOW + 1000.0)
         self.found: list[Pod] = []
         self.synced = self.news = True
+        self.by_kubelet = False
         self.results: dict[str, Result] = {}
         self.health: NodeHealth | None = HEALTHY
         self.node: list[Finding] = []

@@ -13,20 +13,26 @@ from tests.hosts.deployment.playbook import Ansible
 from tests.hosts.service.node_mode import NAME, NS, Node, beside_health_pods, deciding
 from tests.kit.programs import Program
 from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.shared.binaries import kubernetes_version
 
 FIRST = "worker-1"  # faults are made here
 KUBELET = "/var/lib/kubelet/config.yaml"
 # Else a container that is killed often waits for minutes.
 AT_ONCE = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}"
+# Kubelets know it from 1.36, where it is off, and have it on from 1.37.
+PODS_API = not kubernetes_version().startswith("v1.35.")
+LOCAL = "featureGates: {PodsAPI: true}" if PODS_API else ""
 
 
 @contextmanager
-def restarted_at_once(hosts: Hosts) -> Iterator[None]:
-    """Containers of the node."""
+def of_our_kubelet(hosts: Hosts) -> Iterator[None]:
+    """Containers of the node are restarted at once, and it tells its pods on a socket."""
     before = f"{KUBELET}.before"
     try:
         # A run that was killed may have left it.
-        hosts.ssh(FIRST, f"[ -e {before} ] || cp {KUBELET} {before}; (cat {before}; echo '{AT_ONCE}') > {KUBELET}")
+        hosts.ssh(
+            FIRST, f"[ -e {before} ] || cp {KUBELET} {before}; (cat {before}; echo '{AT_ONCE}\n{LOCAL}') > {KUBELET}"
+        )
         hosts.ssh(FIRST, "systemctl restart kubelet")
         yield
     finally:
@@ -64,7 +70,7 @@ def service(hosts: Hosts, image: str, tmp_path_factory: pytest.TempPathFactory) 
     names = [FIRST, *(name for name in hosts.names if name != FIRST)]
     nodes = [Node(hosts, api, name, folder / f"{name}.log") for name in names]
     made = Service(nodes, ansible_for(hosts, image, folder, "service"))
-    with restarted_at_once(hosts), beside_health_pods(nodes, image):
+    with of_our_kubelet(hosts), beside_health_pods(nodes, image):
         try:
             made.play()
             yield made
