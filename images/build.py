@@ -167,8 +167,14 @@ def origin() -> tuple[int, str]:
 def _leave(architecture: str, root: Path, progress: Progress) -> None:
     for name, tar in parts(architecture, origin()[0], progress).tars.items():
         with tarfile.open(fileobj=BytesIO(tar)) as archive:
-            # Our own: links are absolute, /tmp is sticky.
-            archive.extractall(root / name, filter="fully_trusted")  # noqa: S202
+            unpack(archive, root / name)
+
+
+def unpack(archive: tarfile.TarFile, folder: Path) -> None:
+    """An archive of our own: links are absolute, /tmp is sticky. Python before 3.11.4, as Debian 12 has it, knows no
+    filters, and lets everything pass."""
+    archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+    archive.extractall(folder)  # noqa: S202
 
 
 def _archives(architectures: Sequence[str], progress: Progress, *, recorded: bool) -> None:

@@ -1,7 +1,10 @@
 """What is said before and instead of an image, and what the record of Debian's packages is good for."""
 
+import io
 import subprocess
 import sys
+import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +96,22 @@ def test_the_time_of_the_image_is_given_or_the_commits(monkeypatch):
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     monkeypatch.setenv("PATH", "/nowhere")
     assert (debian.recorded_at_s(), "unknown") == build.origin()
+
+
+@pytest.mark.parametrize("old", [pytest.param(False, id="of today"), pytest.param(True, id="3.11.2, of Debian 12")])
+def test_a_python_of_any_age_unpacks_absolute_links_and_sticky_folders(tmp_path, monkeypatch, old):
+    if old:
+        whole, trusted = tarfile.TarFile.extractall, tarfile.fully_trusted_filter
+        monkeypatch.delattr(tarfile, "fully_trusted_filter")
+        monkeypatch.setattr(tarfile.TarFile, "extractall", lambda *args: whole(*args, filter=trusted))
+    link, folder = tarfile.TarInfo("link"), tarfile.TarInfo("tmp")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+    folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as archive:
+        archive.addfile(link)
+        archive.addfile(folder)
+    with tarfile.open(fileobj=io.BytesIO(written.getvalue())) as archive:
+        build.unpack(archive, tmp_path)
+    assert Path("/etc/hostname") == (tmp_path / "link").readlink()
+    assert 0o1777 == (tmp_path / "tmp").stat().st_mode & 0o7777
