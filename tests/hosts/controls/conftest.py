@@ -1,6 +1,8 @@
 """The cluster of several control planes, booted for this folder's tests and ended with them."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from tests.hosts.controls.schedulers import THREE, Schedulers
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
+from tests.hosts.deployment.test_survival import SCHEDULER_OFF
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.layout import THREE_CONTROLS
 
@@ -60,13 +63,30 @@ def registered(plays: Ansible, untouched: dict[str, str], led_before: str) -> Ru
 
 
 @pytest.fixture(scope="module")
-def three(controls: Hosts, admin: AdminApi, plays: Ansible) -> None:
-    """readygate on the cluster of three, in shadow. Pods may land on them: there is no other node."""
+def joined(controls: Hosts, admin: AdminApi) -> None:
+    """The cluster of three. Pods may land on them: there is no other node."""
     names = {node["metadata"]["name"] for node in admin.items("/api/v1/nodes")}
     if "control-3" not in names:
         controls.join("control-3")
     for name in THREE:
         admin.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
-    run = plays.run("site.yml", hosts=THREE)
+
+
+def played(plays: Ansible, playbook: Path | str, **more: Any) -> None:
+    run = plays.run(playbook, hosts=THREE, **more)
     if run.code != 0:
-        pytest.fail(f"site.yml failed: {run.told()}", pytrace=False)
+        pytest.fail(f"{playbook} failed: {run.told()}", pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def three(plays: Ansible, joined: None) -> None:  # noqa: ARG001
+    """readygate on the cluster of three, in shadow."""
+    played(plays, "site.yml")
+
+
+@pytest.fixture(scope="module")
+def unasked(plays: Ansible, schedulers: Schedulers, joined: None) -> None:  # noqa: ARG001
+    """Agents and extenders on the cluster of three; no scheduler asks."""
+    played(plays, "site.yml", tags="readygate_agent,readygate_extender")
+    played(plays, SCHEDULER_OFF)
+    assert schedulers.all_ask([])

@@ -45,6 +45,12 @@ class Schedulers:
         (loaded,) = json.loads(done.stdout).values()
         return [extender[key] for extender in loaded.get("extenders") or []]
 
+    def timeouts(self) -> dict[str, str | None]:
+        """The time limit of the one extender that each of the three asks; None where it does not answer, or asks more
+        or none."""
+        said = {host: self.extenders(host, "httpTimeout") for host in THREE}
+        return {host: found[0] if found and len(found) == 1 else None for host, found in said.items()}
+
     def all_ask(self, expected: list[str], timeout_s: float = 120.0) -> bool:
         """Whether each of the three comes to ask these, and nobody else."""
 

@@ -9,6 +9,8 @@ from tests.kit.waiting import wait_for
 
 TWO = ("control-1", "control-2")
 THREE = (*TWO, "control-3")
+# The first test waits for the boot, and for a whole play.
+pytestmark = pytest.mark.timeout(1800)
 UPGRADE = "--yes --skip-phases=addon --ignore-preflight-errors=all 2>&1"
 
 

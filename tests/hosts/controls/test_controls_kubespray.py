@@ -10,7 +10,6 @@ import yaml
 
 from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG, ansible_for
-from tests.hosts.deployment.test_survival import SCHEDULER_OFF
 from tests.playbooks import kubespray
 from tests.testbed.hosts.hosts import Hosts
 
@@ -22,6 +21,10 @@ sandbox=$(ctr --namespace k8s.io containers ls --quiet \
   "labels.\\"io.cri-containerd.kind\\"==sandbox,labels.\\"io.kubernetes.pod.name\\"==kube-scheduler-$(hostname)")
 for one in $sandbox; do ctr --namespace k8s.io tasks kill --signal SIGKILL $one; done
 """
+
+
+# Several plays before the first of these tests, host after host.
+pytestmark = pytest.mark.timeout(1800)
 
 
 class Sprayed:
@@ -53,10 +56,8 @@ def give(controls, admin, section) -> None:
 
 
 @pytest.fixture(scope="module")
-def sprayed(controls, admin, plays, schedulers, three, tmp_path_factory):  # noqa: ARG001
+def sprayed(controls, admin, plays, schedulers, unasked, tmp_path_factory):  # noqa: ARG001
     """readygate on a cluster whose schedulers are kubespray's and do not ask. Returns what plays there."""
-    off = plays.run(SCHEDULER_OFF, hosts=THREE)
-    assert off.code == 0, off.told()
     render(controls, [])
     give(controls, admin, kubespray.SECTION)
     assert schedulers.all_ask([]), "kubespray's schedulers run"

@@ -2,6 +2,7 @@
 running kube-scheduler asks has answered all the time.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
@@ -23,10 +24,12 @@ _PATIENCE_S = 60.0
 
 
 class Landings:
-    """A context: pods are sent to any worker meanwhile. waited_s: by pod, None for one that never landed."""
+    """A context: pods are sent to any worker meanwhile. waited_s: by pod, None for one that never landed. every_s:
+    through minutes on three hosts, one a second would be most of what they do."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, every_s: float = _EVERY_S) -> None:
         self._api = api
+        self._every_s = every_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="landings", daemon=True)
         self._sent: dict[str, float] = {}
@@ -52,7 +55,7 @@ class Landings:
         return max(self.waited_s.values()) if landed and self.waited_s else float("inf")
 
     def _run(self) -> None:
-        while not self._stop.wait(_EVERY_S):
+        while not self._stop.wait(self._every_s):
             name = f"probing-{len(self._sent) + 1}"
             try:
                 self._api.create(PODS, pod(name, None, PAUSE))
@@ -63,11 +66,16 @@ class Landings:
 
     def _look(self) -> None:
         monotonic = time.monotonic()
-        for seen in self._api.items(f"{PODS}?labelSelector=app%3Dprobing"):
+        try:
+            found = self._api.items(f"{PODS}?labelSelector=app%3Dprobing")
+        except ApiError:  # busy too: the next look sees it, and the wait is as long as it was seen
+            return
+        for seen in found:
             name = seen["metadata"]["name"]
             if name in self._sent and name not in self.waited_s and seen["spec"].get("nodeName"):
                 self.waited_s[name] = monotonic - self._sent[name]
-                self._api.delete(f"{PODS}/{name}", grace_s=0)
+                with contextlib.suppress(ApiError):  # cleared away at the end
+                    self._api.delete(f"{PODS}/{name}", grace_s=0)
 
 
 _ASKING = r"""
@@ -90,7 +98,7 @@ def asked():
 while True:
     for url in asked():
         try:
-            opener.open(url + '/readyz', timeout=2).read()
+            opener.open(url + '/readyz', timeout=LIMIT_S).read()
             print('answered', url, time.monotonic(), flush=True)
         except OSError as e:
             print('missed', url, e, flush=True)
@@ -99,13 +107,15 @@ while True:
 
 
 class Asking:
-    """A context: on the host, whom kube-scheduler's process was started to ask is asked for /readyz all the time."""
+    """A context: on the host, whom kube-scheduler's process was started to ask is asked for /readyz all the time.
+    limit_s: of one question; nobody there is told at once, whatever it is."""
 
-    def __init__(self, hosts: Hosts, host: str = "control-1") -> None:
+    def __init__(self, hosts: Hosts, host: str = "control-1", limit_s: float = 2.0) -> None:
         self._hosts, self._host = hosts, host
+        self._program = _ASKING.replace("LIMIT_S", str(limit_s))
 
     def __enter__(self) -> Self:
-        self._hosts.ssh(self._host, "cat > /root/asking.py", stdin=_ASKING)
+        self._hosts.ssh(self._host, "cat > /root/asking.py", stdin=self._program)
         unit = "systemd-run --unit=asking --collect --quiet --property=StandardOutput=file:/root/asking.log"
         self._hosts.ssh(self._host, f"rm -f /root/asking.log; {unit} python3 /root/asking.py")
         return self
@@ -121,8 +131,11 @@ class Asking:
 
     def longest_gap_s(self) -> float:
         """Between two answers; infinite if there were none."""
-        times = [float(line.split()[2]) for line in self._lines() if line.startswith("answered")]
-        return max((later - earlier for earlier, later in pairwise(times)), default=float("inf"))
+        return max((later - earlier for earlier, later in pairwise(self.answered())), default=float("inf"))
+
+    def answered(self) -> list[float]:
+        """When, by the clock that all hosts have in common."""
+        return [float(line.split()[2]) for line in self._lines() if line.startswith("answered")]
 
     def _lines(self) -> list[str]:
         return self._hosts.ssh(self._host, "cat /root/asking.log").stdout.splitlines()
