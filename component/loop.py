@@ -35,12 +35,15 @@ class Loop:
     unblock: Callable[[], None] = lambda: None
     at_end: Callable[[], None] = lambda: None
     monotonic: Callable[[], float] = time.monotonic
-    _starting: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)  # start() and wake()
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
-    _woken: threading.Event = field(init=False, default_factory=threading.Event)
+    _asleep: threading.Lock = field(init=False, default_factory=threading.Lock)  # an Event would cost two thirds more
     _thread: threading.Thread | None = field(init=False, default=None)  # made by start(): a fork would leave it dead
     _due: float = field(init=False, default=-math.inf)  # when the next sign of life must have come
     _logged_at: dict[object, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._asleep.acquire()
 
     @property
     def stopping(self) -> bool:
@@ -49,26 +52,26 @@ class Loop:
 
     def start(self) -> None:
         """May be called twice. After stop() it does nothing: what was stopped stays so."""
-        with self._starting:
+        with self._lock:
             if self._thread is None and not self.stopping:
                 self.progressed(self.first_pause_s)
                 # Kept before it turns: whoever sees what its first turn did finds it healthy.
-                self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+                self._thread = threading.Thread(None, self._run, self.name, [self.first_pause_s], daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
         """Returns when the thread has ended, or after join_limit_s. May be called twice, without start(), in a turn."""
         self._stopping.set()
-        self._woken.set()
+        self.wake()
         self.unblock()
-        with self._starting:
-            thread = self._thread
-        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+        if (thread := self._thread) is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join(self.join_limit_s)
 
     def wake(self) -> None:
         """Makes the next turn come at once. One during a turn is for the next; many before it count as one."""
-        self._woken.set()
+        with self._lock:
+            if self._asleep.locked():
+                self._asleep.release()
 
     def progressed(self, pause_s: float = 0.0) -> None:
         """A sign of life from within a long turn. pause_s: how long it will wait on purpose now."""
@@ -78,13 +81,10 @@ class Loop:
         """The thread lives and is not stuck in a turn. False before start() and after the end."""
         return self._thread is not None and self._thread.is_alive() and monotonic <= self._due
 
-    def _run(self) -> None:
-        pause_s = self.first_pause_s
+    def _run(self, pause_s: float) -> None:
         while not self.stopping:
-            self._woken.wait(min(max(0.0, pause_s), threading.TIMEOUT_MAX))
-            self._woken.clear()  # before the turn, so that a wake during it is kept
-            if not self.stopping:
-                pause_s = self._guarded(self.turn)
+            self._asleep.acquire(timeout=min(max(0.0, pause_s), threading.TIMEOUT_MAX))
+            pause_s = 0.0 if self.stopping else self._guarded(self.turn)
         self._guarded(self.at_end)
 
     def _guarded(self, call: Callable[[], float | None]) -> float:

@@ -32,7 +32,7 @@ POLL_S = 0.05  # only where the kernel has no pidfd
 LONGEST_WAIT_S = 3600.0  # of one look at the pipes: what poll takes is limited
 _READ_BYTES = 64 * 2**10
 
-_MARK = uuid.uuid4()  # of this process; its commands are numbered
+_MARK = f"{ENV_COMMAND}={uuid.uuid4()}"  # of this process; its commands are numbered
 _numbers = count()
 _lock = threading.Lock()
 _own: set[int] = set()  # pids of commands that were started and not yet reaped
@@ -119,7 +119,7 @@ def run_command(
     """
     began = time.monotonic()
     deadline = began + timeout_s
-    mark = f"{ENV_COMMAND}={_MARK}-{next(_numbers)}" if sweep else ""
+    mark = f"{_MARK}-{next(_numbers)}" if sweep else ""
     process = _spawn(command, env, cwd, mark)
     capture = _Capture(output_limit_bytes)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 PROC = Path("/proc")
 PF_KTHREAD = 0x00200000  # of the flags in /proc/PID/stat
 LOOKS = 2
-FIRST_TO_GO = "1000"
+FIRST_TO_GO = b"1000"
 FEW = 64  # numbers that are cheaper to try than to look for in a list of all processes
 
 # Every process of a container inherits it, also one that made a session of its own.
@@ -37,8 +37,11 @@ def start_ticks(pid: int) -> int | None:
 def first_to_go(pid: int) -> None:
     """Where memory runs out the kernel shall take it, and what it starts, before any other: else it takes the largest
     of those alike, which may be ourselves."""
-    with contextlib.suppress(OSError):  # gone already, or of another user
-        (PROC / str(pid) / "oom_score_adj").write_text(FIRST_TO_GO)
+    try:
+        with open(f"{PROC}/{pid}/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123 - as in _read
+            file.write(FIRST_TO_GO)
+    except OSError:
+        return  # gone already, or of another user
 
 
 def end_container(container_id: str, leader: int | None = None) -> int:

@@ -27,7 +27,8 @@ CONNECTION_LIMIT = 256  # kubelet, Prometheus and a few people; more at once is 
 REQUEST_LIMIT_S = 3.0  # for a whole connection, whatever the client does
 REQUEST_LIMIT_BYTES = 8 * 2**10
 BACKLOG = 128
-TURN_S = 0.5
+TURN_S = 0.5  # how often it is looked who stalls
+IDLE_S = 5.0
 STUCK_AFTER_S = 15.0
 NO_DESCRIPTOR_PAUSE_S = 0.1
 EVERY_ADDRESS = "::"
@@ -129,7 +130,7 @@ class HealthServer:
     # --- the loop ---
 
     def _turn(self) -> float:
-        for key, _ in self._selector.select(TURN_S):
+        for key, _ in self._selector.select(TURN_S if self._clients or self._listens_again_at else IDLE_S):
             if key.fileobj is self._listener:
                 self._accept()
             elif key.fileobj is self._woken:

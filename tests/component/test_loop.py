@@ -346,3 +346,21 @@ def test_started_and_stopped_at_the_same_time_it_always_ends(made: Callable[...,
             thread.join()
         loop.stop()
         assert not loop.healthy(0.0)
+
+
+def test_wakes_of_many_threads_at_once_are_one_and_none_fails(made: Callable[..., Loop]) -> None:
+    loop, failed = made(lambda: math.inf), []
+
+    def wake() -> None:
+        try:
+            for _ in range(2000):
+                loop.wake()
+        except RuntimeError as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=wake) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ([], True, False) == (failed, *(loop._asleep.acquire(blocking=False) for _ in range(2)))

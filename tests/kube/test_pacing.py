@@ -193,8 +193,7 @@ def play(answers: list[tuple[float, str]], *, seed: int, seconds: float = 600.0)
         else:
             due[reflector] = clock.time + pause_s
         for other in due:
-            if other._loop._woken.is_set():
-                other._loop._woken.clear()
+            if other._loop._asleep.acquire(blocking=False):  # it was woken
                 due[other] = min(due[other], max(clock.time, 0.0))
     return fresh, server.requests
 

@@ -175,7 +175,7 @@ def test_how_often_is_listed(scene: Scene, events: bool, error: RuntimeUnavailab
 @pytest.mark.parametrize(("uid", "woken"), [("uid-1", True), ("other", False)])
 def test_only_events_of_health_pods_make_it_list(scene: Scene, uid: str, woken: bool) -> None:
     scene.states.take(ContainerEvent(EventKind.STOPPED, uid, "test://1"))
-    assert woken is scene.states._loop._woken.is_set()
+    assert woken is not scene.states._loop._asleep.locked()
 
 
 def test_a_stop_closes_the_connection_so_nobody_waits(scene: Scene) -> None:
