@@ -101,7 +101,7 @@ def tests_step(name: str, command: list[str], what: str, **more: Any) -> Step:
 # Of its own session, too: where the kernel shares time out by sessions, what is nice is so among its own only.
 NICE = ["sh", "-c", 'echo $0 2>/dev/null > /proc/self/autogroup; exec nice -n $0 "$@"']
 # Each test has two minutes, so these come before those that need none of them in time.
-PATIENT, HUMBLE = 10, 19
+PATIENT, HUMBLE = 5, 19
 
 
 def computing(step: Step, *, nice: int = HUMBLE) -> Step:
