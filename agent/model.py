@@ -306,6 +306,16 @@ class NodeImage:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """As a runtime lists it."""
+
+    id: str
+    size_bytes: int
+    digests: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRuntimeHandler:
     name: str = ""  # empty: the default one
     recursive_read_only_mounts: bool = False
@@ -324,6 +334,8 @@ class NodeStatus:
     images: tuple[NodeImage, ...] = ()
     runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
     volumes_in_use: tuple[str, ...] = ()
+    supplemental_groups_policy: bool | None = None  # None: nobody has said
+    declared_features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +343,8 @@ class Node:
     name: str
     uid: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    unschedulable: bool = False
     status: NodeStatus = field(default_factory=NodeStatus)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 MAX_CONTAINER_RESTART_PERIOD_S = 300
 """v1beta1.MaxContainerBackOff."""
+RESTART_ALL = "RestartAllContainersOnContainerExits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Semantics:
     restart_all_containers_on_container_exits: bool = True
     pod_ready_to_start_containers_condition: bool = True
     pleg_on_demand_relist: bool = True
+    node_declared_features: bool = True
+    kubelet_registration_get_on_exists_only: bool = False
+    evented_pleg: bool = False  # over the CRI; processes tell by themselves in any case
     # Of the gate KubeletCrashLoopBackOffMax, which is on: its default is the one that had always been.
     max_container_restart_period_s: float = MAX_CONTAINER_RESTART_PERIOD_S
 
@@ -57,6 +61,13 @@ class Semantics:
     # until its next list, which may be five minutes away.
     fix_removed_container_stays_known: bool = True
 
+    @property
+    def declared_features(self) -> tuple[str, ...] | None:
+        """What pods may need of the node, of which the scheduler looks at the Node; None where that is off."""
+        if not self.node_declared_features:
+            return None
+        return (RESTART_ALL,) if self.restart_all_containers_on_container_exits else ()
+
 
 V1_16 = Semantics(
     profile="v1.16.0",
@@ -65,6 +76,7 @@ V1_16 = Semantics(
     restart_all_containers_on_container_exits=False,
     pod_ready_to_start_containers_condition=False,
     pleg_on_demand_relist=False,
+    node_declared_features=False,
     always_jitters=True,
     triggers_readiness=False,
     startup_holds=False,
@@ -87,9 +99,12 @@ PROFILES = {"current": Semantics(), "v1.16": V1_16}
 GATES = {
     "ChangeContainerStatusOnKubeletRestart": "change_container_status_on_kubelet_restart",
     "ContainerRestartRules": "container_restart_rules",
-    "RestartAllContainersOnContainerExits": "restart_all_containers_on_container_exits",
+    RESTART_ALL: "restart_all_containers_on_container_exits",
     "PodReadyToStartContainersCondition": "pod_ready_to_start_containers_condition",
     "PLEGOnDemandRelist": "pleg_on_demand_relist",
+    "NodeDeclaredFeatures": "node_declared_features",
+    "KubeletRegistrationGetOnExistsOnly": "kubelet_registration_get_on_exists_only",
+    "EventedPLEG": "evented_pleg",
 }
 """Feature gates that may be set -> the field that each is."""
 

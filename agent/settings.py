@@ -273,9 +273,14 @@ def _check_kubelet(kubelet: Kubelet) -> None:
     for name in kubelet.feature_gates.keys() - GATES.keys():
         raise SettingsError(f"kubelet.featureGates.{name}: is no gate of ours, allowed: {', '.join(sorted(GATES))}")
     semantics = chosen(kubelet.compat, kubelet.feature_gates.items())
-    if semantics.restart_all_containers_on_container_exits and not semantics.container_restart_rules:
-        key = "kubelet.featureGates.RestartAllContainersOnContainerExits"
-        raise SettingsError(f"{key}: is on without ContainerRestartRules, allowed: both on, or this one off")
+    needed = {
+        "ContainerRestartRules": semantics.container_restart_rules,
+        "NodeDeclaredFeatures": semantics.node_declared_features,
+    }
+    for name, on in needed.items():
+        if semantics.restart_all_containers_on_container_exits and not on:
+            key = "kubelet.featureGates.RestartAllContainersOnContainerExits"
+            raise SettingsError(f"{key}: is on without {name}, allowed: both on, or this one off")
     if kubelet.cri is not None:
         _check_cri(kubelet, kubelet.cri)
         return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from agent.model import NodeRuntimeHandler
 from agent.processes.command import Completed, RuntimeUnavailable, go_duration
 from agent.runtime.base import ContainerEvent, RuntimeContainer, RuntimePod
 from component.text import one_line
@@ -78,10 +79,13 @@ class RuntimeCondition:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeStatus:
-    """`info`: only of a verbose one; name -> text, mostly JSON, and each runtime has its own names."""
+    """`info`: only of a verbose one; name -> text, mostly JSON, and each runtime has its own names.
+    `supplemental_groups_policy`: None where it tells of no features."""
 
     conditions: tuple[RuntimeCondition, ...] = ()
     info: Mapping[str, str] = field(default_factory=dict)
+    handlers: tuple[NodeRuntimeHandler, ...] = ()
+    supplemental_groups_policy: bool | None = None
 
     def condition(self, type_: str) -> RuntimeCondition | None:
         """RUNTIME_READY, NETWORK_READY; None where the runtime does not say."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
+from agent.model import NodeRuntimeHandler
 from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
 
 LABEL_POD_UID = "io.kubernetes.pod.uid"
@@ -51,7 +52,12 @@ def status_of(answer: cri.StatusResponse) -> RuntimeStatus:
     if not answer.HasField("status"):
         raise Garbled("there is no status in it")
     conditions = (RuntimeCondition(c.type, c.status, c.reason, c.message) for c in answer.status.conditions)
-    return RuntimeStatus(tuple(conditions), dict(answer.info))
+    handlers = (
+        NodeRuntimeHandler(h.name, h.features.recursive_read_only_mounts, h.features.user_namespaces)
+        for h in answer.runtime_handlers
+    )
+    policy = answer.features.supplemental_groups_policy if answer.HasField("features") else None
+    return RuntimeStatus(tuple(conditions), dict(answer.info), tuple(handlers), policy)
 
 
 def listed_pods(

@@ -6,19 +6,20 @@ answers. Containers outlive the agent: the next one goes on with what it finds.
 """
 
 import logging
+import math
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from agent.cri.base import NETWORK_READY, RUNTIME_READY, CriError
+from agent.cri.base import NETWORK_READY, RUNTIME_READY, CriError, Reader, RuntimeStatus
 from agent.cri.configs import container_config, log_path, sandbox_config
 from agent.cri.guard import KubeletGuard
 from agent.cri.images import Images
 from agent.cri.stops import Stops
 from agent.cri.writer import CriWriter
-from agent.model import Container, Pod
+from agent.model import Container, Image, Pod
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, RuntimePod, StartError
 from agent.runtime.environment import REASON_CONFIG, REASON_CREATE, Place, variables
@@ -31,6 +32,7 @@ REASON_RUN = "RunContainerError"
 REASON_SANDBOX = "FailedCreatePodSandBox"
 REASON_KUBELET = "KubeletIsThere"
 STATUS_EVERY_S = 5.0
+IMAGES_EVERY_S = 30.0
 DOWN_AFTER_S = 30.0  # as a kubelet's
 LEFT_BEHIND_GRACE_S = (
     2.0  # of pods that nobody knows any more: a kubelet gives a second, and no container less than two
@@ -57,6 +59,7 @@ class CriRuntime:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.host_ip = host_ip
+        self.reader: Reader = writer
         self._writer = writer
         self._logs = logs
         self._guard = guard
@@ -65,6 +68,9 @@ class CriRuntime:
         self._images = Images(writer, monotonic)
         self._stops = Stops(self._stop_once, monotonic=monotonic)
         self.version = ""  # name://version, once it has answered
+        self.status = RuntimeStatus()  # as it was when the runtime was last ready
+        self.images: tuple[Image, ...] = ()
+        self._list_images_at = -math.inf
         self._answered_at: float | None = None
         self._network = ""
         self._said = ""
@@ -248,5 +254,16 @@ class CriRuntime:
             why = f"NetworkReady=false reason:{network.reason} message:{network.message}" if network else "not told"
             self._network = f"container runtime network not ready: {why}"
         if runtime is not None and runtime.status:
-            self._answered_at = self._monotonic()
+            self._answered_at, self.status = self._monotonic(), status
+        if self._monotonic() >= self._list_images_at:
+            self._list_images()
         return STATUS_EVERY_S
+
+    def _list_images(self) -> None:
+        """For the Node's status: where they cannot be listed those of before stay."""
+        self._list_images_at = self._monotonic() + IMAGES_EVERY_S
+        try:
+            self.images = self._writer.images()
+        except CriError as e:
+            if not self._loop.stopping:
+                log.warning("images not listed", extra={"cause": e.trouble.value, "error": str(e)})

@@ -10,11 +10,15 @@ from agent.cri.client import Client
 from agent.cri.configs import CGROUP_PARENTS
 from agent.cri.convert import Garbled, bare_id
 from agent.cri.reader import CriReader
+from agent.model import Image
 
 PULL_S = 3600.0
 """A pull that takes longer has failed; a kubelet waits for ever."""
 
 
+IMAGES_S = 10.0
+"""So that a list that hangs does not keep us from asking how the runtime is, which would make the node not ready."""
+MOST_BYTES = 2**63 - 1  # of an image: the API server refuses a Node with more
 FOLDERS_S = 30.0
 """It is asked every ten seconds; a kubelet waits for its answer as long as for any other."""
 
@@ -82,6 +86,13 @@ class CriWriter(CriReader):
         """What the runtime calls it, "" if it is not there."""
         answer = self._client.call(cri.ImageStatusRequest(image=cri.ImageSpec(image=name)), cri.ImageStatusResponse)
         return answer.image.id
+
+    def images(self) -> tuple[Image, ...]:
+        """All that are there, whoever has pulled them."""
+        deadline_s = min(IMAGES_S, self._client.deadline_s)
+        answer = self._client.call(cri.ListImagesRequest(), cri.ListImagesResponse, deadline_s=deadline_s)
+        found = ((i.id, min(i.size, MOST_BYTES), i.repo_digests, i.repo_tags) for i in answer.images)
+        return tuple(Image(id_, size, tuple(digests), tuple(tags)) for id_, size, digests, tags in found)
 
     def folders(self) -> tuple[str, str]:
         """Where images and containers are: of several file systems the first, as for a kubelet. Containers that are

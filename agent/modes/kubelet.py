@@ -7,12 +7,13 @@ a container runtime (`cri.runtime`) go on.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cri.base import CriError
 from agent.cri.connect import connect_runtime
+from agent.cri.events import RuntimeEvents
 from agent.cri.guard import KubeletGuard
 from agent.events.event import Record, of_container
 from agent.events.recorder import Recorder
@@ -40,6 +41,7 @@ from agent.prober.prober import Prober
 from agent.prober.results import Results
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import HealthServer, Page, livez_page
+from agent.runtime.base import ContainerEvent
 from agent.runtime.process import ProcessRuntime
 from agent.semantics import Semantics, chosen
 from agent.settings import Cri, Kubelet, Settings
@@ -126,7 +128,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs. What is stopped last is started first.
     server = HealthServer(settings.listen.address, settings.listen.port, pages)
-    services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, events]
+    services += [server, recorder, CloseClient("pod connections", client), statuses, runtime, *ran.told, events]
     services += [
         *([pressure] if pressure.thresholds else []),
         prober,
@@ -143,13 +145,15 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
 @dataclass(frozen=True, slots=True)
 class Containers:
     """What runs them, and what tells the sync loop of them. `causes`: why it makes the node not ready. `folders`: where
-    a container runtime has images and containers."""
+    a container runtime has images and containers. `found`: what the Node says of it; nothing is attached to ours.
+    `told`: what reads what the runtime tells by itself, started before `events`, which ask whether it does."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
     causes: Callable[[float], list[str]]
-    version: Callable[[], str] = str
+    found: Callable[[], Found] = lambda: Found(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
+    told: tuple[Service, ...] = ()
 
 
 def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
@@ -162,7 +166,7 @@ def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
 
 
 def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> Containers:
-    """Listed every second, as by a kubelet."""
+    """Listed every second, as by a kubelet; with the gate EventedPLEG every five minutes, while it tells by itself."""
     try:
         runtime = connect_runtime(
             cri.socket,
@@ -175,8 +179,22 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
     except CriError as e:
         raise StartFailed(str(e)) from e
     cache = Cache(newest_wins=True)  # the workers write, too
-    events = EventGenerator(runtime, cache, delivery(inbox), events_come=None, semantics=semantics)
-    return Containers(runtime, events, runtime.causes, lambda: runtime.version, runtime.folders)
+
+    def take(event: ContainerEvent) -> None:
+        if event.uid in cache.uids():  # else it is somebody else's: what we make ourselves is there at once
+            events.take(event)
+
+    told = (RuntimeEvents(runtime.reader, take),) if semantics.evented_pleg else ()
+    come = told[0].come if told else None
+    events = EventGenerator(runtime, cache, delivery(inbox), events_come=come, semantics=semantics)
+
+    def found() -> Found:
+        status = runtime.status
+        return Found(
+            runtime.images, status.handlers, (), frozenset(), runtime.version, status.supplemental_groups_policy
+        )
+
+    return Containers(runtime, events, runtime.causes, found, runtime.folders, told)
 
 
 def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
@@ -206,6 +224,7 @@ def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFact
         labels=kubelet.labels,
         machine=machine(),
         kubelet_version=f"{semantics.profile}-readygate",
+        declared_features=semantics.declared_features,
     )
 
 
@@ -218,14 +237,14 @@ def node_reporter(
     pressure: PressureWatch,
     record: Record,
 ) -> NodeReporter:
-    """Nothing is attached to a node of ours."""
     return NodeReporter(
         client,
         node_facts(node, ran.runtime.host_ip, semantics),
         not_ready,
         update_s=float(node.node_status_update_seconds),
-        found=lambda: Found(volumes_in_use=(), pressures=pressure.conditions, runtime_version=ran.version()),
+        found=lambda: replace(ran.found(), pressures=pressure.conditions),
         record=record,
+        get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
     )
 
 

@@ -69,12 +69,14 @@ _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMG
 _SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
 _SUFFIXES |= {letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")}
 _SUFFIXES |= {f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")}
+ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
 NEEDED_CAPACITY = ("cpu", "memory", "pods")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What does not change while the agent runs. `capacity`: resource name -> quantity."""
+    """What does not change while the agent runs. `capacity`: resource name -> quantity. `declared_features`: of the
+    kubelet, which pods may need to be scheduled to the node; None: what the Node says of them stays."""
 
     name: str
     address: str
@@ -82,6 +84,7 @@ class NodeFacts:
     labels: Mapping[str, str]
     machine: Machine
     kubelet_version: str  # components compare it as a semantic version
+    declared_features: tuple[str, ...] | None = None
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
@@ -103,6 +106,11 @@ def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
     if all(node.labels.get(key, "") == value for key, value in ours.items()):
         return {}
     return {key: value or None for key, value in ours.items() if node.labels.get(key) != (value or None)}
+
+
+def annotation_changes(node: Node) -> dict[str, None]:
+    """What an earlier kubelet may have left: nobody shall attach volumes to a node that mounts none."""
+    return {ATTACHES: None} if ATTACHES in node.annotations else {}
 
 
 def required_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
@@ -142,6 +150,12 @@ def node_status(
         images=reported_images(found.images),
         runtime_handlers=found.runtime_handlers,
         volumes_in_use=old.volumes_in_use if found.volumes_in_use is None else found.volumes_in_use,
+        supplemental_groups_policy=(
+            old.supplemental_groups_policy
+            if found.supplemental_groups_policy is None
+            else found.supplemental_groups_policy
+        ),
+        declared_features=old.declared_features if facts.declared_features is None else facts.declared_features,
     )
 
 
@@ -163,11 +177,12 @@ def changed(old: NodeStatus, new: NodeStatus) -> bool:
         return True
     if _of_runtime(old) != _of_runtime(new):
         return True
-    return old.info != new.info or _meanings(old) != _meanings(new)
+    declared = old.declared_features != new.declared_features
+    return old.info != new.info or declared or _meanings(old) != _meanings(new)
 
 
 def _of_runtime(status: NodeStatus) -> tuple[object, ...]:
-    return status.images, status.runtime_handlers, status.volumes_in_use
+    return status.images, status.runtime_handlers, status.volumes_in_use, status.supplemental_groups_policy
 
 
 def ready_status(status: NodeStatus) -> str:

@@ -5,32 +5,24 @@ images, handlers or volumes leaves them empty.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.model import NodeImage, NodeRuntimeHandler
+from agent.model import Image, NodeImage, NodeRuntimeHandler
 
 IMAGES = 50  # nodeStatusMaxImages
 NAMES = 5  # MaxNamesPerImageInNodeStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """As a runtime lists it."""
-
-    id: str
-    size_bytes: int
-    digests: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """`volumes_in_use`: None until it is known, then what the Node says of them stays. `pressures`: the types of the
-    conditions that are under pressure. `runtime_version`: name://version; "": the agent is the runtime."""
+    conditions that are under pressure. `runtime_version`: name://version; "": the agent is the runtime.
+    `supplemental_groups_policy`: does the runtime know it? None where it does not say."""
 
     images: tuple[Image, ...] = ()
     runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
     volumes_in_use: tuple[str, ...] | None = None
     pressures: frozenset[str] = frozenset()
     runtime_version: str = ""
+    supplemental_groups_policy: bool | None = None
 
 
 NOTHING = Found()

@@ -22,7 +22,7 @@ from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
 from agent.node.found import NOTHING, Found
 from agent.node.outage import FAILURES, Outage
-from agent.wire.node import labels_patch, parse_node, status_patch, write_node
+from agent.wire.node import metadata_patch, parse_node, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
 from kube import paths
@@ -41,6 +41,7 @@ READY_LOOK_S = 0.1
 READY_GRACE_S = 120.0  # nodeReadyGracePeriod
 STUCK_AFTER_S = 60.0
 REASON_READY, REASON_NOT_READY = "NodeReady", "NodeNotReady"
+REASON_SCHEDULABLE, REASON_NOT_SCHEDULABLE = "NodeSchedulable", "NodeNotSchedulable"
 
 
 class NodeClient(Protocol):
@@ -68,6 +69,7 @@ class NodeReporter:
         update_s: float,
         found: Callable[[], Found] = lambda: NOTHING,
         record: Record = record_nothing,
+        get_on_exists_only: bool = False,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
@@ -78,6 +80,8 @@ class NodeReporter:
         self._found = found
         self._update_s = update_s
         self._record = record
+        self._get_on_exists_only = get_on_exists_only
+        self._unschedulable = False  # as it was told
         self._wall = wall
         self._monotonic = monotonic
         self._random = random
@@ -136,7 +140,7 @@ class NodeReporter:
         return self._update_s * (1 + JITTER * self._random())
 
     def register(self) -> None:
-        """Creates the Node, or puts the labels of an existing one right. Raises one of FAILURES."""
+        """Creates the Node, or puts labels and annotations of an existing one right. Raises one of FAILURES."""
         facts = self._facts
         try:
             self._client.create(
@@ -144,13 +148,16 @@ class NodeReporter:
             )
             log.info("node registered", extra={"node": facts.name})
         except (AlreadyExists, Forbidden) as e:
+            if self._get_on_exists_only and isinstance(e, Forbidden):
+                raise
             try:
                 node = self._get()
             except NotFound:
                 raise e from None  # it was not "exists": the create itself is forbidden
-            labels = node_facts.label_changes(facts, node)
-            if labels:
-                self._client.patch(paths.node(facts.name), labels_patch(labels), content_type=MERGE_PATCH)
+            labels, annotations = node_facts.label_changes(facts, node), node_facts.annotation_changes(node)
+            if labels or annotations:
+                body = metadata_patch(labels, annotations)
+                self._client.patch(paths.node(facts.name), body, content_type=MERGE_PATCH)
             log.info("node was registered before", extra={"node": facts.name})
         self._registered.set()
 
@@ -170,6 +177,7 @@ class NodeReporter:
 
     def _report_once(self) -> bool:
         node = self._get()
+        self._tell_of_orders(node)
         new = node_facts.node_status(self._facts, node.status, self._errors(), self._wall(), self._found())
         changed = node_facts.changed(node.status, new) or bool(node_facts.required_labels(self._facts, node))
         first = self._reported_at is None
@@ -185,6 +193,7 @@ class NodeReporter:
         ready = node_facts.ready_status(old.status)
         if ready in ("", STATUS_TRUE):
             return bool(ready)
+        self._tell_of_orders(old)
         new = node_facts.node_status(self._facts, old.status, self._errors(), self._wall(), self._found())
         if node_facts.ready_status(new) != STATUS_TRUE:
             return False
@@ -204,12 +213,19 @@ class NodeReporter:
         before, after = node_facts.ready_status(old.status), node_facts.ready_status(new)
         if before != after:
             log.info("node readiness changed", extra={"node": self._facts.name, "ready": after})
-            reason = REASON_READY if after == STATUS_TRUE else REASON_NOT_READY
-            text = f"Node {self._facts.name} status is now: {reason}"
-            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
+            self._tell(REASON_READY if after == STATUS_TRUE else REASON_NOT_READY)
         for reason in node_facts.pressure_changes(old.status, new):
-            text = f"Node {self._facts.name} status is now: {reason}"
-            self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
+            self._tell(reason)
+
+    def _tell_of_orders(self, node: Node) -> None:
+        """Somebody has cordoned it, or ended that."""
+        if node.unschedulable != self._unschedulable:
+            self._unschedulable = node.unschedulable
+            self._tell(REASON_NOT_SCHEDULABLE if node.unschedulable else REASON_SCHEDULABLE)
+
+    def _tell(self, reason: str) -> None:
+        text = f"Node {self._facts.name} status is now: {reason}"
+        self._record(Event(about_node(self._facts.name), NORMAL, reason, text))
 
     def _get(self) -> Node:
         node = parse_node(self._client.get(paths.node(self._facts.name)))

@@ -51,6 +51,10 @@ class _Info(msgspec.Struct, rename="camel"):
     swap: _Swap | None = None
 
 
+class _Features(msgspec.Struct, rename="camel"):
+    supplemental_groups_policy: bool | None = None
+
+
 class _Status(msgspec.Struct, rename="camel"):
     addresses: list[_Address] | None = None
     capacity: dict[str, str] | None = None
@@ -60,16 +64,24 @@ class _Status(msgspec.Struct, rename="camel"):
     images: list[_Image] | None = None
     runtime_handlers: list[_Handler] | None = None
     volumes_in_use: list[str] | None = None
+    features: _Features | None = None
+    declared_features: list[str] | None = None
 
 
 class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     uid: str = ""
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    unschedulable: bool | None = None
 
 
 class _Node(msgspec.Struct, rename="camel"):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _Spec | None = None
     status: _Status | None = None
 
 
@@ -85,6 +97,8 @@ def parse_node(raw: bytes) -> model.Node:
         name=wire.metadata.name,
         uid=wire.metadata.uid,
         labels=wire.metadata.labels or {},
+        annotations=wire.metadata.annotations or {},
+        unschedulable=bool(wire.spec and wire.spec.unschedulable),
         status=model.NodeStatus(
             addresses=tuple(model.NodeAddress(a.type, a.address) for a in status.addresses or ()),
             capacity=status.capacity or {},
@@ -94,6 +108,8 @@ def parse_node(raw: bytes) -> model.Node:
             images=tuple(model.NodeImage(tuple(i.names or ()), i.size_bytes) for i in status.images or ()),
             runtime_handlers=tuple(_handler(h) for h in status.runtime_handlers or ()),
             volumes_in_use=tuple(status.volumes_in_use or ()),
+            supplemental_groups_policy=status.features.supplemental_groups_policy if status.features else None,
+            declared_features=tuple(status.declared_features or ()),
         ),
     )
 
@@ -110,9 +126,10 @@ def write_node(node: model.Node) -> bytes:
     )
 
 
-def labels_patch(labels: Mapping[str, str | None]) -> bytes:
-    """The merge patch of a Node that puts in `labels`; None takes one away."""
-    return _encode({"metadata": {"labels": dict(labels)}})
+def metadata_patch(labels: Mapping[str, str | None], annotations: Mapping[str, None]) -> bytes:
+    """The merge patch of a Node that puts these in; None takes one away."""
+    changes = {"labels": dict(labels), "annotations": dict(annotations)}
+    return _encode({"metadata": {name: change for name, change in changes.items() if change}})
 
 
 def status_patch(status: model.NodeStatus, old: model.NodeStatus, labels: Mapping[str, str]) -> bytes:
@@ -176,7 +193,10 @@ def _write_of_runtime(status: model.NodeStatus) -> Json:
         "images": [{"names": list(image.names), "sizeBytes": image.size_bytes} for image in status.images],
         "runtimeHandlers": handlers,
         "volumesInUse": list(status.volumes_in_use),
+        "declaredFeatures": list(status.declared_features),
     }
+    if status.supplemental_groups_policy is not None:
+        written["features"] = {"supplementalGroupsPolicy": status.supplemental_groups_policy}
     return {name: items for name, items in written.items() if items}
 
 

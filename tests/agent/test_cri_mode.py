@@ -1,14 +1,18 @@
 """Mode kubelet over the CRI, put together and not started."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from agent import rpc, settings
-from agent.modes.kubelet import in_runtime, pressure_watch
+from agent.cri.convert import LABEL_OWNER
+from agent.model import Image, NodeRuntimeHandler
+from agent.modes.kubelet import in_runtime, node_facts, pressure_watch
+from agent.node.found import Found
 from agent.pods.inbox import Inbox
-from agent.semantics import Semantics
+from agent.semantics import V1_16, Semantics, chosen
 from component.lifecycle import StartFailed
 from tests.fakes.cri import Runtime
 from tests.kit.waiting import wait_until
@@ -28,7 +32,7 @@ def test_the_runtime_of_the_settings(tmp_path: Path) -> None:
     ran = in_runtime(node, node.cri, Inbox(), Semantics())
     causes = ran.causes(0.0)
     ran.runtime.stop()
-    assert ("192.0.2.7", False, "") == (ran.runtime.host_ip, ran.events.evented, ran.version())
+    assert ("192.0.2.7", False, "") == (ran.runtime.host_ip, ran.events.evented, ran.found().runtime_version)
     assert ["container runtime is down"] == causes
 
 
@@ -65,5 +69,114 @@ def test_ep10_a_full_file_system_of_images_is_pressure_on_disks(
         assert set() == before
         assert f"ImageFsInfo on {runtime.socket}: no such socket: start the container runtime" in refused
     finally:
+        ran.runtime.stop()
+        runtime.process.kill()
+
+
+def test_what_the_runtime_has_is_told_in_the_nodes_status(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    runtime = Runtime(tmp_path)
+    runtime.says(
+        Status={
+            "status": {"conditions": [{"type": kind, "status": True} for kind in ("RuntimeReady", "NetworkReady")]},
+            "runtimeHandlers": [{"name": "runsc", "features": {"userNamespaces": True}}],
+            "features": {"supplementalGroupsPolicy": True},
+        },
+        ListImages={"images": [{"id": "sha256:a", "repoTags": ["i:1"], "size": "7"}]},
+    )
+    runtime.start()
+    node = section(tmp_path, socket=runtime.socket)
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, Inbox(), Semantics())
+    try:
+        ran.runtime._look()
+        runtime.says(ListImages="garbage", Status="hang")
+        ran.runtime._list_images()
+        handler = NodeRuntimeHandler("runsc", user_namespaces=True)
+        image = Image("sha256:a", 7, tags=("i:1",))
+        assert Found((image,), (handler,), (), frozenset(), "fake://1.0", True) == ran.found()
+        assert [("images not listed", "garbage")] == [(r.message, r.cause) for r in caplog.records]
+    finally:
+        ran.runtime.stop()
+        runtime.process.kill()
+
+
+def test_a_list_of_images_that_hangs_does_not_make_the_runtime_look_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.cri.writer.IMAGES_S", 0.2)
+    runtime = Runtime(tmp_path)
+    ready = [{"type": kind, "status": True} for kind in ("RuntimeReady", "NetworkReady")]
+    runtime.says(Status={"status": {"conditions": ready}}, ListImages="hang")
+    runtime.start()
+    node = section(tmp_path, socket=runtime.socket)
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, Inbox(), Semantics())
+    try:
+        ran.runtime._look()
+        assert ([], ()) == (ran.causes(time.monotonic()), ran.found().images)
+        runtime.says(ListImages={"images": [{"id": "a", "size": str(2**64 - 1)}]})
+        ran.runtime._list_images()
+        assert [2**63 - 1] == [image.size_bytes for image in ran.found().images]
+    finally:
+        ran.runtime.stop()
+        runtime.process.kill()
+
+
+@pytest.mark.parametrize(
+    ("semantics", "expected"),
+    [
+        pytest.param(Semantics(), ("RestartAllContainersOnContainerExits",), id="as it comes"),
+        pytest.param(Semantics(restart_all_containers_on_container_exits=False), (), id="with that gate off"),
+        pytest.param(
+            Semantics(restart_all_containers_on_container_exits=False, node_declared_features=False),
+            None,
+            id="with declarations off",
+        ),
+        pytest.param(V1_16, None, id="one of old"),
+    ],
+)
+def test_n93_which_features_the_node_declares(semantics: Semantics, expected: object, tmp_path: Path) -> None:
+    assert expected == node_facts(section(tmp_path), "192.0.2.7", semantics).declared_features
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        pytest.param(["STARTED", "STOPPED"], (True, ["ours"]), id="PL35 its events, of ours alone"),
+        pytest.param("UNIMPLEMENTED:unknown method", (False, []), id="PL38 a runtime of old: lists"),
+    ],
+)
+def test_with_the_gate_evented_pleg(answers: list[str] | str, expected: object, tmp_path: Path) -> None:
+    runtime, inbox = Runtime(tmp_path), Inbox()
+    pods = [
+        {"id": uid, "metadata": {"name": uid, "namespace": "ns", "uid": uid}, "labels": {LABEL_OWNER: owner}}
+        for uid, owner in (("ours", "n"), ("theirs", "m"))
+    ]
+    runtime.says(ListPodSandbox={"items": pods}, ListContainers={}, PodSandboxStatus={"status": pods[0]})
+    told = [
+        {"containerId": "c", "containerEventType": f"CONTAINER_{kind}_EVENT", "podSandboxStatus": pod}
+        for kind, pod in zip(answers, reversed(pods), strict=False)
+    ]
+    runtime.says(GetContainerEvents=told if isinstance(answers, list) else answers)
+    runtime.start()
+    node = section(tmp_path, ", featureGates: {EventedPLEG: true}", runtime.socket)
+    assert node.cri is not None
+    ran = in_runtime(node, node.cri, inbox, chosen("current", node.feature_gates.items()))
+    assert ran.events.evented
+    try:
+        ran.events.turn()
+        inbox.take(0.0)  # what was there when we came
+        (reads,) = ran.told
+        reads.start()
+        seen: list[str] = []
+        if expected == (True, ["ours"]):
+            wait_until(lambda: seen.extend(inbox.take(0.1)) or seen, lambda: seen, timeout_s=60)
+        else:
+            wait_until(lambda: ran.events.turn() >= 0 and not ran.events.evented, "it is given up", timeout_s=60)
+        assert expected == (ran.events.evented, seen)
+        assert frozenset({"ours"}) == ran.events.cache.uids()
+    finally:
+        for reading in ran.told:
+            reading.stop()
         ran.runtime.stop()
         runtime.process.kill()

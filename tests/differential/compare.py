@@ -65,6 +65,8 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
         restart_all_containers_on_container_exits=gates["RestartAllContainersOnContainerExits"],
         pod_ready_to_start_containers_condition=gates["PodReadyToStartContainersCondition"],
         pleg_on_demand_relist=gates["PLEGOnDemandRelist"],
+        node_declared_features=gates["NodeDeclaredFeatures"],
+        kubelet_registration_get_on_exists_only=gates["KubeletRegistrationGetOnExistsOnly"],
         fix_add_pod_ends_at_first_worker=False,
         fix_ended_containers_without_record=False,
         fix_readiness_without_sidecars=False,

@@ -18,13 +18,15 @@ GATES: tuple[Mapping[str, bool], ...] = tuple(
         "RestartAllContainersOnContainerExits": restart_all,
         "PodReadyToStartContainersCondition": sandbox,
         "PLEGOnDemandRelist": on_demand,
+        "NodeDeclaredFeatures": declared,
+        "KubeletRegistrationGetOnExistsOnly": exists_only,
     }
-    for restart, rules, restart_all, sandbox, on_demand in (
-        (False, True, True, True, True),
-        (True, True, True, True, True),
-        (False, True, False, True, True),
-        (False, False, False, True, True),
-        (True, False, False, False, False),
+    for restart, rules, restart_all, sandbox, on_demand, declared, exists_only in (
+        (False, True, True, True, True, True, False),
+        (True, True, True, True, True, True, True),
+        (False, True, False, True, True, True, False),
+        (False, False, False, True, True, False, False),
+        (True, False, False, False, False, False, True),
     )
 )
 # One history after the other on one processor, the others are our own; its garbage is small and soon gone.

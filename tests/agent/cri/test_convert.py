@@ -5,6 +5,7 @@ import pytest
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
 from agent.cri.convert import Garbled, bare_id, container_of, listed_pods, sandbox_of, status_of, version_of
+from agent.model import NodeRuntimeHandler
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod, Sandbox
 
 S = 1_000_000_000
@@ -212,3 +213,11 @@ def test_version_and_status():
     bad = RuntimeCondition("NetworkReady", status=False, reason="NoCNI", message="none loaded")
     assert RuntimeStatus((bad,), {"cniconfig": "{}"}) == found
     assert (bad, None) == (found.condition("NetworkReady"), found.condition("RuntimeReady"))
+
+
+def test_handlers_and_features():
+    handlers = [{"name": "", "features": {"user_namespaces": True}}, {"name": "old"}]
+    told = cri.StatusResponse(status={}, runtime_handlers=handlers, features={"supplemental_groups_policy": True})
+    found, silent = status_of(told), status_of(cri.StatusResponse(status={}))
+    assert (NodeRuntimeHandler("", user_namespaces=True), NodeRuntimeHandler("old")) == found.handlers
+    assert (True, None) == (found.supplemental_groups_policy, silent.supplemental_groups_policy)

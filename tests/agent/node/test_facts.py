@@ -42,7 +42,7 @@ def with_ready(of: NodeStatus, **changes: str) -> NodeStatus:
     return replace(of, conditions=(*of.conditions[:-1], replace(of.conditions[-1], **changes)))
 
 
-def test_conditions_of_a_healthy_node() -> None:
+def test_n1_conditions_of_a_healthy_node() -> None:
     expected = {
         "MemoryPressure": ("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         "DiskPressure": ("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -65,7 +65,7 @@ def test_ready_comes_last() -> None:
         pytest.param([], {"cpu": "4"}, "missing node capacity for resources: memory, pods", id="capacity is missing"),
     ],
 )
-def test_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], expected: str) -> None:
+def test_n5_n6_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], expected: str) -> None:
     made = conditions(node_status(replace(FACTS, capacity=capacity), NOTHING, errors, NOW))["Ready"]
     assert ("False", "KubeletNotReady", expected) == made
 
@@ -74,7 +74,7 @@ def test_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], ex
     ("errors", "expected"),
     [pytest.param([], NOW, id="kept while the status stays"), pytest.param(["x"], NOW + 10, id="new when it changes")],
 )
-def test_transition_time_and_heartbeat(errors: list[str], expected: float) -> None:
+def test_n7_n9_transition_time_and_heartbeat(errors: list[str], expected: float) -> None:
     old = node_status(FACTS, NOTHING, [], NOW)
     new = node_status(FACTS, old, errors, NOW + 10).conditions[-1]
     assert (expected, NOW + 10) == (new.last_transition_time, new.last_heartbeat_time)
@@ -96,7 +96,7 @@ def test_transition_time_and_heartbeat(errors: list[str], expected: float) -> No
         ),
     ],
 )
-def test_reason_and_message_of_a_pressure(before: tuple[str, str, str], expected: tuple[str, str]) -> None:
+def test_n12_reason_and_message_of_a_pressure(before: tuple[str, str, str], expected: tuple[str, str]) -> None:
     old = NodeStatus(conditions=(NodeCondition("MemoryPressure", *before, last_transition_time=NOW),))
     made = node_status(FACTS, old, [], NOW).conditions[0]
     assert expected == (made.reason, made.message)
@@ -108,7 +108,7 @@ def by_server(status: NodeStatus) -> NodeStatus:
     return replace(status, conditions=(*reversed(status.conditions), foreign))
 
 
-def test_heartbeats_order_and_foreign_conditions_are_no_change() -> None:
+def test_n14_n16_n17_heartbeats_order_and_foreign_conditions_are_no_change() -> None:
     old = by_server(node_status(FACTS, NOTHING, [], NOW))
     assert not changed(old, node_status(FACTS, old, [], NOW + 10))
 
@@ -143,7 +143,7 @@ def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> Non
         pytest.param({"info": NodeInfo()}, id="info"),
     ],
 )
-def test_anything_else_is_a_change(change: dict[str, object]) -> None:
+def test_n18_n20_anything_else_is_a_change(change: dict[str, object]) -> None:
     old = by_server(node_status(FACTS, NOTHING, [], NOW))
     assert changed(replace(old, **change), node_status(FACTS, old, [], NOW))
 
@@ -171,7 +171,7 @@ def test_a_transition_time_that_is_not_there_is_not_made_up() -> None:
     assert node_status(FACTS, old, [], NOW).conditions[-1].last_transition_time is None
 
 
-def test_a_readiness_that_somebody_else_wrote_is_a_change() -> None:
+def test_n19_a_readiness_that_somebody_else_wrote_is_a_change() -> None:
     """The node lifecycle controller sets Unknown when the node was silent."""
     old = with_ready(node_status(FACTS, NOTHING, [], NOW), status="Unknown", reason="NodeStatusUnknown")
     assert changed(old, node_status(FACTS, old, [], NOW))

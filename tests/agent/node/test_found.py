@@ -1,12 +1,13 @@
 """What a runtime has found, in the node's status: setters Images, RuntimeHandlers, VolumesInUse, and the pressures."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent.model import NodeImage, NodeRuntimeHandler, NodeStatus
+from agent.model import Image, NodeImage, NodeRuntimeHandler, NodeStatus
 from agent.node.facts import NodeFacts, changed, node_status
-from agent.node.found import IMAGES, NAMES, NOTHING, Found, Image, reported_images
+from agent.node.found import IMAGES, NAMES, NOTHING, Found, reported_images
 from agent.node.machine import Machine, machine
 
 NOW = 1_700_000_000.0
@@ -67,6 +68,23 @@ def test_what_was_found_takes_the_place_of_what_an_earlier_one_has_left(found: F
 
 
 @pytest.mark.parametrize(
+    ("facts", "found", "expected"),
+    [
+        pytest.param(None, None, (True, ("Old",)), id="nobody says: both stay"),
+        pytest.param((), False, (False, ()), id="none is declared, and the runtime has no policy"),
+        pytest.param(("A",), None, (True, ("A",)), id="one is declared"),
+    ],
+)
+def test_features_of_kubelet_and_runtime(facts: object, found: bool | None, expected: object) -> None:
+    old = replace(OLD, supplemental_groups_policy=True, declared_features=("Old",))
+    declaring = replace(FACTS, declared_features=facts)
+    made = node_status(declaring, old, [], NOW, replace(NOTHING, supplemental_groups_policy=found))
+    assert expected == (made.supplemental_groups_policy, made.declared_features)
+    kept = replace(made, supplemental_groups_policy=True, declared_features=("Old",))
+    assert (expected != (True, ("Old",))) == changed(kept, made)
+
+
+@pytest.mark.parametrize(
     ("kind", "reason", "message"),
     [
         ("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
@@ -74,7 +92,7 @@ def test_what_was_found_takes_the_place_of_what_an_earlier_one_has_left(found: F
         ("PIDPressure", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
     ],
 )
-def test_a_pressure_that_comes_and_goes(kind: str, reason: str, message: str) -> None:
+def test_n10_n11_a_pressure_that_comes_and_goes(kind: str, reason: str, message: str) -> None:
     under = Found(pressures=frozenset({kind}))
     calm = node_status(FACTS, NodeStatus(), [], NOW)
     pressed = node_status(FACTS, calm, [], NOW + 10, under)

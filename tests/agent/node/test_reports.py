@@ -4,11 +4,12 @@ import copy
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from agent.events.event import NORMAL, About, Event
-from agent.node.lease import LeaseKeeper
+from agent.node.facts import ATTACHES
 from agent.node.registration import REPORT_S, NodeReporter
 from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
@@ -18,7 +19,6 @@ from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
 NAMESPACE = "kube-node-lease"
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}}
 META = {"name": "node-1", "namespace": NAMESPACE}
 
 
@@ -52,7 +52,7 @@ def reporter(client: Client, errors: list[str], monotonic: Clock) -> NodeReporte
     )
 
 
-def test_a_node_that_turns_is_told_of_once_each_time(client: Client) -> None:
+def test_n7_n8_a_node_that_turns_is_told_of_once_each_time(client: Client) -> None:
     told: list[Event] = []
     errors: list[str] = []
     reporter = NodeReporter(client, FACTS, lambda: errors, update_s=10, record=told.append, wall=Clock(NOW))
@@ -71,7 +71,7 @@ def verbs(api: FakeApiServer) -> list[str]:
     return [r.method for r in api.requests]
 
 
-def test_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> None:
+def test_n59_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     assert reporter.registered
     assert api.get("Node", "node-1")["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
@@ -80,7 +80,7 @@ def test_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> No
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        pytest.param({}, ["POST", "GET", "PATCH"], id="labels are put right"),
+        pytest.param({}, ["POST", "GET", "PATCH"], id="N60 labels are put right"),
         pytest.param(
             {
                 "zone": "a",
@@ -91,7 +91,7 @@ def test_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -> No
                 "beta.kubernetes.io/arch": "amd64",
             },
             ["POST", "GET"],
-            id="nothing to do",
+            id="N60 nothing to do",
         ),
     ],
 )
@@ -106,6 +106,41 @@ def test_a_node_that_exists_is_taken_over(
     ].items()
 
 
+def test_n62_an_annotation_that_has_volumes_attached_goes(api: FakeApiServer, reporter: NodeReporter) -> None:
+    annotations = {ATTACHES: "true", "theirs": "x"}
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": annotations}})
+    reporter.register()
+    assert {"theirs": "x"} == api.get("Node", "node-1")["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [
+        pytest.param(False, ["POST", "GET", "PATCH"], id="N61 one that may not be made may be there"),
+        pytest.param(True, ["POST"], id="N66 with the gate it is not looked for"),
+    ],
+)
+def test_a_create_that_is_forbidden(api: FakeApiServer, client: Client, gate: bool, expected: list[str]) -> None:
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}})
+    api.answer_next(403, method="POST")
+    reporter = NodeReporter(client, FACTS, list, update_s=10, get_on_exists_only=gate)
+    with pytest.raises(Forbidden) if gate else nullcontext():
+        reporter.register()
+    assert (expected, not gate) == (verbs(api), reporter.registered)
+
+
+def test_n92_that_somebody_cordons_the_node_is_told_of_once_each_time(api: FakeApiServer, client: Client) -> None:
+    told: list[Event] = []
+    reporter = NodeReporter(client, FACTS, list, update_s=10, record=told.append)
+    reporter.register()
+    reporter.report()
+    told.clear()
+    for unschedulable in (False, True, True, False):
+        api.put({**api.get("Node", "node-1"), "spec": {"unschedulable": unschedulable}})
+        reporter.report()
+    assert ["NodeNotSchedulable", "NodeSchedulable"] == [event.reason for event in told]
+
+
 def test_a_create_that_is_forbidden_says_so(api: FakeApiServer, reporter: NodeReporter) -> None:
     api.answer_next(403, method="POST")
     with pytest.raises(Forbidden):
@@ -113,7 +148,7 @@ def test_a_create_that_is_forbidden_says_so(api: FakeApiServer, reporter: NodeRe
     assert not reporter.registered
 
 
-def test_the_first_report_is_written_and_then_only_changes(reporter: NodeReporter, errors: list[str]) -> None:
+def test_n48_n50_the_first_report_is_written_and_then_only_changes(reporter: NodeReporter, errors: list[str]) -> None:
     reporter.register()
     made = [reporter.report(), reporter.report()]
     errors.append("container runtime is down")
@@ -121,7 +156,9 @@ def test_the_first_report_is_written_and_then_only_changes(reporter: NodeReporte
     assert [True, False, True, False] == made
 
 
-def test_a_report_is_written_when_the_last_one_is_five_minutes_old(reporter: NodeReporter, monotonic: Clock) -> None:
+def test_n23_n26_a_report_is_written_when_the_last_one_is_five_minutes_old(
+    reporter: NodeReporter, monotonic: Clock
+) -> None:
     reporter.register()
     reporter.report()
     monotonic.time += REPORT_S - 1
@@ -150,7 +187,7 @@ def test_a_label_that_pods_are_placed_by_is_put_right(api: FakeApiServer, report
     assert api.get("Node", "node-1")["metadata"]["labels"]["kubernetes.io/arch"] == "amd64"
 
 
-def test_a_node_that_becomes_ready_says_so_at_once_without_asking_before(
+def test_n56_a_node_that_becomes_ready_says_so_at_once_without_asking_before(
     api: FakeApiServer, reporter: NodeReporter, errors: list[str], monotonic: Clock
 ) -> None:
     errors.append("container runtime is down")
@@ -166,7 +203,7 @@ def test_a_node_that_becomes_ready_says_so_at_once_without_asking_before(
     assert ["PATCH"] == verbs(api)[asked:]
 
 
-def test_a_node_that_is_not_ready_in_two_minutes_is_looked_at_each_ten_seconds(
+def test_n54_a_node_that_is_not_ready_in_two_minutes_is_looked_at_each_ten_seconds(
     reporter: NodeReporter, errors: list[str], monotonic: Clock
 ) -> None:
     errors.append("container runtime is down")
@@ -186,7 +223,7 @@ def test_what_the_control_plane_wrote_is_put_right(api: FakeApiServer, reporter:
     assert ready == ["True"]
 
 
-def test_a_failing_report_is_tried_five_times_without_a_pause(api: FakeApiServer, reporter: NodeReporter) -> None:
+def test_n46_a_failing_report_is_tried_five_times_without_a_pause(api: FakeApiServer, reporter: NodeReporter) -> None:
     reporter.register()
     api.answer_next(500, method="PATCH", times=4)
     assert reporter.report() is True
@@ -195,7 +232,7 @@ def test_a_failing_report_is_tried_five_times_without_a_pause(api: FakeApiServer
         reporter.report()
 
 
-def test_a_slow_server_does_not_make_the_reporter_unhealthy(
+def test_n47_a_slow_server_does_not_make_the_reporter_unhealthy(
     reporter: NodeReporter, monotonic: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, started = [], threading.Event()
@@ -263,133 +300,6 @@ def test_a_deleted_node_is_registered_again(api: FakeApiServer, reporter: NodeRe
     with pytest.raises(NotFound):
         reporter.report()
     assert not reporter.registered
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock(NOW)
-
-
-@pytest.fixture
-def lease(api: FakeApiServer, client: Client, clock: Clock) -> LeaseKeeper:
-    """Of a node that is registered."""
-    api.put(NODE)
-    return LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
-
-
-def test_the_lease_is_made_with_its_node_as_owner(api: FakeApiServer, lease: LeaseKeeper) -> None:
-    lease.renew()
-    made = api.get("Lease", "node-1", NAMESPACE)
-    assert {
-        "holderIdentity": "node-1",
-        "leaseDurationSeconds": 40,
-        "renewTime": "2023-11-14T22:13:20.000000Z",
-    } == made["spec"]
-    assert ["node-uid"] == [owner["uid"] for owner in made["metadata"]["ownerReferences"]]
-
-
-def test_no_lease_is_made_before_the_node_and_soon_after_it(api: FakeApiServer, client: Client, clock: Clock) -> None:
-    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
-    assert lease.turn() <= 1.0
-    assert "POST" not in verbs(api)
-    api.put(NODE)
-    lease.turn()
-    assert ["node-uid"] == owners(api)
-
-
-def test_a_lease_without_owner_gets_it_with_the_next_renewal(api: FakeApiServer, client: Client, clock: Clock) -> None:
-    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock)
-    spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 40}
-    api.put({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": META, "spec": spec})
-    assert lease.turn() <= 1.0
-    assert "renewTime" not in api.get("Lease", "node-1", NAMESPACE)["spec"], "nor is it renewed without"
-    api.put(NODE)
-    lease.renew()
-    assert (["node-uid"], "somebody") == (owners(api), api.get("Lease", "node-1", NAMESPACE)["spec"]["holderIdentity"])
-
-
-def owners(api: FakeApiServer) -> list[str]:
-    return [owner["uid"] for owner in api.get("Lease", "node-1", NAMESPACE)["metadata"]["ownerReferences"]]
-
-
-def test_a_renewal_reads_nothing(api: FakeApiServer, lease: LeaseKeeper, clock: Clock) -> None:
-    lease.renew()
-    before = len(api.requests)
-    clock.time += 10.25
-    lease.renew()
-    assert ["PUT"] == verbs(api)[before:]
-    assert api.get("Lease", "node-1", NAMESPACE)["spec"]["renewTime"] == "2023-11-14T22:13:30.250000Z"
-
-
-def test_a_lease_that_fails_is_logged_once_and_tried_with_growing_pauses(
-    api: FakeApiServer,
-    client: Client,
-    clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    api.put(NODE)
-    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, random=lambda: 0.5)
-    get = client.get
-    monkeypatch.setattr(client, "get", lambda *_arguments, **_more: b"[]")
-    with caplog.at_level("INFO"):
-        pauses = [lease.turn() for _ in range(7)]
-        monkeypatch.setattr(client, "get", get)
-        pauses.append(lease.turn())
-    assert [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0, 10.2] == pauses
-    told = [record.getMessage() for record in caplog.records]
-    assert told == ["node lease not renewed", "node lease renewal succeeded again"]
-
-
-def test_a_slow_server_does_not_make_the_lease_unhealthy(
-    client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monotonic, seen, started = Clock(100.0), [], threading.Event()
-    lease = LeaseKeeper(client, "node-1", duration_s=40, wall=clock, monotonic=monotonic)
-
-    def slow(*_arguments: object, **_more: object) -> bytes:
-        started.wait(5)
-        monotonic.time += 30
-        seen.append(lease.healthy(monotonic()))
-        raise DeadlineExceeded(path="/apis")
-
-    monkeypatch.setattr(client, "get", slow)
-    lease.start()
-    started.set()
-    wait_until(lambda: len(seen) >= 5, "five tries")
-    lease.stop()
-    assert seen[:5] == [True] * 5
-
-
-def test_a_conflict_reads_the_lease_again_and_keeps_what_others_wrote(api: FakeApiServer, lease: LeaseKeeper) -> None:
-    lease.renew()
-    foreign = copy.deepcopy(api.get("Lease", "node-1", NAMESPACE))
-    foreign["metadata"]["labels"] = {"mine": "x"}
-    api.put(foreign)
-    before = len(api.requests)
-    lease.renew()
-    assert ["PUT", "GET", "PUT"] == verbs(api)[before:]
-    assert api.get("Lease", "node-1", NAMESPACE)["metadata"]["labels"] == {"mine": "x"}
-
-
-def test_a_deleted_lease_is_made_again(api: FakeApiServer, lease: LeaseKeeper) -> None:
-    lease.renew()
-    api.delete("Lease", "node-1", NAMESPACE)
-    lease.renew()
-    assert api.get("Lease", "node-1", NAMESPACE) is not None
-
-
-def test_five_tries_and_then_the_error(api: FakeApiServer, lease: LeaseKeeper) -> None:
-    lease.renew()
-    api.answer_next(500, method="PUT", times=4)
-    lease.renew()
-    api.answer_next(500, method="PUT", times=5)
-    with pytest.raises(KubeError):
-        lease.renew()
-
-
-def test_the_period_is_a_quarter_of_the_duration(lease: LeaseKeeper) -> None:
-    assert lease.period_s == 10
 
 
 def test_the_body_of_a_report_is_json(api: FakeApiServer, reporter: NodeReporter) -> None:

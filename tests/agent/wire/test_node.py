@@ -9,7 +9,7 @@ import pytest
 
 from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.wire.lease import new_lease, parse_lease, renewed_lease
-from agent.wire.node import labels_patch, parse_node, status_patch, write_node
+from agent.wire.node import metadata_patch, parse_node, status_patch, write_node
 
 NOW = 1_700_000_000.25
 STATUS = NodeStatus(
@@ -71,7 +71,12 @@ def lease_json(owner: str = "") -> str:
             id="a patch of its status with labels, where a resource has gone",
         ),
         pytest.param(
-            labels_patch({"zone": "ä"}), '{"metadata": {"labels": {"zone": "\\u00e4"}}}', id="a patch of its labels"
+            metadata_patch({"zone": "ä"}, {}),
+            '{"metadata": {"labels": {"zone": "\\u00e4"}}}',
+            id="a patch of its labels",
+        ),
+        pytest.param(
+            metadata_patch({}, {"a": None}), '{"metadata": {"annotations": {"a": null}}}', id="an annotation goes"
         ),
         pytest.param(new_lease(SPEC, Node("node-1", uid="u")), lease_json(OWNER_JSON), id="a Lease of its Node"),
         pytest.param(
@@ -135,3 +140,27 @@ def test_a_lease_whose_spec_is_no_object_is_refused() -> None:
 def test_what_is_no_object_is_refused(parse: Callable[[bytes], object], raw: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         parse(raw)
+
+
+@pytest.mark.parametrize(
+    ("supplemental_groups", "declared"),
+    [
+        pytest.param(None, (), id="nothing said of either"),
+        pytest.param(False, (), id="no policy of supplemental groups"),
+        pytest.param(True, ("A", "B"), id="both"),
+    ],
+)
+def test_features_read_as_they_were_written(supplemental_groups: bool | None, declared: tuple[str, ...]) -> None:
+    said = {"supplemental_groups_policy": supplemental_groups, "declared_features": declared}
+    status = replace(STATUS, conditions=(), **said)
+    assert status == parse_node(write_node(Node("n", status=status))).status
+    gone = msgspec.json.decode(status_patch(STATUS, status, {}))["status"]
+    assert [name for name in ("features", "declaredFeatures") if name in gone and gone[name] is None] == [
+        *(["features"] if supplemental_groups is not None else []),
+        *(["declaredFeatures"] if declared else []),
+    ]
+
+
+def test_that_it_is_cordoned_and_annotated_is_read() -> None:
+    raw = b'{"metadata":{"annotations":{"a":"b"}},"spec":{"unschedulable":true}}'
+    assert (True, {"a": "b"}) == (parse_node(raw).unschedulable, parse_node(raw).annotations)

@@ -35,10 +35,16 @@ var gates = []featuregate.Feature{
 	features.RestartAllContainersOnContainerExits,
 	features.PLEGOnDemandRelist,
 	features.PodReadyToStartContainersCondition,
+	features.NodeDeclaredFeatures,
+	features.KubeletRegistrationGetOnExistsOnly,
 }
 
 // What the agent does not model, and what would ask for cgroups.
-var off = map[string]bool{string(features.InPlacePodLevelResourcesVerticalScaling): false}
+var off = map[string]bool{
+	string(features.ExtendWebSocketsToKubelet):               false,
+	string(features.InPlacePodLevelResourcesVerticalScaling): false,
+	string(features.InPlacePodVerticalScalingInitContainers): false,
+}
 
 func main() {
 	klog.SetLogger(logr.Discard())

@@ -1,4 +1,5 @@
-"""The Node's registration and reports, step by step, against an API server of the history's making."""
+"""The Node's registration and reports, step by step, against an API server of the history's making: rows N7-N27,
+N46-N63 and N65-N68 of docs/kubelet-parity.md, on random histories."""
 
 from functools import cache
 from random import Random
@@ -6,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from agent.model import NodeRuntimeHandler
-from agent.node.facts import NodeFacts, amount
-from agent.node.found import NOTHING, Found, Image
+from agent.model import Image, NodeRuntimeHandler
+from agent.node.facts import ATTACHES, NodeFacts, amount
+from agent.node.found import NOTHING, Found
 from agent.node.machine import Machine
 from agent.node.outage import FAILURES
 from agent.node.registration import NodeReporter
@@ -81,6 +82,9 @@ class NodeTarget:
             elif maybe(random, 0.15):
                 field = random.choice(tuple(INFO))
                 step["info"] = {field: random.choice((INFO[field], "other", ""))}
+            elif maybe(random, 0.15):
+                groups = {"supplementalGroupsPolicy": random.choice((True, False))}
+                step["status"] = random.choice(({"declaredFeatures": ["Old"]}, {"features": groups}))
             steps.append(step)
         return {
             "labels": {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.2)},
@@ -90,11 +94,12 @@ class NodeTarget:
             "pods": random.choice((110, 110, 30)),
             "machine": random.choice(("machine", "")),
             "swap": random.choice((0, 0, 2**30)),
+            "declared": random.choice((None, [], ["RestartAllContainersOnContainerExits"])),
             "steps": steps,
         }
 
-    def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is about Nodes
-        return _Scene(history).play()
+    def answer(self, history: History, semantics: Semantics) -> Answers:
+        return _Scene(history, semantics).play()
 
     def told(self, answer: Answers) -> Answers:
         return [{**each, "node": _told(each["node"])} for each in answer] if isinstance(answer, list) else answer
@@ -120,6 +125,7 @@ def _found(random: Random) -> Any:
         "images": [_image(random, n) for n in range(random.choice((0, 1, 3, 3, 60)))],
         "handlers": [handler for handler in handlers if maybe(random, 0.5)],
         "volumes": random.choice((None, [], ["kubernetes.io/csi/a"], ["kubernetes.io/csi/a", "kubernetes.io/nfs/b"])),
+        "groups": random.choice((None, None, True, False)),
         "pressures": [kind for kind in CONDITIONS[1:4] if maybe(random, 0.3)],
     }
 
@@ -138,8 +144,9 @@ def _node(random: Random, wall: float) -> Any:
     labels = {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.6)}
     capacity = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
     allocatable = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
+    annotations = {ATTACHES: "true"} if maybe(random, 0.3) else {}
     return {
-        "metadata": {"name": NAME, "uid": "uid", "labels": labels},
+        "metadata": {"name": NAME, "uid": "uid", "labels": labels, "annotations": {"theirs": "x", **annotations}},
         "status": {
             "addresses": [{"type": t, "address": a} for t, a in ADDRESSES if maybe(random, 0.5)],
             "capacity": {"pods": "110", **capacity},
@@ -157,6 +164,8 @@ def _of_runtime(random: Random) -> Any:
         "images": [{"names": ["old"], "sizeBytes": 5}],
         "runtimeHandlers": [{"name": "old", "features": {"userNamespaces": True}}],
         "volumesInUse": ["kubernetes.io/csi/old"],
+        "features": {"supplementalGroupsPolicy": random.choice((True, False))},
+        "declaredFeatures": ["Old"],
     }
     return {key: value for key, value in left.items() if maybe(random, 0.3)}
 
@@ -173,7 +182,7 @@ def _condition(random: Random, kind: str, wall: float) -> Any:
 class _Scene:
     """A NodeClient over what the steps say is there and goes wrong."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, semantics: Semantics) -> None:
         self.steps, self.now = history["steps"], history["steps"][0]
         self.node: Any = None
         self.faults: dict[str, list[str]] = {}
@@ -186,6 +195,7 @@ class _Scene:
             history["labels"],
             Machine("amd64", "6.1", "os", history["machine"], "boot", history["swap"]),
             "v1.36.3",
+            None if history["declared"] is None or not semantics.node_declared_features else tuple(history["declared"]),
         )
         self.reporter = NodeReporter(
             self,
@@ -196,6 +206,7 @@ class _Scene:
             wall=lambda: self.now["wall"],
             monotonic=lambda: self.now["wall"],
             random=lambda: self.now["random"],
+            get_on_exists_only=semantics.kubelet_registration_get_on_exists_only,
         )
 
     def play(self) -> Answers:
@@ -208,6 +219,8 @@ class _Scene:
                 status = self.node.get("status", {})
                 info = {**status.get("nodeInfo", {}), **step["info"]}
                 self.node = {**self.node, "status": {**status, "nodeInfo": info}}
+            if "status" in step and self.node is not None:
+                self.node = {**self.node, "status": {**self.node.get("status", {}), **step["status"]}}
             self.faults, self.patches, self.looks = {k: list(v) for k, v in step["faults"].items()}, 0, 0
             said = self._played()
             # Where nothing was written it is as the history made it.
@@ -273,6 +286,7 @@ def _read_found(given: Any) -> Found:
         tuple(NodeRuntimeHandler(h["name"], h["mounts"], h["users"]) for h in given["handlers"]),
         None if given["volumes"] is None else tuple(given["volumes"]),
         frozenset(given["pressures"]),
+        supplemental_groups_policy=given["groups"],
     )
 
 
@@ -292,7 +306,9 @@ def _told(node: Any) -> Any:
         "capacity": {k: _amount(v) for k, v in sorted((status.get("capacity") or {}).items())},
         "allocatable": {k: _amount(v) for k, v in sorted((status.get("allocatable") or {}).items())},
         "nodeInfo": {k: v for k, v in sorted((status.get("nodeInfo") or {}).items()) if v},
-        **{key: status.get(key) or [] for key in ("runtimeHandlers", "volumesInUse")},
+        **{key: status.get(key) or [] for key in ("runtimeHandlers", "volumesInUse", "declaredFeatures")},
+        "features": status.get("features"),
+        "annotations": metadata.get("annotations") or {},
         "images": [[i.get("names") or [], i.get("sizeBytes", 0)] for i in status.get("images") or ()],
         "conditions": sorted(sorted((k, v) for k, v in c.items() if v) for c in status.get("conditions") or ()),
     }

@@ -44,6 +44,8 @@ type nodeHistory struct {
 	Pods    int               `json:"pods"`
 	Machine string            `json:"machine"`
 	Swap    uint64            `json:"swap"`
+	// Declared: features of the kubelet; nil: it declares none, not even that.
+	Declared []string   `json:"declared"`
 	Steps   []nodeStep        `json:"steps"`
 }
 
@@ -55,7 +57,8 @@ type nodeStep struct {
 	Node   *v1.Node            `json:"node"`
 	Errors []string            `json:"errors"` // why the node is not ready
 	Faults map[string][]string `json:"faults"`
-	Info   json.RawMessage     `json:"info"` // fields of nodeInfo that somebody else has written
+	Info   json.RawMessage     `json:"info"`   // fields of nodeInfo that somebody else has written
+	Status json.RawMessage     `json:"status"` // the same of the status itself
 	Found  nodeFound           `json:"found"`
 }
 
@@ -73,6 +76,7 @@ type nodeFound struct {
 		Users  bool   `json:"users"`
 	} `json:"handlers"`
 	Volumes   []v1.UniqueVolumeName `json:"volumes"`
+	Groups    *bool                 `json:"groups"` // supplemental groups by policy; nil: it is not told
 	Pressures []string              `json:"pressures"`
 }
 
@@ -93,6 +97,13 @@ func (f nodeFound) handlers() []kubecontainer.RuntimeHandler {
 		})
 	}
 	return found
+}
+
+func (f nodeFound) features() *kubecontainer.RuntimeFeatures {
+	if f.Groups == nil {
+		return nil
+	}
+	return &kubecontainer.RuntimeFeatures{SupplementalGroupsPolicy: *f.Groups}
 }
 
 var random float64
@@ -239,6 +250,7 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		nodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(),
 		containerManager:          cm.NewStubContainerManager(),
 		volumeManager:             noVolumes{},
+		nodeDeclaredFeatures:      given.Declared,
 	}
 	kl.setNodeStatusFuncs = given.setters(clock.Now, &now)
 	ctx := context.Background()
@@ -251,6 +263,12 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		if now.Info != nil && held.node != nil {
 			held.put(held.node.DeepCopy())
 			if err := json.Unmarshal(now.Info, &held.node.Status.NodeInfo); err != nil {
+				return nil, err
+			}
+		}
+		if now.Status != nil && held.node != nil {
+			held.put(held.node.DeepCopy())
+			if err := json.Unmarshal(now.Status, &held.node.Status); err != nil {
 				return nil, err
 			}
 		}
@@ -305,6 +323,7 @@ func (h nodeHistory) setters(now func() time.Time, step *nodeStep) []func(contex
 		nodestatus.Images(50, func() ([]kubecontainer.Image, error) { return step.Found.images() }),
 		nodestatus.GoRuntime(),
 		nodestatus.RuntimeHandlers(func() []kubecontainer.RuntimeHandler { return step.Found.handlers() }),
+		nodestatus.NodeFeatures(func() *kubecontainer.RuntimeFeatures { return step.Found.features() }),
 		nodestatus.VolumesInUse(func() bool { return step.Found.Volumes != nil },
 			func() []v1.UniqueVolumeName { return step.Found.Volumes }),
 		nodestatus.MemoryPressureCondition(now, under("MemoryPressure"), record),
