@@ -69,6 +69,8 @@ _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMG
 _SUFFIXES = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
 _SUFFIXES |= {letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")}
 _SUFFIXES |= {f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")}
+YOUNG = ("runtime_handlers", "supplemental_groups_policy", "declared_features")
+"""Of a Node's status, what API servers have only known since 1.30."""
 ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
 NEEDED_CAPACITY = ("cpu", "memory", "pods")
 
@@ -183,6 +185,13 @@ def changed(old: NodeStatus, new: NodeStatus) -> bool:
 
 def _of_runtime(status: NodeStatus) -> tuple[object, ...]:
     return status.images, status.runtime_handlers, status.volumes_in_use, status.supplemental_groups_policy
+
+
+def dropped(written: NodeStatus, kept: NodeStatus) -> frozenset[str]:
+    """What an API server of old has thrown away of it."""
+    nothing = (None, ())
+    missing = (name for name in YOUNG if getattr(kept, name) in nothing)
+    return frozenset(name for name in missing if getattr(written, name) not in nothing)
 
 
 def ready_status(status: NodeStatus) -> str:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import msgspec
+
 from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
 from agent.model import Node, NodeStatus
 from agent.node import facts as node_facts
@@ -82,6 +84,7 @@ class NodeReporter:
         self._record = record
         self._get_on_exists_only = get_on_exists_only
         self._unschedulable = False  # as it was told
+        self._unknown: frozenset[str] = frozenset()  # to the API server, which drops it: no change each time
         self._wall = wall
         self._monotonic = monotonic
         self._random = random
@@ -178,11 +181,14 @@ class NodeReporter:
     def _report_once(self) -> bool:
         node = self._get()
         self._tell_of_orders(node)
-        new = node_facts.node_status(self._facts, node.status, self._errors(), self._wall(), self._found())
+        new = self._status(node.status)
         changed = node_facts.changed(node.status, new) or bool(node_facts.required_labels(self._facts, node))
         first = self._reported_at is None
-        if not changed and not first and self._monotonic() - (self._reported_at or 0.0) < REPORT_S + self._delay_s:
-            return False
+        if not changed and not first:
+            if self._monotonic() - (self._reported_at or 0.0) < REPORT_S + self._delay_s:
+                return False
+            self._unknown = frozenset()  # it may be a newer one by now
+            new = self._status(node.status)
         # The first report, and one after a change, spreads the nodes of a cluster by +-50 %.
         self._delay_s = REPORT_S * (self._random() - 0.5) if changed or first else 0.0
         self._patch(node, new)
@@ -194,7 +200,7 @@ class NodeReporter:
         if ready in ("", STATUS_TRUE):
             return bool(ready)
         self._tell_of_orders(old)
-        new = node_facts.node_status(self._facts, old.status, self._errors(), self._wall(), self._found())
+        new = self._status(old.status)
         if node_facts.ready_status(new) != STATUS_TRUE:
             return False
         try:
@@ -204,10 +210,16 @@ class NodeReporter:
                 self.report()
         return True
 
+    def _status(self, old: NodeStatus) -> NodeStatus:
+        new = node_facts.node_status(self._facts, old, self._errors(), self._wall(), self._found())
+        return replace(new, **{name: getattr(old, name) for name in self._unknown})
+
     def _patch(self, old: Node, new: NodeStatus) -> None:
         labels = node_facts.required_labels(self._facts, old)
         body = status_patch(new, old.status, labels)
-        self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
+        answer = self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
+        with contextlib.suppress(msgspec.DecodeError):
+            self._unknown |= node_facts.dropped(new, parse_node(answer).status)
         self._reported_at = self._monotonic()
         self._known = replace(old, labels={**old.labels, **labels}, status=new)
         before, after = node_facts.ready_status(old.status), node_facts.ready_status(new)

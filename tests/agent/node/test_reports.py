@@ -5,15 +5,19 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from agent.events.event import NORMAL, About, Event
 from agent.node.facts import ATTACHES
+from agent.node.found import Found
 from agent.node.registration import REPORT_S, NodeReporter
 from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
 from tests.agent.node.test_facts import FACTS, NOW
+from tests.fakes.api_patches import strategic_merge
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
@@ -306,3 +310,43 @@ def test_the_body_of_a_report_is_json(api: FakeApiServer, reporter: NodeReporter
     reporter.register()
     reporter.report()
     assert json.loads(api.requests[-1].body)["status"]["addresses"][0]["address"] == FACTS.address
+
+
+class OldServer:
+    """Knows nothing of features, until it is upgraded."""
+
+    def __init__(self) -> None:
+        self.node: Any = None
+        self.upgraded = False
+
+    def get(self, _path: str) -> bytes:
+        return json.dumps(self.node).encode()
+
+    def create(self, _path: str, body: bytes) -> bytes:
+        self.node = json.loads(body)
+        return self._kept()
+
+    def patch(self, _path: str, body: bytes, *, content_type: str) -> bytes:  # noqa: ARG002 - NodeClient
+        self.node = strategic_merge(self.node, json.loads(body))
+        return self._kept()
+
+    def _kept(self) -> bytes:
+        if not self.upgraded:
+            for name in ("declaredFeatures", "features"):
+                self.node["status"].pop(name, None)
+        return json.dumps(self.node).encode()
+
+
+def test_n93_what_an_api_server_of_old_drops_is_no_change_each_time(monotonic: Clock) -> None:
+    server, facts = OldServer(), replace(FACTS, declared_features=("A",))
+    found = Found(supplemental_groups_policy=False)
+    reporter = NodeReporter(
+        server, facts, list, update_s=10, found=lambda: found, monotonic=monotonic, random=lambda: 0.5
+    )
+    reporter.register()
+    written = [reporter.report() for _ in range(4)]
+    server.upgraded = True
+    monotonic.time += REPORT_S
+    written += [reporter.report() for _ in range(3)]
+    assert [True, False, False, False, True, False, False] == written
+    assert ["A"] == server.node["status"]["declaredFeatures"]

@@ -77,6 +77,8 @@ class NodeTarget:
             wall += random.choice(STEPS_S)
             op = random.choice(("report", "report", "report", "report", "fast", "register"))
             step = _step(random, op, wall)
+            if "found" in steps[-1] and maybe(random, 0.4):  # nothing has changed but, perhaps, one thing
+                step["found"] = {**steps[-1]["found"], "groups": random.choice((None, True, False))}
             if maybe(random, 0.15):
                 step["node"] = _node(random, wall)
             elif maybe(random, 0.15):
