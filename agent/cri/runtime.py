@@ -73,7 +73,7 @@ class CriRuntime:
         self._list_images_at = -math.inf
         self._answered_at: float | None = None
         self._network = ""
-        self._said = ""
+        self._said = self._said_of_images = ""
         self._loop = Loop("runtime-status", self._look, stuck_after_s=600.0, unblock=self._close, monotonic=monotonic)
         self.stop, self.healthy = self._loop.stop, self._loop.healthy
         self.pod, self.list_pods, self.known_pods = writer.pod, writer.list_pods, writer.known_pods
@@ -263,7 +263,8 @@ class CriRuntime:
         """For the Node's status: where they cannot be listed those of before stay."""
         self._list_images_at = self._monotonic() + IMAGES_EVERY_S
         try:
-            self.images = self._writer.images()
+            self.images, self._said_of_images = self._writer.images(), ""
         except CriError as e:
-            if not self._loop.stopping:
+            if str(e) != self._said_of_images and not self._loop.stopping:
                 log.warning("images not listed", extra={"cause": e.trouble.value, "error": str(e)})
+            self._said_of_images = str(e)
