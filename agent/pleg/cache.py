@@ -45,6 +45,12 @@ class Cache:
         with self._lock:
             return frozenset(self._entries)
 
+    def failed(self, until: float) -> frozenset[str]:
+        """Pods that could not be inspected, and were not looked at since `until` (monotonic)."""
+        with self._lock:
+            entries = self._entries.items()
+            return frozenset(uid for uid, e in entries if e.error is not None and e.modified <= until)
+
     def newer_than(self, uid: str, monotonic: float, then: Then) -> Entry | None:
         """The entry if it is newer than that; else None, and `then` is called once with one that is not older."""
         with self._lock:

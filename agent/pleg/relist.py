@@ -84,6 +84,7 @@ class Relist:
             record.current = None
         for pod in listed:
             self._records.setdefault(pod.uid, _Record()).current = pod
+        self._forget_failed(monotonic)
         failed = [(uid, self._reconcile(uid, monotonic)) for uid in sorted(self._records)]
         self._cache.update_time(monotonic)  # last: all entries are as new as that
         return Listed(failed=tuple((uid, error) for uid, error in failed if error is not None))
@@ -96,6 +97,7 @@ class Relist:
             return Listed(error=e)
         pod = next((pod for pod in listed if pod.uid == uid), None)
         if pod is None:
+            self._forget_failed(monotonic, uid)
             return Listed()
         self._records.setdefault(uid, _Record()).current = pod
         error = self._reconcile(uid, monotonic)
@@ -139,6 +141,15 @@ class Relist:
             if event.type is not EventType.CHANGED and not self._deliver(event):
                 self.discarded += 1
         return None
+
+    def _forget_failed(self, monotonic: float, one: str = "") -> None:
+        """What could not be inspected after the sync loop had done something, and of which the runtime has nothing: no
+        list would ever inspect it again, and the pod would not be begun. A kubelet keeps errors of listed pods only."""
+        for uid in self._cache.failed(monotonic) - self._records.keys():
+            if one in ("", uid):
+                self._cache.delete(uid)
+                self._unmark(uid)
+                self._deliver(PodEvent(uid, EventType.POD_SYNC))
 
     def _unmark(self, uid: str) -> bool:
         try:

@@ -15,6 +15,10 @@ from tests.kit.waiting import wait_until
 GONE = OSError("runtime away")
 
 
+def refuse(_uid):
+    raise GONE
+
+
 class Stage:
     """A generator whose turns a test takes. `events`: does the runtime tell by itself? None: never."""
 
@@ -183,6 +187,27 @@ def test_pl39_an_event_of_a_pod_that_cannot_be_shown_makes_it_be_looked_at():
     stage.runtime.breaks.clear()
     stage.turns()
     assert ["p PodSync"] == stage.told
+
+
+@pytest.mark.parametrize("looks", ["list", "on demand"])
+def test_pl48_a_pod_that_could_not_be_inspected_and_that_is_not_there_is_synced_again(looks):
+    """A runtime goes away while a pod is begun: its sandbox was not made, and nobody could look whether it was."""
+    stage = Stage()
+    stage.turns()
+    inspect, stage.runtime.pod = stage.runtime.pod, refuse
+    stage.monotonic = 5.0
+    if looks == "list":
+        stage.generator.request = lambda _uid: None  # as with too many that wait
+    stage.generator.inspect("new")
+    assert GONE is stage.generator.cache.get("new").error
+    stage.runtime.pod = inspect
+    stage.monotonic = 5.5 if looks == "on demand" else 6.5
+    stage.turns()
+    assert ("new PodSync", None) == (stage.told[-1], stage.generator.cache.get("new").error)
+    told = len(stage.told)
+    stage.monotonic = 60.0
+    stage.turns()
+    assert (told, frozenset({"p", "q"})) == (len(stage.told), stage.generator.cache.uids())
 
 
 def test_pl40_events_that_still_come_after_the_fall_back_are_taken():
