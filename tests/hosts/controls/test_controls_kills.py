@@ -1,8 +1,9 @@
 """Ansible is killed while it changes three schedulers: each answers, hosts it had not come to are as they were, pods
 land all the while, and the next run ends the change.
 
-The tasks are listed from a run, not from here. By READYGATE_EVERY_TASK=1 it is killed after each from the first on that
-does more than look, else after the change of each host, and after one by chance.
+The tasks are listed from a run, not from here. By READYGATE_EVERY_TASK=1 it is killed after each that changes
+something and after the first of those that may, else after the change of each host; and after one of the others by
+chance.
 """
 
 import os
@@ -14,6 +15,7 @@ import pytest
 from kube import contract
 from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.landing import Landings
+from tests.hosts.deployment.moments import between, drawn, telling, written
 from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, TIMEOUT, callback
 from tests.kit.waiting import wait_for
 
@@ -32,66 +34,56 @@ def play(plays, three):  # noqa: ARG001
     return lambda timeout, **more: plays.run("site.yml", hosts=THREE, tags=SCHEDULER, **more, **{TIMEOUT: timeout})
 
 
-def timeouts(schedulers):
-    """Of the one extender that each scheduler asks; None where it does not answer, or asks more or none."""
-    said = {host: schedulers.extenders(host, "httpTimeout") for host in THREE}
-    return {host: found[0] if found and len(found) == 1 else None for host, found in said.items()}
-
-
-def written(hosts):
+def in_place(hosts):
     """When each host's manifest was put in place."""
     return {host: hosts.ssh(host, f"stat --format=%i:%z {MANIFEST}").stdout for host in THREE}
 
 
 def all_settled(hosts, schedulers):
     """Every scheduler answers, and no change is open."""
-    return all(timeouts(schedulers).values()) and not any(hosts.ssh(h, OPEN, check=False).stdout for h in THREE)
+    return all(schedulers.timeouts().values()) and not any(hosts.ssh(h, OPEN, check=False).stdout for h in THREE)
 
 
-def moments(names, seed):
-    """After how many tasks to kill. Before BEGIN the play only looks; a task that is the same on several hosts at once
-    counts when the last of them has done it."""
-    begun = names.index(BEGIN) + 1
-    each = [number for number in range(begun, len(names)) if names[number - 1] != names[number]]
-    if os.environ.get(EVERY_TASK):
-        return each
-    changes = [number for number in each if names[number - 1].endswith(CHANGE)]
-    others = [number for number in each if number not in changes]
-    return sorted([*changes, random.Random(seed).choice(others)])
+def moments(tasks, seed):
+    """After how many tasks to kill. Before BEGIN the play only looks."""
+    each = between(tasks, [task.name for task in tasks].index(BEGIN) + 1)
+    changes = [number for number in each if tasks[number - 1].name.endswith(CHANGE)]
+    always = telling(tasks, each) if os.environ.get(EVERY_TASK) else changes
+    return drawn(each, always, random.Random(seed).choice)
 
 
-def changed(names, moment):
+def changed(tasks, moment):
     """How many hosts Ansible has changed by then."""
-    return sum(name.endswith(CHANGE) for name in names[:moment])
+    return sum(task.name.endswith(CHANGE) for task in tasks[:moment])
 
 
 @pytest.mark.timeout(6 * 3600)
 def test_ansible_killed_after_each_task_leaves_three_schedulers_and_the_next_run_ends_the_change(
     controls, admin, schedulers, play, tmp_path, seed
 ):
-    tasks = tmp_path / "tasks"
-    whole = play("10s", environ=callback(tasks, 0))
+    file = tmp_path / "tasks"
+    whole = play("10s", environ=callback(file, 0))
     assert whole.code == 0, whole.told()
-    names = tasks.read_text().splitlines()
-    assert 3 == changed(names, len(names)), names
-    for number, moment in enumerate(moments(names, seed)):
-        # Another one each time, and as /configz writes it: below a minute.
-        wanted, before, led = f"{11 + number % 40}s", written(controls), schedulers.leader()
+    tasks = written(file.read_text())
+    assert 3 == changed(tasks, len(tasks)), tasks
+    for number, moment in enumerate(moments(tasks, seed)):
+        name, wanted = tasks[moment - 1].name, f"{11 + number % 40}s"  # another, as /configz writes it: below a minute
+        before, led = in_place(controls), schedulers.leader()
         with Landings(admin) as landings:
-            run = play(wanted, environ=callback(tasks, moment))
-            assert run.code == -signal.SIGKILL, (names[moment - 1], run.told())
-            assert wait_for(lambda: all_settled(controls, schedulers), timeout_s=LIMIT_S, every_s=1), names[moment - 1]
-            assert landings.settle() < LIMIT_S, names[moment - 1]
-        after, has = written(controls), timeouts(schedulers)
+            run = play(wanted, environ=callback(file, moment))
+            assert run.code == -signal.SIGKILL, (name, run.told())
+            assert wait_for(lambda: all_settled(controls, schedulers), timeout_s=LIMIT_S, every_s=1), name
+            assert landings.settle() < LIMIT_S, name
+        after, has = in_place(controls), schedulers.timeouts()
         touched = {host for host in THREE if before[host] != after[host]}
-        assert changed(names, moment) == len(touched), (names[moment - 1], touched)
-        assert touched == {host for host in THREE if has[host] == wanted}, (names[moment - 1], has)
+        assert changed(tasks, moment) == len(touched), (name, touched)
+        assert touched == {host for host in THREE if has[host] == wanted}, (name, has)
         assert led not in touched or len(touched) == len(THREE), "the leader is last"
-        assert [[], [], []] == [schedulers.missing_files(host) for host in THREE], names[moment - 1]
+        assert [[], [], []] == [schedulers.missing_files(host) for host in THREE], name
         again = play(wanted)
-        assert again.code == 0, (names[moment - 1], again.told())
-        assert dict.fromkeys(THREE, wanted) == timeouts(schedulers), names[moment - 1]
-        assert [[], [], []] == [schedulers.missing_files(host) for host in THREE], names[moment - 1]
+        assert again.code == 0, (name, again.told())
+        assert dict.fromkeys(THREE, wanted) == schedulers.timeouts(), name
+        assert [[], [], []] == [schedulers.missing_files(host) for host in THREE], name
 
 
 def canaries(admin):
@@ -104,7 +96,7 @@ def test_ansible_killed_over_its_canary_leaves_one_that_the_next_run_clears_away
     with plays.begin("site.yml", hosts=THREE, tags=SCHEDULER, **{TIMEOUT: "9s"}) as running:
         assert wait_for(lambda: canaries(admin), timeout_s=400), "the canary is there"
         running.kill()
-    assert all(timeouts(schedulers).values())
+    assert all(schedulers.timeouts().values())
     again = play("9s")
     assert again.code == 0, again.told()
     assert [] == canaries(admin)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.hosts.deployment.moments import drawn, written
 from tests.kit.waiting import wait_for
 
 HERE = Path(__file__).parent
@@ -22,7 +23,6 @@ FOLDER = "/etc/kubernetes/readygate"
 MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 CHANGE = "Change | What kube-scheduler runs with"
 EVERY_TASK = "READYGATE_EVERY_TASK"
-BY_CHANCE = 1
 LIMIT_S = 60.0
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 # A real change each time: the scheduler starts again.
@@ -95,9 +95,7 @@ def moments(names, seed):
     """After how many tasks to kill: all where that is asked for."""
     if os.environ.get(EVERY_TASK):
         return range(1, len(names))
-    change = names.index(CHANGE) + 1
-    others = [number for number in range(1, len(names)) if number != change]
-    return sorted([change, *random.Random(seed).sample(others, BY_CHANCE)])
+    return drawn(range(1, len(names)), [names.index(CHANGE) + 1], random.Random(seed).choice)
 
 
 @pytest.mark.timeout(3600)
@@ -109,7 +107,7 @@ def test_ansible_killed_after_each_task_leaves_a_scheduler_and_the_next_run_ends
     others = hosts.ssh("worker-1", "find /etc/kubernetes /etc/systemd -printf '%p %T@\n'").stdout
     whole = ansible.run(SCHEDULER_ONLY, environ=callback(tasks, 0), **{TIMEOUT: "10s"})
     assert whole.code == 0, whole.told()
-    names = tasks.read_text().splitlines()
+    names = [task.name for task in written(tasks.read_text())]
     for moment in moments(names, seed):
         wanted = {TIMEOUT: f"{10 + moment}s"}
         run = ansible.run(SCHEDULER_ONLY, environ=callback(tasks, moment), **wanted)

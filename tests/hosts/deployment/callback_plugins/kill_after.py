@@ -1,4 +1,5 @@
-"""Ends ansible-playbook by SIGKILL when so many tasks have ended; writes down the name of each that does.
+"""Ends ansible-playbook by SIGKILL when so many tasks have ended; writes down each that does: whether it
+changed something (changed, same or skipped), its module and its name.
 
 READYGATE_KILL_AFTER is the number, 0 for never; READYGATE_TASKS the file.
 """
@@ -21,11 +22,17 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         super().__init__()
         self._ended = 0
 
-    def _one(self, result: Any, **_: Any) -> None:
+    def v2_runner_on_skipped(self, result: Any, **_: Any) -> None:
+        self._one("skipped", result)
+
+    def v2_runner_on_ok(self, result: Any, **_: Any) -> None:
+        self._one("changed" if result.is_changed() else "same", result)
+
+    v2_runner_on_failed = v2_runner_on_ok
+
+    def _one(self, what: str, result: Any) -> None:
         self._ended += 1
         with Path(os.environ["READYGATE_TASKS"]).open("a") as file:
-            file.write(f"{result.task_name}\n")
+            file.write(f"{what} {result.task.action} {result.task_name}\n")
         if self._ended == int(os.environ["READYGATE_KILL_AFTER"]):
             os.kill(os.getpid(), signal.SIGKILL)
-
-    v2_runner_on_ok = v2_runner_on_failed = v2_runner_on_skipped = _one
