@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent bench-faults soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-agent: venv ## the same for the agent: memory, processor time, how late it
 
 bench-faults: venv ## real faults on the hosts of ring 3: how soon no pod lands there (root); build/bench-faults.json (ARGS="--only cni")
 	@$(VENV)/python -m tests.bench.faults $(ARGS)
+
+bench-deploying: venv ## how long the playbooks take on the hosts of ring 3, and kube-scheduler is away (root); build/bench-deploying.json (ARGS="--controls 3")
+	@$(VENV)/python -m tests.bench.deploying $(ARGS)
 
 soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS="--only R19 --minutes 1")
 	@$(VENV)/python -m tests.soak $(ARGS)

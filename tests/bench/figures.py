@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Figure:
     """One row. unit: `us`, `ms`, `s`, `MiB`, `m` (thousandths of a core), `pods/s`, `1/s`, `calls`, `patches`,
-    `threads`, `descriptors`, `faults` or `ratio`; note: other arms, spread, how."""
+    `threads`, `descriptors`, `faults`, `tasks`, `files` or `ratio`; note: other arms, spread, how."""
 
     name: str
     value: float
@@ -69,6 +69,12 @@ TARGETS = {
     "dead_kubelet_gate_p99_s": Target(25.0),
     "agent_node_rss_mib": Target(64.0),
     "agent_node_cpu_m": Target(20.0),
+    "deploy_1_first_s": Target(90.0),
+    "deploy_1_second_s": Target(25.0),
+    **{f"deploy_{controls}_second_changed": Target(0) for controls in (1, 3)},
+    **{f"deploy_{controls}_scheduler_absent_s": Target(15.0) for controls in (1, 3)},
+    "deploy_3_all_absent_s": Target(0),
+    **{f"deploy_{controls}_left": Target(0) for controls in (1, 3)},
     "scheduler_1000_ratio_to_null": Target(1.0, at_least=True),
     "scheduler_1000_ratio_to_go": Target(1.1, at_least=True),
 }

@@ -74,6 +74,18 @@ FAULTS = (
     ("its processor time, thousandths of a core", "agent_node_cpu_m"),
 )
 
+DEPLOYING = {
+    "first run, s": "first_s",
+    "second run, s": "second_s",
+    "tasks that it changed": "second_changed",
+    "a run that starts each scheduler anew, s": "change_s",
+    "uninstall, s": "uninstall_s",
+    "longest time without one host's scheduler, s": "scheduler_absent_s",
+    "longest time without any, s": "all_absent_s",
+    "longest wait of a pod meanwhile, s": "pod_waited_s",
+    "files that uninstall leaves other than they were": "left",
+}
+
 Figures = Mapping[str, Figure]
 
 
@@ -223,6 +235,20 @@ def listed(figures: Figures, labels: Sequence[tuple[str, str]]) -> str:
     return markdown(["", "measured", "wanted"], rows)
 
 
+def deploying(figures: Figures) -> str:
+    """One row a figure, with one control plane and with three."""
+    rows = []
+    for label, name in DEPLOYING.items():
+        names = [f"deploy_{controls}_{name}" for controls in (1, 3)]
+        wants = [
+            f"{of}: {wanted(figures, [each])}"
+            for of, each in zip(("one", "three"), names, strict=True)
+            if each in TARGETS
+        ]
+        rows.append([label, *(cell(figures, each) for each in names), "; ".join(wants)])
+    return markdown(["", "one control plane", "three", "wanted"], rows)
+
+
 def differential(figures: Figures) -> str:
     prefix, suffix = "differential_", "_per_s"
     names = sorted(name for name in figures if name.startswith(prefix))
@@ -240,6 +266,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "unkind": unkind,
     "agent": agent,
     "faults": faults,
+    "deploying": deploying,
     "differential": differential,
 }
 

@@ -42,6 +42,14 @@ def test_of_several_figures_with_one_target_all_must_meet_it() -> None:
     assert "<= 0.55: missed" == tables.wanted(found, names)
 
 
+def test_a_target_of_one_or_three_control_planes_alone_is_not_told_of_the_other() -> None:
+    figures = {
+        name: Figure(name, value, "s") for name, value in (("deploy_1_first_s", 54.0), ("deploy_3_first_s", 131.0))
+    }
+    assert "| first run, s | 54.0 | 131 | one: <= 90: met |" in tables.deploying(figures)
+    assert "| longest time without any, s | - | - | three: <= 0 |" in tables.deploying(figures)
+
+
 def test_what_was_not_measured_is_a_dash() -> None:
     found = figures(growth_1000_memory_mib=40.0, growth_1000_filter_812_p50_ms=1.0)
     assert "| 1,000 | - | 40.0 | 1.00 / - / - | - | - |" in tables.growth(found)
