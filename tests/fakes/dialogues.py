@@ -6,32 +6,73 @@
 
 RECORDS holds what the real API server said; ring 2 holds each dialogue with it again
 (`tests/plane/test_fake_is_true.py`, with READYGATE_RENEW_GOLDEN=1 it writes the records anew), and every run holds it
-with the fake.
+with the fake. What other versions say otherwise is in a file each, by dialogue and number of the answer.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from tests.fakes.talk import JSON, MERGE, OPERATIONS, STRATEGIC, Talk, lease
+from tests.testbed.shared.binaries import KUBERNETES_VERSION
 
 RECORDS = Path(__file__).with_name("dialogues.json")
 DIALOGUES: list[Callable[[Talk], None]] = []
 
 
-def records() -> dict[str, list[dict[str, Any]]]:
-    """What the real one said, by dialogue."""
-    return json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
+def records(version: str = KUBERNETES_VERSION) -> dict[str, list[dict[str, Any]]]:
+    """What the real one of that version said, by dialogue."""
+    known = _read(RECORDS)
+    for name, others in said_otherwise(version).items():
+        known[name] = [others.get(str(number), entry) for number, entry in enumerate(known[name])]
+    return known
 
 
-def keep(name: str, record: list[dict[str, Any]]) -> None:
+def said_otherwise(version: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """What one of that version said otherwise than KUBERNETES_VERSION: by dialogue, by number of the answer."""
+    return {} if version == KUBERNETES_VERSION else _read(_of(version))
+
+
+def keep(name: str, record: list[dict[str, Any]], version: str = KUBERNETES_VERSION) -> None:
     """Writes what the real one said in a dialogue: one answer or event a line."""
-    texts = {}
-    for known, entries in sorted({**records(), name: record}.items()):
-        lines = ",\n".join(json.dumps(entry, sort_keys=True) for entry in entries)
-        texts[known] = f"[\n{lines}\n]"
-    RECORDS.write_text("{\n" + ",\n".join(f"{json.dumps(known)}: {text}" for known, text in texts.items()) + "\n}\n")
+    if version == KUBERNETES_VERSION:
+        known = {**_read(RECORDS), name: record}
+        _write(RECORDS, {each: _block("[", map(_line, entries), "]") for each, entries in known.items()})
+        return
+    usual = dict(enumerate(_read(RECORDS)[name]))
+    others = {str(number): entry for number, entry in enumerate(record) if usual.get(number) != entry}
+    differing = {each: lines for each, lines in {**said_otherwise(version), name: others}.items() if lines}
+    _write(_of(version), {each: _block("{", starmap(_pair, lines.items()), "}") for each, lines in differing.items()})
+
+
+def _of(version: str) -> Path:
+    return RECORDS.with_name(f"dialogues-{version}.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, sort_keys=True)
+
+
+def _pair(number: str, entry: dict[str, Any]) -> str:
+    return f"{json.dumps(number)}: {_line(entry)}"
+
+
+def _block(opening: str, lines: Iterable[str], closing: str) -> str:
+    return opening + "\n" + ",\n".join(lines) + "\n" + closing
+
+
+def _write(path: Path, texts: dict[str, str]) -> None:
+    """Nothing to say: no file."""
+    path.unlink(missing_ok=True)
+    if texts:
+        lines = (f"{json.dumps(name)}: {text}" for name, text in sorted(texts.items()))
+        path.write_text(_block("{", lines, "}") + "\n")
 
 
 def dialogue(hold: Callable[[Talk], None]) -> Callable[[Talk], None]:

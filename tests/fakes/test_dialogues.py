@@ -7,8 +7,9 @@ import pytest
 
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.api_words import Refused
-from tests.fakes.dialogues import DIALOGUES, records
+from tests.fakes.dialogues import DIALOGUES, records, said_otherwise
 from tests.fakes.talk import Line, Talk
+from tests.testbed.shared.binaries import VERSIONS
 
 TOKEN = "a-token"
 
@@ -38,3 +39,10 @@ def test_the_fake_says_what_the_real_one_said(line: Line, hold: Callable[[Talk],
 
 def test_each_record_is_of_a_dialogue() -> None:
     assert sorted(records()) == sorted(hold.__name__ for hold in DIALOGUES)
+
+
+@pytest.mark.parametrize("version", VERSIONS.values())
+def test_what_a_version_says_otherwise_is_an_answer_of_a_dialogue_and_another_one(version: str) -> None:
+    for name, others in said_otherwise(version).items():
+        usual = dict(enumerate(records()[name]))
+        assert [] == [number for number, entry in others.items() if usual.get(int(number), entry) == entry]

@@ -1,5 +1,5 @@
 """The fake API server says what the real one says: each dialogue is held with the real one, and its record is the one
-that the fake is held against in every run (`tests/fakes/test_dialogues.py`).
+that the fake is held against in every run (`tests/fakes/test_dialogues.py`), but for what other versions say otherwise.
 """
 
 import os
@@ -12,6 +12,7 @@ from tests.fakes.dialogues import DIALOGUES, keep, records
 from tests.fakes.talk import Line, Talk
 from tests.testbed.plane import identities
 from tests.testbed.plane.plane import Plane
+from tests.testbed.shared.binaries import kubernetes_version
 
 MAY_DO_NOTHING_THERE = "system:node:node-16"
 
@@ -42,5 +43,5 @@ def test_the_real_one_says_what_is_on_record(plane: Plane, line: Line, hold: Cal
         plane.wait_namespace(talk.namespace)
         hold(talk)
     if os.environ.get("READYGATE_RENEW_GOLDEN") == "1":
-        keep(hold.__name__, talk.record)
-    assert records()[hold.__name__] == talk.record
+        keep(hold.__name__, talk.record, kubernetes_version())
+    assert records(kubernetes_version())[hold.__name__] == talk.record
