@@ -1,10 +1,12 @@
 """What /configz of a kube-scheduler tells of its configuration. Pure.
 
 It is the configuration as loaded, defaults filled in: KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1
-under one key (kubernetes cmd/kube-scheduler/app/server.go). Keys and certificates that may be in it are not decoded.
+under one key (kubernetes cmd/kube-scheduler/app/server.go). Up to 1.35 its keys are Go's (URLPrefix for urlPrefix), and
+it has no kind. Keys and certificates that may be in it are not kept.
 """
 
 import re
+from typing import Any
 
 import msgspec
 
@@ -49,6 +51,7 @@ class _Client(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Configuration(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = ""
+    api_version: str = ""
     extenders: list[_Extender] | None = None
     profiles: list[_Profile] | None = None
     percentage_of_nodes_to_score: int | None = None
@@ -57,14 +60,15 @@ class _Configuration(msgspec.Struct, frozen=True, rename="camel"):
     enable_contention_profiling: bool | None = None
 
 
-_decode = msgspec.json.Decoder(dict[str, _Configuration]).decode
+_INITIALS = re.compile(r"^[A-Z]+(?=[A-Z][a-z]|$)|^[A-Z]")
 
 
 def loaded(body: bytes) -> Loaded:
     """Raises ConfigzError."""
     try:
-        found = [one for one in _decode(body).values() if one.kind == "KubeSchedulerConfiguration"]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        told_all = msgspec.convert(_as_in_files(msgspec.json.decode(body)), dict[str, _Configuration])
+        found = [one for one in told_all.values() if _is_a_schedulers(one)]
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as e:
         raise ConfigzError("what it answers is no configuration: is it a kube-scheduler?") from e
     if not found:
         raise ConfigzError("it tells no KubeSchedulerConfiguration: is it a kube-scheduler?")
@@ -80,6 +84,18 @@ def loaded(body: bytes) -> Loaded:
         content_type=told.client_connection.content_type,
         kubeconfig=told.client_connection.kubeconfig or None,
     )
+
+
+def _is_a_schedulers(told: _Configuration) -> bool:
+    named = told.kind == "KubeSchedulerConfiguration"
+    return named or (not told.kind and told.api_version.startswith("kubescheduler.config.k8s.io/"))
+
+
+def _as_in_files(told: Any) -> Any:  # noqa: ANN401
+    """Keys as a file has them."""
+    if isinstance(told, dict):
+        return {_INITIALS.sub(lambda found: found[0].lower(), key): _as_in_files(each) for key, each in told.items()}
+    return [_as_in_files(each) for each in told] if isinstance(told, list) else told
 
 
 def _extender(told: _Extender) -> Extender:

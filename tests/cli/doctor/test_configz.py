@@ -50,6 +50,21 @@ def test_an_entry_as_the_scheduler_tells_it():
     assert (expected,) == loaded(json.dumps(TOLD).encode()).extenders
 
 
+def in_go(told):
+    """As up to 1.35: Go's own names, and no kind."""
+    names = {"urlPrefix": "URLPrefix", "httpTimeout": "HTTPTimeout", "tlsConfig": "TLSConfig", "qps": "QPS"}
+    if isinstance(told, dict):
+        keys = {key: names.get(key, key[0].upper() + key[1:]) for key in told if key != "kind"}
+        return {key if key == "apiVersion" else name: in_go(told[key]) for key, name in keys.items()}
+    return [in_go(each) for each in told] if isinstance(told, list) else told
+
+
+def test_up_to_1_35_it_says_the_same_in_gos_own_names():
+    told = {"componentconfig": in_go(TOLD["componentconfig"])}
+    assert "URLPrefix" in told["componentconfig"]["Extenders"][0]
+    assert loaded(json.dumps(TOLD).encode()) == loaded(json.dumps(told).encode())
+
+
 def test_the_rest_of_it():
     told = loaded(json.dumps(TOLD).encode())
     assert ([("default-scheduler", 30)], False, 50.0, 100, "/etc/kubernetes/scheduler.conf") == (

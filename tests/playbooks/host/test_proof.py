@@ -36,6 +36,39 @@ def test_what_is_no_schedulers_configz_is_an_error():
         configuration_of(json.dumps({"kubeletconfig": {"kind": "KubeletConfiguration"}}))
 
 
+def test_up_to_1_35_it_has_no_kind_and_the_keys_are_gos():
+    """As kube-scheduler 1.35.4 says it."""
+    entry = {
+        "URLPrefix": "http://127.0.0.1:9376",
+        "HTTPTimeout": "1s",
+        "EnableHTTPS": True,
+        "TLSConfig": {"CAFile": "/ca"},
+    }
+    more = {"ManagedResources": [{"Name": "a.b/c", "IgnoredByScheduler": False}], "BindVerb": "", "Weight": 3}
+    told = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "ClientConnection": {"QPS": 50, "ContentType": "application/json"},
+        "PercentageOfNodesToScore": 0,
+        "Extenders": [entry | more],
+    }
+    assert {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "clientConnection": {"qps": 50, "contentType": "application/json"},
+        "percentageOfNodesToScore": 0,
+        "extenders": [
+            {
+                "urlPrefix": "http://127.0.0.1:9376",
+                "httpTimeout": "1s",
+                "enableHTTPS": True,
+                "tlsConfig": {"caFile": "/ca"},
+                "managedResources": [{"name": "a.b/c", "ignoredByScheduler": False}],
+                "bindVerb": "",
+                "weight": 3,
+            }
+        ],
+    } == configuration_of(json.dumps({"componentconfig": told}))
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

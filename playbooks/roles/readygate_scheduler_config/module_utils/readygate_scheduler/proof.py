@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any, Dict, List
 
+KIND = "KubeSchedulerConfiguration"
+_INITIALS = re.compile(r"^[A-Z]+(?=[A-Z][a-z]|$)|^[A-Z]")
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 
 
@@ -34,6 +36,19 @@ def differences(expected: object, loaded: object, where: str = "") -> List[str]:
 def configuration_of(configz: str) -> Dict[str, Any]:
     """Of what /configz said. Raises ValueError where it is none of a kube-scheduler."""
     for each in json.loads(configz).values():
-        if isinstance(each, dict) and each.get("kind") == "KubeSchedulerConfiguration":
-            return each
+        named = _as_in_files(each)
+        if isinstance(named, dict) and (named.get("kind") == KIND or _without_kind(named)):
+            return named
     raise ValueError("no KubeSchedulerConfiguration")
+
+
+def _without_kind(named: Dict[str, Any]) -> bool:
+    """Up to Kubernetes 1.35 a kube-scheduler leaves it out."""
+    return "kind" not in named and str(named.get("apiVersion", "")).startswith("kubescheduler.config.k8s.io/")
+
+
+def _as_in_files(told: object) -> object:
+    """Keys as a file has them: up to Kubernetes 1.35 they are Go's, URLPrefix for urlPrefix."""
+    if isinstance(told, dict):
+        return {_INITIALS.sub(lambda found: found[0].lower(), key): _as_in_files(each) for key, each in told.items()}
+    return [_as_in_files(each) for each in told] if isinstance(told, list) else told
