@@ -222,6 +222,12 @@ def test_a_watch_ends_when_the_pod_is_bound(asked):
             id="counted, and what was tried afterwards",
         ),
         pytest.param(
+            "0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node "
+            "node-1, preempting 2 victims",
+            Said(3, (Reason(3, "Insufficient cpu"),), ""),
+            id="room is being made, as 1.37 says it",
+        ),
+        pytest.param(
             "0/3 nodes are available: 3 node(s) had taint {a: b, 4 c}, that the pod didn't tolerate.",
             Said(3, (Reason(3, "node(s) had taint {a: b"), Reason(4, "c}, that the pod didn't tolerate")), ""),
             id="a reason that looks like two",
