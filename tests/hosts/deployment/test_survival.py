@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.hosts.deployment.configz import loaded
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.hosts.deployment.moments import drawn, written
 from tests.kit.waiting import wait_for
@@ -35,7 +36,7 @@ def configz(hosts):
     """What the scheduler has loaded; empty while it does not say."""
     ask = "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /configz --server https://127.0.0.1:10259"
     said = hosts.ssh("control-1", f"{ask} --insecure-skip-tls-verify", check=False).stdout
-    return json.loads(said)["componentconfig"] if said.startswith("{") else {}
+    return loaded(said) if said.startswith("{") else {}
 
 
 def timeouts(hosts):
@@ -257,10 +258,10 @@ def test_a_configuration_of_the_operators_own_is_merged_and_put_back(hosts, api,
         before = hosts.ssh("control-1", f"cat {MANIFEST}").stdout
         run = ansible.run(SCHEDULER_ONLY)
         assert run.code == 0, run.told()
-        loaded = configz(hosts)
-        assert (7, False, 77) == (loaded["parallelism"], loaded["enableProfiling"], loaded["clientConnection"]["qps"])
-        assert [OTHER["urlPrefix"], "http://127.0.0.1:9376"] == [each["urlPrefix"] for each in loaded["extenders"]]
-        assert "ImageLocality" not in score_plugins(loaded)
+        told = configz(hosts)
+        assert (7, False, 77) == (told["parallelism"], told["enableProfiling"], told["clientConnection"]["qps"])
+        assert [OTHER["urlPrefix"], "http://127.0.0.1:9376"] == [each["urlPrefix"] for each in told["extenders"]]
+        assert "ImageLocality" not in score_plugins(told)
         off = ansible.run(SCHEDULER_OFF)
         assert off.code == 0, off.told()
         assert before == hosts.ssh("control-1", f"cat {MANIFEST}").stdout
