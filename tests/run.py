@@ -2,8 +2,8 @@
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
 stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
-later ones, as do those that only compute, behind the others for processor time: what such a step prints comes as a
-whole at its end, until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran
+later ones, as do those that only compute, with the processor time that the others leave: what such a step prints comes
+as a whole at its end, until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran
 beside it: up to three that failed in a step are run once more when nothing else runs, by the same bounds, and the table
 tells both. What a step leaves running is ended and told. Interrupted, the steps that run are interrupted too and say
 what they have seen; the table comes in any case.
@@ -67,8 +67,8 @@ class Step:
     """One child process.
 
     needs: an earlier step without which this one cannot run at all. beside: the steps after it do not wait for its end.
-    nice: how far behind the others for processor time, 0 to 19: with what they leave. alone: what to add to the command
-    to run once more what has failed; empty: a failure stands.
+    humble: with the processor time that no other step wants. alone: what to add to the command to run once more what
+    has failed; empty: a failure stands.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Step:
     folder: str = "."
     environ: dict[str, str] | None = None
     beside: bool = False
-    nice: int = 0
+    humble: bool = False
     alone: tuple[str, ...] = ()
 
 
@@ -99,14 +99,12 @@ def tests_step(name: str, command: list[str], what: str, **more: Any) -> Step:
 
 
 # Of its own session, too: where the kernel shares time out by sessions, what is nice is so among its own only.
-NICE = ["sh", "-c", 'echo $0 2>/dev/null > /proc/self/autogroup; exec nice -n $0 "$@"']
-# Each test has two minutes, so these come before those that need none of them in time.
-PATIENT, HUMBLE = 5, 19
+HUMBLE = ["sh", "-c", 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"', "humble"]
 
 
-def computing(step: Step, *, nice: int = HUMBLE) -> Step:
+def computing(step: Step) -> Step:
     """One that computes only and asserts no seconds: it takes what steps that wait leave."""
-    return replace(step, beside=True, nice=nice)
+    return replace(step, beside=True, humble=True)
 
 
 LINT = [
@@ -128,8 +126,11 @@ OLDEST = Step(
     [PYTHON, "-m", "tests.testbed.shared.oldest_ansible"],
     "the oldest ansible-core that will do, fetched once and cached",
 )
-RINGS_0_1 = tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools")
-FAST = [TOOLS, OLDEST, RINGS_0_1]
+FAST = [
+    TOOLS,
+    OLDEST,
+    tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools"),
+]
 SOURCES = Step(
     "sources",
     [PYTHON, "-m", "tests.testbed.shared.binaries", "--fetch"],
@@ -192,8 +193,7 @@ SELECTIONS = {
         *(PACKAGES, SOURCES, BINARIES),
         replace(RING_3, beside=True),
         *map(computing, (DIFFERENTIAL, *LINT)),
-        *(TOOLS, OLDEST, computing(RINGS_0_1, nice=PATIENT)),
-        *(ARCHIVE, PLANE[-1]),
+        *(*FAST, ARCHIVE, PLANE[-1]),
     ],
 }
 
@@ -265,7 +265,7 @@ class Runner:
         started = time.monotonic()
         mark = f"{os.getpid()}-{step.name}"
         child = subprocess.Popen(
-            [*NICE, str(step.nice), *step.command] if step.nice else step.command,
+            [*HUMBLE, *step.command] if step.humble else step.command,
             cwd=ROOT / step.folder,
             env={**(step.environ or os.environ), STEP_VARIABLE: mark},
             stdout=subprocess.PIPE,

@@ -140,15 +140,14 @@ def test_a_step_beside_others_is_waited_for_and_what_it_printed_comes_as_a_whole
     assert "one\ntwo\n" == (tmp_path / "long.log").read_text()
 
 
-def test_a_nice_step_takes_the_time_that_others_leave():
+def test_a_humble_step_takes_the_time_that_nobody_wants():
     """Among its own session's processes, and as a session where the kernel tells sessions apart."""
     look = "import os, pathlib; group = pathlib.Path('/proc/self/autogroup'); print(os.nice(0), end=' '); "
     look += "print(group.read_text().split()[-1] if group.exists() else 19)"
-    steps = [Step("it", [sys.executable, "-c", look], "", nice=nice) for nice in (19, 5, 0)]
+    steps = [Step("it", [sys.executable, "-c", look], "", humble=humble) for humble in (True, False)]
     for step in steps:
         assert "passed" == Runner().run(step).result
-        own = min(19, os.nice(0) + step.nice)
-        expected = f"{own} {step.nice}" if step.nice else f"{own} "
+        expected = "19 19" if step.humble else f"{os.nice(0)} "
         assert (run.LOGS / "it.log").read_text().startswith(expected)
 
 
