@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any
 
-# URLPrefix, HTTPTimeout, Parallelism: of the first word all that is large.
-_FIRST_WORD = re.compile(r'"([A-Z]+)(?=(?:[A-Z][a-z]|")\w*":)|"([A-Z])(?=\w*":)')
+# URLPrefix, QPS, Parallelism: of the first word all that is large.
+_FIRST_WORD = re.compile(r'"[A-Z]+(?=":|[A-Z][a-z]\w*":)|"[A-Z](?=\w*":)')
 
 
 def loaded(said: str) -> dict[str, Any]:
