@@ -71,7 +71,7 @@ manifests: venv ## deploy/, the chart's README and schema, from charts/readygate
 	@$(VENV)/python -m tests.agent.checks.document
 	@$(VENV)/python -m tests.playbooks.node_rights
 
-stubs: venv ## the messages of the container runtime interface of plugins and of the kubelet's pods, from their api.proto
+stubs: venv ## the messages of the container runtime interface, of plugins and of the kubelet's pods, from their api.proto
 	@$(VENV)/python -m pip install --quiet --target build/protoc 'grpcio-tools==1.85.1'
 	@PYTHONPATH=build/protoc $(VENV)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/cri/api.proto agent/plugins/api.proto agent/podsapi/api.proto
 

@@ -2,7 +2,6 @@
 
 import copy
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,19 +17,6 @@ from tests.kit.waiting import wait_until
 NAMESPACE = "kube-node-lease"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}}
 META = {"name": "node-1", "namespace": NAMESPACE}
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApiServer]:
-    with FakeApiServer() as api:
-        yield api
-
-
-@pytest.fixture
-def client(api: FakeApiServer) -> Iterator[Client]:
-    client = Client(api.connection(), user_agent="test", attempts=1)
-    yield client
-    client.close()
 
 
 @pytest.fixture

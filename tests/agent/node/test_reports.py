@@ -3,7 +3,6 @@
 import copy
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -21,22 +20,6 @@ from tests.fakes.api_patches import strategic_merge
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
-
-NAMESPACE = "kube-node-lease"
-META = {"name": "node-1", "namespace": NAMESPACE}
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApiServer]:
-    with FakeApiServer() as api:
-        yield api
-
-
-@pytest.fixture
-def client(api: FakeApiServer) -> Iterator[Client]:
-    client = Client(api.connection(), user_agent="test", attempts=1)
-    yield client
-    client.close()
 
 
 @pytest.fixture
@@ -173,9 +156,7 @@ def test_n23_n26_a_report_is_written_when_the_last_one_is_five_minutes_old(
 
 def test_an_address_that_is_not_ours_goes_with_one_write(api: FakeApiServer, reporter: NodeReporter) -> None:
     addresses = [{"type": "ExternalIP", "address": "192.0.2.1"}]
-    api.put(
-        {"apiVersion": "v1", "kind": "Node", "metadata": META | {"namespace": ""}, "status": {"addresses": addresses}}
-    )
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"addresses": addresses}})
     reporter.register()
     assert [True, False] == [reporter.report(), reporter.report()], "else it is written every ten seconds"
     assert ["InternalIP", "Hostname"] == [a["type"] for a in api.get("Node", "node-1")["status"]["addresses"]]

@@ -7,9 +7,9 @@ from typing import Any
 import yaml
 
 from tests.hosts.deployment.api import AdminApi
-from tests.hosts.deployment.configz import loaded
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.kit.waiting import wait_for
+from tests.playbooks.host.configz import configuration_of
 from tests.testbed.hosts.hosts import Hosts
 
 THREE = ("control-1", "control-2", "control-3")
@@ -43,7 +43,7 @@ class Schedulers:
         done = self._hosts.ssh(host, "python3 -", stdin=_ASK, check=False)
         if done.returncode != 0:
             return None
-        return [extender[key] for extender in loaded(done.stdout).get("extenders") or []]
+        return [extender[key] for extender in configuration_of(done.stdout).get("extenders") or []]
 
     def timeouts(self) -> dict[str, str | None]:
         """The time limit of the one extender that each of the three asks; None where it does not answer, or asks more

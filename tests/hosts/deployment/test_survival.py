@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.hosts.deployment.configz import loaded
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.hosts.deployment.moments import drawn, written
 from tests.kit.waiting import wait_for
+from tests.playbooks.host.configz import configuration_of
 
 HERE = Path(__file__).parent
 SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_off.yml"
@@ -36,7 +36,7 @@ def configz(hosts):
     """What the scheduler has loaded; empty while it does not say."""
     ask = "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /configz --server https://127.0.0.1:10259"
     said = hosts.ssh("control-1", f"{ask} --insecure-skip-tls-verify", check=False).stdout
-    return loaded(said) if said.startswith("{") else {}
+    return configuration_of(said) if said.startswith("{") else {}
 
 
 def timeouts(hosts):

@@ -1,6 +1,7 @@
 """The API server cannot be reached, and the agent has just been started: its kubelet tells it the health pods."""
 
 import time
+from itertools import groupby
 
 from tests.hosts.service.conftest import PODS_API
 from tests.hosts.service.node_mode import PATIENT_S, UNIT, Node
@@ -14,9 +15,11 @@ def test_without_the_api_server_the_kubelets_own_pods_are_looked_at(nodes: list[
     """A kubelet of 1.35 tells none: the agent says that it knows no health pods, until it has the API server back."""
     node = nodes[0]
 
+    def words() -> list[bool | None]:
+        return [one.containers_ready for one in node.ours() if one.at >= since]
+
     def word() -> bool | None:
-        said = [one for one in node.ours() if one.at >= since]
-        return said[-1].containers_ready if said else None
+        return words()[-1] if words() else None
 
     def log() -> str:
         return node.log.read_text(errors="replace")[before:]
@@ -43,3 +46,5 @@ def test_without_the_api_server_the_kubelets_own_pods_are_looked_at(nodes: list[
         over = f'judge found no longer finding="{finding}"'
         wait_until(lambda: over in log(), lambda: f"it has the API server back: {log()}", timeout_s=PATIENT_S)
         wait_until(lambda: word() is True, lambda: f"and its pod: {log()}", timeout_s=PATIENT_S)
+    known = (word for word in words() if word is not None)
+    assert ([True, False, True] if PODS_API else [True]) == [word for word, _ in groupby(known)]
