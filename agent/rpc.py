@@ -5,6 +5,8 @@ import os
 import threading
 from functools import cache
 from types import ModuleType
+from typing import Any
+from urllib.parse import quote
 
 _LOADING = threading.Lock()
 
@@ -20,3 +22,18 @@ def _load(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
     os.environ["GRPC_VERBOSITY"] = "NONE"  # it would write lines of its own between ours
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # with it, commands that we start die before they are executed
     return tuple(importlib.import_module(name) for name in names)
+
+
+def channel(grpc: ModuleType, socket: str, *, most_bytes: int) -> Any:  # noqa: ANN401 - the library's, loaded late
+    """To a socket of this node; connects when it is first asked, and again when it has to. most_bytes: of an answer."""
+    options = (
+        ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.enable_retries", 0),
+        ("grpc.max_receive_message_length", most_bytes),
+        ("grpc.use_local_subchannel_pool", 1),  # else two clients of one socket share a connection
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", 20_000),  # how long one attempt may take; a call's deadline comes first
+        ("grpc.max_reconnect_backoff_ms", 1000),
+    )
+    return grpc.insecure_channel(f"unix:{quote(socket)}", options=options)

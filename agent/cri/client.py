@@ -3,26 +3,16 @@
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote
 
 from google.protobuf.message import DecodeError, Message
 from grpc import RpcError
 
+from agent import rpc
 from agent.cri import api_pb2
 from agent.cri.base import CriError, Trouble
 from agent.cri.look import trouble_with
 
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
-_OPTIONS = (
-    ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-    ("grpc.max_receive_message_length", MOST_BYTES),
-    ("grpc.use_local_subchannel_pool", 1),  # else two clients of one socket share a connection
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 20_000),  # how long one attempt may take; a call's deadline comes first
-    ("grpc.max_reconnect_backoff_ms", 1000),
-)
 _METHODS = {
     method.input_type.name: (method.name, f"/{service.full_name}/{method.name}")
     for service in api_pb2.DESCRIPTOR.services_by_name.values()
@@ -39,7 +29,7 @@ class Client:
         self.socket = socket
         self.deadline_s = deadline_s
         self._grpc = grpc
-        self._channel = grpc.insecure_channel(f"unix:{quote(socket)}", options=_OPTIONS)
+        self._channel = rpc.channel(grpc, socket, most_bytes=MOST_BYTES)
 
     def call(self, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
         """The answer to a request; its type says what is called. Raises CriError."""

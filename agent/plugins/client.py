@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
-from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
 
@@ -15,15 +14,7 @@ from agent.plugins.api_pb2 import PluginInfo as Message
 from agent.plugins.base import PluginError, PluginInfo
 
 _SERVICE = "/pluginregistration.Registration"
-_OPTIONS = (
-    ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-    ("grpc.max_receive_message_length", 2**20),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-)
+MOST_BYTES = 2**20
 
 
 class Client:
@@ -33,7 +24,7 @@ class Client:
         """Raises PluginError where gRPC is not installed."""
         self._socket = socket
         self._grpc = _packages()
-        self._channel = self._grpc.insecure_channel(f"unix:{quote(socket)}", options=_OPTIONS)
+        self._channel = rpc.channel(self._grpc, socket, most_bytes=MOST_BYTES)
 
     def connect(self, within_s: float) -> None:
         """Waits until somebody accepts."""

@@ -1,7 +1,6 @@
 """Asks the kubelet for its pods, over gRPC on its socket. Loads gRPC when it is made."""
 
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -16,15 +15,6 @@ from agent.wire.pod import PodObject
 
 MOST_BYTES = 16 * 2**20  # 110 pods of 100 KB are fewer
 _LIST_PODS = "/v1alpha1.Pods/ListPods"
-_OPTIONS = (
-    ("grpc.default_authority", "localhost"),  # else the path, which servers in Go refuse
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-    ("grpc.max_receive_message_length", MOST_BYTES),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-)
 
 
 class Client:
@@ -37,7 +27,7 @@ class Client:
             (self._grpc,) = rpc.load("grpc")
         except ImportError as e:
             raise PodsApiError(socket, Trouble.NO_PACKAGES, e) from None
-        self._channel = self._grpc.insecure_channel(f"unix:{quote(socket)}", options=_OPTIONS)
+        self._channel = rpc.channel(self._grpc, socket, most_bytes=MOST_BYTES)
 
     def list_pods(self, within_s: float) -> list[PodObject]:
         """All pods of the node. Raises PodsApiError."""
