@@ -18,124 +18,94 @@ ENV = [
     {"name": "B", "value": "b"},
     {"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
 ]
-SECOND, AT = "2026-11-23T10:11:12Z", {"seconds": 1795428672, "nanos": 5}
+Words = dict[str, object]
+# What only one of the two says so.
+AT = {"seconds": 1795428672, "nanos": 5}, "2026-11-23T10:11:12Z"
+BY_NAME = {"type": 1, "strVal": "web"}, "web"
+BY_NUMBER = {"type": 0, "intVal": 80}, 80
 
 
-def container(**more: object) -> dict[str, object]:
-    return {**BARE, "spec": {"nodeName": "n", "containers": [{"name": "app", "image": "i", **more}]}}
+def same(words: Words) -> tuple[Words, Words]:
+    return words, words
 
 
-def status(**more: object) -> dict[str, object]:
+def meta(**more: object) -> Words:
+    return {**BARE, "metadata": {**META, **more}}
+
+
+def spec(**more: object) -> Words:
+    return {**BARE, "spec": {"nodeName": "n", "containers": [{"name": "app"}], **more}}
+
+
+def container(**more: object) -> Words:
+    return spec(containers=[{"name": "app", "image": "i", **more}])
+
+
+def status(**more: object) -> Words:
     return {**BARE, "status": {"phase": "Running", "podIP": "10.0.0.1", "hostIP": "192.0.2.1", **more}}
 
 
-def text(value: str) -> dict[str, object]:
-    return {"type": 1, "strVal": value}
+def probed(handler: Words) -> Words:
+    probe = {**handler, "periodSeconds": 2, "terminationGracePeriodSeconds": 4}
+    probes = dict.fromkeys(("readinessProbe", "livenessProbe", "startupProbe"), probe)
+    return container(ports=[{"name": "web", "containerPort": 8080}], **probes)
 
 
-def number(value: int) -> dict[str, object]:
-    return {"type": 0, "intVal": value}
+def by(action: str, port: object) -> Words:
+    return {action: {"port": port, **({"path": "/r", "httpHeaders": [{"name": "A"}]} if action == "httpGet" else {})}}
+
+
+def run(at: object) -> Words:
+    container = {
+        "name": "app",
+        "ready": True,
+        "started": True,
+        "restartCount": 2,
+        "containerID": "containerd://c",
+        "state": {"running": {"startedAt": at}},
+        "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": at}},
+    }
+    ready = {"type": "Ready", "status": "False", "reason": "R", "lastTransitionTime": at}
+    return status(startTime=at, conditions=[ready], containerStatuses=[container])
+
+
+PROBES = [
+    pytest.param(
+        probed({"handler": by(action, theirs)}), probed(by(action, ours)), id=f"a probe {action}, of a port by {what}"
+    )
+    for action in ("httpGet", "tcpSocket")
+    for what, (theirs, ours) in (("name", BY_NAME), ("number", BY_NUMBER))
+] + [
+    pytest.param(probed({"handler": words}), probed(words), id=f"a probe {next(iter(words))}")
+    for words in ({"grpc": {"port": 9, "service": "s"}}, {"exec": {"command": ["a", "$(B)"]}})
+]
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(BARE, BARE, id="hardly anything"),
+        pytest.param(*same(BARE), id="hardly anything"),
         pytest.param(
-            {**BARE, "metadata": {**META, "labels": {"a": "b"}, "annotations": {"c": "d"}, "generation": 3}},
-            {**BARE, "metadata": {**META, "labels": {"a": "b"}, "annotations": {"c": "d"}, "generation": 3}},
-            id="labels, annotations, a generation",
+            *same(meta(labels={"a": "b"}, annotations={"c": "d"}, generation=3)), id="labels, annotations, a generation"
         ),
         pytest.param(
-            {**BARE, "metadata": {**META, "deletionTimestamp": AT, "deletionGracePeriodSeconds": 30}},
-            {**BARE, "metadata": {**META, "deletionTimestamp": SECOND, "deletionGracePeriodSeconds": 30}},
-            id="it is being deleted",
+            *(meta(deletionTimestamp=at, deletionGracePeriodSeconds=30) for at in AT), id="it is being deleted"
         ),
+        *PROBES,
+        pytest.param(*same(container(env=ENV)), id="an environment"),
         pytest.param(
-            container(
-                ports=[{"name": "web", "containerPort": 8080}],
-                readinessProbe={
-                    "handler": {"httpGet": {"path": "/r", "port": text("web"), "httpHeaders": [{"name": "A"}]}},
-                    "periodSeconds": 2,
-                    "terminationGracePeriodSeconds": 4,
-                },
-            ),
-            container(
-                ports=[{"name": "web", "containerPort": 8080}],
-                readinessProbe={
-                    "httpGet": {"path": "/r", "port": "web", "httpHeaders": [{"name": "A"}]},
-                    "periodSeconds": 2,
-                    "terminationGracePeriodSeconds": 4,
-                },
-            ),
-            id="a probe over HTTP, of a port by name",
-        ),
-        pytest.param(
-            container(
-                readinessProbe={"handler": {"tcpSocket": {"port": number(80)}}},
-                livenessProbe={"handler": {"grpc": {"port": 9, "service": "s"}}},
-                startupProbe={"handler": {"exec": {"command": ["a", "$(B)"]}}},
-                env=ENV,
-            ),
-            container(
-                readinessProbe={"tcpSocket": {"port": 80}},
-                livenessProbe={"grpc": {"port": 9, "service": "s"}},
-                startupProbe={"exec": {"command": ["a", "$(B)"]}},
-                env=ENV,
-            ),
-            id="probes of the other kinds",
-        ),
-        pytest.param(
-            {**BARE, "spec": {**BARE["spec"], "readinessGates": [{"conditionType": "x"}], "hostNetwork": True}},
-            {**BARE, "spec": {**BARE["spec"], "readinessGates": [{"conditionType": "x"}], "hostNetwork": True}},
+            *same(spec(readinessGates=[{"conditionType": "x"}], hostNetwork=True)),
             id="a readiness gate, on the host's network",
         ),
+        pytest.param(*same(spec(initContainers=[{"name": "side", "restartPolicy": "Always"}])), id="a sidecar"),
+        pytest.param(*(run(at) for at in AT), id="what its containers do"),
         pytest.param(
-            {**BARE, "spec": {**BARE["spec"], "initContainers": [{"name": "side", "restartPolicy": "Always"}]}},
-            {**BARE, "spec": {**BARE["spec"], "initContainers": [{"name": "side", "restartPolicy": "Always"}]}},
-            id="a sidecar",
-        ),
-        pytest.param(
-            status(
-                startTime=AT,
-                conditions=[{"type": "Ready", "status": "False", "reason": "R", "lastTransitionTime": AT}],
-                containerStatuses=[
-                    {
-                        "name": "app",
-                        "ready": True,
-                        "started": True,
-                        "restartCount": 2,
-                        "containerID": "containerd://c",
-                        "state": {"running": {"startedAt": AT}},
-                        "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": AT}},
-                    }
-                ],
-            ),
-            status(
-                startTime=SECOND,
-                conditions=[{"type": "Ready", "status": "False", "reason": "R", "lastTransitionTime": SECOND}],
-                containerStatuses=[
-                    {
-                        "name": "app",
-                        "ready": True,
-                        "started": True,
-                        "restartCount": 2,
-                        "containerID": "containerd://c",
-                        "state": {"running": {"startedAt": SECOND}},
-                        "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": SECOND}},
-                    }
-                ],
-            ),
-            id="what its containers do",
-        ),
-        pytest.param(
-            status(containerStatuses=[{"name": "app", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]),
-            status(containerStatuses=[{"name": "app", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]),
+            *same(status(containerStatuses=[{"name": "app", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}])),
             id="a container that waits",
         ),
     ],
 )
-def test_a_pod_is_the_same_in_both_words(words: dict[str, object], expected: dict[str, object]) -> None:
+def test_a_pod_is_the_same_in_both_words(words: Words, expected: Words) -> None:
     raw = ParseDict(words, Pod()).SerializeToString()
     assert parse_pod(json.dumps(expected).encode()) == pod_from_object(pod_of(raw))
 
