@@ -4,8 +4,9 @@ the agent's own pod, in mode `node` of each one on the node that asks for it.
 Guarantees:
 1. Only our condition is sent, with the pod's uid: the API server refuses the write to another pod of the same name.
 2. A change of the health is written at once, where the last changes were not just now: three at once, then one in ten
-   seconds, the newest. What closes the node never waits for that (the next that opens it waits longer), and a change
-   that does neither waits for all others. Nothing else is written but a refresh every five minutes (jittered).
+   seconds, the newest. What closes the node never waits for that (the next that opens it waits longer); another reason
+   leaves one for what opens it, and a change that is neither waits for all others. Nothing else is written but a
+   refresh every five minutes (jittered).
 3. While the API server is away nothing queues up: when it is back, one write brings it to the newest health.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
@@ -186,8 +187,13 @@ class ConditionPublisher:
             return self._changes.wait_s(monotonic)
         if wanted.status != before.status == contract.STATUS_TRUE:
             return 0.0
-        closes_or_opens = (wanted.status, wanted.reason) != (before.status, before.reason)
-        return self._changes.wait_s(monotonic, left=0 if closes_or_opens else CHANGES - 1)
+        if wanted.status != before.status and wanted.status == contract.STATUS_TRUE:
+            left = 0
+        elif (wanted.status, wanted.reason) != (before.status, before.reason):
+            left = 1
+        else:
+            left = CHANGES - 1
+        return self._changes.wait_s(monotonic, left=left)
 
     def _write_terminating(self) -> None:
         locked = self._writing.acquire(timeout=STOP_WAIT_S)

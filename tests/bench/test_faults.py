@@ -89,9 +89,8 @@ def test_the_lines_of_a_fault_say_when_they_began_and_ended(lines, code, said):
 
 
 def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
-    found = {
-        each.name: each.value for each in figures([GOOD, replace(GOOD, closed_s=5.0), EVENT, BAD], [24.5], (30, 9))
-    }
+    rounds = [GOOD, replace(GOOD, closed_s=5.0), EVENT, BAD]
+    found = {each.name: each.value for each in figures(rounds, [24.5], {"default": (30, 9), "fast": (31, 45)})}
     assert {
         "fault_rounds": 4,
         "fault_gate_p50_s": 3.0,
@@ -101,6 +100,7 @@ def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
         "dead_node_gate_p99_s": 24.5,
         "agent_node_rss_mib": 30,
         "agent_node_cpu_m": 9,
+        "agent_node_fast_cpu_m": 45,
         "fault_fast_gpu_gpu_missing_rounds": 1,
     }.items() <= found.items()
     assert "fault_fast_gpu_gpu_missing_gate_p50_s" not in found
@@ -123,7 +123,7 @@ def test_a_round_that_let_a_pod_in_is_not_whole():
 
 
 def test_the_table_has_a_row_for_each_fault_that_was_tried():
-    values = {each.name: each.value for each in figures([GOOD, BAD], [], None)}
+    values = {each.name: each.value for each in figures([GOOD, BAD], [], {})}
     faults = {name: (fault.check, fault.what) for name, fault in plan.TRIED.items()}
     assert [
         "| [`filesystem`](#filesystem) | not a byte is left | 1 | 3.0, 3.0 | 1.5, 1.5 |",

@@ -17,6 +17,7 @@ PATH = "/api/v1/namespaces/ns/pods/p/status"
 TYPE = contract.CONDITION_NODE_HEALTHY
 TRUE = Condition("True", "ChecksPassed", "all checks passed (1)", "passed")
 FALSE = Condition("False", "CheckFailed", "cni: failed since then: no file", "cni failed")
+UNKNOWN = Condition("Unknown", "CheckUnknown", "runtime: no answer", "unknown")
 STARTING = Condition("False", "Starting", "cni: starting", "starting")
 DOWN = errors.Unreachable(path=PATH, message="connection refused")
 
@@ -186,6 +187,25 @@ def test_another_check_that_fails_too_takes_no_time_from_what_opens_and_closes(s
     assert [1, 2, 2, 2, 2, 3, 4, 4, 4] == took
     scene.wait(30.0)
     assert "True" == scene.server.written[-1][0]
+
+
+def test_another_reason_leaves_one_for_what_opens_the_node(scene: Scene) -> None:
+    """A fault that a second check sees otherwise: what it says comes when it takes nothing from the way back."""
+    took = []
+    for wanted in (TRUE, FALSE, UNKNOWN, UNKNOWN, TRUE):
+        scene.publish(wanted)
+        took.append(scene.server.written[-1])
+        scene.wait(2.0)
+    assert [("True", "ChecksPassed"), *[("False", "CheckFailed")] * 3, ("True", "ChecksPassed")] == took
+
+
+def test_another_reason_is_told_when_one_is_left_for_what_opens_the_node(scene: Scene) -> None:
+    for wanted in (TRUE, FALSE, UNKNOWN):
+        scene.publish(wanted)
+    scene.wait(10.1)
+    assert ("Unknown", "CheckUnknown") == scene.server.written[-1]
+    scene.publish(TRUE)
+    assert ("True", "ChecksPassed") == scene.server.written[-1]
 
 
 def test_names_alone_come_when_nothing_else_has_for_a_while(scene: Scene) -> None:

@@ -77,7 +77,7 @@ class Run:
         self._started = time.monotonic()
         self._rounds: list[Round] = []
         self._dead_s: list[float] = []
-        self._cost: tuple[float, float] | None = None
+        self._costs: dict[str, tuple[float, float]] = {}
         self._loads: list[float] = []
         self.failed = False
 
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def _first(self) -> str:
-        return "default" if self._arguments.default_rounds else "fast"
+        return "fast" if self._arguments.installed else "default"
 
     def _measured(self, stage: Stage, watch: Watch) -> None:
         """What takes as long as there is time comes last: a run that is ended has some of everything."""
@@ -116,9 +116,10 @@ class Run:
         try:
             for _ in range(self._arguments.default_rounds):
                 self._played(player, "default", plan.once(names, stage.workers, control))
+            self._tried("cost", lambda: self._cost(stage, self._first))
             if self._first != "fast":
                 stage.install("fast", anew=True)
-            self._tried("cost", lambda: self._costs(stage))
+                self._tried("cost", lambda: self._cost(stage, "fast"))
             self._tried("dead-node", lambda: self._dead(stage, watch))
             for number in range(self._arguments.rounds if names else 0):
                 if not self._played(player, "fast", plan.often(names, stage.workers, control, number)):
@@ -138,9 +139,9 @@ class Run:
             self.progress(f"{name}: not measured: {e}")
         self._saved()
 
-    def _costs(self, stage: Stage) -> None:
+    def _cost(self, stage: Stage, profile: str) -> None:
         self.progress(f"cost: {QUIET_S:.0f} s without a fault")
-        self._cost = stage.cost(stage.workers[0], QUIET_S, time.sleep)
+        self._costs[profile] = stage.cost(stage.workers[0], QUIET_S, time.sleep)
 
     def _dead(self, stage: Stage, watch: Watch) -> None:
         for each in dead.nodes(stage, watch, self.progress):
@@ -173,7 +174,7 @@ class Run:
         return True
 
     def _figures(self) -> list[Figure]:
-        return results.figures(self._rounds, self._dead_s, self._cost)
+        return results.figures(self._rounds, self._dead_s, self._costs)
 
     def _saved(self) -> None:
         save(self._figures(), self._arguments.save)

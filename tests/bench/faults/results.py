@@ -6,11 +6,12 @@ from tests.bench.faults.plan import EVENT, KUBELET
 from tests.bench.faults.rounds import Round
 from tests.bench.figures import Figure, quantile
 
-PROFILE = "fast"  # that the figures without a profile's name are of
+PROFILE = "fast"  # that the figures of seconds without a profile's name are of
+USUAL = "default"  # that those of cost are of
 
 
-def figures(rounds: Sequence[Round], dead_s: Sequence[float], cost: tuple[float, float] | None) -> list[Figure]:
-    """Of the whole run first, then of each check."""
+def figures(rounds: Sequence[Round], dead_s: Sequence[float], costs: Mapping[str, tuple[float, float]]) -> list[Figure]:
+    """Of the whole run first, then of each check. costs: MiB and thousandths of a core, by profile."""
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
     polled = [each for each in good if each.check not in (EVENT, KUBELET)]
     events = [each for each in good if each.check == EVENT]
@@ -30,10 +31,11 @@ def figures(rounds: Sequence[Round], dead_s: Sequence[float], cost: tuple[float,
         *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),
         *_both("dead_kubelet_gate", kubelets, "kubelet that stands still to node closed"),
     ]
-    if cost is not None:
+    for profile, (rss_mib, cpu_m) in costs.items():
+        prefix = "agent_node" if profile == USUAL else f"agent_node_{profile}"
         rows += [
-            Figure("agent_node_rss_mib", cost[0], "MiB", "of the service with eleven checks every 2 s"),
-            Figure("agent_node_cpu_m", cost[1], "m", "of the same, children included"),
+            Figure(f"{prefix}_rss_mib", rss_mib, "MiB", f"of the service with eleven checks, profile {profile}"),
+            Figure(f"{prefix}_cpu_m", cpu_m, "m", "of the same, children included"),
         ]
     for profile, check, name in sorted({(each.profile, each.check, each.fault) for each in rounds}):
         mine = [each for each in rounds if (each.profile, each.fault) == (profile, name)]

@@ -75,7 +75,8 @@ class Together:
 
 class Player:
     """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes three changes of its
-    condition at once, then one in ten seconds: a fault waits until its own two find room, so that none waits for that.
+    condition at once, then one in ten seconds: a fault waits until its own two find room, and a third of another check
+    that sees it too, so that none waits for that.
     """
 
     def __init__(self, hosts: Hosts, api: Api, watch: Watch, faults: dict[str, Fault]) -> None:
@@ -145,7 +146,8 @@ class Player:
     def _one(self, fault: Fault, node: str, profile: str, limit_s: float, together: Together) -> Round:
         found: dict[str, object] = {}
         writes = self._writes[node]
-        time.sleep(writes.wait_s(time.monotonic(), left=1))
+        time.sleep(writes.wait_s(time.monotonic(), left=CHANGES - 1))
+        writes.spend(time.monotonic())
         if self._watch.wait(node, closed=False, timeout_s=OPEN_LIMIT_S) is None:
             together.leave()
             return Round(fault.name, fault.check, profile, node, trouble=f"closed before: {self._watch.reason(node)}")
