@@ -29,11 +29,21 @@ def names_in(folder: str) -> list[str]:
         return []
 
 
+def names_and_owners_in(folder: str, at_most: int) -> tuple[list[str], list[list[str | float]] | None]:
+    """Both of one moment; None where there are more names than that. Raises OSError."""
+    names = names_in(folder)
+    return names, _owners(folder, names) if len(names) <= at_most else None
+
+
 def owners_in(folder: str) -> list[list[str | float]]:
     """Of the files in it: name, when it was written, and its first word. What cannot be read is left out. Never waits
     for a writer, as opening a named pipe would. Raises OSError."""
+    return _owners(folder, names_in(folder))
+
+
+def _owners(folder: str, names: list[str]) -> list[list[str | float]]:
     found: list[list[str | float]] = []
-    for name in names_in(folder):
+    for name in names:
         try:
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(os.path.join(folder, name), flags)  # noqa: PTH118 - of thousands

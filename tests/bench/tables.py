@@ -70,8 +70,9 @@ FAULTS = (
     ("dead host to node closed, by the heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
     ("the same without heartbeats, by the kubelet's Lease: p99, s", "dead_node_lease_gate_p99_s"),
     ("kubelet that stands still to node closed: p99, s", "dead_kubelet_gate_p99_s"),
-    ("the service with eleven checks every 2 s: memory, MiB", "agent_node_rss_mib"),
+    ("the service with eleven checks, profile `default`: memory, MiB", "agent_node_rss_mib"),
     ("its processor time, thousandths of a core", "agent_node_cpu_m"),
+    ("the same with profile `fast`, every 2 s", "agent_node_fast_cpu_m"),
 )
 
 DEPLOYING = {

@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agent.checks.contents import names_in, owners_in
+from agent.checks.contents import names_and_owners_in, owners_in
 from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.networks import BrokenError, Network, looked, network_from
 from agent.checks.rights import Rights
@@ -42,13 +42,14 @@ RIGHTS = Rights(reads=("confDir", "dataDir", "socket"), root=True)
 TIMEOUT_S = 5  # a second is short for child processes under load
 HOST_LOCAL = "host-local"
 DATA_DIR = "/var/lib/cni/networks"
-OWNERS_LIMIT = 4096  # addresses in use of which the owners are read
+OWNERS_LIMIT = 4096  # addresses in use, with host-local's own files, of which the owners are read
 LEAKED_AFTER_S = 120.0  # an address is given out before the runtime tells of its sandbox
 NAMED = 3  # leaked addresses
 ID_LENGTH = 13  # of a sandbox, as crictl shows it
 PART_OF_TIMEOUT = 0.4  # for each of the two calls of a list
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Owners = Iterable[tuple[str, float, str]]  # name of a file, when it was written, who has the address
 _Percent = Annotated[int, Meta(ge=1, le=100, description="a percentage, 1 to 100")]
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number, 0 or more")]
 
@@ -118,7 +119,7 @@ class Check:
         words = ("containerd", settings.conf_dir, (), None, False)
         self._configuration = Elsewhere(looked, *words, where=settings.conf_dir)
         self._folder = ""  # of the two below
-        self._names: Elsewhere | None = None
+        self._both: Elsewhere | None = None
         self._owners: Elsewhere | None = None
         self._connect = connect or _connected
         self._wall = wall
@@ -133,9 +134,10 @@ class Check:
             network = None if given else network_from(self._configuration(patience.left_s()))
             sets = [[range_of({"subnet": text})] for text in settings.ranges] or _ranges_in(network)
             name = settings.network or (network.name if network else "")
-            names, owners = self._looks(str(Path(_data_dir(network, settings), name)))
-            used = addresses_of(names(patience.left_s()))
-            leaks = self._leaks(owners, used, patience)
+            both, owners = self._looks(str(Path(_data_dir(network, settings), name)))
+            names, owned_by = both(patience.left_s())
+            used = addresses_of(names)
+            leaks = self._leaks(owned_by, owners, patience)
         except _UncountableError as e:
             return Finding(CheckState.WARNED, f"the addresses of {e} cannot be counted here")
         except BrokenError as e:
@@ -147,21 +149,22 @@ class Check:
         return judged(name, sets, used, settings, leaks)
 
     def _looks(self, folder: str) -> tuple[Elsewhere, Elsewhere]:
-        """At the names in the folder, and at who owns them."""
-        if self._names is None or self._owners is None or folder != self._folder:
+        """At the names in the folder and who owns them, and again at who owns them."""
+        if self._both is None or self._owners is None or folder != self._folder:
             self._folder = folder
-            self._names = Elsewhere(names_in, folder, where=folder)
+            at_most = 0 if self._settings.socket is None else OWNERS_LIMIT
+            self._both = Elsewhere(names_and_owners_in, folder, at_most, where=folder)
             self._owners = Elsewhere(owners_in, folder, where=folder)
-        return self._names, self._owners
+        return self._both, self._owners
 
-    def _leaks(self, owners: Elsewhere, used: Sequence[Address], patience: Patience) -> Leaks:
+    def _leaks(self, found: Owners | None, owners: Elsewhere, patience: Patience) -> Leaks:
         """The files before the list, and again after it: whoever goes meanwhile gives back its address first."""
         if self._settings.socket is None:
             return Leaks()
-        if len(used) > OWNERS_LIMIT:
+        if found is None:
             return Leaks(unseen=f"more than {OWNERS_LIMIT}")
         before = self._wall() - LEAKED_AFTER_S
-        old = owned(owners(patience.left_s()), before)
+        old = owned(found, before)
         try:
             reader = self._reader or self._connect(self._settings.socket, self._deadline_s)
             self._reader = reader
@@ -221,7 +224,7 @@ def addresses_of(names: Iterable[str]) -> list[Address]:
     return found
 
 
-def owned(files: Iterable[tuple[str, float, str]], before: float) -> dict[Address, str]:
+def owned(files: Owners, before: float) -> dict[Address, str]:
     """By address that was given out before that time (wall): its sandbox."""
     old = {name: owner for name, changed, owner in files if owner and changed <= before}
     return {address: old[str(address)] for address in addresses_of(old) if str(address) in old}

@@ -83,6 +83,9 @@ class Player:
         self._hosts, self._api, self._watch, self._faults = hosts, api, watch, faults
         self._number = 0
         self._writes = {name: Ration(CHANGES, CHANGE_S) for name in hosts.names}
+        for writes in self._writes.values():  # a start is told, too
+            for _ in range(CHANGES):
+                writes.spend(time.monotonic())
         self._lock = threading.Lock()
         self._over = False
         self._hands = {name: threading.Lock() for name in hosts.names}
