@@ -2,6 +2,9 @@
 
 With one tree for all hosts, `systemctl restart kubelet` on one would look for the processes of three.
 
+A set of hosts stands for machines of its own. Where more is to be computed than this machine can, all of a set would
+get as much as one process of another test: it has a weight that lets it have what it needs.
+
 cgroup v1: a group in each hierarchy below the group of whoever starts the hosts, bound into the host as /sys/fs/cgroup.
 cgroup v2: a group below the root with the controllers switched on; systemd-nspawn mounts it itself.
 """
@@ -17,6 +20,8 @@ from pathlib import Path
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("+cpu", "+cpuset", "+io", "+memory", "+pids")
 _END_LIMIT_S = 5.0
+# Of the group of a set of hosts: file -> how much of the processors, by v1 (where one has 1024) and by v2 (100).
+_WEIGHTS = {"cpu.shares": "8192", "cpu.weight": "800"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ def make(name: str, bind: Path) -> Groups:
             for controller in _CONTROLLERS:
                 with suppress(OSError):  # a kernel without it
                     (parent / "cgroup.subtree_control").write_text(controller)
+        _weigh(group)
         return Groups(folders=[group], bind=None)
     bind.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "rg-cgroup", str(bind)], check=True)
@@ -45,6 +51,7 @@ def make(name: str, bind: Path) -> Groups:
         group = hierarchy / own.get(hierarchy.name, "") / name
         for folder in (group.parent, group):
             _make_group(folder)
+        _weigh(group)
         target = bind / hierarchy.name
         target.mkdir()
         subprocess.run(["mount", "--bind", str(group), str(target)], check=True)
@@ -70,6 +77,13 @@ def _make_group(folder: Path) -> None:
     for name in ("cpuset.cpus", "cpuset.mems"):  # empty in a new group, and then no process may enter
         if (folder / name).exists():
             (folder / name).write_text((folder.parent / name).read_text())
+
+
+def _weigh(group: Path) -> None:
+    """Of a host's group: the one above it, of its set."""
+    for name, weight in _WEIGHTS.items():
+        if (group.parent / name).exists():
+            (group.parent / name).write_text(weight)
 
 
 def kill(folders: list[Path]) -> None:
