@@ -1,7 +1,8 @@
 """The hosts of ring 3, booted once per test session.
 
 Everything in this folder gets the marker `hosts`. `READYGATE_HOSTS_REUSE=1` runs the tests on hosts that are up already
-and leaves them up. After a failure the hosts' logs are in build/artefacts/hosts.
+and leaves them up, `READYGATE_HOSTS_SET=second` on another set, beside who tests on the first. After a failure the
+hosts' logs are in build/artefacts/hosts, or build/artefacts/second.
 """
 
 import os
@@ -15,7 +16,7 @@ from images.build import TAG, readygate_image
 from tests.kit.ability import cannot_run
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts, obstacle
-from tests.testbed.hosts.layout import ONE_CONTROL, Layout
+from tests.testbed.hosts.layout import Layout, chosen
 
 HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts"
@@ -26,7 +27,7 @@ _obstacle = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The deployments come last: they measure seconds, and rings 0 and 1, which compute, are nearly done by then.
+    # The deployments come last: the others want the cluster as kubeadm made it.
     items.sort(key=lambda item: item.path.is_relative_to(HERE / "deployment"))
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -89,7 +90,8 @@ def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Itera
 @pytest.fixture(scope="session")
 def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
     """Three Ready nodes."""
-    with booted(request, ONE_CONTROL, "hosts") as found:
+    layout = chosen()
+    with booted(request, layout, layout.network.name) as found:
         yield found
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.network import HOSTS
 from tests.testbed.shared.binaries import kubernetes_version
 
 MANIFESTS = "/etc/kubernetes/manifests"
@@ -50,7 +49,7 @@ def test_a_host_is_a_systemd_machine_that_knows_its_peers(hosts, name):
 def test_hosts_reach_one_another_and_this_machine_and_nothing_else(hosts):
     hosts.ssh("worker-1", f"timeout 5 bash -c '</dev/tcp/{hosts.address('worker-2')}/22'")
     routes = hosts.ssh("worker-1", "ip -4 route show default").stdout.split()
-    assert HOSTS.bridge_address in routes
+    assert hosts.layout.network.bridge_address in routes
     outside = hosts.ssh("worker-1", "timeout 2 bash -c '</dev/tcp/192.0.2.1/80'", check=False)
     assert outside.returncode != 0
 
@@ -95,7 +94,7 @@ def test_ansible_reaches_every_host_through_the_inventory(hosts, tmp_path):
 
 def test_hosts_that_are_up_are_not_taken_away_by_a_second_start(hosts):
     with pytest.raises(HostsError, match=r"in use by process|up already"):
-        Hosts().up()
+        Hosts(hosts.layout).up()
     assert hosts.running()
 
 

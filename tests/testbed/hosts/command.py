@@ -1,4 +1,7 @@
-"""Ring 3 on the command line: the one set of hosts of this machine, up until it is told otherwise."""
+"""Ring 3 on the command line: a set of hosts of this machine, up until it is told otherwise.
+
+The first one, or what READYGATE_HOSTS_SET names; `down` without it ends every set.
+"""
 
 import argparse
 import os
@@ -8,12 +11,13 @@ import time
 
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.layout import LAYOUTS, SET_VARIABLE, chosen
 
 EXIT_NOT_UP = 3
 
 
 def up(_: argparse.Namespace) -> int:
-    hosts = Hosts(progress=_say)
+    hosts = Hosts(chosen(), progress=_say)
     if hosts.running():
         _say("the hosts are up already")
     else:
@@ -29,14 +33,21 @@ def down(_: argparse.Namespace) -> int:
     if os.geteuid() != 0:
         raise HostsError("only root can end the hosts")
     started = time.monotonic()
-    Hosts(progress=_say).down()
+    in_use = []
+    for layout in [chosen()] if os.environ.get(SET_VARIABLE) else LAYOUTS:
+        try:
+            Hosts(layout, progress=_say).down()
+        except HostsError as e:  # the others are ended all the same
+            in_use.append(str(e))
+    if in_use:
+        raise HostsError("; ".join(in_use))
     _say(f"down after {time.monotonic() - started:.1f} s")
     return 0
 
 
 def status(_: argparse.Namespace) -> int:
     """Exit code 0 when the hosts are up, 3 when they are not (as systemctl does)."""
-    hosts = Hosts(progress=_say)
+    hosts = Hosts(chosen(), progress=_say)
     if not hosts.running():
         _say("not up")
         return EXIT_NOT_UP
@@ -48,7 +59,7 @@ def status(_: argparse.Namespace) -> int:
 
 def ssh(arguments: argparse.Namespace) -> int:
     """`arguments.host`, `arguments.command` (empty: a shell), which the host's shell reads as ssh hands it over."""
-    hosts = Hosts.found(progress=_say)
+    hosts = Hosts.found(chosen(), progress=_say)
     if arguments.host not in hosts.names:
         raise HostsError(f"no host {arguments.host}: there are {', '.join(hosts.names)}")
     argv = ["ssh", "-F", str(hosts.ssh_config), arguments.host, *arguments.command]
@@ -57,7 +68,7 @@ def ssh(arguments: argparse.Namespace) -> int:
 
 def kubectl(arguments: argparse.Namespace) -> int:
     """`arguments.arguments`: what kubectl shall be told."""
-    hosts = Hosts.found(progress=_say)
+    hosts = Hosts.found(chosen(), progress=_say)
     argv = [hosts.kubectl_path(), f"--kubeconfig={hosts.kubeconfig}", *arguments.arguments]
     return subprocess.run(argv, check=False).returncode
 

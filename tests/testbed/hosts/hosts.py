@@ -20,9 +20,10 @@ from typing import IO, Any, Self, TypeVar
 
 from images.commands import BuildError, Progress
 from tests.kit.pid import ProcessId
-from tests.testbed.hosts import kubeadm, layers, limits, network, packages, teardown
+from tests.testbed.hosts import kubeadm, layers, network, packages, teardown
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.layout import ONE_CONTROL, Layout
+from tests.testbed.hosts.limits import Limits
 from tests.testbed.hosts.machine import Machine
 from tests.testbed.hosts.network import Peer
 from tests.testbed.hosts.state import RunFolder, State
@@ -143,9 +144,9 @@ class Hosts:
             raise HostsError(str(e)) from e
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)  # keys
-        state = State(since=datetime.now(UTC).isoformat(timespec="seconds"), limits=limits.too_low())
+        state = State(since=datetime.now(UTC).isoformat(timespec="seconds"))
         self._run.write(state)
-        limits.raise_limits(state.limits)
+        Limits(self.folder.parent).raise_for(self.folder.name)
         self._write_ssh(base)
         network.make(self.layout.network, self.layout.peers)
         public_key = self.ssh_key.with_suffix(".pub").read_text()

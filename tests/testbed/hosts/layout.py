@@ -1,8 +1,13 @@
 """Which hosts a cluster of ring 3 has, and what each is in it."""
 
+import os
 from dataclasses import dataclass
 
+from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.network import HOSTS, Network, Peer
+
+# Names the set of hosts that a process of the testbed is about, where it is not the first one.
+SET_VARIABLE = "READYGATE_HOSTS_SET"
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,14 @@ class Layout:
         return [*self.joined, *self.spare]
 
 
-ONE_CONTROL = Layout(HOSTS, controls=(Peer("control-1", 11),), workers=(Peer("worker-1", 21), Peer("worker-2", 22)))
+def _one_control(network: Network) -> Layout:
+    workers = (Peer("worker-1", 21, network), Peer("worker-2", 22, network))
+    return Layout(network, controls=(Peer("control-1", 11, network),), workers=workers)
+
+
+ONE_CONTROL = _one_control(HOSTS)
+# The same once more, for tests that run beside those on the first.
+SECOND = _one_control(Network("second", "10.97.0", HOSTS.pods))
 
 _HA = Network("ha", "10.98.0", "10.245")
 # Two control planes and a third that joins when a test says so: with readygate in the cluster already.
@@ -40,3 +52,13 @@ THREE_CONTROLS = Layout(
     controls=(Peer("control-1", 11, _HA), Peer("control-2", 12, _HA)),
     spare=(Peer("control-3", 13, _HA),),
 )
+LAYOUTS = (ONE_CONTROL, SECOND, THREE_CONTROLS)
+_WITH_WORKERS = {layout.network.name: layout for layout in (ONE_CONTROL, SECOND)}
+
+
+def chosen() -> Layout:
+    """Of one control plane, the set that the environment names. Raises HostsError for one that is not known."""
+    name = os.environ.get(SET_VARIABLE) or HOSTS.name
+    if name not in _WITH_WORKERS:
+        raise HostsError(f"{SET_VARIABLE}={name} is not known: {' or '.join(_WITH_WORKERS)}")
+    return _WITH_WORKERS[name]

@@ -17,7 +17,10 @@ _NAMESPACE_PREFIX = "rg-"
 
 @dataclass(frozen=True)
 class Network:
-    """Of one set of hosts. name: at most 8 characters; hosts, pods: the first octets of their addresses."""
+    """Of one set of hosts. name: at most 8 characters; hosts, pods: the first octets of their addresses.
+
+    The addresses of pods are known on the hosts of the set alone, so another set may have the same.
+    """
 
     name: str
     hosts: str

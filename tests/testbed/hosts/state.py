@@ -19,16 +19,12 @@ _DEFAULT_FOLDER = "/var/lib/readygate-testbed"
 
 @dataclass
 class State:
-    """`phase`: starting | up. `processes`: host name -> its systemd-nspawn. `cgroups`: folders that are ours.
-
-    `limits`: kernel limits we raised, with their values before (limits.py).
-    """
+    """`phase`: starting | up. `processes`: host name -> its systemd-nspawn. `cgroups`: folders that are ours."""
 
     phase: str = "starting"
     since: str = ""
     processes: dict[str, ProcessId] = field(default_factory=dict)
     cgroups: list[str] = field(default_factory=list)
-    limits: dict[str, int] = field(default_factory=dict)
 
     def alive(self) -> bool:
         """Every host of a complete start still runs."""
@@ -36,7 +32,7 @@ class State:
 
 
 class RunFolder:
-    """The folder of a set of hosts, of which a machine can have one; `READYGATE_TESTBED_DIR`: another place for all."""
+    """The folder of one set of hosts, beside those of others; `READYGATE_TESTBED_DIR`: another place for all."""
 
     def __init__(self, folder: Path | None = None, name: str = "hosts") -> None:
         self.path = folder or Path(os.environ.get("READYGATE_TESTBED_DIR", _DEFAULT_FOLDER)) / name
@@ -50,6 +46,7 @@ class RunFolder:
         try:
             raw = json.loads(self._state_file.read_text())
             processes = {name: ProcessId(**process) for name, process in raw.pop("processes").items()}
+            raw.pop("limits", None)  # of hosts that an earlier checkout has started
             return State(processes=processes, **raw)
         except (OSError, ValueError, TypeError, KeyError):
             return None

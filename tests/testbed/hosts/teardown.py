@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.kit.pid import ProcessId
-from tests.testbed.hosts import cgroups, limits
+from tests.testbed.hosts import cgroups
 from tests.testbed.hosts import network as links
 from tests.testbed.hosts.errors import HostsError
+from tests.testbed.hosts.limits import Limits
 from tests.testbed.hosts.machine import Machine
 from tests.testbed.hosts.network import Network
 from tests.testbed.hosts.state import RunFolder, State
@@ -34,9 +35,9 @@ def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> Non
     links.remove(network, [machine.peer for machine in machines])
     for machine in machines:
         machine.forget()
-    limits.restore(state.limits)
     if run.path.exists():
         shutil.rmtree(run.path)
+    Limits(run.path.parent).put_back_for(run.path.name)
 
 
 def pull_plug(process: ProcessId, machine: Machine, groups: list[str]) -> None:

@@ -1,5 +1,6 @@
 """What is on disk of a run of ring 3, and who owns the hosts."""
 
+import json
 import os
 
 import pytest
@@ -12,11 +13,17 @@ from tests.testbed.hosts.state import RunFolder, State
 def test_state_survives_being_written_and_read(tmp_path):
     run = RunFolder(tmp_path / "hosts")
     run.path.mkdir()
-    state = State(
-        phase="up", since="now", processes={"worker-1": ProcessId(1, 2, "boot")}, cgroups=["/x"], limits={"fs/x": 128}
-    )
+    state = State(phase="up", since="now", processes={"worker-1": ProcessId(1, 2, "boot")}, cgroups=["/x"])
     run.write(state)
     assert state == run.read()
+
+
+def test_hosts_that_an_earlier_checkout_has_started_are_found(tmp_path):
+    run = RunFolder(tmp_path / "hosts")
+    run.path.mkdir()
+    raw = {"phase": "up", "processes": {"worker-1": {"pid": 1, "start_ticks": 2, "boot": "boot"}}, "limits": {"x": 1}}
+    (run.path / "state.json").write_text(json.dumps(raw))
+    assert State(phase="up", processes={"worker-1": ProcessId(1, 2, "boot")}) == run.read()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.testbed.shared.runs import runs_folder
 
 GIB = 1 << 30
 _RUN_GIB = 0.15  # etcd's data, configuration and pods of one control plane
-_HOSTS_GIB = 4  # two file systems made from Debian's archive, images, what three hosts write
+_HOSTS_GIB = 5  # two file systems made from Debian's archive, images, what two sets of three hosts write
 
 
 def disk_space(*, hosts: bool = False) -> list[str]:
