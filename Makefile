@@ -30,7 +30,7 @@ test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), about five minutes
 test-plane: venv ## ring 2: the real control plane on loopback (no root)
 	@$(VENV)/python -m tests.run plane
 
-test-hosts: venv ## ring 3: a kubeadm cluster of three systemd hosts (root)
+test-hosts: venv ## ring 3: kubeadm clusters of three systemd hosts (root)
 	@$(VENV)/python -m tests.run hosts
 
 test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`

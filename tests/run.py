@@ -1,12 +1,13 @@
 """Runs the project's checks in order, with progress and a closing table.
 
 Each step is one child process; its output goes to the terminal and to build/logs/<step>.log. A step that fails does not
-stop the later ones that do not need it, so one run tells all that is wrong. A step that mostly waits runs beside the
-later ones, as do those that only compute, with the processor time that the others leave: what such a step prints comes
-as a whole at its end, until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran
-beside it: up to three that failed in a step are run once more when nothing else runs, by the same bounds, and the table
-tells both. What a step leaves running is ended and told. Interrupted, the steps that run are interrupted too and say
-what they have seen; the table comes in any case.
+stop the later ones that do not need it, so one run tells all that is wrong. Steps that mostly wait run beside one
+another: ring 3 in two parts, on a set of hosts each, and ring 2. What only computes comes when the shorter part of
+ring 3 has ended, or has the processor time that the others leave. What such a step prints comes as a whole at its end,
+until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran beside it: up to three
+that failed in a step are run once more when nothing else runs, by the same bounds, and the table tells both. What a
+step leaves running is ended and told. Interrupted, the steps that run are interrupted too and say what they have seen;
+the table comes in any case.
 What this machine or this user cannot run is left out of `all`, and told at the beginning and at the end; where CI is
 set, and of a ring called for by its own name, nothing is.
 Exit code 0 only if every step that was not left out passed, 2 if this machine lacks something (told before anything is
@@ -33,6 +34,7 @@ from tests.kit.ability import must_run
 from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED
 from tests.kit.output import Output, say
 from tests.kit.whole import end_marked
+from tests.testbed.hosts.layout import ONE_CONTROL, SECOND, SET_VARIABLE, Layout
 from tests.testbed.shared import obstacles
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,8 +59,10 @@ THREE_CONTROLS = "tests/hosts/controls"
 KILLED_CONTROLS = f"{THREE_CONTROLS}/test_controls_kills.py"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
-SURVIVAL = ["tests/hosts/deployment/test_survival.py", "tests/hosts/deployment/test_undo_static.py"]
-ONE_CONTROL = ["tests/hosts", *(f"--ignore={path}" for path in (THREE_CONTROLS, *SURVIVAL, *WITHOUT_HOSTS))]
+DEPLOYMENT = "tests/hosts/deployment"
+SURVIVAL = [f"{DEPLOYMENT}/test_survival.py", f"{DEPLOYMENT}/test_undo_static.py"]
+DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in SURVIVAL)]
+NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in (DEPLOYMENT, THREE_CONTROLS, *WITHOUT_HOSTS))]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 
@@ -66,15 +70,16 @@ FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 class Step:
     """One child process.
 
-    needs: an earlier step without which this one cannot run at all. beside: the steps after it do not wait for its end.
-    humble: with the processor time that no other step wants. alone: what to add to the command to run once more what
-    has failed; empty: a failure stands.
+    needs: an earlier step without which this one cannot run at all. after: one whose end it waits for, whatever comes
+    of it. beside: the steps after it do not wait for its end. humble: with the processor time that no other step wants.
+    alone: what to add to the command to run once more what has failed; empty: a failure stands.
     """
 
     name: str
     command: list[str]
     what: str
     needs: str = ""
+    after: str = ""
     folder: str = "."
     environ: dict[str, str] | None = None
     beside: bool = False
@@ -126,11 +131,8 @@ OLDEST = Step(
     [PYTHON, "-m", "tests.testbed.shared.oldest_ansible"],
     "the oldest ansible-core that will do, fetched once and cached",
 )
-FAST = [
-    TOOLS,
-    OLDEST,
-    tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools"),
-]
+RINGS_0_1 = tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools")
+FAST = [TOOLS, OLDEST, RINGS_0_1]
 SOURCES = Step(
     "sources",
     [PYTHON, "-m", "tests.testbed.shared.binaries", "--fetch"],
@@ -146,23 +148,27 @@ DIFFERENTIAL = Step(
     "the agent beside the kubelet's own packages",
     needs="sources",
 )
-PLANE = [
-    SOURCES,
-    BINARIES,
-    # One after the other: what it asserts in seconds is measured beside ring 3 as it is.
-    tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries"),
-]
+# One after the other: what it asserts in seconds is measured beside ring 3 as it is.
+RING_2 = tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")
+PLANE = [SOURCES, BINARIES, RING_2]
+ARCHIVE = Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN)
+
+
+def hosts_step(name: str, tests: list[str], what: str, on: Layout) -> Step:
+    """on: the set of hosts. Another step may test beside it on another set."""
+    environ = {**MUST_RUN, SET_VARIABLE: on.network.name}
+    return tests_step(name, pytest("-v", *tests), what, needs="packages", environ=environ)
+
+
+RING_3 = hosts_step("ring-3", DEPLOYMENTS, "readygate deployed to systemd hosts", ONE_CONTROL)
+SERVICE = hosts_step("ring-3-service", NO_DEPLOYMENTS, "the agent on systemd hosts, as a service and else", SECOND)
 HOSTS = [
-    PACKAGES,
-    SOURCES,
-    BINARIES,
-    Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN),
-    tests_step(
-        "ring-3", pytest("-v", *ONE_CONTROL), "kubeadm cluster on systemd hosts", needs="packages", environ=MUST_RUN
-    ),
+    *(PACKAGES, SOURCES, BINARIES),
+    replace(SERVICE, beside=True),
+    replace(ARCHIVE, beside=True, after=SERVICE.name),
+    RING_3,
 ]
-ARCHIVE, RING_3 = HOSTS[-2:]
-# By its own command: with real joins and upgrades of kubeadm it takes as long as all the rest of ring 3.
+# By its own command: with real joins and upgrades of kubeadm it takes as long as the rest of ring 3.
 CONTROLS = replace(
     RING_3,
     name="controls",
@@ -188,12 +194,16 @@ SELECTIONS = {
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
-    # What has to come over the network comes first. Ring 3 takes longest, and waits more than it computes.
+    # What has to come over the network comes first, what waits next; what computes uses every processor that is idle,
+    # so it comes last.
     "all": [
         *(PACKAGES, SOURCES, BINARIES),
-        replace(RING_3, beside=True),
+        *(replace(step, beside=True) for step in (RING_3, SERVICE)),
         *map(computing, (DIFFERENTIAL, *LINT)),
-        *(*FAST, ARCHIVE, PLANE[-1]),
+        *(TOOLS, OLDEST),
+        replace(ARCHIVE, beside=True, after=SERVICE.name),
+        replace(RINGS_0_1, beside=True, after=ARCHIVE.name),
+        RING_2,
     ],
 }
 
@@ -210,7 +220,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "all": obstacles.disk_space,
 }
 # What `all` can do without: these steps, where one of these obstacles is found.
-CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, RING_3], of_ring_3)
+CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, RING_3, SERVICE], of_ring_3)
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
 # pytest's exit code for tests that failed, unlike those for what it could not collect or start.
@@ -293,24 +303,27 @@ class Runner:
         rows: dict[str, Row] = {}
         beside: dict[str, threading.Thread] = {}
 
-        def run(step: Step) -> None:
-            rows[step.name] = self.run(step)
-
-        for number, step in enumerate(steps, 1):
-            if step.needs in beside:
-                beside[step.needs].join()
+        def run(step: Step, count: str) -> None:
+            for earlier in (step.needs, step.after):
+                if earlier in beside:
+                    beside[earlier].join()
             needed = rows.get(step.needs)
             if self.interrupts:
                 rows[step.name] = Row(step.name, "NOT RUN", note="interrupted before")
-                continue
-            say(f"\n== {number}/{len(steps)} {step.name}: {step.what}{', beside what follows' if step.beside else ''}")
+                return
+            say(f"\n== {count} {step.name}: {step.what}{', beside what follows' if step.beside else ''}")
             if needed is not None and needed.result != "passed":
                 rows[step.name] = Row(step.name, "NOT RUN", note=f"{step.needs} failed")
-            elif step.beside:
-                beside[step.name] = threading.Thread(target=run, args=(step,), name=f"step-{step.name}")
+            else:
+                rows[step.name] = self.run(step)
+
+        for number, step in enumerate(steps, 1):
+            count = f"{number}/{len(steps)}"
+            if step.beside:
+                beside[step.name] = threading.Thread(target=run, args=(step, count), name=f"step-{step.name}")
                 beside[step.name].start()
             else:
-                run(step)
+                run(step, count)
         for thread in beside.values():
             thread.join()
         for step in steps if beside else ():

@@ -140,6 +140,28 @@ def test_a_step_beside_others_is_waited_for_and_what_it_printed_comes_as_a_whole
     assert "one\ntwo\n" == (tmp_path / "long.log").read_text()
 
 
+@pytest.mark.parametrize("code", [0, 1], ids=["which passes", "which fails"])
+def test_a_step_comes_after_the_one_beside_it_that_it_waits_for(tmp_path, code):
+    """Whatever comes of that one, and the steps in between do not wait."""
+    order = tmp_path / "order"
+    meet = f"until [ -e {tmp_path}/met ]; do sleep 0.05; done; echo first >> {order}; exit {code}"
+    steps = [
+        Step("first", ["sh", "-c", meet], "", beside=True),
+        Step("second", ["sh", "-c", f"echo second >> {order}"], "", beside=True, after="first"),
+        Step("third", ["sh", "-c", f"echo third >> {order}"], "", after="second"),
+        Step("last", ["true"], ""),
+    ]
+    between = Step("between", ["sh", "-c", f"echo between >> {order}; touch {tmp_path}/met"], "")
+    rows = Runner().run_all([*steps[:2], between, *steps[2:]])
+    assert ["between", "first", "second", "third"] == order.read_text().split()
+    of_first = "FAILED (1)" if code else "passed"
+    assert [of_first, "passed", "passed", "passed", "passed"] == [row.result for row in rows]
+
+
+def test_a_step_after_one_that_was_left_out_waits_for_nobody():
+    assert ["passed"] == [row.result for row in Runner().run_all([Step("it", ["true"], "", after="left-out")])]
+
+
 def test_a_humble_step_takes_the_time_that_nobody_wants():
     """Among its own session's processes, and as a session where the kernel tells sessions apart."""
     look = "import os, pathlib; group = pathlib.Path('/proc/self/autogroup'); print(os.nice(0), end=' '); "
@@ -151,13 +173,14 @@ def test_a_humble_step_takes_the_time_that_nobody_wants():
         assert (run.LOGS / "it.log").read_text().startswith(expected)
 
 
-def test_an_interrupt_reaches_the_steps_beside_others_too(tmp_path):
+def test_an_interrupt_reaches_the_steps_beside_others_too_and_who_waits_for_them_never_begins(tmp_path):
     program = f"""
 import sys
 from tests import run
 run.LOGS = run.Path({str(tmp_path)!r})
 waits = ["sh", "-c", "touch {tmp_path}/$READYGATE_TEST_STEP; sleep 300"]
-run.SELECTIONS["fast"] = [run.Step("long", waits, "", beside=True), run.Step("short", waits, "")]
+later = run.Step("later", waits, "", beside=True, after="long")
+run.SELECTIONS["fast"] = [run.Step("long", waits, "", beside=True), later, run.Step("short", waits, "")]
 sys.exit(run.main(["fast"]))
 """
     child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -166,8 +189,9 @@ sys.exit(run.main(["fast"]))
     child.send_signal(signal.SIGTERM)
     out = child.communicate(timeout=60)[0]
     assert 130 == child.returncode
-    table = {line.split()[0]: line.split()[1] for line in out[out.index("\nstep ") :].splitlines()[2:4]}
-    assert {"long": "INTERRUPTED", "short": "INTERRUPTED"} == table
+    table = {line.split()[0]: line.split()[1] for line in out[out.index("\nstep ") :].splitlines()[2:5]}
+    assert {"long": "INTERRUPTED", "later": "NOT", "short": "INTERRUPTED"} == table
+    assert not (tmp_path / f"{child.pid}-later").exists()
 
 
 def test_an_obstacle_is_told_before_the_first_step(monkeypatch, capsys):
@@ -192,15 +216,15 @@ def test_an_ordinary_user_runs_the_other_rings_and_is_told_what_was_left_out(mon
     assert run.main(["all"]) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     why = "ring 3 needs root, it boots systemd hosts: sudo make test"
-    assert f"packages, archive, ring-3 left out, the rest is run: {why}" == first
-    assert "2 passed, 0 failed, 3 left out" == last
+    assert f"packages, archive, ring-3, ring-3-service left out, the rest is run: {why}" == first
+    assert "2 passed, 0 failed, 4 left out" == last
 
 
 def test_what_is_left_out_hides_no_failure(monkeypatch, capsys):
     as_ordinary_user(monkeypatch, ci="")
     run.SELECTIONS["all"].append(Step("fails", ["false"], ""))
     assert run.main(["all"]) == 1
-    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()[-9:-2]}
+    table = {line.split()[0]: line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()[-10:-2]}
     assert table["fails"].startswith("FAILED (1)")
     assert table["ring-3"].startswith("LEFT OUT")
     assert table["ring-3"].endswith("sudo make test")
@@ -233,20 +257,35 @@ def test_a_run_as_root_has_every_step_of_every_ring():
         "archive",
         "ring-2",
         "ring-3",
+        "ring-3-service",
     }
     assert rings <= set(names)
     assert len(names) == len(set(names))
 
 
 def test_what_one_step_of_ring_3_ignores_another_one_runs():
-    ignored = {word.removeprefix("--ignore=") for word in run.ONE_CONTROL if word.startswith("--ignore=")}
-    assert {run.THREE_CONTROLS, *run.SURVIVAL, *run.WITHOUT_HOSTS} == ignored
+    def ignored(words: list[str]) -> set[str]:
+        return {word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")}
+
+    assert {run.DEPLOYMENT, run.THREE_CONTROLS, *run.WITHOUT_HOSTS} == ignored(run.SERVICE.command)
+    assert set(run.SURVIVAL) == ignored(run.RING_3.command)
+    assert "tests/hosts" in run.SERVICE.command
+    assert run.DEPLOYMENT in run.RING_3.command
     assert set(run.WITHOUT_HOSTS) <= set(run.ARCHIVE.command)
-    assert all((ROOT / path).exists() for path in ignored)
-    for step in (run.ARCHIVE, run.RING_3):
-        assert {step.name} <= {one.name for one in run.SELECTIONS["hosts"]} & {
-            one.name for one in run.SELECTIONS["all"]
-        }
+    assert all((ROOT / path).exists() for path in ignored([*run.SERVICE.command, *run.RING_3.command]))
+    parts = {step.name for step in (run.ARCHIVE, run.RING_3, run.SERVICE)}
+    assert parts <= {one.name for one in run.SELECTIONS["hosts"]} & {one.name for one in run.SELECTIONS["all"]}
+
+
+def test_the_two_parts_of_ring_3_have_hosts_of_their_own_whatever_the_environment_says():
+    assert {"hosts", "second"} == {(step.environ or {})[run.SET_VARIABLE] for step in (run.RING_3, run.SERVICE)}
+
+
+@pytest.mark.parametrize("selection", sorted(run.SELECTIONS))
+def test_what_a_step_waits_for_comes_before_it(selection):
+    names = [step.name for step in run.SELECTIONS[selection]]
+    for number, step in enumerate(run.SELECTIONS[selection]):
+        assert {step.needs, step.after} - {""} <= {*names[:number]}, step.name
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
