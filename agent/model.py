@@ -259,6 +259,7 @@ class Pod:
     termination_grace_period_s: int = 30
     active_deadline_s: int | None = None
     host_network: bool = False
+    host_users: bool = True  # else it has a user namespace of its own
     service_account: str = ""
     generation: int = 0
     static: bool = False  # not from the API server
@@ -336,6 +337,7 @@ class NodeStatus:
     volumes_in_use: tuple[str, ...] = ()
     supplemental_groups_policy: bool | None = None  # None: nobody has said
     declared_features: tuple[str, ...] = ()
+    kubelet_port: int = 0
 
 
 @dataclass(frozen=True, slots=True)

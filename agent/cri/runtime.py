@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from agent.cri.base import NETWORK_READY, RUNTIME_READY, CriError, Reader, RuntimeStatus
+from agent.cri.base import RUNTIME_READY, CriError, Reader, RuntimeStatus
 from agent.cri.configs import container_config, log_path, sandbox_config
 from agent.cri.guard import KubeletGuard
 from agent.cri.images import Images
+from agent.cri.readiness import Readiness, looked
 from agent.cri.stops import Stops
 from agent.cri.writer import CriWriter
 from agent.model import Container, Image, Pod
@@ -33,7 +34,6 @@ REASON_SANDBOX = "FailedCreatePodSandBox"
 REASON_KUBELET = "KubeletIsThere"
 STATUS_EVERY_S = 5.0
 IMAGES_EVERY_S = 30.0
-DOWN_AFTER_S = 30.0  # as a kubelet's
 LEFT_BEHIND_GRACE_S = (
     2.0  # of pods that nobody knows any more: a kubelet gives a second, and no container less than two
 )
@@ -71,8 +71,7 @@ class CriRuntime:
         self.status = RuntimeStatus()  # as it was when the runtime was last ready
         self.images: tuple[Image, ...] = ()
         self._list_images_at = -math.inf
-        self._answered_at: float | None = None
-        self._network = ""
+        self.readiness = Readiness()  # replaced as a whole
         self._said = self._said_of_images = ""
         self._loop = Loop("runtime-status", self._look, stuck_after_s=600.0, unblock=self._close, monotonic=monotonic)
         self.stop, self.healthy = self._loop.stop, self._loop.healthy
@@ -95,13 +94,9 @@ class CriRuntime:
         """They outlive us, as a kubelet's do."""
         return False
 
-    def causes(self, monotonic: float) -> list[str]:
-        """Why the node is not ready, in the kubelet's words where it has some."""
-        if refusal := self._guard.refusal():
-            return [refusal]
-        if self._answered_at is None or monotonic - self._answered_at > DOWN_AFTER_S:
-            return ["container runtime is down"]
-        return [self._network] if self._network else []
+    def refusal(self) -> str:
+        """Why nothing is written into it, "" for nothing."""
+        return self._guard.refusal()
 
     # --- pods ---
 
@@ -248,13 +243,9 @@ class CriRuntime:
             self._said = str(e)
             return STATUS_EVERY_S
         self._said, self.version = "", f"{version.name}://{version.version}"
-        network, runtime = status.condition(NETWORK_READY), status.condition(RUNTIME_READY)
-        self._network = ""
-        if network is None or not network.status:
-            why = f"NetworkReady=false reason:{network.reason} message:{network.message}" if network else "not told"
-            self._network = f"container runtime network not ready: {why}"
-        if runtime is not None and runtime.status:
-            self._answered_at, self.status = self._monotonic(), status
+        self.readiness = looked(self.readiness, status, self._monotonic())
+        if (runtime := status.condition(RUNTIME_READY)) is not None and runtime.status:
+            self.status = status
         if self._monotonic() >= self._list_images_at:
             self._list_images()
         return STATUS_EVERY_S

@@ -5,6 +5,7 @@ processes it ends when it stops, and says so in the statuses; see `runtime.proce
 a container runtime (`cri.runtime`) go on.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,12 +16,13 @@ from agent.cri.base import CriError
 from agent.cri.connect import connect_runtime
 from agent.cri.events import RuntimeEvents
 from agent.cri.guard import KubeletGuard
+from agent.cri.readiness import Readiness
 from agent.events.event import Record, of_container
 from agent.events.recorder import Recorder
-from agent.node.facts import NodeFacts, not_ready_causes
+from agent.node.facts import NodeFacts, in_order, other_causes
 from agent.node.found import Found
 from agent.node.lease import LeaseKeeper
-from agent.node.machine import machine
+from agent.node.machine import machine, resources
 from agent.node.measure import Folders, Measure, PressureWatch
 from agent.node.pressure import duration_s, thresholds_of
 from agent.node.registration import NodeReporter
@@ -56,8 +58,6 @@ from kube.connect import connect
 
 if TYPE_CHECKING:
     from agent.cri.runtime import CriRuntime
-
-RUNTIME_DOWN = "container runtime is down"
 
 
 def build(settings: Settings) -> list[Service]:
@@ -144,13 +144,15 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """What runs them, and what tells the sync loop of them. `causes`: why it makes the node not ready. `folders`: where
-    a container runtime has images and containers. `found`: what the Node says of it; nothing is attached to ours.
-    `told`: what reads what the runtime tells by itself, started before `events`, which ask whether it does."""
+    """What runs them, and what tells the sync loop of them. `readiness`: what the node says of it. `refusal`: why
+    nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
+    the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
+    before `events`, which ask whether it does."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
-    causes: Callable[[float], list[str]]
+    readiness: Callable[[float], Readiness]
+    refusal: Callable[[], str] = lambda: ""
     found: Callable[[], Found] = lambda: Found(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
@@ -162,7 +164,12 @@ def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
     runtime = ProcessRuntime(Path(node.root_dir), block, on_event=lambda event: events.take(event))
     cache = Cache(newest_wins=True)
     events = EventGenerator(runtime, cache, delivery(inbox), events_come=runtime.healthy, semantics=semantics)
-    return Containers(runtime, events, lambda monotonic: [] if runtime.healthy(monotonic) else [RUNTIME_DOWN])
+
+    def readiness(monotonic: float) -> Readiness:
+        """There are no answers to wait for: it is there or not."""
+        return Readiness(monotonic if runtime.healthy(monotonic) else -math.inf, network="")
+
+    return Containers(runtime, events, readiness)
 
 
 def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> Containers:
@@ -194,7 +201,7 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
             runtime.images, status.handlers, (), frozenset(), runtime.version, status.supplemental_groups_policy
         )
 
-    return Containers(runtime, events, runtime.causes, found, runtime.folders, told)
+    return Containers(runtime, events, lambda _: runtime.readiness, runtime.refusal, found, runtime.folders, told)
 
 
 def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
@@ -207,20 +214,20 @@ def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:
 
 
 def causes(ran: Containers, loop: PodLoop, monotonic: float) -> list[str]:
-    """Why the node is not ready: what runs containers comes first."""
-    others = not_ready_causes(
-        runtime_healthy=True,
-        events_unhealthy=ran.events.unhealthy(monotonic),
-        pods_healthy=loop.healthy(monotonic),
-    )
-    return [*ran.causes(monotonic), *others]
+    """Why the node is not ready. Nothing here mounts volumes, and no shutdown of the machine is waited for, so of
+    storage and shutdown there is nothing to say."""
+    others = other_causes(events_unhealthy=ran.events.unhealthy(monotonic), pods_healthy=loop.healthy(monotonic))
+    refusal, readiness = ran.refusal(), ran.readiness(monotonic)
+    if refusal:  # what the runtime does is not ours to say
+        return in_order(runtime=[refusal, *others])
+    return in_order(runtime=readiness.runtime_errors(monotonic, others), network=readiness.network_errors())
 
 
 def node_facts(kubelet: Kubelet, address: str, semantics: Semantics) -> NodeFacts:
     return NodeFacts(
         name=kubelet.node_name,
         address=address,
-        capacity={**kubelet.capacity, "pods": str(kubelet.most_pods)},
+        capacity={**resources(Path(kubelet.root_dir)), **kubelet.capacity, "pods": str(kubelet.most_pods)},
         labels=kubelet.labels,
         machine=machine(),
         kubelet_version=f"{semantics.profile}-readygate",

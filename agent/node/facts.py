@@ -3,6 +3,7 @@
 Mirrors the setters of pkg/kubelet/nodestatus/setters.go, v1.36.3, that a node without devices needs.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,13 +73,15 @@ _SUFFIXES |= {f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in e
 YOUNG = ("runtime_handlers", "supplemental_groups_policy", "declared_features")
 """Of a Node's status, what API servers have only known since 1.30."""
 ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
-NEEDED_CAPACITY = ("cpu", "memory", "pods")
+NEEDED_CAPACITY = ("cpu", "memory", "pods", "ephemeral-storage")
+HUGE_PAGES = "hugepages-"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """What does not change while the agent runs. `capacity`: resource name -> quantity. `declared_features`: of the
-    kubelet, which pods may need to be scheduled to the node; None: what the Node says of them stays."""
+    kubelet, which pods may need to be scheduled to the node; None: what the Node says of them stays. `attaches`: does a
+    controller attach the node's volumes? `kubelet_port`: of the API of a kubelet's own; 0: there is none."""
 
     name: str
     address: str
@@ -87,6 +90,8 @@ class NodeFacts:
     machine: Machine
     kubelet_version: str  # components compare it as a semantic version
     declared_features: tuple[str, ...] | None = None
+    attaches: bool = False
+    kubelet_port: int = 0
 
 
 def labels(facts: NodeFacts) -> dict[str, str]:
@@ -98,7 +103,8 @@ def labels(facts: NodeFacts) -> dict[str, str]:
 
 def new_node(facts: NodeFacts, errors: Sequence[str], wall: float, found: Found = NOTHING) -> Node:
     """The Node to create."""
-    return Node(facts.name, labels=labels(facts), status=node_status(facts, NodeStatus(), errors, wall, found))
+    status = node_status(facts, NodeStatus(), errors, wall, found)
+    return Node(facts.name, labels=labels(facts), annotations=_annotations(facts), status=status)
 
 
 def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
@@ -110,9 +116,34 @@ def label_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
     return {key: value or None for key, value in ours.items() if node.labels.get(key) != (value or None)}
 
 
-def annotation_changes(node: Node) -> dict[str, None]:
-    """What an earlier kubelet may have left: nobody shall attach volumes to a node that mounts none."""
-    return {ATTACHES: None} if ATTACHES in node.annotations else {}
+def _annotations(facts: NodeFacts) -> dict[str, str]:
+    return {ATTACHES: "true"} if facts.attaches else {}
+
+
+def annotation_changes(facts: NodeFacts, node: Node) -> dict[str, str | None]:
+    """Who attaches the volumes of a Node that exists (reconcileCMADAnnotationWithExistingNode)."""
+    ours = _annotations(facts)
+    if node.annotations.get(ATTACHES, "") == ours.get(ATTACHES, ""):
+        return {}
+    return {ATTACHES: ours.get(ATTACHES)}
+
+
+Amounts = dict[str, str | None]
+
+
+def resource_changes(new: NodeStatus, old: NodeStatus) -> tuple[Amounts, Amounts]:
+    """Of capacity and allocatable of a Node that exists: where it has none all of them, else huge pages, of which those
+    go that the machine does not know (reconcileHugePageResource). `new`: as if it did not exist yet."""
+    capacity: Amounts = {} if old.capacity else dict(new.capacity)
+    allocatable: Amounts = {} if old.allocatable else dict(new.allocatable)
+    had, left = old.capacity or new.capacity, old.allocatable or new.allocatable
+    for name in (name for name in new.capacity if name.startswith(HUGE_PAGES)):
+        if name not in had or amount(had[name]) != amount(new.capacity[name]):
+            capacity[name] = new.capacity[name]
+        if name not in had or amount(left.get(name, "0")) != amount(new.allocatable[name]):
+            allocatable[name] = new.allocatable[name]
+    gone = {name: None for name in had if name.startswith(HUGE_PAGES) and name not in new.capacity}
+    return {**capacity, **gone}, {**allocatable, **gone}
 
 
 def required_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
@@ -124,18 +155,18 @@ def required_labels(facts: NodeFacts, node: Node) -> dict[str, str]:
 def node_status(
     facts: NodeFacts, old: NodeStatus, errors: Sequence[str], wall: float, found: Found = NOTHING
 ) -> NodeStatus:
-    """The status to report. `errors`: why the node is not ready, in kubelet's order; none makes it Ready."""
+    """The status to report. `errors`: why the node is not ready, see `in_order`; none makes it Ready."""
     before = {condition.type: condition for condition in old.conditions}
     capacity = {**old.capacity, **facts.capacity}  # others may advertise resources of their own
     kept = {name: value for name, value in old.allocatable.items() if name in capacity or not _is_extended(name)}
     conditions = (
         *(_pressure(kind, kind in found.pressures) for kind in PRESSURES),
-        _ready((*errors, *_missing_capacity(capacity))),
+        _ready((*errors, *_missing_capacity(capacity)), facts.machine.soft_requirements),
     )
     return NodeStatus(
         addresses=(NodeAddress("InternalIP", facts.address), NodeAddress("Hostname", facts.name)),
         capacity=capacity,
-        allocatable={**kept, **capacity},
+        allocatable=_without_huge_pages({**kept, **capacity}, capacity),
         info=NodeInfo(
             architecture=facts.machine.architecture,
             boot_id=facts.machine.boot_id,
@@ -158,14 +189,25 @@ def node_status(
             else found.supplemental_groups_policy
         ),
         declared_features=old.declared_features if facts.declared_features is None else facts.declared_features,
+        kubelet_port=facts.kubelet_port,
     )
 
 
-def not_ready_causes(*, runtime_healthy: bool, events_unhealthy: str, pods_healthy: bool) -> list[str]:
-    """What the rooms make the node not ready by, in the words and the order of pkg/kubelet/runtime.go, and a sync loop
-    that is stuck, which is ours. `events_unhealthy`: what is wrong with the lists of pods, "" for nothing."""
+def in_order(
+    *,
+    runtime: Sequence[str] = (),
+    network: Sequence[str] = (),
+    storage: Sequence[str] = (),
+    shutdown: Sequence[str] = (),
+) -> list[str]:
+    """What the rooms make the node not ready by, as ReadyCondition asks for it."""
+    return [*runtime, *network, *storage, *shutdown]
+
+
+def other_causes(*, events_unhealthy: str, pods_healthy: bool) -> list[str]:
+    """What pkg/kubelet/runtime.go names with the runtime, and a sync loop that is stuck, which is ours.
+    `events_unhealthy`: what is wrong with the lists of pods, "" for nothing."""
     return [
-        *([] if runtime_healthy else ["container runtime is down"]),
         *([f"PLEG is not healthy: {events_unhealthy}"] if events_unhealthy else []),
         *([] if pods_healthy else ["the pod loop does not progress"]),
     ]
@@ -179,7 +221,7 @@ def changed(old: NodeStatus, new: NodeStatus) -> bool:
         return True
     if _of_runtime(old) != _of_runtime(new):
         return True
-    declared = old.declared_features != new.declared_features
+    declared = (old.declared_features, old.kubelet_port) != (new.declared_features, new.kubelet_port)
     return old.info != new.info or declared or _meanings(old) != _meanings(new)
 
 
@@ -238,12 +280,14 @@ def _pressure(kind: str, under: bool) -> NodeCondition:
     return NodeCondition(kind, STATUS_TRUE if under else STATUS_FALSE, *PRESSURES[kind][under])
 
 
-def _ready(errors: Sequence[str]) -> NodeCondition:
+def _ready(errors: Sequence[str], soft_requirements: str) -> NodeCondition:
+    warning = f". WARNING: {soft_requirements}" if soft_requirements else ""
     if not errors:
-        return NodeCondition(CONDITION_READY, STATUS_TRUE, "KubeletReady", "kubelet is posting ready status")
+        text = f"kubelet is posting ready status{warning}"
+        return NodeCondition(CONDITION_READY, STATUS_TRUE, "KubeletReady", text)
     once = list(dict.fromkeys(errors))
     message = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
-    return NodeCondition(CONDITION_READY, STATUS_FALSE, "KubeletNotReady", message)
+    return NodeCondition(CONDITION_READY, STATUS_FALSE, "KubeletNotReady", message + warning)
 
 
 def _timed(condition: NodeCondition, before: NodeCondition | None, wall: float) -> NodeCondition:
@@ -258,6 +302,16 @@ def _timed(condition: NodeCondition, before: NodeCondition | None, wall: float) 
 def _is_extended(resource: str) -> bool:
     """Is it somebody's own, and not one of Kubernetes? (IsExtendedResourceName)"""
     return "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
+
+
+def _without_huge_pages(allocatable: dict[str, str], capacity: Mapping[str, str]) -> dict[str, str]:
+    """What is set aside for huge pages is no memory for anything else."""
+    huge = [amount(quantity) for name, quantity in capacity.items() if name.startswith(HUGE_PAGES)]
+    memory = amount(allocatable.get("memory", "0"))
+    if not huge or (not any(huge) and "memory" in allocatable) or isinstance(memory, str):
+        return allocatable
+    left = memory - sum(pages for pages in huge if not isinstance(pages, str))
+    return {**allocatable, "memory": str(max(0, math.ceil(left)))}
 
 
 def _missing_capacity(capacity: Mapping[str, str]) -> list[str]:

@@ -24,13 +24,13 @@ from agent.node import facts as node_facts
 from agent.node.facts import NodeFacts
 from agent.node.found import NOTHING, Found
 from agent.node.outage import FAILURES, Outage
-from agent.wire.node import metadata_patch, parse_node, status_patch, write_node
+from agent.wire.node import parse_node, registration_patch, status_patch, write_node
 from component.backoff import Backoff
 from component.loop import Loop
 from kube import paths
 from kube.contract import STATUS_TRUE
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
-from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kube.media_types import STRATEGIC_MERGE_PATCH
 
 log = logging.getLogger(__name__)
 
@@ -143,12 +143,11 @@ class NodeReporter:
         return self._update_s * (1 + JITTER * self._random())
 
     def register(self) -> None:
-        """Creates the Node, or puts labels and annotations of an existing one right. Raises one of FAILURES."""
+        """Creates the Node, or puts right what an existing one was registered with. Raises one of FAILURES."""
         facts = self._facts
+        new = node_facts.new_node(facts, self._errors(), self._wall(), self._found())
         try:
-            self._client.create(
-                paths.nodes(), write_node(node_facts.new_node(facts, self._errors(), self._wall(), self._found()))
-            )
+            self._client.create(paths.nodes(), write_node(new))
             log.info("node registered", extra={"node": facts.name})
         except (AlreadyExists, Forbidden) as e:
             if self._get_on_exists_only and isinstance(e, Forbidden):
@@ -157,10 +156,10 @@ class NodeReporter:
                 node = self._get()
             except NotFound:
                 raise e from None  # it was not "exists": the create itself is forbidden
-            labels, annotations = node_facts.label_changes(facts, node), node_facts.annotation_changes(node)
-            if labels or annotations:
-                body = metadata_patch(labels, annotations)
-                self._client.patch(paths.node(facts.name), body, content_type=MERGE_PATCH)
+            labels, annotations = node_facts.label_changes(facts, node), node_facts.annotation_changes(facts, node)
+            body = registration_patch(labels, annotations, *node_facts.resource_changes(new.status, node.status))
+            if body:
+                self._client.patch(paths.node_status(facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
             log.info("node was registered before", extra={"node": facts.name})
         self._registered.set()
 

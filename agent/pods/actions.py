@@ -3,7 +3,7 @@
 The order: init containers one after another (a sidecar lets the next one go as soon as it has started), then all app
 containers at once. Containers whose liveness or startup probe failed are ended and start again, whatever their exit
 code; what ended by itself starts again by its policy. When no app container runs or will run, all the rest is ended.
-Ephemeral containers are started once. Changed images and resizes are not modelled.
+Ephemeral containers are started once. A changed image counts from the next start.
 """
 
 from collections.abc import Callable, Sequence

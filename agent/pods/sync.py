@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
+from agent.events.event import NORMAL, WARNING, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodStatus, Result
 from agent.pods import actions, admission
 from agent.pods.ending import Ender
@@ -289,17 +289,17 @@ class PodLoop:
             self._inbox.put(state.pod.uid)
 
     def _rejected(self, state: PodState) -> bool:
-        """canAdmitPod: more pods than the node takes are refused."""
         pod = state.pod
         if pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
             return False
         used = sum(1 for s in list(self._states.values()) if s.stage is not Stage.TERMINATED) - 1
-        status = admission.refused(pod, used=used, capacity=self._max_pods)
-        if status is None:
+        refusal = admission.refusal(pod, used, self._max_pods, self._semantics.declared_features)
+        if refusal is None:
             return False
-        log.warning("pod rejected", extra={**_facts(pod), "reason": status.message})
+        log.warning("pod rejected", extra={**_facts(pod), "reason": refusal.text})
+        self._record(Event(about_pod(pod), WARNING, refusal.reason, refusal.text))
         state.stage, state.could_run = Stage.TERMINATED, False
-        self._statuses.set_pod_status(pod, status)
+        self._statuses.set_pod_status(pod, refusal.status(pod))
         self._statuses.terminate_pod(pod)
         return True
 

@@ -51,6 +51,14 @@ class _Info(msgspec.Struct, rename="camel"):
     swap: _Swap | None = None
 
 
+class _Endpoint(msgspec.Struct):
+    Port: int = 0
+
+
+class _Endpoints(msgspec.Struct, rename="camel"):
+    kubelet_endpoint: _Endpoint | None = None
+
+
 class _Features(msgspec.Struct, rename="camel"):
     supplemental_groups_policy: bool | None = None
 
@@ -66,6 +74,7 @@ class _Status(msgspec.Struct, rename="camel"):
     volumes_in_use: list[str] | None = None
     features: _Features | None = None
     declared_features: list[str] | None = None
+    daemon_endpoints: _Endpoints | None = None
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -110,6 +119,7 @@ def parse_node(raw: bytes) -> model.Node:
             volumes_in_use=tuple(status.volumes_in_use or ()),
             supplemental_groups_policy=status.features.supplemental_groups_policy if status.features else None,
             declared_features=tuple(status.declared_features or ()),
+            kubelet_port=_port(status.daemon_endpoints),
         ),
     )
 
@@ -120,16 +130,27 @@ def write_node(node: model.Node) -> bytes:
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": node.name, "labels": dict(node.labels)},
+            "metadata": {
+                "name": node.name,
+                "labels": dict(node.labels),
+                **({"annotations": dict(node.annotations)} if node.annotations else {}),
+            },
             "status": _write_status(node.status),
         }
     )
 
 
-def metadata_patch(labels: Mapping[str, str | None], annotations: Mapping[str, None]) -> bytes:
-    """The merge patch of a Node that puts these in; None takes one away."""
-    changes = {"labels": dict(labels), "annotations": dict(annotations)}
-    return _encode({"metadata": {name: change for name, change in changes.items() if change}})
+Changes = Mapping[str, str | None]
+"""None takes one away."""
+
+
+def registration_patch(labels: Changes, annotations: Changes, capacity: Changes, allocatable: Changes) -> bytes:
+    """The strategic merge patch of the sub-resource `status` that takes a Node over; empty where it is as it should."""
+    metadata = {"labels": dict(labels), "annotations": dict(annotations)}
+    status = {"capacity": dict(capacity), "allocatable": dict(allocatable)}
+    parts = {"metadata": metadata, "status": status}
+    changes = {part: {k: v for k, v in of.items() if v} for part, of in parts.items()}
+    return _encode({part: of for part, of in changes.items() if of}) if any(changes.values()) else b""
 
 
 def status_patch(status: model.NodeStatus, old: model.NodeStatus, labels: Mapping[str, str]) -> bytes:
@@ -140,6 +161,10 @@ def status_patch(status: model.NodeStatus, old: model.NodeStatus, labels: Mappin
     written |= {name: None for name in _write_of_runtime(old) if name not in written}
     written["allocatable"] |= dict.fromkeys(old.allocatable.keys() - status.allocatable.keys())
     return _encode({**({"metadata": {"labels": dict(labels)}} if labels else {}), "status": written})
+
+
+def _port(endpoints: _Endpoints | None) -> int:
+    return endpoints.kubelet_endpoint.Port if endpoints and endpoints.kubelet_endpoint else 0
 
 
 def _read_info(wire: _Info) -> model.NodeInfo:
@@ -173,6 +198,7 @@ def _write_status(status: model.NodeStatus) -> Json:
         "allocatable": dict(status.allocatable),
         "nodeInfo": _write_info(status.info),
         "conditions": [_write_condition(c) for c in status.conditions],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": status.kubelet_port}},
         **_write_of_runtime(status),
     }
 

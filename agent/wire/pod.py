@@ -156,6 +156,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
     host_network: bool = False
+    host_users: bool | None = None
     service_account_name: str = ""
     host_pid: bool = msgspec.field(name="hostPID", default=False)
     host_ipc: bool = msgspec.field(name="hostIPC", default=False)
@@ -204,6 +205,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         termination_grace_period_s=30 if grace_s is None else grace_s,
         active_deadline_s=spec.active_deadline_seconds,
         host_network=spec.host_network,
+        host_users=spec.host_users is not False,
         service_account=spec.service_account_name,
         generation=meta.generation or 0,
         static=(meta.annotations or {}).get(ANNOTATION_CONFIG_SOURCE, "api") != "api",

@@ -30,10 +30,10 @@ def test_the_runtime_of_the_settings(tmp_path: Path) -> None:
     node = section(tmp_path)
     assert node.cri is not None
     ran = in_runtime(node, node.cri, Inbox(), Semantics())
-    causes = ran.causes(0.0)
+    causes = ran.readiness(0.0).runtime_errors(0.0)
     ran.runtime.stop()
     assert ("192.0.2.7", False, "") == (ran.runtime.host_ip, ran.events.evented, ran.found().runtime_version)
-    assert ["container runtime is down"] == causes
+    assert ["container runtime status check may not have completed yet"] == causes
 
 
 def test_without_grpc_it_does_not_start_and_says_what_to_install(
@@ -114,7 +114,8 @@ def test_a_list_of_images_that_hangs_does_not_make_the_runtime_look_down(
     ran = in_runtime(node, node.cri, Inbox(), Semantics())
     try:
         ran.runtime._look()
-        assert ([], ()) == (ran.causes(time.monotonic()), ran.found().images)
+        now = time.monotonic()
+        assert ([], ()) == (ran.readiness(now).runtime_errors(now), ran.found().images)
         runtime.says(ListImages={"images": [{"id": "a", "size": str(2**64 - 1)}]})
         ran.runtime._list_images()
         assert [2**63 - 1] == [image.size_bytes for image in ran.found().images]

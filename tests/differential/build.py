@@ -64,6 +64,7 @@ PACKAGES = {
             r"kl\.getHostIPsAnyWay\(ctx\)": "kl.hostOf(ctx)",
             r"rand\.Float64\(\)": "drawn(rand.Float64)",
             r"kl\.updateRuntimeUp\(ctx\)": "kl.runtimeIsKnown()",
+            r"\.After\(time\.Now\(\)\) \{$": ".After(runtimeNow()) {",
         },
     ),
     "kuberuntime": Copied(

@@ -37,6 +37,7 @@ _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
+_READINESS, _ADMISSION = "cri/readiness.py", "pods/admission.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
@@ -223,7 +224,28 @@ ERRORS = (
     Planted("node", _FACTS, "STATUS_TRUE if under else STATUS_FALSE", "STATUS_FALSE"),
     Planted("node", _FACTS, "swap_bytes=facts.machine.swap_bytes or", "swap_bytes="),
     Planted("node", _FACTS, "old.volumes_in_use if found.volumes_in_use is None", "() if not found.volumes_in_use"),
-    Planted("node", _FACTS, "{ATTACHES: None} if ATTACHES in node.annotations else {}", "{}"),
+    Planted("node", _FACTS, "return {ATTACHES: ours.get(ATTACHES)}", "return {ATTACHES: None}"),
+    Planted("node", _FACTS, 'node.annotations.get(ATTACHES, "") ==', "node.annotations.get(ATTACHES) =="),
+    Planted("node", _FACTS, "[*runtime, *network, *storage, *shutdown]", "[*runtime, *network, *shutdown, *storage]"),
+    Planted("node", _FACTS, '"pods", "ephemeral-storage")', '"pods")'),
+    Planted("node", _FACTS, "message + warning", "message"),
+    Planted("node", _FACTS, "str(max(0, math.ceil(left)))", "str(math.ceil(left))"),
+    Planted("node", _FACTS, '(not any(huge) and "memory" in allocatable)', "not any(huge)"),
+    Planted("node", _FACTS, "{**capacity, **gone}, {**allocatable, **gone}", "capacity, allocatable"),
+    Planted("node", _FACTS, "{} if old.allocatable else dict(new.allocatable)", "{}"),
+    Planted("node", _FACTS, 'amount(left.get(name, "0")) != amount(new.allocatable[name])', "False"),
+    Planted("node", _FACTS, "old.declared_features, old.kubelet_port)", "old.declared_features, new.kubelet_port)"),
+    Planted("node", _ADMISSION, "pod.host_network and not pod.host_users", "pod.host_network"),
+    Planted("node", _ADMISSION, "if all_containers_could_restart(pod) else []", "if False else []"),
+    Planted("node", _READINESS, ">= DOWN_AFTER_S", "> DOWN_AFTER_S"),
+    Planted("node", _READINESS, "ready_at=monotonic if is_ready else before.ready_at", "ready_at=monotonic"),
+    Planted("node", _READINESS, 'NETWORK_UNKNOWN = "network state unknown"', 'NETWORK_UNKNOWN = ""'),
+    Planted(
+        "node",
+        _READINESS,
+        "*others, *([self.runtime] if self.runtime else [])",
+        "*([self.runtime] if self.runtime else []), *others",
+    ),
     Planted("node", _FACTS, "old.info != new.info or declared or", "old.info != new.info or"),
     Planted("node", _FACTS, "old.declared_features if facts.declared_features is None else", "()if 0 else"),
     Planted("node", _FACTS, "            old.supplemental_groups_policy\n", "            None\n"),

@@ -106,7 +106,7 @@ def test_the_node_is_registered_and_ready(plane, agent):
     node = node_is(plane, "True")
     labels = node["metadata"]["labels"]
     assert {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"} <= labels.keys()
-    assert {"cpu": "4", "memory": "8Gi", "pods": "110"}.items() <= node["status"]["allocatable"].items()
+    assert {"cpu": "4", "memory": "8Gi", "pods": "110"}.items() <= node["status"]["capacity"].items()
     assert {"type": "InternalIP", "address": "127.20.16.1"} in node["status"]["addresses"]
     assert {c["type"]: c["status"] for c in node["status"]["conditions"]} == {
         "MemoryPressure": "False",

@@ -176,7 +176,7 @@ def test_cm10_a_failed_readiness_decides_though_its_worker_has_gone(semantics: S
 
 
 @BOTH
-def test_cm11_a_command_that_takes_too_long(semantics: Semantics) -> None:
+def test_cm11_e7_a_command_that_takes_too_long(semantics: Semantics) -> None:
     def execute(*_asked: object) -> Completed:
         raise ExecTimeout(("cat",), 1.0)
 

@@ -182,7 +182,7 @@ def test_cw5_where_a_kubelet_answers_nothing_is_written(faked: Faked) -> None:
         agent._stop_once(id_, 1.0)
     with pytest.raises(StartFailed, match="a kubelet answers"):
         agent.start()
-    assert (before, ["a kubelet answers"]) == (faked.calls(), agent.causes(0.0))
+    assert (before, "a kubelet answers") == (faked.calls(), agent.refusal())
 
 
 @pytest.mark.parametrize(
@@ -361,17 +361,21 @@ def test_cw14_without_its_network_or_without_an_answer_the_node_is_not_ready(fak
     conditions = [{"type": "RuntimeReady", "status": True}]
     network = {"type": "NetworkReady", "status": False, "reason": "NetworkPluginNotReady", "message": "no CNI"}
     agent = faked.agent()
-    said = [agent.causes(agent._monotonic())]
+
+    def causes(later_s: float = 0.0) -> list[str]:
+        return [*agent.readiness.runtime_errors(agent._monotonic() + later_s), *agent.readiness.network_errors()]
+
+    said = [causes()]
     faked.says(Status={"status": {"conditions": [*conditions, network]}})
     agent._look()
-    said.append(agent.causes(agent._monotonic()))
+    said.append(causes())
     faked.says(Status={"status": {"conditions": [*conditions, {**network, "status": True}]}})
     agent._look()
-    said.append(agent.causes(agent._monotonic()))
-    said.append(agent.causes(agent._monotonic() + 31.0))
+    said += [causes(), causes(31.0)]
+    never = ["container runtime status check may not have completed yet", "network state unknown"]
     down = ["container runtime is down"]
     no_network = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no CNI"
-    assert [down, [no_network], [], down] == said
+    assert [never, [no_network], [], down] == said
     assert "fake://1.0" == agent.version
 
 

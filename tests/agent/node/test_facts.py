@@ -1,31 +1,35 @@
 """What the node says of itself: the setters of pkg/kubelet/nodestatus/setters.go."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from agent.model import Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.node.facts import (
+    ATTACHES,
     NodeFacts,
     amount,
+    annotation_changes,
     changed,
+    in_order,
     label_changes,
     new_node,
     node_status,
-    not_ready_causes,
+    other_causes,
     pressure_changes,
     ready_status,
     required_labels,
+    resource_changes,
 )
 from agent.node.found import Found
-from agent.node.machine import Machine, machine
+from agent.node.machine import Machine
+from agent.wire.node import parse_node
 
 NOW = 1_700_000_000.0
 FACTS = NodeFacts(
     name="node-1",
     address="127.20.1.1",
-    capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
+    capacity={"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"},
     labels={"zone": "a"},
     machine=Machine("amd64", "6.1.0", "Debian", "machine", "boot"),
     kubelet_version="v1.36.3-readygate",
@@ -62,7 +66,18 @@ def test_ready_comes_last() -> None:
         pytest.param(["a"], FACTS.capacity, "a", id="one error is plain"),
         pytest.param(["a", "b"], FACTS.capacity, "[a, b]", id="two are listed"),
         pytest.param(["a", "b", "a"], FACTS.capacity, "[a, b]", id="equal texts once"),
-        pytest.param([], {"cpu": "4"}, "missing node capacity for resources: memory, pods", id="capacity is missing"),
+        pytest.param(
+            [],
+            {"cpu": "4"},
+            "missing node capacity for resources: memory, pods, ephemeral-storage",
+            id="N36 capacity is missing, storage among it",
+        ),
+        pytest.param(
+            ["a"],
+            {},
+            "[a, missing node capacity for resources: cpu, memory, pods, ephemeral-storage]",
+            id="capacity comes last",
+        ),
     ],
 )
 def test_n5_n6_why_a_node_is_not_ready(errors: list[str], capacity: dict[str, str], expected: str) -> None:
@@ -133,6 +148,21 @@ def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> Non
     assert amount(written) == amount(equal) != amount("7")
 
 
+CALM = node_status(FACTS, NOTHING, [], NOW)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(NOTHING, NOTHING, False, id="N32 N34 nothing and nothing"),
+        pytest.param(replace(CALM, conditions=()), CALM, True, id="N33 no conditions and some"),
+        pytest.param(parse_node(b'{"status":{"phase":"Running"}}').status, NOTHING, False, id="N35 a phase"),
+    ],
+)
+def test_what_is_a_change(old: NodeStatus, new: NodeStatus, expected: bool) -> None:
+    assert expected == changed(old, new)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -154,7 +184,7 @@ def test_n18_n20_anything_else_is_a_change(change: dict[str, object]) -> None:
         pytest.param({}, {}, {}, id="nothing of others"),
         pytest.param({"example.com/gpu": "2"}, {}, {"example.com/gpu": "2"}, id="what others advertise is had"),
         pytest.param({}, {"example.com/gpu": "2"}, {}, id="and goes with its capacity"),
-        pytest.param({}, {"ephemeral-storage": "1Gi"}, {"ephemeral-storage": "1Gi"}, id="one of Kubernetes' own stays"),
+        pytest.param({}, {"attachable-x": "1"}, {"attachable-x": "1"}, id="one of Kubernetes' own stays"),
     ],
 )
 def test_resources_that_others_advertise_stay_and_are_no_change(
@@ -226,35 +256,113 @@ def test_labels_that_each_report_puts_right(present: dict[str, str], expected: d
     assert expected == required_labels(FACTS, Node("node-1", labels=present))
 
 
-def test_a_machine_that_cannot_be_read_is_empty(tmp_path: Path) -> None:
-    made = machine(tmp_path)
-    assert ("", "", "") == (made.os_image, made.machine_id, made.boot_id)
-
-
-def test_the_name_of_the_system_is_read(tmp_path: Path) -> None:
-    (tmp_path / "etc").mkdir()
-    (tmp_path / "etc/os-release").write_text('ID=x\nPRETTY_NAME="Some Linux 1"\n')
-    assert machine(tmp_path).os_image == "Some Linux 1"
+@pytest.mark.parametrize(
+    ("events_unhealthy", "pods_healthy", "expected"),
+    [
+        pytest.param("", True, [], id="nothing"),
+        pytest.param(
+            "pleg has yet to be successful",
+            True,
+            ["PLEG is not healthy: pleg has yet to be successful"],
+            id="PL47 before the first list",
+        ),
+        pytest.param("", False, ["the pod loop does not progress"], id="the sync loop is stuck"),
+    ],
+)
+def test_pl47_what_a_kubelet_names_with_its_runtime(
+    events_unhealthy: str, pods_healthy: bool, expected: list[str]
+) -> None:
+    assert expected == other_causes(events_unhealthy=events_unhealthy, pods_healthy=pods_healthy)
 
 
 @pytest.mark.parametrize(
-    ("runtime_healthy", "events_unhealthy", "pods_healthy", "expected"),
+    ("errors", "soft", "expected"),
     [
-        pytest.param(True, "", True, [], id="nothing"),
+        pytest.param([], "foo", ("True", "kubelet is posting ready status. WARNING: foo"), id="N2 a soft requirement"),
+        pytest.param(["a"], "foo", ("False", "a. WARNING: foo"), id="one beside a fault"),
         pytest.param(
-            False, "pleg has yet to be successful", True,
-            ["container runtime is down", "PLEG is not healthy: pleg has yet to be successful"],
-            id="PL47 before the first list, in the kubelet's order",
+            in_order(storage=["some storage error"]), "", ("False", "some storage error"), id="N3 an error of storage"
         ),
-        pytest.param(True, "", False, ["the pod loop does not progress"], id="the sync loop is stuck"),
+        pytest.param(
+            in_order(shutdown=["node is shutting down"]), "", ("False", "node is shutting down"), id="N4 a shutdown"
+        ),
+        pytest.param(
+            in_order(shutdown=["d"], storage=["c"], network=["b"], runtime=["a"]),
+            "",
+            ("False", "[a, b, c, d]"),
+            id="N5 whoever comes first is named first",
+        ),
     ],
-)  # fmt: skip
-def test_pl47_why_a_node_is_not_ready(
-    runtime_healthy: bool, events_unhealthy: str, pods_healthy: bool, expected: list[str]
+)
+def test_what_readiness_is_made_of(errors: list[str], soft: str, expected: tuple[str, str]) -> None:
+    facts = replace(FACTS, machine=replace(FACTS.machine, soft_requirements=soft))
+    status, _, message = conditions(node_status(facts, NOTHING, errors, NOW))["Ready"]
+    assert expected == (status, message)
+
+
+@pytest.mark.parametrize(
+    ("attaches", "present", "expected"),
+    [
+        pytest.param(False, {ATTACHES: "true", "theirs": "x"}, {ATTACHES: None}, id="N62 N63 it goes"),
+        pytest.param(True, {"theirs": "x"}, {ATTACHES: "true"}, id="N64 it comes"),
+        pytest.param(True, {ATTACHES: "false"}, {ATTACHES: "true"}, id="N64 it is put right"),
+        pytest.param(True, {ATTACHES: "true"}, {}, id="it is there"),
+        pytest.param(False, {}, {}, id="it is not"),
+    ],
+)
+def test_who_attaches_volumes(attaches: bool, present: dict[str, str], expected: dict[str, str | None]) -> None:
+    facts = replace(FACTS, attaches=attaches)
+    assert expected == annotation_changes(facts, Node("node-1", annotations=present))
+    assert ({ATTACHES: "true"} if attaches else {}) == new_node(facts, [], NOW).annotations
+
+
+@pytest.mark.parametrize(
+    ("huge", "expected"),
+    [
+        pytest.param({"hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi"}, "5368709120", id="N95 they are no memory"),
+        pytest.param({"hugepages-2Mi": "0"}, "8Gi", id="none of them are set aside"),
+        pytest.param({"hugepages-1Gi": "9Gi"}, "0", id="never less than nothing"),
+    ],
+)
+def test_what_huge_pages_leave_of_memory(huge: dict[str, str], expected: str) -> None:
+    made = node_status(replace(FACTS, capacity={**FACTS.capacity, **huge}), NOTHING, [], NOW)
+    assert {**FACTS.capacity, **huge, "memory": expected} == made.allocatable
+
+
+OURS = {"memory": "8Gi", "hugepages-2Mi": "4Mi"}
+THEIRS = {"memory": "4Gi", "hugepages-2Mi": "4096Ki", "example.com/gpu": "1"}
+
+
+@pytest.mark.parametrize(
+    ("capacity", "allocatable", "expected"),
+    [
+        pytest.param(THEIRS, THEIRS, ({}, {}), id="as they should be"),
+        pytest.param({}, {}, (OURS, OURS), id="none at all: all of them"),
+        pytest.param(
+            {"memory": "4Gi"},
+            {"memory": "4Gi"},
+            ({"hugepages-2Mi": "4Mi"}, {"hugepages-2Mi": "4Mi"}),
+            id="N95 a size that is new",
+        ),
+        pytest.param(
+            {**THEIRS, "hugepages-1Gi": "1Gi"},
+            {**THEIRS, "hugepages-2Mi": "1Mi"},
+            ({"hugepages-1Gi": None}, {"hugepages-1Gi": None, "hugepages-2Mi": "4Mi"}),
+            id="a size that there is no more, and one that somebody changed",
+        ),
+    ],
+)
+def test_resources_of_a_node_that_exists(
+    capacity: dict[str, str], allocatable: dict[str, str], expected: tuple[object, object]
 ) -> None:
-    assert expected == not_ready_causes(
-        runtime_healthy=runtime_healthy, events_unhealthy=events_unhealthy, pods_healthy=pods_healthy
-    )
+    new, old = NodeStatus(capacity=OURS, allocatable=OURS), NodeStatus(capacity=capacity, allocatable=allocatable)
+    assert expected == resource_changes(new, old)
+
+
+def test_the_port_of_a_kubelet_that_was_here_before_goes() -> None:
+    old = replace(node_status(FACTS, NOTHING, [], NOW), kubelet_port=10250)
+    new = node_status(FACTS, old, [], NOW)
+    assert (0, True) == (new.kubelet_port, changed(old, new))
 
 
 def test_ep7_a_pressure_that_comes_or_goes_is_told() -> None:

@@ -85,12 +85,26 @@ def test_n59_a_new_node_is_created(api: FakeApiServer, reporter: NodeReporter) -
 def test_a_node_that_exists_is_taken_over(
     api: FakeApiServer, reporter: NodeReporter, labels: dict[str, str], expected: object
 ) -> None:
-    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": {**labels, "mine": "x"}}})
+    meta = {"name": "node-1", "labels": {**labels, "mine": "x"}}
+    resources = {"capacity": {"cpu": "1"}, "allocatable": {"cpu": "1"}}
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": resources})
     reporter.register()
     assert expected == verbs(api)
     assert {"mine": "x", "kubernetes.io/hostname": "node-1"}.items() <= api.get("Node", "node-1")["metadata"][
         "labels"
     ].items()
+
+
+def test_a_node_without_resources_gets_them_when_it_is_taken_over_and_huge_pages_of_before_go(
+    api: FakeApiServer, client: Client
+) -> None:
+    facts = replace(FACTS, capacity={**FACTS.capacity, "hugepages-2Mi": "2Mi"})
+    capacity = {"hugepages-1Gi": "1Gi", "cpu": "1"}
+    api.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"capacity": capacity}})
+    NodeReporter(client, facts, list, update_s=10).register()
+    status = api.get("Node", "node-1")["status"]
+    assert {"cpu": "1", "hugepages-2Mi": "2Mi"} == status["capacity"]
+    assert {**facts.capacity, "memory": "8587837440"} == status["allocatable"]
 
 
 def test_n62_an_annotation_that_has_volumes_attached_goes(api: FakeApiServer, reporter: NodeReporter) -> None:

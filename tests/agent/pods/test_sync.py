@@ -286,7 +286,9 @@ def test_more_pods_than_the_node_takes_are_rejected() -> None:
     node.put(make_pod("c", uid="uid-2", name="pod-2"))
     status = node.status("uid-2")
     assert (PodPhase.FAILED, "OutOfpods") == (status.phase, status.reason)
-    assert status.message.endswith("pods, requested: 1, used: 1, capacity: 1")
+    text = "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
+    assert f"Pod was rejected: {text}" == status.message
+    assert ("", "Warning", "OutOfpods", text) == node.told[-1]
     assert [("c", 0)] == node.runtime.started
 
 

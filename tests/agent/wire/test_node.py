@@ -9,7 +9,7 @@ import pytest
 
 from agent.model import LeaseSpec, Node, NodeAddress, NodeCondition, NodeInfo, NodeStatus
 from agent.wire.lease import new_lease, parse_lease, renewed_lease
-from agent.wire.node import metadata_patch, parse_node, status_patch, write_node
+from agent.wire.node import parse_node, registration_patch, status_patch, write_node
 
 NOW = 1_700_000_000.25
 STATUS = NodeStatus(
@@ -28,6 +28,7 @@ STATUS = NodeStatus(
         system_uuid="machine",
     ),
     conditions=(NodeCondition("Ready", "True", "KubeletReady", "it is", NOW, NOW - 60),),
+    kubelet_port=10250,
 )
 OLD = replace(STATUS, allocatable={"cpu": "4", "gone": "1"})
 STATUS_JSON = (
@@ -37,7 +38,7 @@ STATUS_JSON = (
     ' "kubeProxyVersion": "", "kubeletVersion": "v1.36.3-readygate", "machineID": "machine", "operatingSystem":'
     ' "linux", "osImage": "Debian", "systemUUID": "machine"}, "conditions": [{"type": "Ready", "status": "True",'
     ' "reason": "KubeletReady", "message": "it is", "lastHeartbeatTime": "2023-11-14T22:13:20Z",'
-    ' "lastTransitionTime": "2023-11-14T22:12:20Z"}]}'
+    ' "lastTransitionTime": "2023-11-14T22:12:20Z"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}'
 )
 PATCH_JSON = STATUS_JSON.replace('"node-1"}]', '"node-1"}, {"$patch": "replace"}]')
 SPEC = LeaseSpec(holder_identity="node-1", duration_s=40, renew_time=NOW)
@@ -71,13 +72,17 @@ def lease_json(owner: str = "") -> str:
             id="a patch of its status with labels, where a resource has gone",
         ),
         pytest.param(
-            metadata_patch({"zone": "ä"}, {}),
+            registration_patch({"zone": "ä"}, {}, {}, {}),
             '{"metadata": {"labels": {"zone": "\\u00e4"}}}',
             id="a patch of its labels",
         ),
         pytest.param(
-            metadata_patch({}, {"a": None}), '{"metadata": {"annotations": {"a": null}}}', id="an annotation goes"
+            registration_patch({}, {"a": None}, {"x": None}, {"y": "1"}),
+            '{"metadata": {"annotations": {"a": null}}, '
+            '"status": {"capacity": {"x": null}, "allocatable": {"y": "1"}}}',
+            id="an annotation and a resource go",
         ),
+        pytest.param(registration_patch({}, {}, {}, {}), "", id="nothing to put right"),
         pytest.param(new_lease(SPEC, Node("node-1", uid="u")), lease_json(OWNER_JSON), id="a Lease of its Node"),
         pytest.param(
             renewed_lease(

@@ -1,5 +1,5 @@
-"""The Node's registration and reports, step by step, against an API server of the history's making: rows N7-N27,
-N46-N63 and N65-N68 of docs/kubelet-parity.md, on random histories."""
+"""The Node's registration and reports, step by step, against an API server of the history's making, and what a runtime
+answers meanwhile: rows N1-N27 and N37-N68 of docs/kubelet-parity.md, on random histories."""
 
 from functools import cache
 from random import Random
@@ -7,14 +7,18 @@ from typing import Any
 
 import msgspec
 
+from agent.cri.base import RuntimeCondition, RuntimeStatus
+from agent.cri.readiness import Readiness, looked
 from agent.model import Image, NodeRuntimeHandler
-from agent.node.facts import ATTACHES, NodeFacts, amount
+from agent.node.facts import ATTACHES, NodeFacts, amount, in_order, other_causes
 from agent.node.found import NOTHING, Found
-from agent.node.machine import Machine
+from agent.node.machine import Machine, huge_pages
 from agent.node.outage import FAILURES
 from agent.node.registration import NodeReporter
+from agent.pods.admission import refusal
 from agent.semantics import Semantics
 from agent.wire.node import parse_node
+from agent.wire.pod import parse_pod
 from kube import errors
 from kube.media_types import STRATEGIC_MERGE_PATCH
 from kube.times import format_time
@@ -32,7 +36,13 @@ LABELS = {
     "topology.kubernetes.io/zone": ("a", "b", ""),
     "pool": ("x", "y"),
 }
-CAUSES = ("container runtime is down", "PLEG is not healthy", "container runtime is down")
+# Why a node is not ready, beside what its runtime says: by who finds it.
+CAUSES = {
+    "pleg": ("pleg was last seen active 4m0s ago; threshold is 3m0s", "container runtime is down"),
+    "storage": ("CSINode is not yet initialized", "container runtime is down"),
+    "shutdown": ("node is shutting down",),
+}
+RUNTIME = ("RuntimeReady", "NetworkReady")
 CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "FrequentReboots")
 ADDRESSES = (
     ("InternalIP", "192.0.2.1"),
@@ -46,6 +56,8 @@ CAPACITY = {
     "memory": ("8Gi", "4Gi"),
     "pods": ("110", "30"),
     "ephemeral-storage": ("10Gi",),
+    "hugepages-2Mi": ("0", "4Mi", "8Gi"),
+    "hugepages-1Gi": ("0", "1Gi"),
     "example.com/gpu": ("2",),
     "kubernetes.io/odd": ("1",),
 }
@@ -60,7 +72,7 @@ INFO = {
     "osImage": "os",
     "systemUUID": "machine",
 }
-STEPS_S = (0.0, 0.25, 10.0, 10.0, 150.0, 299.0, 300.0, 450.0)
+STEPS_S = (0.0, 0.25, 10.0, 10.0, 29.75, 30.0, 150.0, 299.0, 300.0, 450.0)
 
 
 class NodeTarget:
@@ -97,6 +109,12 @@ class NodeTarget:
             "machine": random.choice(("machine", "")),
             "swap": random.choice((0, 0, 2**30)),
             "declared": random.choice((None, [], ["RestartAllContainersOnContainerExits"])),
+            "storage": random.choice((0, 10 * 2**30, 10 * 2**30, 10 * 2**30)),
+            "huge": {str(size): random.choice((0, 2, 1500)) for size in (2048, 2**20, 64) if maybe(random, 0.2)},
+            "attaches": maybe(random, 0.3),
+            "port": random.choice((0, 0, 10250)),
+            "soft": random.choice(("", "", "CPU hardcapping unsupported")),
+            "asked": [_pod(random) for _ in range(random.choice((0, 0, 1)))],
             "steps": steps,
         }
 
@@ -104,7 +122,9 @@ class NodeTarget:
         return _Scene(history, semantics).play()
 
     def told(self, answer: Answers) -> Answers:
-        return [{**each, "node": _told(each["node"])} for each in answer] if isinstance(answer, list) else answer
+        if not isinstance(answer, list):
+            return answer
+        return [{**each, "node": _told(each["node"])} if "node" in each else each for each in answer]
 
 
 def _step(random: Random, op: str, wall: float) -> Any:
@@ -115,9 +135,37 @@ def _step(random: Random, op: str, wall: float) -> Any:
         for kind, of in kinds.items()
         if maybe(random, 0.1)
     }
-    errors_ = [random.choice(CAUSES) for _ in range(random.choice((0, 0, 0, 1, 2)))]
-    step = {"op": op, "wall": wall, "random": random.random(), "errors": errors_, "faults": faults}
+    causes = {kind: random.choice(of) for kind, of in CAUSES.items() if maybe(random, 0.1)}
+    step = {"op": op, "wall": wall, "random": random.random(), "causes": causes, "faults": faults}
+    if maybe(random, 0.7):
+        step["looked"] = [_said_of(random, kind) for kind in RUNTIME if maybe(random, 0.95)]
     return {**step, "found": _found(random)} if maybe(random, 0.4) else step
+
+
+def _said_of(random: Random, kind: str) -> Any:
+    """What an answer of the runtime says of itself."""
+    if maybe(random, 0.8):
+        return {"type": kind, "status": True}
+    return {
+        "type": kind,
+        "status": False,
+        "reason": random.choice(("", "No")),
+        "message": random.choice(("", "no CNI")),
+    }
+
+
+def _pod(random: Random) -> Any:
+    """As far as it may need what a node declares."""
+    action = random.choice(("Restart", "RestartAllContainers"))
+    rules = [{"action": action, "exitCodes": {"operator": "In", "values": [1]}}] if maybe(random, 0.7) else []
+    with_rules = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": rules}
+    kinds = ("containers", "initContainers")
+    spec: Any = {kind: [random.choice((with_rules, {"name": "d"}))] for kind in kinds if maybe(random, 0.7)}
+    users = random.choice((None, True, False))
+    return {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "spec": {**spec, "hostNetwork": maybe(random, 0.5), **({} if users is None else {"hostUsers": users})},
+    }
 
 
 def _found(random: Random) -> Any:
@@ -146,13 +194,13 @@ def _node(random: Random, wall: float) -> Any:
     labels = {k: random.choice(of) for k, of in LABELS.items() if maybe(random, 0.6)}
     capacity = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
     allocatable = {k: random.choice(of) for k, of in CAPACITY.items() if maybe(random, 0.5)}
-    annotations = {ATTACHES: "true"} if maybe(random, 0.3) else {}
+    annotations = {ATTACHES: random.choice(("true", "true", ""))} if maybe(random, 0.3) else {}
+    resources = {"capacity": {"pods": "110", **capacity}, "allocatable": {"pods": "110", **allocatable}}
     return {
         "metadata": {"name": NAME, "uid": "uid", "labels": labels, "annotations": {"theirs": "x", **annotations}},
         "status": {
             "addresses": [{"type": t, "address": a} for t, a in ADDRESSES if maybe(random, 0.5)],
-            "capacity": {"pods": "110", **capacity},
-            "allocatable": {"pods": "110", **allocatable},
+            **{kind: amounts for kind, amounts in resources.items() if maybe(random, 0.9)},
             "conditions": [_condition(random, kind, wall) for kind in CONDITIONS if maybe(random, 0.7)],
             "nodeInfo": {"machineID": "machine", "kernelVersion": random.choice(("6.1", "6.0"))},
             **_of_runtime(random),
@@ -168,6 +216,7 @@ def _of_runtime(random: Random) -> Any:
         "volumesInUse": ["kubernetes.io/csi/old"],
         "features": {"supplementalGroupsPolicy": random.choice((True, False))},
         "declaredFeatures": ["Old"],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
     }
     return {key: value for key, value in left.items() if maybe(random, 0.3)}
 
@@ -186,23 +235,27 @@ class _Scene:
 
     def __init__(self, history: History, semantics: Semantics) -> None:
         self.steps, self.now = history["steps"], history["steps"][0]
+        self.pods = [parse_pod(msgspec.json.encode(pod)) for pod in history["asked"]]
         self.node: Any = None
         self.faults: dict[str, list[str]] = {}
         self.patches, self.looks = 0, 0
-        capacity = {"cpu": str(history["cpu"]), "memory": str(history["memory"]), "pods": str(history["pods"])}
+        self.readiness = Readiness()
+        self.features = (history["declared"] or []) if semantics.node_declared_features else None
         facts = NodeFacts(
             NAME,
             history["address"],
-            capacity,
+            _capacity(history),
             history["labels"],
-            Machine("amd64", "6.1", "os", history["machine"], "boot", history["swap"]),
+            Machine("amd64", "6.1", "os", history["machine"], "boot", history["swap"], history["soft"]),
             "v1.36.3",
             None if history["declared"] is None or not semantics.node_declared_features else tuple(history["declared"]),
+            history["attaches"],
+            history["port"],
         )
         self.reporter = NodeReporter(
             self,
             facts,
-            lambda: self.now["errors"],
+            self._errors,
             update_s=10.0,
             found=lambda: _read_found(self.now.get("found")),
             wall=lambda: self.now["wall"],
@@ -215,6 +268,9 @@ class _Scene:
         answers = []
         for step in self.steps:
             self.now = step
+            if "looked" in step:
+                said = tuple(RuntimeCondition(**condition) for condition in step["looked"])
+                self.readiness = looked(self.readiness, RuntimeStatus(said), step["wall"])
             if step.get("node") is not None:
                 self.node = step["node"]
             if "info" in step and self.node is not None:
@@ -228,7 +284,15 @@ class _Scene:
             # Where nothing was written it is as the history made it.
             written = self.node if self.patches or not answers else None
             answers.append({"said": said, "writes": self.patches, "node": written})
-        return answers
+        refusals = [refusal(pod, 0, 1, self.features) for pod in self.pods]
+        return [*answers, {"refused": [one and [one.reason, one.text] for one in refusals]}]
+
+    def _errors(self) -> list[str]:
+        wall, causes = self.now["wall"], self.now["causes"]
+        others = other_causes(events_unhealthy=causes.get("pleg", ""), pods_healthy=True)
+        told = {kind: [causes[kind]] for kind in ("storage", "shutdown") if kind in causes}
+        runtime = self.readiness.runtime_errors(wall, others)
+        return in_order(runtime=runtime, network=self.readiness.network_errors(), **told)
 
     def _played(self) -> bool:
         try:
@@ -280,6 +344,13 @@ class _Scene:
                 raise errors.KubeError(path=path, status=500)
 
 
+def _capacity(history: History) -> dict[str, str]:
+    """Of the machine."""
+    found = {"cpu": str(history["cpu"]), "memory": str(history["memory"]), "pods": str(history["pods"])}
+    found |= dict(huge_pages(int(size), pages) for size, pages in history["huge"].items())
+    return {**found, **({"ephemeral-storage": str(history["storage"])} if history["storage"] else {})}
+
+
 def _read_found(given: Any) -> Found:
     if given is None:
         return NOTHING
@@ -310,6 +381,7 @@ def _told(node: Any) -> Any:
         "nodeInfo": {k: v for k, v in sorted((status.get("nodeInfo") or {}).items()) if v},
         **{key: status.get(key) or [] for key in ("runtimeHandlers", "volumesInUse", "declaredFeatures")},
         "features": status.get("features"),
+        "port": (status.get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port", 0),
         "annotations": metadata.get("annotations") or {},
         "images": [[i.get("names") or [], i.get("sizeBytes", 0)] for i in status.get("images") or ()],
         "conditions": sorted(sorted((k, v) for k, v in c.items() if v) for c in status.get("conditions") or ()),

@@ -14,19 +14,24 @@ import (
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	versionutil "k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	clientset "k8s.io/client-go/kubernetes"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/nodestatus"
 	"k8s.io/kubernetes/pkg/kubelet/util"
 	"k8s.io/kubernetes/pkg/kubelet/util/sliceutils"
@@ -45,17 +50,30 @@ type nodeHistory struct {
 	Machine string            `json:"machine"`
 	Swap    uint64            `json:"swap"`
 	// Declared: features of the kubelet; nil: it declares none, not even that.
-	Declared []string   `json:"declared"`
-	Steps   []nodeStep        `json:"steps"`
+	Declared []string `json:"declared"`
+	// Of the file system of volumes in bytes; 0: it cannot be measured.
+	Storage  int64             `json:"storage"`
+	Huge     map[uint64]uint64 `json:"huge"` // pages by their size in KiB
+	Attaches bool              `json:"attaches"`
+	Port     int32             `json:"port"`
+	Soft     string            `json:"soft"`
+	Asked    []v1.Pod          `json:"asked"`
+	Steps    []nodeStep        `json:"steps"`
 }
 
 // Node: what the server holds from now on, where it is set. Faults: of the next calls of a kind.
 type nodeStep struct {
-	Op     string              `json:"op"` // register, report, fast
-	Wall   float64             `json:"wall"`
-	Random float64             `json:"random"` // 0 to 1, for what is drawn
-	Node   *v1.Node            `json:"node"`
-	Errors []string            `json:"errors"` // why the node is not ready
+	Op     string            `json:"op"` // register, report, fast
+	Wall   float64           `json:"wall"`
+	Random float64           `json:"random"` // 0 to 1, for what is drawn
+	Node   *v1.Node          `json:"node"`
+	Causes map[string]string `json:"causes"` // why the node is not ready, by who finds it
+	Looked *[]struct {       // what the runtime answers before this step, if it is asked
+		Type    string `json:"type"`
+		Status  bool   `json:"status"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	} `json:"looked"`
 	Faults map[string][]string `json:"faults"`
 	Info   json.RawMessage     `json:"info"`   // fields of nodeInfo that somebody else has written
 	Status json.RawMessage     `json:"status"` // the same of the status itself
@@ -111,8 +129,25 @@ var random float64
 // Put around rand.Float64.
 func drawn(func() float64) float64 { return random }
 
-// Put in for the look at the runtime: the history says why the node is not ready.
+// Put in for looks at the runtime: the history says when there are some.
 func (kl *Kubelet) runtimeIsKnown() {}
+
+var runtimeNow = time.Now
+
+type said struct {
+	kubecontainer.Runtime
+	step *nodeStep
+}
+
+func (s said) Status(context.Context) (*kubecontainer.RuntimeStatus, error) {
+	status := &kubecontainer.RuntimeStatus{}
+	for _, c := range *s.step.Looked {
+		status.Conditions = append(status.Conditions, kubecontainer.RuntimeCondition{
+			Type: kubecontainer.RuntimeConditionType(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	return status, nil
+}
 
 type nodeServer struct {
 	node    *v1.Node
@@ -239,20 +274,31 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 	var now nodeStep
 	api := nodeClient{nodeServer: held}
 	kl := &Kubelet{
-		nodeName:                  thisNode,
-		hostname:                  thisNode,
-		nodeLabels:                given.Labels,
-		kubeClient:                api,
-		heartbeatClient:           api,
-		nodeLister:                lister{nodeServer: held},
-		clock:                     clock,
-		nodeStatusReportFrequency: 5 * time.Minute,
-		nodeStartupLatencyTracker: util.NewNodeStartupLatencyTracker(),
-		containerManager:          cm.NewStubContainerManager(),
-		volumeManager:             noVolumes{},
-		nodeDeclaredFeatures:      given.Declared,
+		nodeName:                     thisNode,
+		hostname:                     thisNode,
+		nodeLabels:                   given.Labels,
+		kubeClient:                   api,
+		heartbeatClient:              api,
+		nodeLister:                   lister{nodeServer: held},
+		clock:                        clock,
+		nodeStatusReportFrequency:    5 * time.Minute,
+		nodeStartupLatencyTracker:    util.NewNodeStartupLatencyTracker(),
+		containerManager:             cm.NewStubContainerManager(),
+		volumeManager:                noVolumes{},
+		nodeDeclaredFeatures:         given.Declared,
+		enableControllerAttachDetach: given.Attaches,
+		runtimeState:                 newRuntimeState(maxWaitForContainerRuntime),
+		containerRuntime:             said{step: &now},
 	}
-	kl.setNodeStatusFuncs = given.setters(clock.Now, &now)
+	kl.oneTimeInitializer.Do(func() {})
+	kl.runtimeState.addHealthCheck("PLEG", func() (bool, error) {
+		if text := now.Causes["pleg"]; text != "" {
+			return false, errors.New(text)
+		}
+		return true, nil
+	})
+	runtimeNow = clock.Now
+	kl.setNodeStatusFuncs = given.setters(kl, clock.Now, &now)
 	ctx := context.Background()
 	answers := []any{}
 	for _, now = range given.Steps {
@@ -273,6 +319,9 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 			}
 		}
 		random, held.faults, held.patches = now.Random, now.Faults, 0
+		if now.Looked != nil {
+			kl.updateRuntimeUp(ctx)
+		}
 		said := false
 		switch now.Op {
 		case "register":
@@ -294,32 +343,64 @@ func AnswerNode(raw json.RawMessage) (any, error) {
 		}
 		answers = append(answers, map[string]any{"said": said, "writes": held.patches, "node": written})
 	}
-	return answers, nil
+	return append(answers, map[string]any{"refused": given.refused()}), nil
 }
 
-func (h nodeHistory) setters(now func() time.Time, step *nodeStep) []func(context.Context, *v1.Node) error {
+// Of the pods those that need what the node does not declare, and why.
+func (h nodeHistory) refused() []any {
+	said := []any{}
+	for i := range h.Asked {
+		result := lifecycle.PodAdmitResult{Admit: true}
+		if utilfeature.DefaultFeatureGate.Enabled(features.NodeDeclaredFeatures) {
+			framework := nodedeclaredfeatures.DefaultFramework
+			handler := lifecycle.NewDeclaredFeaturesAdmitHandler(framework, framework.MustMapSorted(h.Declared),
+				versionutil.MustParse("v1.36.3"))
+			result = handler.Admit(&lifecycle.PodAdmitAttributes{Pod: &h.Asked[i]})
+		}
+		if result.Admit {
+			said = append(said, nil)
+		} else {
+			said = append(said, []string{result.Reason, result.Message})
+		}
+	}
+	return said
+}
+
+func (h nodeHistory) setters(kl *Kubelet, now func() time.Time, step *nodeStep) []func(context.Context, *v1.Node) error {
 	record := func(klog.Logger, string, string) {}
 	under := func(kind string) func() bool {
 		return func() bool { return slices.Contains(step.Found.Pressures, kind) }
 	}
-	fine := func() error { return nil }
-	causes := func() error {
-		var found []error
-		for _, text := range step.Errors {
-			found = append(found, errors.New(text))
+	cause := func(kind string) func() error {
+		return func() error {
+			if text := step.Causes[kind]; text != "" {
+				return errors.New(text)
+			}
+			return nil
 		}
-		return utilerrors.NewAggregate(found)
+	}
+	managed := cm.Status{}
+	if h.Soft != "" {
+		managed.SoftRequirements = errors.New(h.Soft)
 	}
 	machine := &cadvisorapi.MachineInfo{NumCores: h.CPU, MemoryCapacity: h.Memory, MachineID: h.Machine, SystemUUID: h.Machine, BootID: "boot", SwapCapacity: h.Swap}
+	for size, pages := range h.Huge {
+		machine.HugePages = append(machine.HugePages, cadvisorapi.HugePagesInfo{PageSize: size, NumPages: pages})
+	}
+	storage := v1.ResourceList{}
+	if h.Storage != 0 {
+		storage[v1.ResourceEphemeralStorage] = *resource.NewQuantity(h.Storage, resource.BinarySI)
+	}
 	none := func() v1.ResourceList { return nil }
 	return []func(context.Context, *v1.Node) error{
 		nodestatus.NodeAddress([]net.IP{net.ParseIP(h.Address)}, func(net.IP) error { return nil }, thisNode, false, nil),
 		nodestatus.MachineInfo(thisNode, h.Pods, 0, func() (*cadvisorapi.MachineInfo, error) { return machine, nil },
-			func(bool) v1.ResourceList { return nil }, func() (v1.ResourceList, v1.ResourceList, []string) { return nil, nil, nil },
-			none, func(string, string, string) {}, false),
+			func(bool) v1.ResourceList { return storage }, func() (v1.ResourceList, v1.ResourceList, []string) { return nil, nil, nil },
+			none, func(string, string, string) {}, true),
 		nodestatus.VersionInfo(func() (*cadvisorapi.VersionInfo, error) {
 			return &cadvisorapi.VersionInfo{KernelVersion: "6.1", ContainerOsVersion: "os"}, nil
 		}, func() string { return "readygate-process" }, func(context.Context) (kubecontainer.Version, error) { return one{}, nil }),
+		nodestatus.DaemonEndpoints(&v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: h.Port}}),
 		nodestatus.Images(50, func() ([]kubecontainer.Image, error) { return step.Found.images() }),
 		nodestatus.GoRuntime(),
 		nodestatus.RuntimeHandlers(func() []kubecontainer.RuntimeHandler { return step.Found.handlers() }),
@@ -329,7 +410,8 @@ func (h nodeHistory) setters(now func() time.Time, step *nodeStep) []func(contex
 		nodestatus.MemoryPressureCondition(now, under("MemoryPressure"), record),
 		nodestatus.DiskPressureCondition(now, under("DiskPressure"), record),
 		nodestatus.PIDPressureCondition(now, under("PIDPressure"), record),
-		nodestatus.ReadyCondition(now, causes, fine, fine, func() cm.Status { return cm.Status{} }, fine, record, false),
+		nodestatus.ReadyCondition(now, kl.runtimeState.runtimeErrors, kl.runtimeState.networkErrors, cause("storage"),
+			func() cm.Status { return managed }, cause("shutdown"), record, true),
 	}
 }
 
