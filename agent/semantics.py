@@ -60,6 +60,9 @@ class Semantics:
     # With events of the runtime, a container that was removed is gone from what is known of its pod; a kubelet keeps it
     # until its next list, which may be five minutes away.
     fix_removed_container_stays_known: bool = True
+    # How old a container is counts by a clock that nobody sets; for a kubelet whose clock was set back an hour each
+    # container is too young to be probed for that hour, and one that is new was there before the kubelet.
+    fix_clock_that_is_set: bool = True
 
     @property
     def declared_features(self) -> tuple[str, ...] | None:

@@ -50,11 +50,13 @@ INITIAL = {ProbeType.READINESS: Result.FAILURE, ProbeType.LIVENESS: Result.SUCCE
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker remembers between probes. `container_id` is empty before the first container was seen."""
+    """What a worker remembers between probes. `container_id` is empty before the first container was seen. `began`: the
+    start that its status tells, and what that was by the clock as it was when the agent started."""
 
     container_id: str = ""
     streak: Streak = Streak()  # noqa: RUF009 - frozen, so one is enough for all
     on_hold: bool = False
+    began: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,10 @@ def before_probe(
     wall: float,
     manager_start: float,
     semantics: Semantics,
+    ahead_s: float = 0.0,
 ) -> Step:
-    """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one."""
+    """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one. `ahead_s`: by how
+    much the clock was set ahead since the manager's start, and so shows now in new starts of containers."""
     if status is None:
         return Step(state)
     if status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
@@ -135,7 +139,7 @@ def before_probe(
         return Step(state)
     writes: tuple[Remove | Set, ...] = ()
     if container.container_id != state.container_id:
-        state, writes = _adopt(state, target, container, manager_start, semantics)
+        state, writes = _adopt(state, target, container, manager_start + ahead_s, semantics)
     if state.on_hold:
         return Step(state, writes)
     running = container.state
@@ -147,7 +151,14 @@ def before_probe(
     if ending and target.type is not ProbeType.READINESS:
         return Step(state, (*writes, Set(state.container_id, Result.SUCCESS)), keep=False)
     delay_s = 0 if target.probe is None else target.probe.initial_delay_s
-    if running.started_at is None or int(wall - running.started_at) < delay_s:  # None: years too many for Go's int32
+    if running.started_at is None:  # years too many for Go's int32
+        return Step(state, writes)
+    if semantics.fix_clock_that_is_set:
+        wall -= ahead_s
+        if state.began is None or state.began[0] != running.started_at:
+            state = replace(state, began=(running.started_at, min(running.started_at - ahead_s, wall)))
+    began = state.began[1] if state.began is not None else running.started_at
+    if int(wall - began) < delay_s:
         return Step(state, writes)
     if container.started and target.type is ProbeType.STARTUP:
         return Step(state, writes)
@@ -195,7 +206,7 @@ def _adopt(
             writes.append(Set(container_id, Result.SUCCESS))
         if not started_before_restart(started_at, manager_start):
             writes.append(initial)
-    return replace(state, container_id=container_id, on_hold=False), tuple(writes)
+    return replace(state, container_id=container_id, on_hold=False, began=None), tuple(writes)
 
 
 def _stays(target: Target, status: PodStatus, container: ContainerStatus, semantics: Semantics) -> bool:

@@ -229,7 +229,7 @@ class ProberManager:
             worker.trigger()
         ready = worker is None
         restart_rule = not self._semantics.change_container_status_on_kubelet_restart
-        if spec is None or not restart_rule or not started_before_restart(container.state.started_at, self._start_wall):
+        if spec is None or not restart_rule or not self._is_older(container.state.started_at, worker):
             return ready
         # The container is older than this agent: what was ready stays ready until a probe says otherwise.
         if result is None:
@@ -237,6 +237,13 @@ class ProberManager:
         if spec.readiness_probe is not None and not _pod_was_ready(pod):
             ready = False
         return ready
+
+    def _is_older(self, started_at: float | None, worker: Worker | None) -> bool:
+        """Than this agent, by the clock as it was when it first saw the container."""
+        began = worker.state.began if worker is not None else None
+        if began is not None and began[0] == started_at:
+            return started_before_restart(began[1], self._start_wall)
+        return started_before_restart(started_at, self._start_wall + self._context.ahead_s())
 
     def _probed(self, pod: Pod) -> tuple[Container, ...]:
         """Containers that may have workers, in kubelet's order: app containers, then sidecars."""

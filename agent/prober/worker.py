@@ -39,6 +39,12 @@ class WorkerContext:
     count: Callable[[Target, Result, float], None] = lambda _target, _result, _took_s: None
     shutdown: threading.Event = field(default_factory=threading.Event)
 
+    def ahead_s(self) -> float:
+        """By how much the clock was set ahead since then, less than 0 for back."""
+        if not self.semantics.fix_clock_that_is_set:
+            return 0.0
+        return (self.wall() - self.start_wall) - (self.monotonic() - self.start_monotonic)
+
 
 class Worker:
     """Probes until it is stopped or its container will never run again. `on_exit` is called last, in its thread."""
@@ -100,6 +106,7 @@ class Worker:
             wall=context.wall(),
             manager_start=context.start_wall,
             semantics=context.semantics,
+            ahead_s=context.ahead_s(),
         )
         self._apply(step)
         if not step.probe or status is None:

@@ -71,6 +71,7 @@ def semantics_of(gates: dict[str, bool]) -> Semantics:
         fix_ended_containers_without_record=False,
         fix_readiness_without_sidecars=False,
         fix_removed_container_stays_known=False,
+        fix_clock_that_is_set=False,
     )
 
 

@@ -48,11 +48,16 @@ def _removed(history: History) -> bool:
     return any(step["op"] == "event" and step["kind"] == "deleted" for step in history["steps"])
 
 
+def _clock_was_set(history: History) -> bool:
+    return len({step["ahead"] for step in history["steps"]} | {0.0}) > 1
+
+
 FIXES = (
     Fix("fix_add_pod_ends_at_first_worker", "prober", _added_again),
     Fix("fix_readiness_without_sidecars", "status", _has_gates_and_sidecars),
     Fix("fix_ended_containers_without_record", "actions", _ended_without_record),
     Fix("fix_removed_container_stays_known", "pleg", _removed),
+    Fix("fix_clock_that_is_set", "prober", _clock_was_set),
 )
 
 

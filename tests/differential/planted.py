@@ -118,8 +118,8 @@ ERRORS = (
     Planted("prober", _DECIDE, "RESTART_GRACE_S = 10.0", "RESTART_GRACE_S = 11.0"),
     Planted("prober", _DECIDE, "ProbeType.STARTUP: Result.UNKNOWN}", "ProbeType.STARTUP: Result.FAILURE}"),
     Planted("prober", _DECIDE, "started_at < manager_start - ", "started_at <= manager_start - "),
-    Planted("prober", _DECIDE, "int(wall - running.started_at) < delay_s", "int(wall - running.started_at) <= delay_s"),
-    Planted("prober", _DECIDE, "int(wall - running.started_at)", "round(wall - running.started_at)"),
+    Planted("prober", _DECIDE, "int(wall - began) < delay_s", "int(wall - began) <= delay_s"),
+    Planted("prober", _DECIDE, "int(wall - began)", "round(wall - began)"),
     Planted("prober", _DECIDE, "on_hold=True, streak=replace(streak, run=0)", "on_hold=True"),
     Planted("prober", _DECIDE, "container_id=container_id, on_hold=False", "container_id=container_id"),
     Planted(

@@ -93,6 +93,7 @@ class Bench:
         self.pod = pod or make_pod(self.container)
         self.status = status
         self.now = NOW
+        self.ahead = 0.0  # by how much the clock was set ahead
         self.outcome: Result | Exception = S
         self.probes = 0
         self.counted: list[Result] = []
@@ -103,9 +104,10 @@ class Bench:
             probe=self._probe,
             results=dict.fromkeys(ALL_TYPES, self.results),
             start_wall=manager_start,
-            start_monotonic=0.0,
+            start_monotonic=manager_start,
             semantics=semantics or Semantics(),
             wall=lambda: self.now,
+            monotonic=lambda: self.now - self.ahead,
             count=lambda _target, result, _took_s: self.counted.append(result),
         )
         self.worker = Worker(Target(self.pod, self.container, probe_type), context, lambda _worker: None)

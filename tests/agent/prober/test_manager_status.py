@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.model import Condition, Container, ContainerStatus, Pod, PodStatus, RestartPolicy
+from agent.prober.decide import WorkerState
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results
 from agent.semantics import Semantics
@@ -18,6 +19,7 @@ OLD, YOUNG = NOW - 300, NOW + 300
 class FakeWorker:
     def __init__(self) -> None:
         self.triggers = 0
+        self.state = WorkerState()
 
     def trigger(self) -> bool:
         self.triggers += 1

@@ -6,6 +6,7 @@ import pytest
 
 from agent.model import Condition, ContainerWaiting, PodPhase, PodStatus, ProbeType
 from agent.prober import worker as worker_module
+from agent.semantics import Semantics
 from tests.agent.prober.builders import (
     ALL_TYPES,
     ERROR,
@@ -103,7 +104,9 @@ def test_initial_delay(probe_type: ProbeType, expected: object) -> None:
     ],
 )
 def test_the_delay_is_counted_in_whole_seconds(age_s: float, delay_s: int, probes: int) -> None:
-    bench = Bench(READINESS, status=make_status(running(NOW - age_s)), initial_delay_s=delay_s)
+    semantics = Semantics(fix_clock_that_is_set=False)
+    status = make_status(running(NOW - age_s))
+    bench = Bench(READINESS, status=status, semantics=semantics, initial_delay_s=delay_s)
     bench.once()
     assert probes == bench.probes
 

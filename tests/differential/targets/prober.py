@@ -36,13 +36,17 @@ class ProberTarget:
                 pod["status"] = {"conditions": [worlds.draw_condition(random, "Ready")]}
         current = [worlds.draw_status(random, pod, wall) for pod in pods]
         steps: list[Any] = []
+        ahead = 0.0
         for index, status in enumerate(current):
-            steps.append({"op": "status", "wall": wall, "pod": index, "status": status})
-            steps.append({"op": "add", "wall": wall, "pod": index})
+            steps.append({"op": "status", "wall": wall, "ahead": ahead, "pod": index, "status": status})
+            steps.append({"op": "add", "wall": wall, "ahead": ahead, "pod": index})
         for _ in range(random.randint(3, 9)):
             wall += random.choice((0.0, 0.5, 0.75, 1.0, 2.0, 10.0))
+            if maybe(random, 0.02):  # somebody sets the clock
+                step_s = random.choice((3600.0, -3600.0, -30.0))
+                wall, ahead = wall + step_s, ahead + step_s
             index = random.randrange(len(pods))
-            steps.append(self._step(random, index, pods[index], current, wall))
+            steps.append({"ahead": ahead, **self._step(random, index, pods[index], current, wall)})
         return {"start": worlds.START, "pods": pods, "steps": steps}
 
     def _step(self, random: Random, index: int, pod: Any, current: list[Any], wall: float) -> Any:
@@ -106,7 +110,7 @@ class _Scene:
     def __init__(self, history: History, semantics: Semantics) -> None:
         self.steps = history["steps"]
         self.pods = [parse_pod(msgspec.json.encode(pod)) for pod in history["pods"]]
-        self.wall = 0.0
+        self.wall, self.ahead = 0.0, 0.0
         self.known: dict[str, PodStatus] = {}
         self.updates: dict[ProbeType, list[ProbeUpdate]] = {kind: [] for kind in ORDER}
         self.events: list[str] = []
@@ -121,7 +125,7 @@ class _Scene:
             startup=self.caches[ProbeType.STARTUP],
             semantics=semantics,
             wall=lambda: self.wall,
-            monotonic=lambda: self.wall,
+            monotonic=lambda: self.wall - self.ahead,
             start_wall=history["start"],
         )
 
@@ -132,7 +136,7 @@ class _Scene:
         self.events.append(f"{kind} {reason} {message}")
 
     def _step(self, step: Any) -> list[str]:
-        self.wall = step["wall"]
+        self.wall, self.ahead = step["wall"], step["ahead"]
         pod = self.pods[step["pod"]]
         said: list[str] = []
         match step["op"]:
