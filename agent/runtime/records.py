@@ -7,6 +7,7 @@ ROOT/pods/UID/CONTAINER/ATTEMPT.log        its output (and ATTEMPT.log.1, the pa
 
 import logging
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -52,10 +53,13 @@ class PodRecords(NamedTuple):
 
 
 class Records:
-    """Files under `root`. Raises OSError where the disk does."""
+    """Files under `root`. Raises OSError where the disk does; what could not be written then is written with the next
+    that can. May be called from any thread: the lock waits for the disk, as each of them would."""
 
     def __init__(self, root: Path) -> None:
         self._pods = root / "pods"
+        self._lock = threading.Lock()
+        self._unwritten: dict[Path, bytes] = {}
 
     def prepare(self) -> None:
         """Makes the folder. Raises OSError if it cannot be made or written."""
@@ -68,18 +72,30 @@ class Records:
         return self._pods / uid / name / f"{attempt}.log"
 
     def put_sandbox(self, uid: str, sandbox: SandboxRecord) -> None:
-        _write(self._pods / uid / "pod.json", msgspec.json.encode(sandbox))
+        self._put(self._pods / uid / "pod.json", msgspec.json.encode(sandbox))
 
     def put_instance(self, uid: str, instance: InstanceRecord) -> None:
-        _write(self._pods / uid / instance.name / f"{instance.attempt}.json", msgspec.json.encode(instance))
+        self._put(self._pods / uid / instance.name / f"{instance.attempt}.json", msgspec.json.encode(instance))
 
     def remove_instance(self, uid: str, instance: InstanceRecord) -> None:
         folder = self._pods / uid / instance.name
-        for suffix in ("json", "log", "log.1"):
-            (folder / f"{instance.attempt}.{suffix}").unlink(missing_ok=True)
+        with self._lock:
+            self._unwritten.pop(folder / f"{instance.attempt}.json", None)
+            for suffix in ("json", "log", "log.1"):
+                (folder / f"{instance.attempt}.{suffix}").unlink(missing_ok=True)
 
     def remove_pod(self, uid: str) -> None:
-        shutil.rmtree(self._pods / uid, ignore_errors=True)
+        with self._lock:
+            self._unwritten = {p: data for p, data in self._unwritten.items() if self._pods / uid not in p.parents}
+            shutil.rmtree(self._pods / uid, ignore_errors=True)
+
+    def _put(self, path: Path, content: bytes) -> None:
+        with self._lock:
+            waiting = {**self._unwritten, path: content}
+            self._unwritten = dict(waiting)
+            for waits in (path, *(other for other in waiting if other != path)):
+                _write(waits, waiting[waits])
+                del self._unwritten[waits]
 
     def load(self) -> Iterator[PodRecords]:
         """Every pod on disk. What cannot be read is logged and skipped."""

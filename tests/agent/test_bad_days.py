@@ -62,6 +62,30 @@ def test_a_record_that_cannot_be_written_is_told_and_its_container_runs(
     assert [("container state not saved", True)] == told(caplog), "of three writes"
 
 
+@pytest.mark.parametrize("failing", range(4))
+def test_what_is_known_of_a_pod_outlives_a_write_of_its_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """Of the sandbox, of an instance before it starts, once it has, and when it has ended."""
+    writes, write = iter(range(99)), Path.write_bytes
+
+    def sometimes(path: Path, data: bytes) -> int:
+        return full() if next(writes) == failing and path.name != ".writable" else write(path, data)
+
+    first = ProcessRuntime(tmp_path, CIDR, on_event=lambda _event: None)
+    first.start()
+    monkeypatch.setattr(Path, "write_bytes", sometimes)
+    for attempt in range(2):
+        first.start_container(POD, shell("exit 3"), attempt)
+        wait_until(lambda: not first.pod(POD.uid).running, timeout_s=30)
+    first.stop()
+    following = ProcessRuntime(tmp_path, CIDR, on_event=lambda _event: None)
+    following.start()
+    found = following.pod(POD.uid).containers
+    following.stop()
+    assert [(0, 3), (1, 3)] == sorted((one.restart_count, one.exit_code) for one in found)
+
+
 def test_a_container_whose_output_has_no_file_says_why_it_was_not_started(
     runtime: ProcessRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
