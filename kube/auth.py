@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import os
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 ENDING_S = 30 * 86400.0
 TOLD_EVERY_S = 86400.0
+_TOKEN = re.compile(r"[!-~]+")
 TOKEN_READ_EVERY_S = 60.0  # client-go's period; bound tokens live an hour and are replaced at 80 % of it
 
 
@@ -97,6 +99,10 @@ class TokenFile:
         if not token:
             if not self._last:
                 raise CredentialsInvalid(f"token file {self._path} is empty: wait for the kubelet or mount it")
+            return self._last
+        if not _TOKEN.fullmatch(token):  # half of a file that is being written, or another one
+            if not self._last:
+                raise CredentialsInvalid(f"token file {self._path} holds no token: more than one line, or no text")
             return self._last
         self._last = {"Authorization": f"Bearer {token}"}
         self._remembered = (monotonic, self._last)

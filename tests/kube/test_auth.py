@@ -42,7 +42,18 @@ def test_a_token_is_read_again_at_once_after_a_refusal(token):
     assert bearer(credentials, 100.1) == "Bearer second"
 
 
-@pytest.mark.parametrize("content", [None, "", " \n"], ids=["gone", "empty", "blank"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param("", id="empty"),
+        pytest.param(" \n", id="blank"),
+        pytest.param("sec\r\nX-Evil: 1", id="two lines"),
+        pytest.param("sec ond", id="two words"),
+        pytest.param("sec\x00", id="no text"),
+        pytest.param("secönd", id="other letters"),
+    ],
+)
 def test_while_the_file_is_swapped_the_last_token_stays(token, content):
     credentials = TokenFile(token)
     bearer(credentials, 100.0)
@@ -54,6 +65,13 @@ def test_while_the_file_is_swapped_the_last_token_stays(token, content):
     during = bearer(credentials, 101.0)
     token.write_text("second")
     assert (during, bearer(credentials, 102.0)) == ("Bearer first", "Bearer second")
+
+
+def test_what_is_no_token_is_never_shown(token):
+    token.write_text("secret\nsecret")
+    with pytest.raises(CredentialsInvalid, match=r"token file .*token holds no token: more than one line") as told:
+        TokenFile(token).headers(0.0)
+    assert "secret" not in str(told.value)
 
 
 def test_a_token_that_never_was_is_an_error_with_its_path(tmp_path):
