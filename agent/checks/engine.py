@@ -23,6 +23,7 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.events import Events
 from agent.checks.health import NodeHealth, log_text, node_health
 from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
+from agent.model import Result
 from agent.probe.ticker import Ticker
 from agent.processes.command import kill_running, reap_orphans
 from agent.ration import Ration
@@ -32,7 +33,8 @@ from component.loop import Loop
 log = logging.getLogger(__name__)
 
 LATE_S = 2.0  # beyond the deadline of a run: twice KILL_WAIT_S, what killing and reaping a command may take
-TURN_S = 0.5  # how often lateness is looked for: small beside LATE_S
+TURN_S = 0.5  # how often lateness is looked for where a run is beyond its deadline: small beside LATE_S
+CALM_S = 2.0  # the same where none is: a run that begins now is looked at between its deadline and its lateness
 STALLED_S = 15.0  # chosen: no machine that still works keeps a thread from running for so long
 LINES = 20  # of log at once where the health changes again and again; after them
 LINE_S = 10.0  # one line in so many seconds, of the newest health
@@ -42,6 +44,11 @@ OLD_RUN_S = 0.1  # how often a check looks whether the run of the one before it 
 # One that has failed runs twice as often, if that is not each second anyway: a node that is well again shall be seen.
 SOONER = 2
 SOONER_MIN_S = 1.0
+# To wake a processor that idles costs more than most checks. So those that are due within a tenth of a second begin one
+# soon after the other, and not all at once: then they would wait for the interpreter, and for each other.
+SLOT_S = 0.1
+SLOTS = 10  # checks of periods of fewer of them begin when they are due
+CLOSER = 20
 TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
 
 
@@ -150,7 +157,7 @@ class CheckEngine:
         self._publish(health)
         monotonic, wall = self._monotonic(), self._wall()
         self._save([worker.status(monotonic, wall) for worker in self._workers])
-        return TURN_S
+        return TURN_S if any(worker.overruns(monotonic) for worker in self._workers) else CALM_S
 
     def _take(self, specs: Sequence[CheckSpec]) -> None:
         """In the engine's thread. Where no thread can be had everything stays as it was."""
@@ -237,6 +244,11 @@ class _Worker:
         late_s = 0.0 if since is None else monotonic - since - spec.timeout_s
         return overdue(status, late_s, spec.period_s, spec.thresholds, wall) if late_s > LATE_S else status
 
+    def overruns(self, monotonic: float) -> bool:
+        """Is its run beyond its deadline?"""
+        since = self._running_since
+        return since is not None and monotonic - since >= self.spec.timeout_s
+
     def shown(self, monotonic: float, wall: float) -> CheckStatus:
         """The same, or what the one before it said as long as it has said nothing."""
         status, before = self.status(monotonic, wall), self.before
@@ -253,7 +265,9 @@ class _Worker:
         if self.before is not None and _alive(self.before.loop):
             return OLD_RUN_S
         if self._ticker is None:
-            self._ticker = Ticker(self.spec.period_s, began - (1 - self._phase) * self.spec.period_s)
+            period_s = self.spec.period_s
+            due = _slot(began + self._phase * period_s, period_s)
+            self._ticker = Ticker(period_s, due - period_s if due > began else due)
         elif not self._ticker.take(began) and not (self._told and began >= self._told_from) and began < self._sooner_at:
             wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
             return min(wait_s, self._told_from - began) if self._told else wait_s
@@ -270,7 +284,7 @@ class _Worker:
             self._take(Finding(CheckState.UNKNOWN, f"{type(e).__name__}: {e}"), self._monotonic() - began)
         self._running_since = None
         self._follow()
-        if not _says_the_same(before, self._status):
+        if not _says_the_same(before, self._status, self.spec.thresholds.failure):
             self._changed()
         # Only until it passes for the first time: then its success threshold counts runs of its period.
         sooner = _has_failed(self._status.state) and _has_failed(self._found)
@@ -306,6 +320,14 @@ class _Worker:
             self.before = None
 
 
+def _slot(monotonic: float, period_s: float) -> float:
+    """When a check begins that is due then: soon after those that begin their slot."""
+    if period_s < SLOTS * SLOT_S:
+        return monotonic
+    slot = math.floor(round(monotonic / SLOT_S, 3))
+    return (slot + max(0.0, monotonic / SLOT_S - slot) / CLOSER) * SLOT_S
+
+
 def _any_told(specs: Sequence[CheckSpec]) -> bool:
     return any(spec.descriptor is not None for spec in specs)
 
@@ -314,11 +336,19 @@ def _has_failed(state: CheckState) -> bool:
     return state in (CheckState.FAILED, CheckState.HUNG)
 
 
-def _says_the_same(before: CheckStatus, after: CheckStatus) -> bool:
+def _says_the_same(before: CheckStatus, after: CheckStatus, failures: int) -> bool:
     """Whether the engine's next turn is soon enough: what a check that passes says, and how often, is in no hurry."""
     if before.state is not after.state or before.kept is not after.kept:
         return False
+    if _against(before, failures) != _against(after, failures):  # a restart shall go on counting
+        return False
     return after.state.is_good or before.output == after.output
+
+
+def _against(status: CheckStatus, failures: int) -> tuple[int, int]:
+    """What counts against a check up to its threshold: failures, and runs that could not be made."""
+    run = status.streak.run if status.streak.last is Result.FAILURE else 0
+    return min(run, failures), min(status.unknowns, failures)
 
 
 def _alive(loop: Loop) -> bool:

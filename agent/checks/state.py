@@ -113,6 +113,8 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     A finding that is shared leaves every count as it is, and the node as it was: open where the check passed, was kept,
     or has said nothing yet, and for as long as it lasts; closed where the check had failed or was never able to look.
     """
+    if finding.state is status.state is CheckState.PASSED and _is_settled(status, thresholds.success):
+        return status if finding.output == status.output else replace(status, output=_line(finding.output))
     if finding.state is CheckState.SHARED:
         kept = status.has_passed or status.state is CheckState.STARTING
         return _moved(status, finding, wall, streak=status.streak, unknowns=status.unknowns, kept=kept)
@@ -132,6 +134,15 @@ def next_status(status: CheckStatus, finding: Finding, thresholds: Thresholds, w
     if at_threshold or (not passed and not status.has_passed):
         return _moved(status, finding, wall, streak=streak, unknowns=0)
     return replace(status, streak=streak, unknowns=0)
+
+
+def _is_settled(status: CheckStatus, successes: int) -> bool:
+    """It passes, and counts no further."""
+    return status.streak.last is Result.SUCCESS and status.streak.run >= successes and not status.unknowns
+
+
+def _line(text: str) -> str:
+    return one_line(text, limit_bytes=FINDING_LIMIT_BYTES)
 
 
 def overdue(status: CheckStatus, late_s: float, period_s: float, thresholds: Thresholds, wall: float) -> CheckStatus:
@@ -159,7 +170,7 @@ def missed_runs(late_s: float, period_s: float) -> int:
 def _moved(
     status: CheckStatus, finding: Finding, wall: float, *, streak: Streak, unknowns: int, kept: bool = False
 ) -> CheckStatus:
-    output = one_line(finding.output, limit_bytes=FINDING_LIMIT_BYTES)
+    output = _line(finding.output)
     since = status.since if _side(finding.state, kept=kept) is _side(status.state, kept=status.kept) else wall
     return CheckStatus(status.name, status.severity, since, finding.state, output, streak, unknowns, kept)
 

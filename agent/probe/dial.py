@@ -4,6 +4,7 @@ Python's socket timeouts count per call, so a peer that sends a byte a second is
 only what is left.
 """
 
+import math
 import os
 import re
 import socket
@@ -11,17 +12,58 @@ import struct
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
 NOT_TLS = "server gave HTTP response to HTTPS client"
+LONGEST_S = 1e8  # of one call: what the kernel takes is limited
+CLOSE_S = 0.01
 ADDRESSES = 512  # hosts and ports that are remembered
 _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
 # What the C library takes for an address and Go for a name: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
 _NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
 _names = Names()
+
+
+class Link(socket.socket):
+    """A socket that blocks, with a limit of the kernel's own: Python's costs a poll before each call."""
+
+    __slots__ = ("_limit_s",)
+
+    def settimeout(self, value: float | None, /) -> None:
+        """Of each call from now on, in seconds. A limit that is hardly longer stays."""
+        limit_s = LONGEST_S if value is None else min(value, LONGEST_S)
+        if 0.0 <= getattr(self, "_limit_s", math.inf) - limit_s < CLOSE_S:
+            return
+        self._limit_s = limit_s
+        whole_s = int(limit_s)
+        limit = struct.pack("ll", whole_s, max(1, int((limit_s - whole_s) * 1e6)))
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+
+    def connect(self, address: "tuple[Any, ...] | str | Buffer", /) -> None:
+        try:
+            super().connect(address)
+        except BlockingIOError as e:
+            raise TimeoutError("timed out") from e
+
+    def sendall(self, data: "Buffer", flags: int = 0, /) -> None:
+        try:
+            super().sendall(data, flags)
+        except BlockingIOError as e:
+            raise TimeoutError("timed out") from e
+
+    def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
+        try:
+            return super().recv(bufsize, flags)
+        except BlockingIOError as e:
+            raise TimeoutError("timed out") from e
 
 
 class DialError(Exception):
@@ -48,7 +90,7 @@ def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
     addresses = _addresses(host, port, deadline)
     problem: OSError | None = None
     for index, (family, kind, protocol, _, address) in enumerate(addresses):
-        connection = socket.socket(family, kind, protocol)
+        connection = Link(family, kind, protocol)
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_1_S)
             connection.settimeout(deadline.left_s() / (len(addresses) - index))

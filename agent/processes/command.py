@@ -29,6 +29,9 @@ STEP_S = 0.005
 SUSPECT_S = 1.0
 ALL_AGAIN_S = 1.0  # in less no machine starts so many processes that their numbers come again
 POLL_S = 0.05  # only where the kernel has no pidfd
+# So long only the end of a command is waited for: most end sooner, and each of their two outputs would wake us as well.
+# What they write is in the pipes; who writes more than those hold waits as long.
+SHORT_S = 0.02
 LONGEST_WAIT_S = 3600.0  # of one look at the pipes: what poll takes is limited
 _READ_BYTES = 64 * 2**10
 
@@ -225,7 +228,9 @@ def _follow(process: Process, capture: _Capture, deadline: float) -> bool:
         if pidfd is not None:
             poll.register(pidfd, select.POLLIN)
         pipes = set(capture.kept)
-        if not _read_until_ended(process.pid, poll, pipes, capture, deadline, POLL_S if pidfd is None else math.inf):
+        short = pidfd is not None and _ends_soon(pidfd, deadline)
+        poll_s = POLL_S if pidfd is None else math.inf
+        if not short and not _read_until_ended(process.pid, poll, pipes, capture, deadline, poll_s):
             return False
         if pidfd is not None:
             poll.unregister(pidfd)
@@ -237,6 +242,12 @@ def _follow(process: Process, capture: _Capture, deadline: float) -> bool:
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+def _ends_soon(pidfd: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(1000 * min(SHORT_S, max(0.0, deadline - time.monotonic()))))
 
 
 def _read_until_ended(
@@ -253,6 +264,10 @@ def _read_until_ended(
 
 def _drain(poll: select.poll, pipes: set[int], capture: _Capture, until: float) -> None:
     """Reads what is in the pipes, to their ends; children of the command may keep those open."""
+    for fd in list(pipes):  # most have said nothing, or are at their end after one block
+        if not capture.read(fd) or (capture.kept[fd] and not capture.read(fd)):
+            poll.unregister(fd)
+            pipes.discard(fd)
     while pipes and (left_s := until - time.monotonic()) > 0:
         _read(poll, pipes, capture, left_s)
 

@@ -13,6 +13,7 @@ PROC = Path("/proc")
 PF_KTHREAD = 0x00200000  # of the flags in /proc/PID/stat
 LOOKS = 2
 FIRST_TO_GO = b"1000"
+_BLOCK_BYTES = 64 * 2**10
 FEW = 64  # numbers that are cheaper to try than to look for in a list of all processes
 
 # Every process of a container inherits it, also one that made a session of its own.
@@ -38,10 +39,15 @@ def first_to_go(pid: int) -> None:
     """Where memory runs out the kernel shall take it, and what it starts, before any other: else it takes the largest
     of those alike, which may be ourselves."""
     try:
-        with open(f"{PROC}/{pid}/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123 - as in _read
-            file.write(FIRST_TO_GO)
+        fd = os.open(f"{PROC}/{pid}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)  # as in _read
     except OSError:
         return  # gone already, or of another user
+    try:
+        os.write(fd, FIRST_TO_GO)
+    except OSError:
+        return
+    finally:
+        os.close(fd)
 
 
 def end_container(container_id: str, leader: int | None = None) -> int:
@@ -129,8 +135,15 @@ def _newest() -> int | None:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path is most of the price of a look
-        return file.readall()
+    """A file object, and more so a Path, would be most of the price of a look."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        blocks = []
+        while block := os.read(fd, _BLOCK_BYTES):
+            blocks.append(block)
+        return b"".join(blocks)
+    finally:
+        os.close(fd)
 
 
 def is_younger(pid: int, than: int, newest: int) -> bool:

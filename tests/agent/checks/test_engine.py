@@ -13,7 +13,7 @@ import pytest
 from agent import settings
 from agent.checks.builtin import tcp_socket
 from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
-from agent.checks.engine import LATE_S, LINE_S, LINES, CheckEngine, _says_the_same
+from agent.checks.engine import LATE_S, LINE_S, LINES, TURN_S, CheckEngine, _says_the_same, _slot
 from agent.checks.health import NodeHealth
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds
 from agent.model import Result
@@ -193,6 +193,30 @@ def test_checks_of_one_period_do_not_run_together_for_ever() -> None:
     assert [12.0, 12.0, 12.0, 12.0] == [_turn_at(worker, clock, at) for worker, at in second]
 
 
+@pytest.mark.parametrize(
+    ("due", "period_s", "expected"),
+    [
+        pytest.param(1000.0, 1.0, 1000.0, id="one that begins a tenth of a second"),
+        pytest.param(1000.04, 1.0, 1000.002, id="its neighbour, a little later"),
+        pytest.param(1000.06, 60.0, 1000.003, id="one of another period, beside them"),
+        pytest.param(1000.1, 1.0, 1000.1, id="one of the next tenth"),
+        pytest.param(1000.06, 0.9, 1000.06, id="one of a short period, when it is due"),
+    ],
+)
+def test_checks_that_are_due_within_a_tenth_of_a_second_begin_soon_after_each_other(
+    due: float, period_s: float, expected: float
+) -> None:
+    assert expected == pytest.approx(_slot(due, period_s), abs=1e-9)
+
+
+def test_hundred_checks_of_a_second_begin_one_after_the_other() -> None:
+    clock = Clock(1000.0)
+    engine = CheckEngine([CheckSpec(f"c{n}", lambda: PASSED, period_s=1.0) for n in range(100)], monotonic=clock)
+    begins = [worker._turn() for worker in engine._workers]
+    assert (100, True) == (len({round(at, 6) for at in begins}), sorted(begins) == begins or begins[-1] == 1.0)
+    assert all(0.0 < at <= 1.0 for at in begins)
+
+
 def _turn_at(worker: object, clock: Clock, at: float) -> float:
     clock.time = at
     return worker._turn()
@@ -305,9 +329,38 @@ def test_of_twenty_checks_one_that_hangs_holds_neither_the_others_nor_the_stop(s
         pytest.param({}, {"state": CheckState.WARNED}, False, id="it warns"),
         pytest.param({"state": CheckState.UNKNOWN, "kept": True}, {"kept": False}, False, id="it is kept no longer"),
         pytest.param({"state": CheckState.FAILED, "output": "1"}, {"output": "2"}, False, id="it fails in other words"),
-        pytest.param({"state": CheckState.FAILED}, {"unknowns": 1}, True, id="it fails as before"),
+        pytest.param({"state": CheckState.FAILED}, {"streak": Streak()}, True, id="it fails as before"),
+        pytest.param({}, {"streak": Streak(Result.FAILURE, 1)}, False, id="a failure that is counted"),
+        pytest.param(
+            {"streak": Streak(Result.FAILURE, 3)},
+            {"streak": Streak(Result.FAILURE, 4)},
+            True,
+            id="one that is not counted any more",
+        ),
+        pytest.param({}, {"unknowns": 1}, False, id="a run that could not be made is counted"),
     ],
 )
 def test_after_which_runs_the_engine_is_woken(before: dict[str, Any], now: dict[str, Any], expected: bool) -> None:
     status = replace(CheckStatus("a", Severity.GATE, 0.0, CheckState.PASSED), **before)
-    assert expected == _says_the_same(status, replace(status, **now))
+    assert expected == _says_the_same(status, replace(status, **now), 3)
+
+
+@pytest.mark.parametrize("timeout_s", [1.0, 1.99, 2.0, 2.01, 5.0, 60.0])
+@pytest.mark.parametrize("begun_at", [0.0, 0.01, 1.0, 1.99])
+def test_a_run_that_does_not_come_back_is_said_to_hang_half_a_second_after_it_does_at_the_latest(
+    timeout_s: float, begun_at: float
+) -> None:
+    clock = Clock(0.0)
+    published: list[NodeHealth] = []
+    spec = CheckSpec("a", lambda: PASSED, timeout_s=timeout_s, thresholds=Thresholds(1, 1))
+    engine = CheckEngine([spec], published.append, monotonic=clock)
+    (worker,) = engine._workers
+    worker._turn()
+    pauses = [engine._turn()]
+    while published[-1].healthy and len(pauses) < 99:
+        clock.time += pauses[-1]
+        worker._running_since = begun_at
+        pauses.append(engine._turn())
+    late_s = clock() - begun_at - timeout_s
+    assert (False, True) == (published[-1].healthy, late_s <= LATE_S + 2 * TURN_S), late_s
+    assert len(pauses) <= timeout_s / 2 + 8, "and seldom before"
