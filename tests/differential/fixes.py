@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from agent.semantics import Semantics
+from kube.times import parse_time
 from tests.differential.compare import BATCH, quiet, semantics_of
 from tests.differential.kubelet import GATES, Kubelet
 from tests.differential.target import History
@@ -49,7 +50,14 @@ def _removed(history: History) -> bool:
 
 
 def _clock_was_set(history: History) -> bool:
-    return len({step["ahead"] for step in history["steps"]} | {0.0}) > 1
+    """Or a container shows a start that is yet to come, as where it was set between the two."""
+    return any(step["ahead"] or _starts_later(step.get("status") or {}, step["wall"]) for step in history["steps"])
+
+
+def _starts_later(status: Any, wall: float) -> bool:
+    containers = (c for key in ("containerStatuses", "initContainerStatuses") for c in status.get(key, ()))
+    starts = (parse_time((c.get("state", {}).get("running") or {}).get("startedAt")) for c in containers)
+    return any(start is not None and start > wall for start in starts)
 
 
 FIXES = (
