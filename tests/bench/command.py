@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -41,7 +42,8 @@ def _main(module: str, suites: Suites, saved: Path, description: str | None) -> 
         print(f"[{time.monotonic() - started:5.0f} s] {text}", flush=True)
 
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    progress(f"{cores} cores; load before the start {load:.1f}")
+    python = f"{platform.python_version()} of {Path(sys.executable).resolve().parent}"
+    progress(f"{cores} cores; Python {python}; load before the start {load:.1f}")
     if load > BUSY_LOAD:
         progress("other programs are running: ratios may serve for a look, nothing here for the record")
     figures: list[Figure] = []
