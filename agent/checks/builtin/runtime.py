@@ -87,8 +87,10 @@ class Check:
             if newest is not None:
                 reader.container(newest.id)  # None is an answer as well: it was removed meanwhile
         except CriError as e:
+            self._leave()
             return Finding(_STATES.get(e.trouble, CheckState.FAILED), str(e))
         except RuntimeUnavailable as e:
+            self._leave()
             return Finding(CheckState.FAILED, str(e))
         said = f"{version.name} {version.version}, {len(pods)} pods"
         return judged(status, said, self._named_network())
@@ -102,10 +104,16 @@ class Check:
         except (BrokenError, OSError, NoAnswerError):
             return ""
 
+    def _leave(self) -> None:
+        """The next run connects anew: this connection would wait a second before it tries again, and so answer a run
+        that comes when the runtime is back for as long as that."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
     def close(self) -> None:
         """After the last run."""
-        if self._reader is not None:
-            self._reader.close()
+        self._leave()
 
 
 def judged(status: RuntimeStatus, said: str, named: str) -> Finding:

@@ -47,6 +47,9 @@ class Runtime:
         assert container_id == "containerd://3"
         self._call("ContainerStatus")
 
+    def close(self) -> None:
+        self.asked.append("close")
+
 
 def find(runtime: Runtime, **settings: Any) -> Finding:
     return Check(Settings(**settings), 5.0, lambda _socket, _deadline_s: runtime)()  # type: ignore[arg-type,return-value]
@@ -64,7 +67,7 @@ def test_the_call_that_hangs_is_named_and_no_other_is_made_after_it(call: str) -
     found = find(runtime)
     assert found.state is CheckState.HUNG
     assert found.output.startswith(f"{call} on {SOCKET}: no answer within 5s: ")
-    assert runtime.asked[-1] == call
+    assert [*CALLS[: CALLS.index(call) + 1], "close"] == runtime.asked
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,15 @@ def test_the_call_that_hangs_is_named_and_no_other_is_made_after_it(call: str) -
 )
 def test_what_is_the_runtimes_fault_and_what_ours(trouble: Trouble, state: CheckState) -> None:
     assert state is find(Runtime(RuntimeStatus(READY), Version=trouble)).state
+
+
+def test_who_gave_no_answer_is_connected_to_anew_and_who_did_is_not() -> None:
+    runtimes = [Runtime(RuntimeStatus(READY), Version=Trouble.NOBODY_LISTENS), Runtime(RuntimeStatus(READY))]
+    connected = iter(runtimes)
+    check = Check(Settings(), 5.0, lambda _socket, _deadline_s: next(connected))  # type: ignore[arg-type,return-value]
+    found = [check().state for _ in range(3)]
+    assert [CheckState.FAILED, CheckState.PASSED, CheckState.PASSED] == found
+    assert [["Version", "close"], [*CALLS, *CALLS]] == [runtime.asked for runtime in runtimes]
 
 
 def test_the_way_back_is_an_answer() -> None:
