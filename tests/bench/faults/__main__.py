@@ -121,6 +121,7 @@ class Run:
                 stage.install("fast", anew=True)
                 self._tried("cost", lambda: self._cost(stage, "fast"))
             self._tried("dead-node", lambda: self._dead(stage, watch))
+            player.told_all()  # of an installation, and of a network that went and came
             for number in range(self._arguments.rounds if names else 0):
                 if not self._played(player, "fast", plan.often(names, stage.workers, control, number)):
                     break

@@ -83,12 +83,16 @@ class Player:
         self._hosts, self._api, self._watch, self._faults = hosts, api, watch, faults
         self._number = 0
         self._writes = {name: Ration(CHANGES, CHANGE_S) for name in hosts.names}
-        for writes in self._writes.values():  # a start is told, too
-            for _ in range(CHANGES):
-                writes.spend(time.monotonic())
+        self.told_all()  # a start is told, too
         self._lock = threading.Lock()
         self._over = False
         self._hands = {name: threading.Lock() for name in hosts.names}
+
+    def told_all(self) -> None:
+        """Agents may have told as much as they may at once just now."""
+        for writes in self._writes.values():
+            for _ in range(CHANGES):
+                writes.spend(time.monotonic())
 
     def run(self, node: str, lines: tuple[str, ...], timeout_s: float = 60.0) -> tuple[float, float]:
         """(began, ended), of the shared clock."""
