@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import resource
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -17,6 +18,7 @@ from gunicorn.workers import base
 from component import lifecycle
 from component.command import EXIT_FAILED
 from component.lifecycle import Service
+from extender.process import huge_pages
 from extender.process.link import Link, Word
 from extender.serve import limits
 from extender.serve.hosts import allowed_hosts
@@ -72,6 +74,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._loop.watch(self.PIPE[0], self._woken)
         self._loop.watch(self.link.fileno(), self._told)
         self._opens_by = math.inf if self.replaces else services.monotonic() + OPEN_LIMIT_S
+        self._huge_pages = huge_pages.of_this_process(time.sleep)
         lifecycle.start_all(others)
         self._loop.run()
 
@@ -115,6 +118,8 @@ class Worker(base.Worker):  # type: ignore[misc]
             self._synced = True
             log.info("synced", extra={"nodes": len(self._services.board.snapshot.nodes)})
             self.link.tell_synced()
+            if self._huge_pages is not None:
+                self._huge_pages.start()
 
     def _leave(self, *, idle_s: float, limit_s: float) -> None:
         """Take no more connections, and end when those there are have got their answers."""
