@@ -13,6 +13,8 @@ from agent.cri.base import CriError, Trouble
 from agent.cri.look import trouble_with
 
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
+LONGEST_S = 2.0**31 - 1
+"""What the library and runtimes count up to; in one of them a longer deadline is over at once."""
 _METHODS = {
     method.input_type.name: (method.name, f"/{service.full_name}/{method.name}")
     for service in api_pb2.DESCRIPTOR.services_by_name.values()
@@ -34,7 +36,7 @@ class Client:
     def call(self, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
         """The answer to a request; its type says what is called. Raises CriError."""
         name, path = _METHODS[request.DESCRIPTOR.name]
-        within_s = self.deadline_s if deadline_s is None else deadline_s
+        within_s = min(LONGEST_S, self.deadline_s if deadline_s is None else deadline_s)
         try:
             # Read here, not by the library: that writes a traceback where it cannot.
             found = self._channel.unary_unary(path)(request.SerializeToString(), timeout=within_s)

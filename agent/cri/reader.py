@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from agent.cri import api_pb2 as cri
 from agent.cri import convert
 from agent.cri.base import CriError, Events, RuntimeStatus, Trouble, Version
-from agent.cri.client import Client, M, Stream
+from agent.cri.client import LONGEST_S, Client, M, Stream
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 from agent.runtime.base import ContainerEvent, RuntimeContainer, RuntimePod, Sandbox
 
@@ -74,15 +74,15 @@ class CriReader:
     def exec(self, container_id: str, command: Sequence[str], timeout_s: float) -> Completed:
         if not self._may_exec:
             raise RuntimeUnavailable("commands in containers are not allowed to this reader")
-        # Whole seconds, as the CRI has them; 0 would be none.
-        request = cri.ExecSyncRequest(
-            container_id=convert.bare_id(container_id), cmd=command, timeout=max(1, math.ceil(timeout_s))
-        )
+        limit_s = min(timeout_s, LONGEST_S)
+        # Whole seconds, as the CRI has them; 0 is none, as a kubelet has it for postStart hooks.
+        whole_s = 0 if timeout_s == math.inf else max(1, math.ceil(limit_s))
+        request = cri.ExecSyncRequest(container_id=convert.bare_id(container_id), cmd=command, timeout=whole_s)
         try:
-            answer = self._client.call(request, cri.ExecSyncResponse, deadline_s=timeout_s + self._client.deadline_s)
+            answer = self._client.call(request, cri.ExecSyncResponse, deadline_s=limit_s + self._client.deadline_s)
         except CriError as e:
             if e.trouble is Trouble.HANGS:  # the command as a rule, seldom the runtime: nobody can tell
-                raise ExecTimeout(command, timeout_s) from e
+                raise ExecTimeout(command, limit_s) from e
             raise
         return Completed(answer.exit_code, answer.stdout, answer.stderr)
 

@@ -6,7 +6,7 @@ out of its reach: lists are of the owner's only, and ids come from them.
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import CriError, Trouble
-from agent.cri.client import Client
+from agent.cri.client import LONGEST_S, Client
 from agent.cri.configs import CGROUP_PARENTS
 from agent.cri.convert import Garbled, bare_id
 from agent.cri.reader import CriReader
@@ -70,9 +70,10 @@ class CriWriter(CriReader):
 
     def stop(self, container_id: str, grace_s: float) -> None:
         """Returns when it has ended: by force after the grace, in whole seconds."""
-        request = cri.StopContainerRequest(container_id=bare_id(container_id), timeout=max(0, round(grace_s)))
+        grace_s = min(max(0.0, grace_s), LONGEST_S)  # a pod's may be all that 64 bits hold
+        request = cri.StopContainerRequest(container_id=bare_id(container_id), timeout=round(grace_s))
         try:
-            deadline_s = self._client.deadline_s + max(0.0, grace_s)
+            deadline_s = self._client.deadline_s + grace_s
             self._client.call(request, cri.StopContainerResponse, deadline_s=deadline_s)
         except CriError as e:
             if e.trouble is not Trouble.NOT_FOUND:

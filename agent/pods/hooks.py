@@ -95,7 +95,7 @@ class Hooks:
                 except (HandlerError, TargetError) as e:
                     raise HookFailed(f"HTTP lifecycle hook ({hook.action.path}) {where} - error: {e}") from e
             case SleepAction(seconds):
-                if started.cancelled.wait(seconds):
+                if started.cancelled.wait(min(seconds, threading.TIMEOUT_MAX)):
                     error = "container terminated before sleep hook finished"
                     raise HookFailed(f"Sleep lifecycle hook ({seconds}) {where} - error: {error}")
             case None:

@@ -1,6 +1,7 @@
 """A runtime that answers, fails, hangs, vanishes and comes back: what its reader says of it."""
 
 import contextlib
+import math
 import re
 import signal
 import socket
@@ -253,6 +254,18 @@ def test_a_command_in_a_container(runtime: Runtime, reader: Reader) -> None:
     runtime.says(ExecSync__c1="NOT_FOUND:no such container")
     with pytest.raises(RuntimeUnavailable, match="no such container"):
         reader.exec("fake://c1", ["cat"], 1.0)
+
+
+@pytest.mark.parametrize(
+    "timeout_s",
+    [pytest.param(math.inf, id="none, as for a postStart hook"), pytest.param(2.0**63, id="as long as a grace may be")],
+)
+def test_a_command_without_a_limit(runtime: Runtime, reader: Reader, timeout_s: float) -> None:
+    runtime.says(ExecSync__c1={"stdout": "aGk=", "stderr": "", "exitCode": 0})
+    assert Completed(0, b"hi", b"") == reader.exec("fake://c1", ["cat"], timeout_s)
+    runtime.says(ExecSync__c1="DEADLINE_EXCEEDED:the runtime has one of its own")
+    with pytest.raises(ExecTimeout, match='"cat" timed out after 596523h14m7s'):
+        reader.exec("fake://c1", ["cat"], timeout_s)
 
 
 def test_a_reader_runs_no_commands_unless_it_may(runtime: Runtime) -> None:

@@ -336,6 +336,14 @@ def test_cw11_a_stop_that_fails_is_tried_again(faked: Faked) -> None:
     assert 1 == len([call for call in faked.calls() if call.startswith("StopContainer")])
 
 
+def test_cw11_the_longest_grace_that_a_pod_may_have_is_one(faked: Faked) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    id_ = agent.start_container(POD, C, 0)
+    agent._stop_once(id_, float(2**63 - 1))
+    assert (True, "StopContainer c 2147483647") == (ended(agent, id_), faked.calls()[-1])
+
+
 def test_cw12_a_pod_that_nobody_wants_is_ended_first_and_then_removed(faked: Faked) -> None:
     agent = faked.agent()
     agent.prepare_pod(POD)

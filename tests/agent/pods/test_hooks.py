@@ -136,12 +136,16 @@ def test_lh16_a_sleep_ends_by_itself() -> None:
     assert Stage().run(SleepAction(0)) is None
 
 
-def test_lh16_a_sleep_that_is_cut_short_has_failed() -> None:
+@pytest.mark.parametrize("seconds", [3600, 2**63 - 1])
+def test_lh16_a_sleep_that_is_cut_short_has_failed(seconds: int) -> None:
     stage = Stage()
-    hook = stage.start(SleepAction(3600))
+    hook = stage.start(SleepAction(seconds))
+    with pytest.raises(queue.Empty):
+        stage.over.get(timeout=0.1)
     hook.cancel()
     assert "uid-1" == stage.over.get(timeout=20)
-    assert hook.error == f"Sleep lifecycle hook (3600) {WHERE} - error: container terminated before sleep hook finished"
+    cut = "container terminated before sleep hook finished"
+    assert hook.error == f"Sleep lifecycle hook ({seconds}) {WHERE} - error: {cut}"
 
 
 def test_lh17_a_hook_without_a_handler_has_failed() -> None:
