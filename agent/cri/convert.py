@@ -22,6 +22,7 @@ LABEL_CONTAINER_NAME = "io.kubernetes.container.name"
 LABEL_OWNER = "readygate.dev/agent/node"
 ANNOTATION_RESTART_COUNT = "io.kubernetes.container.restartCount"
 
+MOST_RESTARTS = 2**31 - 1
 _NS_PER_S = 1_000_000_000
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _PHASES: dict[int, ContainerPhase] = {
@@ -180,9 +181,10 @@ def _phase(state: int) -> ContainerPhase:
 
 
 def _restart_count(annotations: Mapping[str, str]) -> int:
-    """0 where the annotation is missing or no number."""
+    """0 where the annotation is missing or no number, or one that the API would not take with the next restart."""
     text = annotations.get(ANNOTATION_RESTART_COUNT, "")
-    return int(text) if _WHOLE.fullmatch(text) else 0
+    count = int(text) if _WHOLE.fullmatch(text) else 0
+    return count if 0 <= count < MOST_RESTARTS else 0
 
 
 def _address(network: cri.PodSandboxNetworkStatus) -> str:
@@ -191,6 +193,8 @@ def _address(network: cri.PodSandboxNetworkStatus) -> str:
     try:
         for address in addresses:
             ipaddress.ip_address(address)
+            if "%" in address:  # an interface of this node: the API takes no address with one
+                return ""
     except ValueError:
         return ""
     return next(iter(addresses), "")

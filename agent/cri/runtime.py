@@ -38,6 +38,7 @@ LEFT_BEHIND_GRACE_S = (
     2.0  # of pods that nobody knows any more: a kubelet gives a second, and no container less than two
 )
 KEPT_DEAD = 1  # of each container, for its last state
+MOST_ATTEMPTS = 2**32  # to make a sandbox; then they begin anew, as where Go counts them
 
 
 class CriRuntime:
@@ -109,7 +110,7 @@ class CriRuntime:
                 return known.ip
             for sandbox in known.sandboxes:
                 self._writer.stop_sandbox(sandbox.id)
-            attempt = known.sandboxes[0].attempt + 1 if known.sandboxes else 0
+            attempt = (known.sandboxes[0].attempt + 1) % MOST_ATTEMPTS if known.sandboxes else 0
             folder = self._folder(pod.uid)
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             parent = self._writer.cgroup_parent()
@@ -216,7 +217,7 @@ class CriRuntime:
         is tried again after the next start."""
         old = [c for c in before.instances(name) if c.phase is not ContainerPhase.RUNNING][KEPT_DEAD:]
         used = {c.sandbox_id for c in before.containers if c not in old}
-        with suppress(CriError):
+        with suppress(CriError, OSError):
             for container in old:
                 self._writer.remove(container.id)
                 (self._folder(before.uid) / log_path(name, container.restart_count)).unlink(missing_ok=True)
@@ -225,7 +226,8 @@ class CriRuntime:
                     self._writer.remove_sandbox(sandbox.id)
 
     def _folder(self, uid: str) -> Path:
-        return self._logs / uid
+        """Below `logs`, whatever the runtime says a pod's uid is."""
+        return self._logs / (uid.replace("/", "_").replace("\0", "_") if uid.strip(".") else f"_{uid}")
 
     def _close(self) -> None:
         """Who waits for the runtime gets an error."""

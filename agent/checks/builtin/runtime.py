@@ -138,7 +138,7 @@ def loaded_networks(info: Mapping[str, str]) -> list[str]:
     try:
         networks = json.loads(info.get(CONFIGURATION, "{}")).get("Networks") or []
         names = [network["Config"]["Name"] for network in networks]
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return []
     return [name for name in names if isinstance(name, str) and name != "cni-loopback"]
 

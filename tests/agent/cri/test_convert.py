@@ -84,6 +84,9 @@ def test_a_container(message, expected):
         pytest.param({COUNT: "many"}, 0, id="CR8: no number is 0"),
         pytest.param({COUNT: " 4"}, 0, id="CR8: a space before it makes it none, as in Go"),
         pytest.param({COUNT: "9" * 30}, 0, id="CR8: more than a number holds is 0"),
+        pytest.param({COUNT: "2147483646"}, 2**31 - 2, id="CR7: the most that one more may be added to"),
+        pytest.param({COUNT: "2147483647"}, 0, id="CR8: more than the API takes is 0"),
+        pytest.param({COUNT: "-5"}, 0, id="CR8: less than none is 0"),
     ],
 )
 def test_how_often_it_was_restarted(annotations, expected):
@@ -109,6 +112,7 @@ def sandbox(ip="10.0.0.1", more=(), state=cri.SANDBOX_READY, network=True, mode=
         ),
         pytest.param(sandbox("ten"), (True, "", False), id="CR10: none that can be read is none"),
         pytest.param(sandbox(more=["ten"]), (True, "", False), id="CR10: all or none can be read"),
+        pytest.param(sandbox("fe80::1%eth0"), (True, "", False), id="CR10: the API reads none with an interface"),
         pytest.param(sandbox(state=cri.SANDBOX_NOTREADY), (False, "", False), id="CR11: not ready: no address"),
         pytest.param(sandbox(network=False), (True, None, False), id="CR12: no network told"),
         pytest.param(sandbox("", mode=cri.NODE), (True, "", True), id="CR13: the host's network"),

@@ -146,6 +146,39 @@ def test_cw3_of_what_has_ended_one_instance_stays_and_the_sandboxes_in_use(faked
     assert [1] == [s.attempt for s in agent.pod("u").sandboxes]
 
 
+def test_cw3_a_log_that_cannot_be_removed_keeps_no_container_from_its_start(faked: Faked) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    (faked.logs / "u" / "c" / "0.log" / "no file").mkdir(parents=True)
+    for count in range(3):
+        id_ = agent.start_container(POD, C, count)
+        agent.stop_container(id_, 2.0)
+        wait_until(lambda id_=id_: ended(agent, id_), timeout_s=PATIENT_S)
+    assert [2, 1] == [c.restart_count for c in agent.pod("u").instances("c")]
+
+
+def test_cw3_attempts_begin_anew_where_their_number_ends(faked: Faked) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    state = faked.fake.store.read()
+    (known,) = state["sandboxes"].values()
+    known["config"]["metadata"]["attempt"] = 2**32 - 1
+    faked.fake.store.write(state)
+    agent.stop_pod("u")
+    agent.prepare_pod(POD)
+    assert [(2**32 - 1, False), (0, True)] == [(s.attempt, s.ready) for s in agent.pod("u").sandboxes]
+
+
+@pytest.mark.parametrize("uid", ["", ".", "..", "../precious", "PRECIOUS", "a/../../precious", "a\0b"])
+def test_cw17_a_uid_that_is_a_path_leads_nowhere(faked: Faked, uid: str) -> None:
+    """Of a pod that the runtime says is ours, and that nobody knows: its folder is removed."""
+    precious = faked.folder / "precious"
+    precious.mkdir()
+    (faked.logs / "other").mkdir(parents=True)
+    faked.agent().remove_pod(uid.replace("PRECIOUS", str(precious)))
+    assert (True, True) == (precious.exists(), (faked.logs / "other").exists())
+
+
 def test_cw4_what_others_have_in_the_runtime_is_neither_seen_nor_touched(faked: Faked) -> None:
     other = connect_runtime(
         faked.fake.socket, owner="node-2", host_ip="", logs=faked.folder / "other", guard=faked.guard, deadline_s=60.0

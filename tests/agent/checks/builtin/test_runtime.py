@@ -163,7 +163,15 @@ def test_what_the_runtime_says_of_itself(said: RuntimeStatus, named: str, expect
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"Networks": null}', '{"Networks": [{}]}', '{"Networks": [{"Config": 1}]}']
+    "text",
+    [
+        "{",
+        "[]",
+        '{"Networks": null}',
+        '{"Networks": [{}]}',
+        '{"Networks": [{"Config": 1}]}',
+        pytest.param("[" * 100_000, id="one without a bottom"),
+    ],
 )
 def test_a_configuration_of_another_shape_says_nothing(text: str) -> None:
     assert loaded_networks({"cniconfig": text}) == []
