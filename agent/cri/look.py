@@ -2,6 +2,7 @@
 
 import errno
 import socket
+from pathlib import Path
 
 from agent.cri.base import Trouble
 
@@ -22,5 +23,8 @@ def trouble_with(path: str) -> Trouble | None:
         try:
             connection.connect(path)
         except OSError as e:
+            # A file or a folder refuses as a socket does whose program has ended.
+            if e.errno == errno.ECONNREFUSED and not Path(path).is_socket():
+                return Trouble.NO_SOCKET
             return _TROUBLES.get(e.errno or 0, Trouble.NO_SOCKET)  # no number: the path is too long for a socket
     return None

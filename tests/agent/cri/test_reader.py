@@ -238,11 +238,30 @@ def speak(listener: socket.socket, says: bytes) -> None:
                     pass
 
 
-def test_a_path_that_is_no_socket_or_too_long_for_one(tmp_path: Path) -> None:
-    for path in (tmp_path / "none" / "cri.sock", tmp_path / ("x" * 120)):
-        reader = connect(str(path))
-        assert Trouble.NO_SOCKET is failing(reader).trouble
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("none/cri.sock", id="a folder that is not there"),
+        pytest.param("file/cri.sock", id="a folder that is a file"),
+        pytest.param("x" * 120, id="too long for one"),
+        pytest.param("file", id="a file"),
+        pytest.param("folder", id="a folder"),
+        pytest.param("dangling", id="a link that leads nowhere"),
+        pytest.param("loop", id="a link to itself"),
+        pytest.param("datagrams", id="a socket of another kind"),
+    ],
+)
+def test_a_path_that_is_no_socket(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "dangling").symlink_to(tmp_path / "none")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(str(tmp_path / "datagrams"))
+        reader = connect(str(tmp_path / name))
+        error = failing(reader)
         reader.close()
+    assert (Trouble.NO_SOCKET, True) == (error.trouble, "give the path of its socket" in str(error))
 
 
 def test_a_command_in_a_container(runtime: Runtime, reader: Reader) -> None:
