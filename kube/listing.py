@@ -146,7 +146,7 @@ class ListerWatcher(Generic[T]):
                     items.append(self._item.decode(raw))
                 except UNREADABLE:
                     skipped += 1
-        except msgspec.DecodeError as e:
+        except UNREADABLE as e:
             raise errors.MalformedReply(path=self.path, message=f"not a list: {e}") from e
         if not answer.kind.endswith("List") or not answer.metadata.resource_version:
             message = f"expected a list with a resourceVersion, got kind {answer.kind!r}"

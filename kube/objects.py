@@ -9,8 +9,8 @@ import msgspec
 
 DAEMON_SET = ("apps/v1", "DaemonSet")
 
-# What decoding raises. Bytes that are no UTF-8 inside a string are not msgspec's own error.
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+# What decoding raises. Bytes that are no UTF-8 inside a string, and a thousand brackets, are not msgspec's own errors.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

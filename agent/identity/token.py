@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from agent.wire.token import parse_issued, token_request
 from kube import paths
 from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ class BoundToken:
             issued = parse_issued(self._client.create(self._path, self._request, deadline_s=DEADLINE_S))
         except NotFound as e:
             raise CredentialsInvalid(f"no token for the health pod {self._pod}: it is gone: {e}") from e
-        except (KubeError, msgspec.DecodeError) as e:
+        except (KubeError, *UNREADABLE) as e:
             raise CredentialsInvalid(
                 f"no token for the health pod {self._pod}: {e}; the API server gives it to the node's own certificate, "
                 "for a pod that mounts a service account's token"

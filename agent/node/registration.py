@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-import msgspec
-
 from agent.events.event import NORMAL, Event, Record, about_node, record_nothing
 from agent.model import Node, NodeStatus
 from agent.node import facts as node_facts
@@ -31,6 +29,7 @@ from kube import paths
 from kube.contract import STATUS_TRUE
 from kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -217,7 +216,7 @@ class NodeReporter:
         labels = node_facts.required_labels(self._facts, old)
         body = status_patch(new, old.status, labels)
         answer = self._client.patch(paths.node_status(self._facts.name), body, content_type=STRATEGIC_MERGE_PATCH)
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(*UNREADABLE):
             self._unknown |= node_facts.dropped(new, parse_node(answer).status)
         self._reported_at = self._monotonic()
         self._known = replace(old, labels={**old.labels, **labels}, status=new)

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
 from agent.opinion import silence
 from agent.opinion.verdict import Finding
 from agent.probe.http import http_get
@@ -26,6 +24,7 @@ from component.text import one_line
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE, STATUS_TRUE
 from kube.errors import CredentialsInvalid, KubeError
+from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +159,7 @@ class KubeletWatch:
     def _with_lease(self, seen: silence.Seen) -> silence.Seen:
         try:
             renewed = renew_time_of(self._client.get(self._lease, deadline_s=LEASE_DEADLINE_S))
-        except (KubeError, CredentialsInvalid, msgspec.DecodeError) as e:
+        except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             log.debug("Lease of the kubelet not read", extra={"cause": type(e).__name__, "error": str(e)})
             return silence.lease_unread(seen)
         return silence.lease_read(seen, renewed, self._monotonic())

@@ -5,14 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from agent.model import Pod
 from agent.opinion.selection import HealthPods
 from agent.wire.pod import PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
-from kube.objects import daemon_set_of
+from kube.objects import UNREADABLE, daemon_set_of
 from kube.reflector import ListerWatcher, Reflector
 
 log = logging.getLogger(__name__)
@@ -65,7 +63,7 @@ class HealthPodTable:
     def _pod(self, item: PodObject) -> Pod | None:
         try:
             pod = pod_from_object(item)
-        except (msgspec.DecodeError, ValueError, OverflowError) as e:
+        except (*UNREADABLE, ValueError, OverflowError) as e:
             where = f"{item.metadata.namespace}/{item.metadata.name}"
             log.warning("health pod not decoded", extra={"pod": where, "cause": type(e).__name__, "error": str(e)})
             return None

@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from agent.model import Pod
 from agent.pods.index import PodIndex
 from agent.semantics import Semantics
@@ -14,6 +12,7 @@ from agent.status.conditions import is_terminal, need_to_reconcile_readiness
 from agent.wire.pod import PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
+from kube.objects import UNREADABLE
 from kube.reflector import ListerWatcher, Reflector
 
 log = logging.getLogger(__name__)
@@ -91,7 +90,7 @@ def _decoded(item: PodObject) -> Pod | None:
     """None for an object whose status or times make no sense: it costs itself, not the others."""
     try:
         return pod_from_object(item)
-    except (msgspec.DecodeError, ValueError, OverflowError) as e:
+    except (*UNREADABLE, ValueError, OverflowError) as e:
         where = f"{item.metadata.namespace}/{item.metadata.name}"
         log.warning("pod could not be decoded", extra={"pod": where, "cause": type(e).__name__, "error": str(e)})
         return None

@@ -25,8 +25,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import msgspec
-
 from agent.ration import Ration
 from agent.wire.condition import (
     REASON_STARTING,
@@ -41,6 +39,7 @@ from component.backoff import Backoff
 from component.loop import Loop
 from kube import contract, errors, paths
 from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.objects import UNREADABLE
 from kube.times import format_time
 
 log = logging.getLogger(__name__)
@@ -220,7 +219,7 @@ class ConditionPublisher:
             log.warning("health pod deleted; stopped publishing", extra={"path": self._path, "error": str(e)})
         except _SilencedError:
             self._fell_silent()
-        except (errors.KubeError, errors.CredentialsInvalid, msgspec.DecodeError) as e:
+        except (errors.KubeError, errors.CredentialsInvalid, *UNREADABLE) as e:
             self._failed(e)
         else:
             self._succeeded(condition, since)
@@ -271,7 +270,7 @@ class ConditionPublisher:
         return format_time(self._wall())
 
     def _patch(self, body: bytes, deadline_s: float) -> OwnPod:
-        """Raises _GoneError, _SilencedError, KubeError, CredentialsInvalid, msgspec.DecodeError."""
+        """Raises _GoneError, _SilencedError, KubeError, CredentialsInvalid, one of UNREADABLE."""
         try:
             reply = self._client.patch(self._path, body, content_type=STRATEGIC_MERGE_PATCH, deadline_s=deadline_s)
         except (errors.NotFound, errors.Conflict, errors.Invalid) as e:

@@ -14,6 +14,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from kube.objects import UNREADABLE
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -111,7 +113,7 @@ class Records:
 def _read(path: Path, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as e:
+    except (OSError, *UNREADABLE) as e:
         log.warning("state file not usable", extra={"path": str(path), "cause": type(e).__name__, "error": str(e)})
         return None
 

@@ -118,5 +118,5 @@ def decode(document: bytes) -> dict[str, Resources]:
         if zlib.crc32(data) != found.checksum:
             raise StateInvalid("is damaged: its checksum is another")
         return msgspec.json.decode(data, type=dict[str, Resources])
-    except (msgspec.DecodeError, UnicodeError) as e:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as e:
         raise StateInvalid(f"does not parse: {e}") from e

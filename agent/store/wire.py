@@ -96,7 +96,7 @@ def decode(
             for name, check in document.checks.items()
             if keys.get(name) == check.key
         }
-    except (msgspec.DecodeError, UnicodeError, ValueError) as e:
+    except (msgspec.DecodeError, UnicodeError, ValueError, RecursionError) as e:
         raise StateInvalid(f"does not parse: {e}") from e
 
 

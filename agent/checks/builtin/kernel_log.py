@@ -40,6 +40,7 @@ from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
 from component.settings import Section
+from kube.objects import UNREADABLE
 
 DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
 RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
@@ -240,10 +241,10 @@ class Check:
             return
         if self._saved and self._saved[0].troubles == known.troubles and now - self._saved[1] < SAVE_AGAIN_S:
             return
-        with contextlib.suppress(OSError):  # without it a restart reads the kernel's buffer once more, which is all
+        with contextlib.suppress(OSError):  # until it works a restart reads the kernel's buffer once more, which is all
             Path(f"{path}.new").write_bytes(msgspec.json.encode(known))
             Path(f"{path}.new").replace(path)
-        self._saved = known, now
+            self._saved = known, now
 
 
 def judge(holding: Mapping[Key, Trouble], places: Places, monotonic: float, settings: Settings) -> Finding:
@@ -322,7 +323,7 @@ def _opened(path: str) -> int:
 def _kept(path: str, boot_id: str) -> Known:
     """What an earlier run of the agent knew, if it was on this boot."""
     if path:
-        with contextlib.suppress(OSError, msgspec.DecodeError):
+        with contextlib.suppress(OSError, *UNREADABLE):
             known = msgspec.json.decode(Path(path).read_bytes(), type=Known)
             if known.boot_id == boot_id:
                 return known

@@ -1,5 +1,6 @@
 """The check `kernelLog` on a tree with a pipe for the log: scopes, restarts, rights."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -176,6 +177,24 @@ def test_a_position_that_cannot_be_kept_is_no_fault_of_the_node(node: Node) -> N
     check = node.check(position_file=str(node.root / "none/position"))
     node.say(SHUT.format("dm-0"))
     assert CheckState.FAILED is check().state
+
+
+def test_a_position_that_could_not_be_kept_is_kept_as_soon_as_there_is_room(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that is known is lost: the kernel's buffer may have gone on when the agent starts anew."""
+    check = node.check()
+    node.say(SHUT.format("dm-0"))
+
+    def full(*_of: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        assert CheckState.FAILED is check().state
+    assert not (node.root / "position").exists()
+    check()
+    assert "dm-0" in (node.root / "position").read_text()
 
 
 def test_what_programs_write_counts_only_when_told_to(node: Node) -> None:
