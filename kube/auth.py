@@ -2,7 +2,7 @@
 
 Token files are read again each minute by the monotonic clock (a wall clock set back would freeze an expired token),
 and at once after a 401. The same holds for certificates: what somebody renews at the same path is used by new
-connections, and what cannot be read leaves the last in use.
+connections, and what cannot be read leaves the last in use, which is told once.
 """
 
 import base64
@@ -15,11 +15,11 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from component.text import one_line
 from kube.certificates import not_valid
 from kube.errors import CredentialsInvalid
 
@@ -68,11 +68,32 @@ class Connection:
     tls: Tls | None = None
 
 
+class Kept:
+    """What is said of files that cannot be used any more, while what they held stays in use: a line, and one when they
+    can be used again."""
+
+    def __init__(self, what: str, files: str) -> None:
+        self._what = what
+        self._files = files
+        self._is_wrong = False
+
+    def wrong(self, why: str) -> None:
+        if not self._is_wrong:
+            facts = {"what": self._what, "files": self._files, "error": one_line(why)}
+            log.warning("credentials cannot be read again, the last ones stay in use", extra=facts)
+        self._is_wrong = True
+
+    def right(self) -> None:
+        if self._is_wrong:
+            log.info("credentials read again", extra={"what": self._what, "files": self._files})
+        self._is_wrong = False
+
+
 class TokenFile:
     """A bearer token in a file that somebody else rotates.
 
-    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use; the server has the last word. One
-    that nobody has renewed by when little of its time is left is told of in the log, once a day.
+    A file that cannot be read (the kubelet swaps a symlink) leaves the token in use, with one line; the server has the
+    last word. One that nobody has renewed by when little of its time is left is told of in the log, once a day.
     """
 
     def __init__(
@@ -82,6 +103,7 @@ class TokenFile:
         self._read = read
         self._wall = wall
         self._told_at = -math.inf
+        self._kept = Kept("token", str(path))
         self._remembered: tuple[float, Mapping[str, str]] | None = None
         self._last: Mapping[str, str] = {}
 
@@ -93,17 +115,12 @@ class TokenFile:
         try:
             token = self._read(self._path).strip()
         except (OSError, UnicodeDecodeError) as e:
-            if not self._last:
-                raise CredentialsInvalid(f"token file {self._path} cannot be read: {_cause(e)}") from e
-            return self._last
+            return self._without(f"cannot be read: {_cause(e)}")
         if not token:
-            if not self._last:
-                raise CredentialsInvalid(f"token file {self._path} is empty: wait for the kubelet or mount it")
-            return self._last
+            return self._without("is empty: wait for the kubelet or mount it")
         if not _TOKEN.fullmatch(token):  # half of a file that is being written, or another one
-            if not self._last:
-                raise CredentialsInvalid(f"token file {self._path} holds no token: more than one line, or no text")
-            return self._last
+            return self._without("holds no token: more than one line, or no text")
+        self._kept.right()
         self._last = {"Authorization": f"Bearer {token}"}
         self._remembered = (monotonic, self._last)
         if monotonic - self._told_at >= TOLD_EVERY_S and is_ending(token, self._wall()):
@@ -112,6 +129,13 @@ class TokenFile:
                 "the token ends soon and nobody has renewed it",
                 extra={"file": str(self._path), "ends": self._ends(token)},
             )
+        return self._last
+
+    def _without(self, why: str) -> Mapping[str, str]:
+        """The last token. Raises CredentialsInvalid where there was none."""
+        if not self._last:
+            raise CredentialsInvalid(f"token file {self._path} {why}")
+        self._kept.wrong(why)
         return self._last
 
     @property
@@ -133,6 +157,7 @@ class AuthorityFile:
     def __init__(self, path: Path, *beside: Path) -> None:
         """beside: files that are looked after too. Raises OSError (ssl.SSLError among them), ValueError."""
         self._files = (path, *beside)
+        self._kept = Kept("certificates", ", ".join(map(str, self._files)))
         self._looked_at: float | None = None
         self._digest = b""
         self._context = self._load()
@@ -144,8 +169,12 @@ class AuthorityFile:
         return self._context
 
     def refresh(self) -> None:
-        with suppress(OSError, ValueError):
+        try:
             self._context = self._load()
+        except (OSError, ValueError) as e:
+            self._kept.wrong(_cause_in(e))
+        else:
+            self._kept.right()
 
     def _load(self) -> ssl.SSLContext:
         contents = [path.read_bytes() for path in self._files]
@@ -159,6 +188,8 @@ class AuthorityFile:
         return context
 
     def _made(self, authority: str) -> ssl.SSLContext:
+        if not authority.strip():  # the library would trust whom this machine trusts
+            raise ValueError("the file of authorities is empty")
         return ssl.create_default_context(cadata=authority)
 
 
@@ -252,9 +283,8 @@ def by_certificate(server: str, *, authority: Path, certificate: Path, key: Path
     try:
         files = CertificateFiles(authority=authority, certificate=certificate, key=key)
     except (OSError, ValueError) as e:
-        file = f"{e.filename}: " if isinstance(e, OSError) and e.filename else ""
         raise CredentialsInvalid(
-            f"client certificate {certificate}, key {key} or authority {authority} cannot be used: {file}{_cause(e)}; "
+            f"client certificate {certificate}, key {key} or authority {authority} cannot be used: {_cause_in(e)}; "
             "has the kubelet joined, and may this user read them?"
         ) from e
     return Connection(server, ssl_context=None, credentials=NoToken(), tls=files)
@@ -291,6 +321,12 @@ def _claimed(token: str, name: str) -> float | None:
         return float(claims[name])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _cause_in(error: Exception) -> str:
+    """With the file, where it is known which."""
+    file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+    return f"{file}{_cause(error)}"
 
 
 def _cause(error: Exception) -> str:

@@ -13,7 +13,7 @@ import os
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import urllib3
 import yaml
 
 from component.text import one_line
-from kube.auth import TOKEN_READ_EVERY_S, Connection
+from kube.auth import TOKEN_READ_EVERY_S, Connection, Kept
 from kube.errors import CredentialsInvalid
 
 try:
@@ -100,23 +100,21 @@ class KubeconfigCredentials:
         self._seen: object = None  # how the files looked when they were loaded
         self._digest = b""
         self._tls_context: ssl.SSLContext | None = None
+        self._kept = Kept("kubeconfig", path)
 
     def headers(self, monotonic: float) -> Mapping[str, str]:
         if self._tried_s is None:
             self._tried_s = monotonic
         elif monotonic - self._tried_s >= self._reload_after_s() or self._have_files_changed(monotonic):
             self._tried_s = monotonic
-            # What we have stays in use when this fails: the server has the last word, and its 401 tells the cause.
-            with suppress(CredentialsInvalid):
-                self.refresh()
+            self._refresh_if_it_can_be()
         token = self._configuration.api_key.get("BearerToken")
         return {"Authorization": str(token)} if token else {}
 
     def context(self, monotonic: float) -> ssl.SSLContext:
         """What was loaded last; headers() and refresh() look at the files."""
         if self._have_files_changed(monotonic):
-            with suppress(CredentialsInvalid):
-                self.refresh()
+            self._refresh_if_it_can_be()
         assert self._tls_context is not None  # noqa: S101 - load() made it, or an error
         return self._tls_context
 
@@ -144,10 +142,23 @@ class KubeconfigCredentials:
             return RELOAD_PAUSE_S
         return TOKEN_READ_EVERY_S if self._token_file else math.inf
 
+    def _refresh_if_it_can_be(self) -> None:
+        """What we have stays in use when this fails: the server has the last word."""
+        with self._one_at_a_time() as mine:
+            if not mine:
+                return
+            try:
+                self.load()
+            except CredentialsInvalid as e:
+                self._kept.wrong(str(e))
+            else:
+                self._kept.right()
+
     def refresh(self) -> None:
         with self._one_at_a_time() as mine:
             if mine:
                 self.load()
+                self._kept.right()
 
     def load(self) -> Any:  # noqa: ANN401 - the package's Configuration, which has no types
         """Read the file, run its plugin, load its certificates. Raises CredentialsInvalid."""
@@ -155,8 +166,13 @@ class KubeconfigCredentials:
             if not Path(part).expanduser().is_file():
                 raise CredentialsInvalid(f"kubeconfig {part}: no such file; name an existing one")
         seen = self._look()  # before: what changes while we read is looked at again
-        configuration = self._guarded(self._read)
-        self._guarded(lambda: self._load_tls(configuration))
+        try:
+            configuration = self._guarded(self._read)
+            self._guarded(lambda: self._load_tls(configuration))
+        except CredentialsInvalid:
+            # Files of what is given inline, which a full disk may have cut short: the package would take them again.
+            kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]  # noqa: SLF001
+            raise
         files = tuple(str(path) for path in _files_of(configuration) if path)
         if files != self._files:
             self._files = files

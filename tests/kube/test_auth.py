@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import subprocess
 import sys
 
@@ -67,6 +68,23 @@ def test_while_the_file_is_swapped_the_last_token_stays(token, content):
     assert (during, bearer(credentials, 102.0)) == ("Bearer first", "Bearer second")
 
 
+def test_a_file_that_cannot_be_used_is_told_of_once_and_when_it_can_again(token, caplog):
+    credentials = TokenFile(token)
+    with caplog.at_level(logging.INFO):
+        for content in (None, "", "secret\nsecret", "second", "second", ""):
+            if content is None:
+                bearer(credentials, 100.0)
+                token.unlink()
+            else:
+                token.write_text(content)
+            credentials.refresh()
+            bearer(credentials, 100.0)
+    kept, again = "credentials cannot be read again, the last ones stay in use", "credentials read again"
+    told = [(r.message, r.files, getattr(r, "error", "")) for r in caplog.records]
+    gone, empty = "cannot be read: No such file or directory", "is empty: wait for the kubelet or mount it"
+    assert [(kept, str(token), gone), (again, str(token), ""), (kept, str(token), empty)] == told
+
+
 def test_what_is_no_token_is_never_shown(token):
     token.write_text("secret\nsecret")
     with pytest.raises(CredentialsInvalid, match=r"token file .*token holds no token: more than one line") as told:
@@ -89,6 +107,7 @@ POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
         pytest.param(POD, {}, "no service account token at .*automountServiceAccountToken", id="no token"),
         pytest.param(POD, {"token": "t"}, "ca.crt cannot be used: No such file", id="no certificate authority"),
         pytest.param(POD, {"token": "t", "ca.crt": "x"}, "ca.crt cannot be used: ", id="a broken one"),
+        pytest.param(POD, {"token": "t", "ca.crt": ""}, "ca.crt cannot be used: .*is empty", id="an empty one"),
     ],
 )
 def test_what_is_missing_in_a_pod_is_named_in_one_line(tmp_path, environ, files, expected):

@@ -1,5 +1,9 @@
 """Certificates that somebody else renews at the same path: new connections use them, and nothing is restarted."""
 
+import base64
+import errno
+import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -237,12 +241,99 @@ def test_files_are_looked_at_each_minute_and_what_does_not_fit_leaves_the_last_i
     assert [True, True, True, False, False] == found
 
 
+KEPT, AGAIN = "credentials cannot be read again, the last ones stay in use", "credentials read again"
+
+
+@pytest.mark.parametrize("name", [*PAIR, "ca.crt"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="gone"),
+        pytest.param("", id="empty"),
+        pytest.param("half", id="half written"),
+        pytest.param("another", id="of another authority, without the others"),
+        pytest.param("folder", id="a folder"),
+    ],
+)
+def test_a_file_that_cannot_be_used_leaves_the_last_in_use_until_it_is_right(old, new, tmp_path, caplog, name, content):
+    """A minute each, and one line. An empty file of authorities does not mean those that this machine trusts."""
+    for file in (*PAIR, "ca.crt"):
+        shutil.copyfile(old.folder / file, tmp_path / file)
+    path = tmp_path / name
+    right = path.read_text()
+    files = CertificateFiles(
+        authority=tmp_path / "ca.crt", certificate=tmp_path / "client.crt", key=tmp_path / "client.key"
+    )
+    first = files.context(0.0)
+    path.unlink()
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        another = (new.folder / name).read_text()
+        path.write_text({"": "", "half": right[: len(right) // 2], "another": another}[content])
+    with caplog.at_level(logging.INFO):
+        found = [files.context(monotonic) is first for monotonic in (60.0, 120.0)]
+        if content == "another" and name == "ca.crt":
+            assert ([False, False], []) == (found, caplog.records), "that is a right one, of another server"
+            return
+        if content == "folder":
+            path.rmdir()
+        path.write_text(right)
+        found.append(files.context(180.0) is first)
+    assert ([True] * 3, [KEPT, AGAIN]) == (found, [record.message for record in caplog.records])
+    assert [True] * 2 == [str(path) in record.files and not record.exc_info for record in caplog.records]
+
+
+@pytest.mark.parametrize("content", [None, "", "x"], ids=["gone", "empty", "no kubeconfig"])
+def test_a_kubeconfig_that_cannot_be_used_is_told_of_once_and_when_it_can_again(guarded, caplog, content):
+    credentials, config = guarded.client()._server.credentials, guarded.mine / "config"
+    credentials.headers(0.0)
+    right = config.read_text()
+    with caplog.at_level(logging.INFO):
+        config.unlink() if content is None else config.write_text(content)
+        for monotonic in (20.0, 40.0):
+            credentials.headers(monotonic)
+        config.write_text(right)
+        credentials.headers(60.0)
+    assert [KEPT, AGAIN] == [record.message for record in caplog.records]
+
+
+def test_what_is_given_inline_is_written_again_after_a_full_disk(old, new, tmp_path, monkeypatch):
+    """Into files, by the package: it remembers them before it writes them."""
+
+    def config(authority: Authority) -> str:
+        given = base64.b64encode((authority.folder / "ca.crt").read_bytes()).decode()
+        cluster = {"server": "https://127.0.0.1:1", "certificate-authority-data": given}
+        named = {"clusters": [{"name": "c", "cluster": cluster}], "users": [{"name": "u", "user": {}}]}
+        context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+        return json.dumps({**named, "contexts": [context], "current-context": "x"})
+
+    def full(*of: object, **more: object) -> object:
+        if "wb" in of:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return Path(str(of[0])).open(*of[1:], **more)
+
+    path = tmp_path / "config"
+    path.write_text(config(old))
+    credentials = kubeconfig.load(str(path)).credentials
+    first = credentials.context(0.0)
+    path.write_text(config(new))
+    with monkeypatch.context() as disk:
+        disk.setattr(kubeconfig.kube_config, "open", full, raising=False)
+        with pytest.raises(CredentialsInvalid, match="No space left on device"):
+            credentials.refresh()
+        during = credentials.context(0.0)
+    credentials.refresh()
+    assert (True, False) == (during is first, credentials.context(0.0) is first)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
         pytest.param("client.crt", None, "client.crt: No such file", id="a kubelet that has not joined yet"),
         pytest.param("client.crt", "", "cannot be used", id="an empty file"),
         pytest.param("ca.crt", "x", "cannot be used", id="an authority that is none"),
+        pytest.param("ca.crt", "", "the file of authorities is empty", id="an empty one"),
     ],
 )
 def test_files_that_cannot_be_used_at_the_start_are_told_of_in_one_line(old, tmp_path, name, content, expected):
