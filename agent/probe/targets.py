@@ -12,6 +12,7 @@ from component.text import expand
 
 VERSION = "1.36"
 USER_AGENT = f"kube-probe/{VERSION}"
+LONGEST_NUMBER = 4000  # of digits, leading zeros among them, that Python reads
 
 
 class TargetError(Exception):
@@ -37,6 +38,8 @@ def resolve_port(port: int | str, container: Container) -> int:
         named = next((p.container_port for p in container.ports if p.name == port), None)
         if named is None and not re.fullmatch(r"[+-]?[0-9]+", port):
             raise TargetError(f'strconv.Atoi: parsing "{port}": invalid syntax')
+        if named is None and (len(port) > LONGEST_NUMBER or not -(2**63) <= int(port) < 2**63):
+            raise TargetError(f'strconv.Atoi: parsing "{port}": value out of range')
         number = int(port) if named is None else named
     if isinstance(number, bool) or not isinstance(number, int):
         raise TargetError(f"intOrString had no kind: {port!r}")

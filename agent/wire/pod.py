@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agent import model
-from agent.wire.status import parse_status
+from agent.wire.status import Int32, Int64, parse_status
 from kube.objects import ObjectMeta
 from kube.times import parse_time
 
@@ -15,7 +15,7 @@ SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # put 
 
 
 class PodMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
 
 
 class _Exec(msgspec.Struct, rename="camel"):
@@ -28,7 +28,7 @@ class _Header(msgspec.Struct, rename="camel"):
 
 
 class _HttpGet(msgspec.Struct, rename="camel"):
-    port: int | str = 0
+    port: Int32 | str = 0
     path: str = ""
     host: str = ""
     scheme: str = ""
@@ -36,12 +36,12 @@ class _HttpGet(msgspec.Struct, rename="camel"):
 
 
 class _TcpSocket(msgspec.Struct, rename="camel"):
-    port: int | str = 0
+    port: Int32 | str = 0
     host: str = ""
 
 
 class _Grpc(msgspec.Struct, rename="camel"):
-    port: int = 0
+    port: Int32 = 0
     service: str | None = None
 
 
@@ -50,16 +50,16 @@ class _Probe(msgspec.Struct, rename="camel"):
     http_get: _HttpGet | None = None
     tcp_socket: _TcpSocket | None = None
     grpc: _Grpc | None = None
-    initial_delay_seconds: int = 0
-    timeout_seconds: int = 0
-    period_seconds: int = 0
-    success_threshold: int = 0
-    failure_threshold: int = 0
-    termination_grace_period_seconds: int | None = None
+    initial_delay_seconds: Int32 = 0
+    timeout_seconds: Int32 = 0
+    period_seconds: Int32 = 0
+    success_threshold: Int32 = 0
+    failure_threshold: Int32 = 0
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class _Sleep(msgspec.Struct, rename="camel"):
-    seconds: int = 0
+    seconds: Int64 = 0
 
 
 class _Hook(msgspec.Struct, rename="camel"):
@@ -74,9 +74,9 @@ class _Lifecycle(msgspec.Struct, rename="camel"):
 
 
 class _Port(msgspec.Struct, rename="camel"):
-    container_port: int = 0
+    container_port: Int32 = 0
     name: str = ""
-    host_port: int = 0
+    host_port: Int32 = 0
 
 
 class _FieldRef(msgspec.Struct, rename="camel"):
@@ -103,7 +103,7 @@ class _Env(msgspec.Struct, rename="camel"):
 
 class _ExitCodes(msgspec.Struct, rename="camel"):
     operator: str = ""
-    values: list[int] | None = None
+    values: list[Int32] | None = None
 
 
 class _RestartRule(msgspec.Struct, rename="camel"):
@@ -153,8 +153,8 @@ class _Spec(msgspec.Struct, rename="camel"):
     ephemeral_containers: list[_Container] | None = None
     restart_policy: str = ""
     readiness_gates: list[_Gate] | None = None
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     host_network: bool = False
     host_users: bool | None = None
     service_account_name: str = ""

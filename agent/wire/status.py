@@ -1,6 +1,6 @@
 """PodStatus: Kubernetes JSON <-> model. What is written has the fields Go writes, zero ones included."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -8,6 +8,9 @@ from agent import model
 from kube.times import format_time, parse_time
 
 Json = dict[str, Any]
+# As Go reads numbers: one that does not fit makes the object none.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Waiting(msgspec.Struct, rename="camel"):
@@ -20,8 +23,8 @@ class _Running(msgspec.Struct, rename="camel"):
 
 
 class _Terminated(msgspec.Struct, rename="camel"):
-    exit_code: int = 0
-    signal: int = 0
+    exit_code: Int32 = 0
+    signal: Int32 = 0
     reason: str = ""
     message: str = ""
     started_at: str | None = None
@@ -41,7 +44,7 @@ class _ContainerStatus(msgspec.Struct, rename="camel"):
     last_state: _State | None = None
     ready: bool = False
     started: bool | None = None
-    restart_count: int = 0
+    restart_count: Int32 = 0
     container_id: str = msgspec.field(default="", name="containerID")
     image: str = ""
     image_id: str = msgspec.field(default="", name="imageID")
@@ -54,7 +57,7 @@ class _Condition(msgspec.Struct, rename="camel"):
     message: str = ""
     last_transition_time: str | None = None
     last_probe_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -69,7 +72,7 @@ class _Status(msgspec.Struct, rename="camel"):
     init_container_statuses: list[_ContainerStatus] | None = None
     ephemeral_container_statuses: list[_ContainerStatus] | None = None
     qos_class: str = ""
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 # podIPs and hostIPs repeat podIP and hostIP: a pod of ours has one address of each kind.

@@ -91,6 +91,37 @@ class Probed:
         pytest.param({"httpGet": {**HERE, "port": -1}}, FAILURE, "invalid port number: -1", id="port -1"),
         pytest.param({"httpGet": {**HERE, "port": "web"}}, FAILURE, "invalid syntax", id="a port of no name"),
         pytest.param({"httpGet": {"host": "127.0.0.1"}}, FAILURE, "invalid port number: 0", id="no port"),
+        pytest.param(
+            {"httpGet": {**HERE, "port": "9" * 5000}}, FAILURE, "value out of range", id="a port of 5000 digits"
+        ),
+        pytest.param(
+            {"tcpSocket": {**HERE, "port": "9" * 19}}, FAILURE, "value out of range", id="a port of 19 digits"
+        ),
+        pytest.param({"tcpSocket": {**HERE, "port": ""}}, FAILURE, "invalid syntax", id="an empty port"),
+        pytest.param(
+            {"tcpSocket": {**HERE, "port": "\u0663"}}, FAILURE, "invalid syntax", id="a port in other figures"
+        ),
+        pytest.param({**TRUE, "periodSeconds": 2**31 - 1}, SUCCESS, None, id="a period of decades"),
+        pytest.param({**TRUE, "periodSeconds": 0}, SUCCESS, None, id="a period of 0: the default"),
+        pytest.param(
+            {"httpGet": {**HERE, "httpHeaders": [{"name": "X", "value": "a\r\nEvil: 1"}]}},
+            FAILURE,
+            'invalid header field value for "X"',
+            id="a header that is two",
+        ),
+        pytest.param(
+            {"httpGet": {**HERE, "path": "/\r\nEvil: 1"}}, FAILURE, "/%0D%0AEvil:%201", id="a path that is two lines"
+        ),
+        pytest.param(
+            {"exec": {"command": ["true", "x" * 200_000]}}, FAILURE, "argument list too long", id="a long word"
+        ),
+        pytest.param(
+            {"grpc": {"port": 1, "service": "x" * 10_240}}, FAILURE, "timeout", id="a service of ten thousand letters"
+        ),
+        pytest.param(
+            {**TRUE, "httpGet": HERE, "tcpSocket": HERE, "grpc": {"port": 1}}, SUCCESS, None, id="all handlers"
+        ),
+        pytest.param({**TRUE, "unknown": {"a": [None]}}, SUCCESS, None, id="a field that we do not know"),
         pytest.param({"tcpSocket": {**HERE, "port": 70000}}, FAILURE, "invalid port number", id="a connection's"),
         pytest.param({"grpc": {"port": 70000}}, FAILURE, "not valid", id="gRPC's"),
         pytest.param(
@@ -127,6 +158,10 @@ def test_a_probe_that_should_not_be_costs_its_container_alone(
     "probe",
     [
         pytest.param({"periodSeconds": "soon"}, id="a period in words"),
+        pytest.param({"periodSeconds": 2**31}, id="a period that 32 bits do not hold"),
+        pytest.param({"timeoutSeconds": 10**400}, id="a timeout that nothing holds"),
+        pytest.param({"terminationGracePeriodSeconds": 2**63}, id="a grace that 64 bits do not hold"),
+        pytest.param({"httpGet": {"port": -(2**31) - 1}}, id="a port that 32 bits do not hold"),
         pytest.param({"httpGet": {"port": [1]}}, id="a list of ports"),
         pytest.param({"httpGet": 5}, id="a number for a handler"),
         pytest.param([], id="a list"),
