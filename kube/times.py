@@ -23,9 +23,14 @@ def format_time(time_s: float) -> str:
 
 @lru_cache(maxsize=1024)  # an object says the same second again and again, and its neighbours do
 def _second(time_s: int) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _utc(time_s).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(time_s: float) -> str:
     """As metav1.MicroTime, for Leases."""
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _utc(time_s).isoformat(timespec="microseconds") + "Z"
+
+
+def _utc(time_s: float) -> datetime:
+    """Without its zone. Of strftime's years those before 1000 have fewer than four figures."""
+    return datetime.fromtimestamp(time_s, UTC).replace(tzinfo=None)

@@ -1,0 +1,32 @@
+"""Times as the API writes and reads them, at the ends of the calendar too."""
+
+import msgspec
+import pytest
+
+from kube.times import format_micro_time, format_time, parse_time
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("0001-01-01T00:00:00Z", id="Go's zero"),
+        pytest.param("0999-12-31T23:59:59Z", id="a year of three figures"),
+        pytest.param("1677-09-21T00:12:43Z", id="the first that 64 bits of nanoseconds hold"),
+        pytest.param("1970-01-01T00:00:00Z", id="the epoch"),
+        pytest.param("2262-04-11T23:47:16Z", id="the last that 64 bits of nanoseconds hold"),
+        pytest.param("9999-12-31T23:59:59Z", id="the last"),
+    ],
+)
+def test_what_is_read_is_written_again(text):
+    assert text == format_time(parse_time(text) or 0.0)
+    assert text.replace("Z", ".000000Z") == format_micro_time(parse_time(text) or 0.0)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-13-45T00:00:00Z", "10000-01-01T00:00:00Z"])
+def test_what_is_no_time(text):
+    with pytest.raises(msgspec.ValidationError):
+        parse_time(text)
+
+
+def test_no_time_is_none():
+    assert None is parse_time(None)
