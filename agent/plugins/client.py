@@ -1,5 +1,7 @@
 """Asks plugins, over gRPC on their sockets."""
 
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
@@ -15,6 +17,7 @@ from agent.plugins.base import PluginError, PluginInfo
 
 _SERVICE = "/pluginregistration.Registration"
 MOST_BYTES = 2**20
+LOOK_AGAIN_S = 0.1
 
 
 class Client:
@@ -25,15 +28,18 @@ class Client:
         self._socket = socket
         self._grpc = _packages()
         self._channel = rpc.channel(self._grpc, socket, most_bytes=MOST_BYTES)
+        self._closed = threading.Event()
 
     def connect(self, within_s: float) -> None:
-        """Waits until somebody accepts."""
-        try:
-            self._grpc.channel_ready_future(self._channel).result(within_s)
-        except self._grpc.FutureTimeoutError:
-            raise PluginError(trouble_with(self._socket) or Trouble.HANGS, within_s=within_s) from None
-        except ValueError as e:
-            raise PluginError(Trouble.WENT_AWAY, e) from None  # closed, by us
+        """Waits until somebody accepts. Not asked of the library: its thread that looks at a channel dies with a
+        traceback where that is closed meanwhile."""
+        ends = time.monotonic() + within_s
+        while (trouble := trouble_with(self._socket)) is not None:
+            left_s = ends - time.monotonic()
+            if left_s <= 0:
+                raise PluginError(trouble, within_s=within_s)
+            if self._closed.wait(min(LOOK_AGAIN_S, left_s)):
+                raise PluginError(Trouble.WENT_AWAY, "closed")
 
     def info(self, within_s: float) -> PluginInfo:
         return self.said(self.asked(within_s), within_s)
@@ -67,6 +73,7 @@ class Client:
             raise PluginError(Trouble.WENT_AWAY, e) from None  # closed, by us
 
     def close(self) -> None:
+        self._closed.set()
         self._channel.close()
 
     def _error(self, error: Any, within_s: float) -> PluginError:  # noqa: ANN401 - known at run time only

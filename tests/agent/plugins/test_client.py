@@ -1,6 +1,8 @@
 """Asking plugins over gRPC: those that hang, are gone, speak otherwise (rows PM11, PM18)."""
 
+import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent import futures
@@ -61,6 +63,21 @@ def test_a_plugin_says_who_it_is_and_is_told(server: Server, tmp_path: Path) -> 
     assert [(True, ""), (False, "no")] == [(s.plugin_registered, s.error) for s in server.notified]
     with pytest.raises(PluginError):
         plugin.notify("", 60.0)
+
+
+def test_closing_one_that_connects_ends_it_and_no_thread_dies(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    paths = [str(tmp_path / "p.sock"), str(tmp_path / "none.sock")]
+    for number in range(100):
+        plugin = Client(paths[number % 2])
+        threading.Timer(0.001 * (number % 5), plugin.close).start()
+        with contextlib.suppress(PluginError):
+            plugin.connect(60.0)
+        plugin.close()
+    assert [] == [str(failure) for failure in died], server
 
 
 @pytest.mark.usefixtures("server")
