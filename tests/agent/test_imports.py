@@ -31,6 +31,20 @@ def loaded(more: str) -> str:
     ).stdout
 
 
+def test_what_a_look_at_services_needs_is_loaded_before_its_time_counts() -> None:
+    script = """
+import sys
+from agent.checks.builtin import service_path
+before = "ssl" in sys.modules
+service_path.Check(service_path.Settings(service="192.0.2.1"), 1.0)
+known = set(sys.modules)
+from agent.probe.tls import tls_context
+print(before, "ssl" in known, "agent.probe.tls" in known, tls_context.cache_info().currsize)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert "False True True 1\n" == done.stdout
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

@@ -104,6 +104,9 @@ class Way:
 
 class Check:
     def __init__(self, settings: Settings, timeout_s: float) -> None:
+        from agent.probe.tls import tls_context  # late, as ssl; and here, so that no look pays for it out of its time
+
+        tls_context()
         self._limit_s = USABLE * timeout_s
         self._settings = settings
 
