@@ -36,4 +36,4 @@ def channel(grpc: ModuleType, socket: str, *, most_bytes: int) -> Any:  # noqa: 
         ("grpc.min_reconnect_backoff_ms", 20_000),  # how long one attempt may take; a call's deadline comes first
         ("grpc.max_reconnect_backoff_ms", 1000),
     )
-    return grpc.insecure_channel(f"unix:{quote(socket)}", options=options)
+    return grpc.insecure_channel(f"unix:{quote(os.fsencode(socket))}", options=options)

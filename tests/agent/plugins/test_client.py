@@ -1,6 +1,7 @@
 """Asking plugins over gRPC: those that hang, are gone, speak otherwise (rows PM11, PM18)."""
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -63,6 +64,12 @@ def test_a_plugin_says_who_it_is_and_is_told(server: Server, tmp_path: Path) -> 
     assert [(True, ""), (False, "no")] == [(s.plugin_registered, s.error) for s in server.notified]
     with pytest.raises(PluginError):
         plugin.notify("", 60.0)
+
+
+def test_a_socket_whose_name_is_no_text_is_asked_as_any_other(server: Server, tmp_path: Path) -> None:
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff %2f.sock")
+    (tmp_path / "p.sock").rename(odd)
+    assert {odd: INFO} == ask_all([odd], 60.0), server
 
 
 def test_closing_one_that_connects_ends_it_and_no_thread_dies(
