@@ -62,13 +62,11 @@ class NodeSection(Section, frozen=True):
 
 def check(node: NodeSection) -> None:
     """The rules that go across keys, and what no type says. Raises SettingsError."""
-    if urlsplit(node.server).scheme != "https" or not urlsplit(node.server).hostname:
+    if not _is_url(node.server, "https"):
         raise SettingsError(f"node.server: is {node.server}, allowed: https://HOST:PORT of the API server")
-    if node.kubelet_healthz is not None:
-        url = urlsplit(node.kubelet_healthz)
-        if url.scheme not in ("http", "https") or not url.hostname:
-            allowed = "http://127.0.0.1:10248/healthz or another URL, or null"
-            raise SettingsError(f"node.kubeletHealthz: is {node.kubelet_healthz}, allowed: {allowed}")
+    if node.kubelet_healthz is not None and not _is_url(node.kubelet_healthz, "http", "https"):
+        allowed = "http://127.0.0.1:10248/healthz or another URL, or null"
+        raise SettingsError(f"node.kubeletHealthz: is {node.kubelet_healthz}, allowed: {allowed}")
     if node.cri_socket is not None and not node.cri_socket.startswith("/"):
         allowed = "the path of the container runtime's socket, as /run/containerd/containerd.sock, or null"
         raise SettingsError(f"node.criSocket: is {node.cri_socket}, allowed: {allowed}")
@@ -85,3 +83,11 @@ def check(node: NodeSection) -> None:
         except SelectorError as e:
             key = f"node.healthPods[{index}].labelSelector"
             raise SettingsError(f"{key}: {e}, allowed: a label selector, as app=health") from e
+
+
+def _is_url(text: str, *schemes: str) -> bool:
+    try:
+        url = urlsplit(text)
+        return url.scheme in schemes and bool(url.hostname) and url.port != 0 and text.isprintable()
+    except ValueError:  # half an IPv6 address, a port that is none
+        return False

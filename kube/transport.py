@@ -270,11 +270,11 @@ class Transport:
     """One server: a pool for calls, and connections of their own for watches."""
 
     def __init__(self, connection: Connection, *, pool_size: int) -> None:
-        url = urlsplit(connection.server)
         try:
+            url = urlsplit(connection.server)
             port = url.port
-        except ValueError:
-            port = -1
+        except ValueError:  # half an IPv6 address, a port that is none
+            url, port = urlsplit(""), -1
         if url.scheme not in ("http", "https") or not url.hostname or port == -1:
             raise CredentialsInvalid(
                 f"the API server's address is {connection.server!r}: give it as https://host:port (server)"

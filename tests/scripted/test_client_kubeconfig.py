@@ -208,7 +208,7 @@ def test_the_address_may_be_overridden(api, tmp_path):
     assert get(connect(str(path), server=api.url))
 
 
-@pytest.mark.parametrize("server", ["10.0.0.1:6443", "https://", "https://host:port", "ftp://h"])
+@pytest.mark.parametrize("server", ["10.0.0.1:6443", "https://", "https://host:port", "ftp://h", "https://[::1:6443"])
 def test_an_address_that_cannot_be_used_is_told_at_once(api, server):
     with pytest.raises(CredentialsInvalid, match="give it as https://host:port"):
         Client(replace(api.connection(), server=server), user_agent="t")
