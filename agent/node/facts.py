@@ -75,6 +75,7 @@ YOUNG = ("runtime_handlers", "supplemental_groups_policy", "declared_features")
 ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
 NEEDED_CAPACITY = ("cpu", "memory", "pods", "ephemeral-storage")
 HUGE_PAGES = "hugepages-"
+LONGEST_QUANTITY = 100  # the API server writes none of half of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
 
 def amount(quantity: str) -> Fraction | str:
     """The number that a quantity is; the text itself where it is none."""
-    match = _QUANTITY.fullmatch(quantity)
+    match = _QUANTITY.fullmatch(quantity) if len(quantity) <= LONGEST_QUANTITY else None
     if match is None:
         return quantity
     number, suffix, exponent = match.groups()

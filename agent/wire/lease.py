@@ -14,6 +14,7 @@ LeaseObject = dict[str, Any]
 
 
 class _Shape(msgspec.Struct):
+    metadata: dict[str, Any] | None = None
     spec: dict[str, Any] | None = None
 
 
@@ -22,7 +23,7 @@ _decoder = msgspec.json.Decoder(LeaseObject)
 
 
 def parse_lease(raw: bytes) -> LeaseObject:
-    """Raises msgspec.DecodeError if it is not an object, or its spec is none."""
+    """Raises msgspec.DecodeError if it is not an object, or its metadata or spec is none."""
     _shape_decoder.decode(raw)
     return _decoder.decode(raw)
 

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from agent.wire.status import Int64
+
 
 class Issued(NamedTuple):
     """A token, and for how long it holds from when it was asked for."""
@@ -14,7 +16,7 @@ class Issued(NamedTuple):
 
 
 class _Spec(msgspec.Struct, rename="camel"):
-    expiration_seconds: int = 0
+    expiration_seconds: Int64 = 0
 
 
 class _Status(msgspec.Struct):

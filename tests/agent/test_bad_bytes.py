@@ -1,4 +1,4 @@
-"""Bytes that are no text, and brackets without end, wherever the agent decodes: one line at most, and no traceback."""
+"""Bytes that are no text, brackets without end, values of another kind, where the agent decodes: one line at most."""
 
 import json
 import logging
@@ -9,6 +9,7 @@ import pytest
 
 from agent.checks.builtin.kernel_log import _kept
 from agent.identity.token import BoundToken
+from agent.node.lease import LeaseKeeper
 from agent.opinion.kubelet import KubeletWatch, PortAnswer
 from agent.report.condition import ConditionPublisher
 from agent.runtime.base import RuntimePod
@@ -97,6 +98,20 @@ def test_a_lease(deep: bool) -> None:
     )
     for _ in range(3):
         clock.time += watch.turn()
+
+
+@pytest.mark.parametrize("answer", [b'{"metadata": "m", "spec": {}}', b'{"metadata": [1]}', b'{"spec": 1.5}', b"[]"])
+def test_a_lease_of_another_shape(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    lease = LeaseKeeper(Server(answer), "n", duration_s=40, monotonic=Clock(1000.0))
+    assert 0 < lease.turn()
+    assert ["node lease not renewed"] == [record.message for record in caplog.records]
+
+
+@pytest.mark.parametrize("seconds", ["1" + "0" * 400, "1.5", "null", '"3600"'])
+def test_a_token_that_holds_for_ever(seconds: str) -> None:
+    answer = f'{{"status": {{"token": "t"}}, "spec": {{"expirationSeconds": {seconds}}}}}'.encode()
+    with pytest.raises(CredentialsInvalid, match="no token for the health pod n/p"):
+        BoundToken(Server(answer), namespace="n", account="a", pod_name="p", pod_uid="u").headers(0.0)
 
 
 @KINDS

@@ -148,6 +148,10 @@ def test_a_quantity_in_other_words_is_no_change(written: str, equal: str) -> Non
     assert amount(written) == amount(equal) != amount("7")
 
 
+def test_a_quantity_of_five_thousand_figures_is_its_text() -> None:
+    assert "9" * 5000 == amount("9" * 5000)
+
+
 CALM = node_status(FACTS, NOTHING, [], NOW)
 
 
