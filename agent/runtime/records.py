@@ -10,7 +10,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+Wall = Annotated[float, msgspec.Meta(ge=0.0, le=2.0**37)]
+"""Seconds since the epoch: beyond are dates that cannot be written."""
 KEPT_INSTANCES = 2  # the present one and the one before it, as the kubelet keeps
 
 
@@ -33,11 +35,11 @@ class InstanceRecord(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    attempt: int
-    created_at: float
-    started_at: float | None = None
-    finished_at: float | None = None
-    exit_code: int | None = None
+    attempt: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+    created_at: Wall
+    started_at: Wall | None = None
+    finished_at: Wall | None = None
+    exit_code: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
     reason: str = ""
     message: str = ""
     image: str = ""

@@ -1,6 +1,7 @@
 """States of checks to bytes and back. Pure."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -16,6 +17,10 @@ LONGEST_S = 600.0
 STEP_S = 5.0
 
 
+Wall = Annotated[float, msgspec.Meta(ge=0.0, le=2.0**37)]
+"""Seconds since the epoch, up to the year 6325: what is beyond cannot be written as a date, and never was one."""
+
+
 class StateInvalid(Exception):  # noqa: N818 - what the file is
     """Why nothing is taken from these bytes."""
 
@@ -25,7 +30,7 @@ class _Check(msgspec.Struct, forbid_unknown_fields=True):
 
     key: str
     state: str
-    since: float
+    since: Wall
     output: str
     last: int
     run: int
@@ -38,7 +43,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
     version: int
     boot_id: str
-    written_at: float
+    written_at: Wall
     since_boot: float
     checks: dict[str, _Check]
 

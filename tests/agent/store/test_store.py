@@ -201,6 +201,9 @@ def test_what_was_left_behind_long_ago_is_not_revived(node: Node, step_s: float)
         pytest.param({"since_boot": 1_600_000_000.0}, "was written", id="too old"),
         pytest.param({"since_boot": 1_800_000_000.0}, "was written", id="of the future"),
         pytest.param({"stranger": 1}, "does not parse", id="unknown fields"),
+        pytest.param({"written_at": 1e300}, "does not parse", id="of a year that is none"),
+        pytest.param({"written_at": -1.0}, "does not parse", id="of before all times"),
+        pytest.param({"since_boot": 1e300}, "was written", id="of the end of all times"),
     ],
 )
 def test_a_file_that_says_nothing_is_ignored_with_one_line(
