@@ -3,7 +3,8 @@
 import importlib
 import os
 import threading
-from functools import cache
+from contextlib import suppress
+from functools import cache, wraps
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +22,24 @@ def load(*names: str) -> tuple[ModuleType, ...]:
 def _load(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
     os.environ["GRPC_VERBOSITY"] = "NONE"  # it would write lines of its own between ours
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # with it, commands that we start die before they are executed
-    return tuple(importlib.import_module(name) for name in names)
+    loaded = tuple(importlib.import_module(name) for name in names)
+    _let_watches_end(importlib.import_module("grpc._channel"))
+    return loaded
+
+
+def _let_watches_end(library: Any) -> None:  # noqa: ANN401 - the library's, loaded late
+    """A thread of the library's looks at a channel whose state somebody wants to know. One that is closed before it
+    looks kills it, with a traceback in our log; nobody but that thread is told."""
+    watch = getattr(library, "_poll_connectivity", None)
+    if watch is None or hasattr(watch, "__wrapped__"):
+        return
+
+    @wraps(watch)
+    def quietly(*of: object) -> None:
+        with suppress(ValueError):
+            watch(*of)
+
+    library._poll_connectivity = quietly  # noqa: SLF001
 
 
 def channel(grpc: ModuleType, socket: str, *, most_bytes: int) -> Any:  # noqa: ANN401 - the library's, loaded late

@@ -15,7 +15,7 @@ from agent import rpc
 from agent.probe.grpc import grpc_check
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.processes.command import run_command
-from tests.kit.waiting import wait_for
+from tests.kit.waiting import wait_for, wait_until
 
 # As the agent loads them: else children of a test die before they are executed, now and then.
 grpc, health_pb2, health_pb2_grpc = rpc.load("grpc", "grpc_health.v1.health_pb2", "grpc_health.v1.health_pb2_grpc")
@@ -212,3 +212,18 @@ def test_without_its_packages_it_is_an_error_that_says_what_to_install(monkeypat
     says = "grpc probes need the package grpc_health.v1.health_pb2: install readygate[grpc]"
     rpc._load.cache_clear()
     assert (says, HandlerResult.UNKNOWN) == (str(told.value), told.value.result)
+
+
+def test_a_channel_that_is_closed_while_its_state_is_asked_for_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As at the end of a probe that has timed out."""
+    died: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda failure: died.append(str(failure.exc_value)))
+    before = threading.active_count()
+    for _ in range(100):
+        channel = grpc.insecure_channel("ipv4:127.0.0.1:1")
+        channel.subscribe(lambda _state: None)
+        channel.close()
+    wait_until(lambda: threading.active_count() <= before, timeout_s=60)
+    assert [] == died
