@@ -14,7 +14,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -183,11 +183,13 @@ class AuthorityFile:
             digest.update(len(content).to_bytes(8, "big") + content)
         if digest.digest() == self._digest:
             return self._context
-        context = self._made(contents[0].decode("ascii"))
+        context = self._made(contents)
         self._digest = digest.digest()
         return context
 
-    def _made(self, authority: str) -> ssl.SSLContext:
+    def _made(self, contents: Sequence[bytes]) -> ssl.SSLContext:
+        """Of what the files hold, in their order."""
+        authority = contents[0].decode("ascii")
         if not authority.strip():  # the library would trust whom this machine trusts
             raise ValueError("the file of authorities is empty")
         return ssl.create_default_context(cadata=authority)
@@ -197,7 +199,8 @@ class CertificateFiles(AuthorityFile):
     """A client certificate, its key and the certificate authority of the server, in files that somebody else renews.
 
     Certificate and key may stand in one file, as a kubelet keeps them. New connections use what was renewed; files that
-    do not fit each other, as between the two writes of a renewal, leave the last in use.
+    do not fit each other, as between the two writes of a renewal, leave the last in use; so does a certificate that is
+    not valid yet, or no more, as long as the last one is.
     """
 
     def __init__(self, *, authority: Path, certificate: Path, key: Path, wall: Callable[[], float] = time.time) -> None:
@@ -206,6 +209,7 @@ class CertificateFiles(AuthorityFile):
         self._key = key
         self._wall = wall
         self._told: tuple[str, float] = ("", -math.inf)
+        self._used = b""
         super().__init__(authority, certificate, key)
         self._tell()
 
@@ -215,10 +219,7 @@ class CertificateFiles(AuthorityFile):
 
     def _tell(self) -> None:
         """A server that refuses us for that does not say which file it is. Once a day."""
-        try:
-            problem = not_valid(self._certificate.read_bytes(), self._wall())
-        except OSError:
-            return
+        problem = not_valid(self._used, self._wall())
         told, at = self._told
         if not problem:
             self._told = ("", -math.inf)
@@ -226,9 +227,14 @@ class CertificateFiles(AuthorityFile):
             self._told = (problem, self._wall())
             log.warning("the client certificate is not valid", extra={"file": str(self._certificate), "error": problem})
 
-    def _made(self, authority: str) -> ssl.SSLContext:
-        context = super()._made(authority)
+    def _made(self, contents: Sequence[bytes]) -> ssl.SSLContext:
+        wall, certificate = self._wall(), contents[1]
+        problem = not_valid(certificate, wall)
+        if problem and self._used and not not_valid(self._used, wall):
+            raise ValueError(f"the certificate is not valid: {problem}")
+        context = super()._made(contents)
         context.load_cert_chain(self._certificate, self._key, password=_no_password)
+        self._used = certificate
         return context
 
 

@@ -5,6 +5,7 @@ import errno
 import json
 import logging
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -282,6 +283,27 @@ def test_a_file_that_cannot_be_used_leaves_the_last_in_use_until_it_is_right(old
         found.append(files.context(180.0) is first)
     assert ([True] * 3, [KEPT, AGAIN]) == (found, [record.message for record in caplog.records])
     assert [True] * 2 == [str(path) in record.files and not record.exc_info for record in caplog.records]
+
+
+def test_a_certificate_that_is_not_valid_leaves_the_last_in_use_as_long_as_that_is(old, new, tmp_path, caplog):
+    """A day ago it ended; in a week the one that is used will have, too, and then what is there is as good."""
+    for file in (*PAIR, "ca.crt"):
+        shutil.copyfile(old.folder / file, tmp_path / file)
+    wall = [time.time()]
+    files = CertificateFiles(
+        authority=tmp_path / "ca.crt",
+        certificate=tmp_path / "client.crt",
+        key=tmp_path / "client.key",
+        wall=lambda: wall[0],
+    )
+    first = files.context(0.0)
+    for part in ("crt", "key"):
+        shutil.copyfile(new.folder / f"expired.{part}", tmp_path / f"client.{part}")
+    found = [files.context(monotonic) is first for monotonic in (60.0, 120.0)]
+    assert [KEPT] == [record.message for record in caplog.records]
+    assert "the certificate is not valid: it ended at" in caplog.records[0].error
+    wall[0] += 7 * 86400
+    assert [True, True, False] == [*found, files.context(180.0) is first]
 
 
 @pytest.mark.parametrize("content", [None, "", "x"], ids=["gone", "empty", "no kubeconfig"])
