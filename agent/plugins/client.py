@@ -47,7 +47,10 @@ class Client:
     def asked(self, within_s: float) -> Any:  # noqa: ANN401 - the library's future
         """GetInfo, not waited for."""
         call = self._channel.unary_unary(f"{_SERVICE}/GetInfo")
-        return call.future(InfoRequest().SerializeToString(), timeout=within_s)
+        try:
+            return call.future(InfoRequest().SerializeToString(), timeout=within_s)
+        except ValueError as e:
+            raise PluginError(Trouble.WENT_AWAY, e) from None  # closed, by us
 
     def said(self, answer: Any, within_s: float) -> PluginInfo:  # noqa: ANN401 - as above
         """What came of `asked`. Raises PluginError."""

@@ -134,6 +134,27 @@ def test_what_a_pod_was(deep: bool, tmp_path: Path, caplog: pytest.LogCaptureFix
     assert ([RuntimePod("u")], ["state file not usable"]) == ([runtime.pod("u")], [r.message for r in caplog.records])
 
 
+@pytest.mark.parametrize(
+    "bits",
+    [{"created_at": 1.7e300}, {"started_at": -1.7e19}, {"finished_at": 1e20}, {"exit_code": 2**31}, {"attempt": -1}],
+)
+def test_an_instance_that_cannot_be_told_of_is_passed_over(
+    bits: dict[str, float], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its times have to become dates, its numbers those of the API."""
+    folder = tmp_path / "pods" / "uid-1" / "c"
+    folder.mkdir(parents=True)
+    (folder.parent / "pod.json").write_text(json.dumps({"ip": "127.20.1.5", "host_network": False}))
+    known = {"id": "process://1", "name": "c", "attempt": 0, "created_at": 1.7e9, "exit_code": 0}
+    (folder / "0.json").write_text(json.dumps({**known, "attempt": 1}))
+    (folder / "1.json").write_text(json.dumps({**known, **bits}))
+    runtime = ProcessRuntime(tmp_path, CIDR, on_event=lambda _event: None)
+    runtime.start()
+    found = runtime.pod("uid-1").containers
+    runtime.stop()
+    assert ([1], ["state file not usable"]) == ([c.restart_count for c in found], [r.message for r in caplog.records])
+
+
 @KINDS
 @pytest.mark.parametrize(
     ("name", "read", "expected"),

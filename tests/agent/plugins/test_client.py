@@ -62,8 +62,9 @@ def test_a_plugin_says_who_it_is_and_is_told(server: Server, tmp_path: Path) -> 
     plugin.notify("no", 60.0)
     plugin.close()
     assert [(True, ""), (False, "no")] == [(s.plugin_registered, s.error) for s in server.notified]
-    with pytest.raises(PluginError):
-        plugin.notify("", 60.0)
+    for ask in (lambda: plugin.notify("", 60.0), lambda: plugin.info(60.0)):
+        with pytest.raises(PluginError, match="went away"):
+            ask()
 
 
 def test_a_socket_whose_name_is_no_text_is_asked_as_any_other(server: Server, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The process runtime with real processes: short ones, ended by their own ids."""
 
-import json
 import os
 import queue
 import selectors
@@ -333,25 +332,6 @@ def test_a_state_file_that_cannot_be_read_is_passed_over(tmp_path, ends):
     runtime.start()
     assert runtime.known_pods() == frozenset()
     runtime.stop()
-
-
-@pytest.mark.parametrize(
-    "bits",
-    [{"created_at": 1.7e300}, {"started_at": -1.7e19}, {"finished_at": 1e20}, {"exit_code": 2**31}, {"attempt": -1}],
-)
-def test_an_instance_that_cannot_be_told_of_is_passed_over(tmp_path, ends, caplog, bits):
-    """Its times have to become dates, its numbers those of the API."""
-    folder = tmp_path / "pods" / "uid-1" / "c"
-    folder.mkdir(parents=True)
-    (folder.parent / "pod.json").write_text(json.dumps({"ip": "127.20.1.5", "host_network": False}))
-    known = {"id": "process://1", "name": "c", "attempt": 0, "created_at": 1.7e9, "exit_code": 0}
-    (folder / "0.json").write_text(json.dumps({**known, "attempt": 1}))
-    (folder / "1.json").write_text(json.dumps({**known, **bits}))
-    runtime = ProcessRuntime(tmp_path, CIDR, on_event=ends.take)
-    runtime.start()
-    found = runtime.pod("uid-1").containers
-    runtime.stop()
-    assert ([1], ["state file not usable"]) == ([c.restart_count for c in found], [r.message for r in caplog.records])
 
 
 def test_a_folder_that_cannot_be_used_ends_the_start_in_one_line(tmp_path, ends):

@@ -1,0 +1,76 @@
+"""A container runtime that does as it is told, and agents beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.cri.connect import connect_runtime
+from agent.cri.guard import KubeletGuard
+from agent.cri.runtime import CriRuntime
+from tests.fakes.cri import Runtime
+from tests.kit.waiting import wait_until
+
+PATIENT_S = 60.0
+
+
+class Faked:
+    """A runtime with nothing in it at the begin of each test, and agents beside it, one after another."""
+
+    def __init__(self, fake: Runtime, folder: Path) -> None:
+        self.fake = fake
+        self.folder = folder
+        self.logs = folder / "logs"
+        self.agents: list[CriRuntime] = []
+        self.guard = KubeletGuard(None)
+
+    def empty(self) -> None:
+        self.fake.store.file.unlink(missing_ok=True)
+        self.fake.store.write({**self.fake.store.read(), "images": ["i"]})
+        self.up()
+
+    def up(self) -> None:
+        """Without a fault, and running."""
+        self.says()
+        if not self.fake.process.running():
+            self.fake.process.kill()
+            Path(self.fake.socket).unlink(missing_ok=True)
+            self.fake.start()
+            wait_until(Path(self.fake.socket).exists, timeout_s=PATIENT_S)
+
+    def says(self, **answers: object) -> None:
+        """All others are done."""
+        self.fake.answers = {"*": "do", "Version": self.fake.answers["Version"]}
+        self.fake.says(**answers)
+
+    def agent(self, deadline_s: float = PATIENT_S) -> CriRuntime:
+        logs = self.logs
+        made = connect_runtime(
+            self.fake.socket, owner="node-1", host_ip="192.0.2.7", logs=logs, guard=self.guard, deadline_s=deadline_s
+        )
+        self.agents.append(made)
+        return made
+
+    def calls(self) -> list[str]:
+        return list(self.fake.store.read()["calls"])
+
+    def left(self) -> tuple[int, int]:
+        """How many sandboxes and containers there are."""
+        state = self.fake.store.read()
+        return len(state["sandboxes"]), len(state["containers"])
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]:
+    made = Runtime(tmp_path_factory.mktemp("cri"))
+    yield made
+    made.process.kill()
+
+
+@pytest.fixture
+def faked(runtime: Runtime, tmp_path: Path) -> Iterator[Faked]:
+    made = Faked(runtime, tmp_path)
+    made.empty()
+    yield made
+    for agent in made.agents:
+        agent.stop()
