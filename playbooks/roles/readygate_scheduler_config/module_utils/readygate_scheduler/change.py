@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import time
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from .dead_man import DeadMan
 from .errors import RefusedError
@@ -20,8 +20,17 @@ GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 TRIAL_LIMIT_S = 30
 
 
+def silent(_cause: str) -> None:
+    """Nobody looks on."""
+
+
+def to_the_journal(verdict: Dict[str, Any]) -> None:
+    print(json.dumps(verdict), flush=True)
+
+
 class Change:
-    """One change of one file, `job["target"]`, from begin to verdict. Whoever holds the lock may call it."""
+    """One change of one file, `job["target"]`, from begin to verdict. Whoever holds the lock may call it. `waiting` is
+    told again and again what is waited for, `say` the verdict."""
 
     def __init__(self, folder: str, scheduler: Scheduler, hands: Hands, dead_man: "DeadMan") -> None:
         self.folder = folder
@@ -30,6 +39,8 @@ class Change:
         self.dead_man = dead_man
         self.pending = os.path.join(folder, "pending")
         self.absent_s = 0.0
+        self.waiting: Callable[[str], None] = silent
+        self.say: Callable[[Dict[str, Any]], None] = to_the_journal
 
     def path(self, *names: str) -> str:
         return os.path.join(self.folder, *names)
@@ -84,6 +95,7 @@ class Change:
                 return False
             if kubelet and not self.scheduler.running(command):
                 kubelet.look()
+            self.waiting("kube-scheduler does not answer yet")
             time.sleep(POLL_S)
         return True
 
@@ -181,6 +193,7 @@ class Change:
                 return "within %d s %s" % (round(job["limit_s"]), cause)
             if not running and not self.scheduler.running(job["command"]):
                 kubelet.look()
+            self.waiting("%s, %d s at most" % (cause, max(0, end - now)))
             time.sleep(POLL_S)
 
     def _missing(self, job: Job, old: Set[Process]) -> str:
@@ -286,7 +299,7 @@ class Change:
         wall = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         verdict = {"id": job["id"], "outcome": outcome, "cause": cause, "changed": changed, "at": wall}
         verdict["absent_s"] = self.absent_s
-        print(json.dumps(verdict), flush=True)
+        self.say(verdict)
         with contextlib.suppress(OSError):  # a full disk: it is in the journal too
             self.hands.write(self.path("verdict.json"), json.dumps(verdict).encode(), 0o644)
         return verdict
