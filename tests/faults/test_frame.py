@@ -1,5 +1,8 @@
 """The frame of the faults: what is said, what is run, what is taken back."""
 
+import json
+import os
+import signal
 import subprocess
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from tests.faults.__main__ import main, run
 from tests.faults.fault import Fault
 from tests.faults.registry import FAULTS
+from tests.testbed.hosts.hosts import Hosts
 
 FAULT = Fault("disk", "filesystem", "breaks", ("one", "two"), ("three",))
 
@@ -35,6 +39,55 @@ def test_half_a_fault_is_taken_back() -> None:
 def test_without_words_it_is_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert len(FAULTS) == len(capsys.readouterr().out.splitlines())
+
+
+def test_for_a_program_the_list_is_json_with_what_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["faults"]
+    assert list(FAULTS) == [one["name"] for one in told]
+    assert all(one["inject"] and one["heal"] and isinstance(one["settings"], dict) for one in told)
+
+
+@pytest.mark.parametrize(("end", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+def test_whoever_ends_it_half_way_leaves_no_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, end: signal.Signals, expected: int
+) -> None:
+    lines: list[str] = []
+
+    class OneHost:
+        names = ("worker-1",)
+
+        def ssh(self, _host: str, line: str) -> None:
+            lines.append(line)
+            if line == "two":
+                os.kill(os.getpid(), end)
+
+    monkeypatch.setitem(FAULTS, FAULT.name, FAULT)
+    monkeypatch.setattr(Hosts, "found", OneHost)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        code = main([FAULT.name, "worker-1"])
+    except SystemExit as e:
+        code = int(str(e.code))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (expected, ["one", "two", "three"]) == (code, lines)
+    assert "worker-1# three" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        pytest.param(["disk-full"], 2, "a HOST is missing", id="without a host"),
+        pytest.param(["disk-ful", "worker-1"], 2, "invalid choice: 'disk-ful'", id="a fault that there is not"),
+        pytest.param(["--help"], 0, "exit codes:", id="its exit codes"),
+    ],
+)
+def test_what_is_wrong_is_told(capsys: pytest.CaptureFixture[str], given: list[str], code: int, told: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    out, err = capsys.readouterr()
+    assert (code, True) == (ended.value.code, told in out + err)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
