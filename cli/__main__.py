@@ -5,8 +5,10 @@ Installed as `kubectl-readygate` too, which makes it `kubectl readygate`.
 
 import argparse
 import io
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 from cli import history, impact, lint, status, unregistered
 from cli.doctor import command as doctor
@@ -22,6 +24,7 @@ EXIT_CODES = """exit codes:
   2    wrong usage, or the file is wrong
   3    nobody can know: no extender answers, or none gives kube-scheduler verdicts
   130  Ctrl-C
+  143  SIGTERM; those that go on until they are told to end, as --watch, end with 0
 """
 PLUGIN = "kubectl-readygate"
 
@@ -45,6 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser(program).parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # evidence holds any text, a terminal not
+    before = signal.signal(signal.SIGTERM, _terminated)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -60,7 +64,14 @@ def main(argv: list[str] | None = None) -> int:
         complain("readygate", f"cannot write to standard output: {e.strerror}; give it room", EXIT_FAILED)
         sys.stderr.close()  # or Python complains once more at its end
         return EXIT_FAILED
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return code
+
+
+def _terminated(number: int, _frame: FrameType | None) -> None:
+    """As Ctrl-C does: what was begun, as a port that kubectl forwards, is ended on the way out."""
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

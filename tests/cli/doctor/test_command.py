@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +14,7 @@ from cli.doctor.command import code_of
 from cli.doctor.findings import Finding, Severity
 from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
+from tests.kit.waiting import wait_until
 
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -144,6 +148,26 @@ def test_a_kubectl_that_forwards_is_ended_afterwards(tmp_path, monkeypatch):
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert url == "https://127.0.0.1:4711"
+
+
+@pytest.mark.usefixtures("whole")
+@pytest.mark.parametrize(("end", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+def test_whoever_ends_it_while_kubectl_forwards_leaves_none_behind(tmp_path, monkeypatch, end, expected):
+    """As a process of its own, in the middle of a port that is never forwarded."""
+    kubectl = tmp_path / "bin" / "kubectl"
+    kubectl.parent.mkdir()
+    kubectl.write_text(
+        f"#!/bin/sh\necho $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid\nexec sleep 60\n"
+    )
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{kubectl.parent}:{os.environ['PATH']}")
+    with subprocess.Popen([sys.executable, "-m", "cli", "doctor"], stderr=subprocess.PIPE, text=True) as ran:
+        wait_until((tmp_path / "pid").exists, "kubectl is called")
+        ran.send_signal(end)
+        _, said = ran.communicate(timeout=30)
+    assert (expected, "") == (ran.returncode, said)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_the_page_says_what_why_and_what_to_do(whole, capsys):
