@@ -72,3 +72,28 @@ def test_a_heartbeat_is_written_where_it_is_wanted(given, expected):
 def test_the_extender_looks_at_heartbeats_that_are_written(given, expected):
     settings = plain(render("readygate_extender", ADMIN_SERVER | given)("__readygate_extender_given"))
     assert expected == settings.get("heartbeat", {}).get("agents", {}).get("limitSeconds")
+
+
+NODES = [f"node-{number}" for number in range(400)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"groups": {"kube_node": NODES[:300]}}, (3, 9), id="300 nodes"),
+        pytest.param({"groups": {"kube_node": NODES[:301]}}, (10, 30), id="one more"),
+        pytest.param({"groups": {"workers": NODES[:299], "nodes": NODES[:300]}}, (3, 9), id="each counts once"),
+        pytest.param({"groups": {"workers": NODES[:300], "control_plane": NODES[300:301]}}, (10, 30), id="all groups"),
+        pytest.param({"groups": {"web": NODES}}, (3, 9), id="other hosts do not count"),
+        pytest.param(
+            {"groups": {"fleet": NODES}, "readygate_node_groups": ["fleet"]}, (10, 30), id="a group of one's own"
+        ),
+        pytest.param({"groups": {"nodes": NODES}, PERIOD: 3}, (3, 9), id="what the inventory says holds"),
+    ],
+)
+def test_in_a_large_cluster_beats_are_slower_and_the_extender_knows_it(given, expected):
+    node = configuration(**{BEATS: True}, **given).node
+    assert node is not None
+    assert node.heartbeat is not None
+    settings = plain(render("readygate_extender", ADMIN_SERVER | {BEATS: True} | given)("__readygate_extender_given"))
+    assert expected == (node.heartbeat.period_seconds, settings["heartbeat"]["agents"]["limitSeconds"])
