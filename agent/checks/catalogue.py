@@ -123,8 +123,8 @@ def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
     """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds. `key` changes with
-    the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again. `close`:
-    called after the last run."""
+    the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again. `doubts`:
+    then, one that has failed runs at its own times alone. `close`: called after the last run."""
 
     name: str
     run: Run
@@ -136,6 +136,7 @@ class CheckSpec:
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen, so one is enough for all
     key: str = ""
     descriptor: Callable[[], int | None] | None = None
+    doubts: bool = False
     close: Callable[[], None] = lambda: None
 
 
@@ -168,6 +169,7 @@ def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> C
         ),
         key=msgspec.json.encode(check, order="sorted").decode(),
         descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(make, "descriptor") else None,
+        doubts=getattr(make, "DOUBTS", False),
         close=close,
     )
 

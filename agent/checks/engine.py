@@ -50,6 +50,7 @@ SLOT_S = 0.1
 SLOTS = 10  # checks of periods of fewer of them begin when they are due
 CLOSER = 20
 TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
+SETTLED_S = 0.2  # chosen: what is replaced file by file is whole again by then, as a rule
 
 
 class CheckEngine:
@@ -196,7 +197,8 @@ class _Worker:
 
     All checks run at once when the agent starts, so that the health is soon known; `phase`, more than 0 up to 1, is the
     part of its period after which it runs again, so that checks of one period do not run together for ever. One with a
-    descriptor runs too when `events` say that there is something to be read. `before`: whose place it takes, until it
+    descriptor runs too when `events` say that there is something to be read; where its spec doubts, not while it fails:
+    every step of who replaces something would be one more failure. `before`: whose place it takes, until it
     has said something itself. `joins`: it came while the engine ran, and takes nobody's place.
     """
 
@@ -268,9 +270,13 @@ class _Worker:
             period_s = self.spec.period_s
             due = _slot(began + self._phase * period_s, period_s)
             self._ticker = Ticker(period_s, due - period_s if due > began else due)
-        elif not self._ticker.take(began) and not (self._told and began >= self._told_from) and began < self._sooner_at:
+        elif (
+            not self._ticker.take(began)
+            and not (self._is_told and began >= self._told_from)
+            and began < self._sooner_at
+        ):
             wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
-            return min(wait_s, self._told_from - began) if self._told else wait_s
+            return min(wait_s, self._told_from - began) if self._is_told else wait_s
         self._told, self._told_from = False, began + TOLD_AGAIN_S
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
         self._running_since = began
@@ -297,7 +303,13 @@ class _Worker:
         if self._events is not None and self.spec.descriptor is not None:
             self._events.follow(self.spec.descriptor(), self._tell)
 
+    @property
+    def _is_told(self) -> bool:
+        return self._told and not (self.spec.doubts and _has_failed(self._found))
+
     def _tell(self) -> None:
+        if self.spec.doubts and not self._told:
+            self._told_from = max(self._told_from, self._monotonic() + SETTLED_S)
         self._told = True
         self.loop.wake()
 

@@ -7,7 +7,7 @@ neither pods nor the Lease of this node move any more.
 
 The check warns from `warnDays` before the end on, or in the last tenth of a certificate's life where that is shorter:
 the kubelet renews its own well before, so one that gets there is one that is not renewed. A certificate that was
-renewed in place is seen at the next run, which is the way back.
+renewed in place is seen at once, as the kernel tells of it, or at the next run, which is the way back.
 
 `kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set.
 """
@@ -19,6 +19,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from agent.checks.changes import Changes
 from agent.checks.contents import read_files
 from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.rights import Rights
@@ -56,14 +57,30 @@ class Validity:
 
 
 class Check:
+    DOUBTS = True
+
     def __init__(self, settings: Settings, timeout_s: float, wall: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._timeout_s = timeout_s
         self._wall = wall
         self._look = Elsewhere(read_files, settings.folder, settings.files, where=settings.folder)
+        self._changes = Changes([settings.folder])
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where none of the files can be read."""
+        self._changes.taken()
+        finding = self._finding()
+        if finding.state is not CheckState.HUNG and self._changes.follow():
+            return self._finding()
+        return finding
+
+    def descriptor(self) -> int | None:
+        return self._changes.descriptor()
+
+    def close(self) -> None:
+        self._changes.close()
+
+    def _finding(self) -> Finding:
         found: list[Validity] = []
         blind: list[str] = []
         try:

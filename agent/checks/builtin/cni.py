@@ -6,6 +6,10 @@ broken ones by, and takes the network that `defaultNetwork` names, else the firs
 beside it, one a file in a folder called as the network, unless the list says otherwise (libcni 1.3). On top: every
 plugin's binary is there and executable.
 
+The kernel tells of what is written, moved or removed in these folders, and the check runs at once. Whatever it finds
+then is one failure: what is being replaced may be half there, so the next one counts at the check's own time, which is
+half a period later, and a second at least.
+
 What a runtime has loaded it may go on using when the file has changed; a file that was only moved into the folder it
 may not have seen at all. The check `runtime` asks it.
 """
@@ -15,6 +19,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from agent.checks.changes import Changes
 from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.networks import BrokenError, looked, network_from
 from agent.checks.rights import Rights
@@ -39,13 +44,29 @@ class Settings(Section, frozen=True):
 
 
 class Check:
+    DOUBTS = True
+
     def __init__(self, settings: Settings, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         words = (settings.runtime, settings.conf_dir, settings.bin_dirs, settings.default_network)
         self._look = Elsewhere(looked, *words, where=", ".join((settings.conf_dir, *settings.bin_dirs)))
+        self._changes = Changes((settings.conf_dir, *settings.bin_dirs))
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with the cause, HUNG, or UNKNOWN when the files could not be looked at (rights, I/O)."""
+        self._changes.taken()
+        finding = self._finding()
+        if finding.state is not CheckState.HUNG and self._changes.follow():
+            return self._finding()
+        return finding
+
+    def descriptor(self) -> int | None:
+        return self._changes.descriptor()
+
+    def close(self) -> None:
+        self._changes.close()
+
+    def _finding(self) -> Finding:
         try:
             network = network_from(self._look(self._timeout_s))
         except BrokenError as e:

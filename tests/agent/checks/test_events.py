@@ -1,6 +1,7 @@
 """The kernel's news make a check run at once, and not more often than is good."""
 
 import os
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -87,6 +88,22 @@ def test_what_it_finds_then_counts_as_any_run(engine: CheckEngine, check: Readin
         wait_until(lambda: check.read[-1] == b"bad")
         check.read.append(b"")
     wait_until(lambda: not engine.node_health().healthy)
+
+
+def test_where_news_may_be_of_something_half_done_they_are_one_failure_at_most(check: Reading) -> None:
+    """Its own runs, an hour apart here, count on; so nobody closes a node by replacing files one by one."""
+    engine = CheckEngine([CheckSpec("files", check, period_s=HOUR_S, descriptor=check.descriptor, doubts=True)])
+    engine.start()
+    try:
+        wait_until(lambda: engine.node_health().healthy)
+        os.write(check.theirs, b"bad")
+        wait_until(lambda: check.read[-1] == b"bad")
+        for _ in range(5):
+            os.write(check.theirs, b"bad")
+            time.sleep(0.3)
+        assert (1, True) == (check.read.count(b"bad"), engine.node_health().healthy)
+    finally:
+        engine.stop()
 
 
 def test_what_was_there_before_it_was_followed_is_told() -> None:
