@@ -12,7 +12,8 @@ is wrong is put down to this node only where another leg shows that the servers 
 
 Shared: the way there and back is good, the servers answer, and with an error; so it is for all nodes, and closes none.
 
-What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer.
+What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer. The
+kernel tells of a default route that comes or goes and of a link that is down, and the check runs at once.
 """
 
 import ipaddress
@@ -29,6 +30,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agent.checks.rights import NO_RIGHTS
+from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
 from agent.probe.targets import join_host_port
@@ -112,16 +114,26 @@ class Reply:
 
 
 class Check:
+    DOUBTS = True
+
     def __init__(self, settings: Settings, timeout_s: float) -> None:
+        self._routes = Routes()
         self._settings = settings
         self._limit_s = USABLE * timeout_s
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with the legs that this node has broken, SHARED where the servers are at fault, UNKNOWN where
         they may be."""
+        self._routes.taken()
         settings, limit_s = self._settings, self._limit_s
         talks = {way: _ask(way, settings, limit_s) for way in _ways(settings)}
         return judge(list(talk_all(talks, limit_s).values()))
+
+    def descriptor(self) -> int | None:
+        return self._routes.descriptor()
+
+    def close(self) -> None:
+        self._routes.close()
 
 
 def judge(replies: Sequence[Reply]) -> Finding:

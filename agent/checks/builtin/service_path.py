@@ -16,7 +16,8 @@ larger than a packet, none of which may be split on its way. A peer that refuses
 | a peer, or an API server, is not reached | warned |
 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
-back is the next run.
+back is the next run. The kernel tells of a default route that comes or goes and of a link that is down, and the check
+runs at once; that counts as one failure, the next one at the check's own time.
 """
 
 import json
@@ -29,6 +30,7 @@ import msgspec
 from msgspec import Meta
 
 from agent.checks.rights import Rights
+from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
 from agent.probe.targets import is_address, join_host_port
@@ -103,18 +105,28 @@ class Way:
 
 
 class Check:
+    DOUBTS = True
+
     def __init__(self, settings: Settings, timeout_s: float) -> None:
         from agent.probe.tls import tls_context  # late, as ssl; and here, so that no look pays for it out of its time
 
         tls_context()
+        self._routes = Routes()
         self._limit_s = USABLE * timeout_s
         self._settings = settings
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with what this node does not reach, SHARED where that is the API servers' fault,
         UNKNOWN where it may be."""
+        self._routes.taken()
         talks = {place: _look(place, self._settings) for place in places(self._settings)}
         return judge(list(talk_all(talks, self._limit_s).values()))
+
+    def descriptor(self) -> int | None:
+        return self._routes.descriptor()
+
+    def close(self) -> None:
+        self._routes.close()
 
 
 def places(settings: Settings) -> list[Place]:
