@@ -50,7 +50,9 @@ SLOT_S = 0.1
 SLOTS = 10  # checks of periods of fewer of them begin when they are due
 CLOSER = 20
 TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
-SETTLED_S = 0.2  # chosen: what is replaced file by file is whole again by then, as a rule
+# Where news may be of something half done: what is replaced file by file is whole again by then, as a rule; and who
+# replaces it again and again costs no more than a run in so many seconds.
+SETTLED_S, SELDOM_S = 0.2, 2.0
 
 
 class CheckEngine:
@@ -266,18 +268,17 @@ class _Worker:
         began = self._monotonic()
         if self.before is not None and _alive(self.before.loop):
             return OLD_RUN_S
+        again_s = TOLD_AGAIN_S
         if self._ticker is None:
             period_s = self.spec.period_s
             due = _slot(began + self._phase * period_s, period_s)
             self._ticker = Ticker(period_s, due - period_s if due > began else due)
-        elif (
-            not self._ticker.take(began)
-            and not (self._is_told and began >= self._told_from)
-            and began < self._sooner_at
-        ):
-            wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
-            return min(wait_s, self._told_from - began) if self._is_told else wait_s
-        self._told, self._told_from = False, began + TOLD_AGAIN_S
+        elif not self._ticker.take(began) and began < self._sooner_at:
+            if not (self._is_told and began >= self._told_from):
+                wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
+                return min(wait_s, self._told_from - began) if self._is_told else wait_s
+            again_s = min(SELDOM_S, self.spec.period_s) if self.spec.doubts else TOLD_AGAIN_S
+        self._told, self._told_from = False, began + again_s
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
         self._running_since = began
         before = self._status

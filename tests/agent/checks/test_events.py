@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.checks.catalogue import CheckSpec
-from agent.checks.engine import CheckEngine
+from agent.checks.engine import SELDOM_S, CheckEngine
 from agent.checks.state import CheckState, Finding
 from tests.kit.waiting import wait_until
 
@@ -102,6 +102,21 @@ def test_where_news_may_be_of_something_half_done_they_are_one_failure_at_most(c
             os.write(check.theirs, b"bad")
             time.sleep(0.3)
         assert (1, True) == (check.read.count(b"bad"), engine.node_health().healthy)
+    finally:
+        engine.stop()
+
+
+def test_whoever_replaces_files_again_and_again_costs_few_runs(check: Reading) -> None:
+    engine = CheckEngine([CheckSpec("files", check, period_s=HOUR_S, descriptor=check.descriptor, doubts=True)])
+    engine.start()
+    try:
+        wait_until(lambda: engine.node_health().healthy)
+        began = time.monotonic()
+        for _ in range(20):
+            os.write(check.theirs, b"x")
+            time.sleep(0.05)
+        took_s = time.monotonic() - began
+        assert 2 <= runs(engine)["files"] <= 3 + took_s // SELDOM_S
     finally:
         engine.stop()
 
