@@ -22,7 +22,8 @@ def run_once(
     """The health that follows from one run of each check, all at once, and the page that says it. Comes back when the
     slowest has ended or is late, or when `given_up`. Raises SettingsError where there are no checks."""
     if not settings.checks:
-        raise SettingsError(f"--once: mode {settings.mode} has no checks, allowed: with mode: pod")
+        allowed = "with mode: pod or node" if settings.mode == "kubelet" else "with checks, or a profile, in the file"
+        raise SettingsError(f"--once: mode {settings.mode} has no checks, allowed: {allowed}")
     alone = Thresholds(success=1, failure=1, keep_runs=0)
     specs = [replace(check_spec(check), initial_delay_s=0.0, thresholds=alone) for check in settings.checks]
     logging.disable()  # what the log would say is on the page

@@ -195,8 +195,14 @@ def test_explain(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) 
         pytest.param(
             "mode: kubelet\nkubelet: {nodeName: n, podCIDR: 127.20.1.0/24, rootDir: /run/x}\n",
             ["--once"],
-            "mode kubelet has no checks",
+            "mode kubelet has no checks, allowed: with mode: pod or node",
             id="a mode without checks",
+        ),
+        pytest.param(
+            "mode: node\nnode: {name: n, server: 'https://192.0.2.1:6443'}\n",
+            ["--once"],
+            "mode node has no checks, allowed: with checks, or a profile, in the file",
+            id="a mode that may have some",
         ),
     ],
 )

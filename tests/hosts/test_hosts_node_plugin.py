@@ -19,6 +19,10 @@ TRACES = (
     " -printf '%p %y %s %l\\n' 2>/dev/null | sort; systemctl list-units --all --plain --no-legend 'readygate*'"
 )
 STATE = "systemctl show readygate-node --property=ActiveState,UnitFileState,StatusText,MainPID,FragmentPath"
+RELOADED = (
+    "systemctl reload readygate-node; "
+    "for i in $(seq 50); do journalctl -u readygate-node -o cat | grep 'read again' && break; sleep 0.2; done"
+)
 UNITS = "cat /etc/systemd/system/readygate-node.service"
 DOES_NOT_START = '#!/bin/sh\n[ "$3" = --check ] && exit 0\necho this agent does not start >&2\nexit 3\n'
 
@@ -37,6 +41,7 @@ class Story:
     broken_state: dict[str, str]
     exposure: str
     readyz: str
+    reloaded: str
     removed: Run
     after: dict[str, str]
 
@@ -69,6 +74,7 @@ def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
         state = on_each(f"{STATE}; {UNITS}")
         exposure = hosts.ssh("worker-1", "systemd-analyze security --no-pager readygate-node", check=False).stdout
         readyz = hosts.ssh("worker-1", "curl --silent http://127.0.0.1:9374/readyz").stdout
+        reloaded = hosts.ssh("worker-1", RELOADED).stdout
         again = ansible.run(INSTALL, **given)
         broken = broken_run(ansible, archive, folder, given)
         broken_state = on_each(f"{STATE}; {UNITS}")
@@ -85,6 +91,7 @@ def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
         broken_state,
         exposure,
         readyz,
+        reloaded,
         removed,
         on_each(TRACES),
     )
@@ -128,6 +135,10 @@ def test_its_sandbox_is_what_systemd_calls_ok(story):
     print(f"systemd-analyze security: {exposure[1]}")
     assert float(exposure[1]) <= 2.0
     assert [] == re.findall(r"^✗ CapabilityBoundingSet=.*", story.exposure, re.MULTILINE), "no capability at all"
+
+
+def test_systemctl_reload_makes_it_read_its_configuration_again(story):
+    assert "configuration read again" in story.reloaded
 
 
 def test_a_second_run_changes_nothing(story):

@@ -8,6 +8,7 @@ import pytest
 
 from agent import settings as agent_settings
 from agent.checks.profiles import PROFILES
+from images.base import APPLETS
 from tests.playbooks import node_rights
 from tests.playbooks.rendering import filters, objects, plain, render
 from tests.playbooks.test_roles import agent_configuration
@@ -232,6 +233,12 @@ def test_what_a_check_writes_is_writable_and_its_device_readable():
         "CapabilityBoundingSet": ["CAP_SYSLOG"],
     }
     assert expected == {key: settings_of(lines, key) for key in expected}
+
+
+def test_it_reads_its_configuration_again_when_systemd_is_asked_to_reload_it():
+    """By a program that the image has, as the unit's root is the image's."""
+    assert settings_of(unit(), "ExecReload") == ["/bin/kill -HUP $MAINPID"]
+    assert "kill" in APPLETS
 
 
 def test_a_check_that_the_kernel_ends_for_its_memory_does_not_end_the_agent():
