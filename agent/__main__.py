@@ -1,9 +1,7 @@
 """`readygate-agent --config FILE`: reads the settings, puts the mode together, runs until SIGTERM. SIGHUP: the file is
 read again, as it is when it changes.
 
-With `--once` each check is run once instead, with `--explain CHECK` one is told about. Exit codes: 0 after SIGTERM, a
-valid --check, or --once on a healthy node, 130 after Ctrl-C, 2 for usage and configuration, 1 for failures at run time
-and --once on a node that is not healthy.
+With `--once` each check is run once instead, with `--explain CHECK` one is told about.
 """
 
 import argparse
@@ -21,11 +19,23 @@ from component.settings import SettingsError
 from kube.errors import CredentialsInvalid
 
 PROGRAM = "readygate-agent"
+EXIT_CODES = """exit codes:
+  0    ended by SIGTERM; --check: the settings are valid; --once: the node is healthy
+  1    failed at run time; --once: the node is not healthy
+  2    wrong usage, or wrong settings
+  130  Ctrl-C
+  143  --once: ended by SIGTERM before all checks had run
+"""
 NO_THREAD = "can't start new thread"  # CPython's words
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Watches the health of one node.")
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Watches the health of one node.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--config", required=True, metavar="FILE", help="settings, YAML")
     parser.add_argument("--check", action="store_true", help="only validate the settings")
     parser.add_argument("--once", action="store_true", help="run each check once and print what it finds")
@@ -85,14 +95,23 @@ def _shown(loaded: settings.Settings, options: argparse.Namespace, signals: Sign
             print(once.explained(loaded, options.explain), end="")
             return 0
         health, text = once.run_once(
-            loaded, as_json=options.output == "json", given_up=lambda: signals.first is not None
+            loaded,
+            as_json=options.output == "json",
+            given_up=lambda: signals.first is not None,
+            waiting=_to_the_terminal if sys.stderr.isatty() else lambda _text: None,
         )
     except SettingsError as e:
         return complain(PROGRAM, e, EXIT_USAGE)
     if signals.first is not None:
-        return EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED if signals.first == signal.SIGINT else 128 + signals.first
     print(text, end="")
     return 0 if health.healthy else EXIT_FAILED
+
+
+def _to_the_terminal(text: str) -> None:
+    """In the place of what it said last; empty: that is gone."""
+    sys.stderr.write(f"\r{text}\x1b[K")
+    sys.stderr.flush()
 
 
 def _built(loaded: settings.Settings, signals: Signals) -> list[Service] | None:

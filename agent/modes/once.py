@@ -14,13 +14,19 @@ from agent.settings import Settings
 from component.settings import SettingsError
 
 LOOK_AGAIN_S = 0.02
+TOLD_AFTER_S, TOLD_AGAIN_S = 2.0, 0.5
 
 
 def run_once(
-    settings: Settings, *, as_json: bool = False, given_up: Callable[[], bool] = lambda: False
+    settings: Settings,
+    *,
+    as_json: bool = False,
+    given_up: Callable[[], bool] = lambda: False,
+    waiting: Callable[[str], None] = lambda _text: None,
 ) -> tuple[NodeHealth, str]:
     """The health that follows from one run of each check, all at once, and the page that says it. Comes back when the
-    slowest has ended or is late, or when `given_up`. Raises SettingsError where there are no checks."""
+    slowest has ended or is late, or when `given_up`. `waiting` is told for whom where that takes long, and at the end
+    nothing. Raises SettingsError where there are no checks."""
     if not settings.checks:
         allowed = "with mode: pod or node" if settings.mode == "kubelet" else "with checks, or a profile, in the file"
         raise SettingsError(f"--once: mode {settings.mode} has no checks, allowed: {allowed}")
@@ -30,13 +36,25 @@ def run_once(
     engine = CheckEngine(specs)
     try:
         engine.start()
-        while not given_up() and any(one.status.state is CheckState.STARTING for one in engine.shown()):
+        began = time.monotonic()
+        tell_at = began + TOLD_AFTER_S
+        while not given_up() and (open_ones := _running(engine)):
+            if (now := time.monotonic()) >= tell_at:
+                waiting(f"waiting for {', '.join(open_ones)}: {now - began:.0f} s")
+                tell_at = now + TOLD_AGAIN_S
             time.sleep(LOOK_AGAIN_S)
+        if tell_at > began + TOLD_AFTER_S:
+            waiting("")
         health, shown = engine.node_health(), engine.shown()
     finally:
         engine.stop()
         logging.disable(logging.NOTSET)
     return health, checks_json(health, shown) if as_json else checks_table(health, shown)
+
+
+def _running(engine: CheckEngine) -> list[str]:
+    """Names of the checks that have said nothing yet."""
+    return [one.status.name for one in engine.shown() if one.status.state is CheckState.STARTING]
 
 
 def explained(settings: Settings, name: str) -> str:

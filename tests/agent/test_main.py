@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from agent import __main__ as command
 from agent.checks.catalogue import KINDS
+from agent.modes import once
 from component.lifecycle import StartFailed
 
 POD = "mode: pod\nlisten: {address: 127.0.0.1, port: 1}\nchecks: [{name: cni, cni: {}}]\n"
@@ -174,10 +176,29 @@ def test_once_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert all(check["seconds"] > 0 for check in document["checks"])
 
 
-def test_a_signal_ends_once(tmp_path: Path) -> None:
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+@pytest.mark.parametrize(("end", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_ends_once(tmp_path: Path, end: signal.Signals, expected: int) -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), end))
     timer.start()
-    assert run(tmp_path, ONCE.format(command="sleep, '60'"), "--once") == 130
+    assert expected == run(tmp_path, ONCE.format(command="sleep, '60'"), "--once")
+
+
+def test_where_a_check_takes_long_a_terminal_is_told_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(once, "TOLD_AFTER_S", 0.1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(tmp_path, ONCE.format(command="sleep, '0.6'"), "--once") == 0
+    told = capsys.readouterr().err
+    assert told.startswith("\rwaiting for a: 0 s\x1b[K")
+    assert told.endswith("\r\x1b[K")
+
+
+def test_its_help_has_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    told = capsys.readouterr().out.partition("exit codes:\n")[2]
+    assert ["0", "1", "2", "130", "143"] == [line.split()[0] for line in told.splitlines()]
 
 
 @pytest.mark.parametrize("name", ["a", "cni"], ids=["a check of the settings", "a kind"])
