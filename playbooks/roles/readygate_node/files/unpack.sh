@@ -1,11 +1,15 @@
 # The root file system of an image, out of an archive of the Open Container Initiative, into FOLDER/images/IMAGE:
 #   sh unpack.sh FOLDER IMAGE ARCHIVE LAYER...
-# LAYER: the SHA-256 of each layer, lowest first. The folder is there whole or not at all; the archive is removed.
+# LAYER: the SHA-256 of each layer, lowest first. The folder is there whole or not at all; the archive is removed. Of two
+# runs the second waits for the first, and has nothing left to do where that was of the same image.
 set -eu
 folder=$1 image=$2 archive=$3
 shift 3
 staging=$folder/unpacking
+exec 9> "$folder/lock"
+flock 9 # also while a version is put in place
 trap 'rm -rf "$staging" "$archive"' EXIT
+if [ -d "$folder/images/$image" ]; then exit 0; fi
 rm -rf "$staging"
 mkdir -p "$staging/root" "$folder/images"
 for layer; do
