@@ -1,12 +1,15 @@
 """What a difference is cut down to, and what a copied package of the kubelet becomes."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from agent.node.pressure import CONTAINER_SIGNALS
 from tests.differential.build import Copied, copy_package
 from tests.differential.planted import ERRORS, Planted, plant
 from tests.differential.shrink import candidates, shrunk
+from tests.differential.targets.eviction import EvictionTarget
 
 
 def test_a_history_is_cut_down_to_what_is_needed_for_the_difference():
@@ -20,6 +23,14 @@ def test_a_history_is_cut_down_to_what_is_needed_for_the_difference():
 
 def test_of_several_smaller_histories_the_smallest_comes_first():
     assert list(candidates([1, 2, 3, 4]))[:2] == [[3, 4], [1, 2]]
+
+
+def test_of_pressures_nothing_is_drawn_that_a_kubelet_decides_by_chance(seed: int):
+    """Of two hard thresholds for containerfs, one of them called soft, it forgets one: 35 of 300 times the other."""
+    target, random = EvictionTarget(), Random(seed)
+    for history in (target.draw(random) for _ in range(3000)):
+        both = history["hard"].keys() & history["soft"].keys() & set(CONTAINER_SIGNALS)
+        assert [] == [signal for signal in both if history["grace"].get(signal) in ("0", "0s")], seed
 
 
 @pytest.mark.parametrize("value", [True, 1, 0, "name", None, [], {}])

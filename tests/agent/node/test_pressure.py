@@ -241,6 +241,17 @@ def test_ep5_what_cannot_be_measured_leaves_all_as_it_was_and_is_said_once(caplo
     ]
 
 
+def test_ep9_of_two_that_differ_in_what_has_to_be_reclaimed_both_have_to_be_back() -> None:
+    amounts, reclaims = {NODEFS: "25%", CONTAINERFS: "25%"}, {NODEFS: "100", CONTAINERFS: "25%"}
+    thresholds = thresholds_of(amounts, {CONTAINERFS: "25%"}, {CONTAINERFS: "0s"}, reclaims)
+    pressure, shown = Pressure(), []
+    for look, left in enumerate((0, 125, 150, 175)):
+        seen = Seen({CONTAINERFS: Observation(300, left)})
+        pressure = looked(pressure, thresholds, seen, 10.0, 10.0 * look)
+        shown.append(bool(pressure.conditions))
+    assert [True, True, True, False] == shown
+
+
 def test_ep9_that_thresholds_of_containers_do_not_count_is_said_once(caplog) -> None:
     watch = PressureWatch(thresholds_of({CONTAINERFS: "1"}, {}, {}, {}), 5.0, lambda: Seen({}), monotonic=Clock())
     for _ in range(3):
