@@ -90,14 +90,15 @@ def test_the_lines_of_a_fault_say_when_they_began_and_ended(lines, code, said):
 
 def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
     rounds = [GOOD, replace(GOOD, closed_s=5.0), EVENT, BAD]
-    found = {each.name: each.value for each in figures(rounds, [24.5], {"default": (30, 9), "fast": (31, 45)})}
+    found = {each.name: each.value for each in figures(rounds, [8.5], {"default": (30, 9), "fast": (31, 45)}, [24.5])}
     assert {
         "fault_rounds": 4,
         "fault_gate_p50_s": 3.0,
         "fault_gate_p99_s": 5.0,
         "fault_gate_event_p99_s": 0.2,
         "heal_bound_p99_s": 1.5,
-        "dead_node_gate_p99_s": 24.5,
+        "dead_node_gate_p99_s": 8.5,
+        "dead_node_lease_gate_p99_s": 24.5,
         "agent_node_rss_mib": 30,
         "agent_node_cpu_m": 9,
         "agent_node_fast_cpu_m": 45,

@@ -38,7 +38,9 @@ END_S = 60.0  # all faults taken back, readygate taken off
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.faults", description=__doc__)
     checks = sorted({fault.check for fault in plan.TRIED.values()})
-    parser.add_argument("--only", action="append", choices=[*checks, "dead-node", "cost"], help="may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=[*checks, "dead-node", "dead-lease", "cost"], help="may be repeated"
+    )
     parser.add_argument("--faults", type=int, default=200, help="how many in both profiles together; default: 200")
     parser.add_argument("--rounds", type=int, default=1000, help="of the profile `fast` at most")
     parser.add_argument("--default-rounds", type=int, default=1, help="of the profile `default`; default: 1")
@@ -77,6 +79,7 @@ class Run:
         self._started = time.monotonic()
         self._rounds: list[Round] = []
         self._dead_s: list[float] = []
+        self._unheard_s: list[float] = []
         self._costs: dict[str, tuple[float, float]] = {}
         self._loads: list[float] = []
         self.failed = False
@@ -120,7 +123,8 @@ class Run:
             if self._first != "fast":
                 stage.install("fast", anew=True)
                 self._tried("cost", lambda: self._cost(stage, "fast"))
-            self._tried("dead-node", lambda: self._dead(stage, watch))
+            self._tried("dead-lease", lambda: self._dead_unheard(stage, watch))
+            self._tried("dead-node", lambda: self._dead(stage, watch, self._dead_s))
             player.told_all()  # of an installation, and of a network that went and came
             for number in range(self._arguments.rounds if names else 0):
                 if not self._played(player, "fast", plan.often(names, stage.workers, control, number)):
@@ -144,10 +148,17 @@ class Run:
         self.progress(f"cost: {QUIET_S:.0f} s without a fault")
         self._costs[profile] = stage.cost(stage.workers[0], QUIET_S, time.sleep)
 
-    def _dead(self, stage: Stage, watch: Watch) -> None:
+    def _dead(self, stage: Stage, watch: Watch, seconds: list[float]) -> None:
         for each in dead.nodes(stage, watch, self.progress):
-            self._dead_s.append(each)
+            seconds.append(each)
             self._saved()
+
+    def _dead_unheard(self, stage: Stage, watch: Watch) -> None:
+        stage.hear_agents("fast", hear=False)
+        try:
+            self._dead(stage, watch, self._unheard_s)
+        finally:
+            stage.hear_agents("fast", hear=True)
 
     def _wanted(self, name: str) -> bool:
         return not self._arguments.only or name in self._arguments.only
@@ -175,11 +186,16 @@ class Run:
         return True
 
     def _figures(self) -> list[Figure]:
-        return results.figures(self._rounds, self._dead_s, self._costs)
+        return results.figures(self._rounds, self._dead_s, self._costs, self._unheard_s)
 
     def _saved(self) -> None:
         save(self._figures(), self._arguments.save)
-        raw = {"rounds": [asdict(each) for each in self._rounds], "dead_s": self._dead_s, "loads": self._loads}
+        raw = {
+            "rounds": [asdict(each) for each in self._rounds],
+            "dead_s": self._dead_s,
+            "unheard_s": self._unheard_s,
+            "loads": self._loads,
+        }
         self._arguments.save.with_name(f"{self._arguments.save.stem}-rounds.json").write_text(json.dumps(raw, indent=1))
 
 

@@ -11,7 +11,7 @@ TIMES, LIMIT_S, BACK_LIMIT_S = 4, 60.0, 120.0
 
 
 def nodes(stage: Stage, watch: Watch, progress: Callable[[str], None]) -> Iterator[float]:
-    """Seconds until the extender closes the node, by the Lease of its agent. Raises MeasurementError."""
+    """Seconds until the extender closes the node, by the Lease of its agent or its kubelet. Raises MeasurementError."""
     for number in range(TIMES):
         name = stage.workers[number % len(stage.workers)]
         if watch.wait(name, closed=False, timeout_s=BACK_LIMIT_S) is None:

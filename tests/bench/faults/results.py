@@ -10,8 +10,14 @@ PROFILE = "fast"  # that the figures of seconds without a profile's name are of
 USUAL = "default"  # that those of cost are of
 
 
-def figures(rounds: Sequence[Round], dead_s: Sequence[float], costs: Mapping[str, tuple[float, float]]) -> list[Figure]:
-    """Of the whole run first, then of each check. costs: MiB and thousandths of a core, by profile."""
+def figures(
+    rounds: Sequence[Round],
+    dead_s: Sequence[float],
+    costs: Mapping[str, tuple[float, float]],
+    unheard_s: Sequence[float] = (),
+) -> list[Figure]:
+    """Of the whole run first, then of each check. costs: MiB and thousandths of a core, by profile. unheard_s: of dead
+    hosts whose agents nobody hears."""
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
     polled = [each for each in good if each.check not in (EVENT, KUBELET)]
     events = [each for each in good if each.check == EVENT]
@@ -29,6 +35,7 @@ def figures(rounds: Sequence[Round], dead_s: Sequence[float], costs: Mapping[str
         *_both("heal_bound", [_of(each.bound_s) for each in polled], "healed to the pending pod bound"),
         *_both("heal_bound_event", [_of(each.bound_s) for each in events], "the same by the kernel's log"),
         *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),
+        *_both("dead_node_lease_gate", unheard_s, "the same by the kubelet's Lease"),
         *_both("dead_kubelet_gate", kubelets, "kubelet that stands still to node closed"),
     ]
     for profile, (rss_mib, cpu_m) in costs.items():

@@ -46,16 +46,24 @@ class Stage:
             with_image(self.hosts)
         # The service first: pods whose condition it is to write are not Ready before, and the play waits for them.
         for playbook in (PLUGIN,) if anew else (PLUGIN, SITE):
-            try:
-                run = self.ansible.run(playbook, **self._variables(profile))
-            except subprocess.TimeoutExpired as e:
-                raise MeasurementError(f"{playbook} has not ended after {e.timeout:.0f} s") from e
-            if run.code != 0:
-                raise MeasurementError(f"{playbook} failed: {run.told()[-600:]}")
+            self._play(playbook, self._variables(profile))
+
+    def hear_agents(self, profile: str, *, hear: bool) -> None:
+        """Whether the extender minds the agents' heartbeats, which come all the same. Raises MeasurementError."""
+        deaf = {"readygate_extender_configuration": {**_MOST, "heartbeat": {"agents": None}}}
+        self._play(SITE, {**self._variables(profile), **({} if hear else deaf)})
 
     def remove(self) -> None:
         for playbook in REMOVALS:
             self.ansible.run(playbook)
+
+    def _play(self, playbook: str, variables: dict[str, Any]) -> None:
+        try:
+            run = self.ansible.run(playbook, **variables)
+        except subprocess.TimeoutExpired as e:
+            raise MeasurementError(f"{playbook} has not ended after {e.timeout:.0f} s") from e
+        if run.code != 0:
+            raise MeasurementError(f"{playbook} failed: {run.told()[-600:]}")
 
     def _variables(self, profile: str) -> dict[str, Any]:
         """Two of three nodes may close at once, and again and again: no cap, no storm, no damping. The pods check
