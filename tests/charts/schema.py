@@ -74,6 +74,9 @@ RULES: dict[str, Schema] = {
     "agent.cni.confDir": _FOLDER,
     "agent.cni.binDirs": {"type": "array", "items": _FOLDER},
     "agent.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
+    "agent.reader.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
+    "agent.reader.writes": {"type": "array", "items": _FOLDER},
+    "agent.reader.resources": _RESOURCES,
     "agent.hostPaths": {"type": "array", "items": _FOLDER},
     "agent.runAsUser": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, {"type": "null"}]},
     "agent.metricsFrom": {

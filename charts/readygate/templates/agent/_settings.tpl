@@ -23,6 +23,9 @@
 {{- $given = append $given (dict "name" "cni" "cni" $cni "severity" "gate") -}}
 {{- end -}}
 {{- $given = concat $given $agent.checks -}}
+{{- if $agent.reader.enabled -}}
+{{- $given = append $given (dict "name" "reader" "reader" (dict "port" 9378) "periodSeconds" 1 "failureThreshold" 1) -}}
+{{- end -}}
 {{- if not (or $given $agent.checkProfile) -}}{{- fail "there must be at least one check: agent.cni.check, agent.checkProfile or agent.checks" -}}{{- end -}}
 {{- if and $agent.heartbeat (not (and $agent.publishCondition $agent.admissionPolicy)) -}}
 {{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}
@@ -47,6 +50,40 @@
   "checks" $checks
   "stateFile" "/state/checks.json"
   "condition" (dict "publish" $agent.publishCondition))) -}}
+{{- end -}}
+
+{{/* The configuration file of the reader: what of the ready-made list a pod leaves out, and checks of its own. */}}
+{{- define "readygate.agent.reader" -}}
+{{- $agent := .Values.agent -}}
+{{- $figures := include "readygate.agent.figures" . | fromYaml -}}
+{{- $file := .Files.Get "files/profiles.json" | fromJson -}}
+{{- $given := list -}}
+{{- if $agent.checkProfile -}}
+{{- $list := get $file.node $agent.checkProfile -}}
+{{- range $name := list "certificates" "kernel-log" "pressure" -}}
+{{- if and (hasKey $list $name) (not (has $name $agent.leaveOut)) -}}
+{{- $check := deepCopy (get $list $name) -}}
+{{- if eq $name "pressure" -}}
+{{- $check = dict "name" "pod-threads" "severity" $check.severity
+  "pressure" (dict "look" (list "podThreads") "cgroup" "/host/sys/fs/cgroup") -}}
+{{- end -}}
+{{- $given = append $given $check -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $given = concat $given $agent.reader.checks -}}
+{{- if not $given -}}{{- fail "agent.reader needs checks: agent.checkProfile or agent.reader.checks" -}}{{- end -}}
+{{- $checks := list -}}
+{{- range $given -}}
+{{- $base := dict "periodSeconds" $figures.checkPeriodSeconds "failureThreshold" $figures.checkFailureThreshold -}}
+{{- $checks = append $checks (include "readygate.joined" (list $base .) | fromYaml) -}}
+{{- end -}}
+{{- toYaml (dict
+  "mode" "pod"
+  "listen" (dict "address" "::" "port" 9378)
+  "log" (dict "level" $agent.logLevel)
+  "checks" $checks
+  "stateFile" "/state/reader.json") -}}
 {{- end -}}
 
 {{/* What the ready-made list of checks takes of the host: reads, writes, root. The CNI's folders are those of agent.cni;
@@ -80,9 +117,15 @@
 {{- toYaml (concat $mounts $agent.hostPaths $taken.reads $taken.writes | uniq) -}}
 {{- end -}}
 
+{{/* All that agents are configured with. */}}
+{{- define "readygate.agent.content" -}}
+{{ printf "%s\n" (include "readygate.agent.settings" .) }}
+{{- if .Values.agent.reader.enabled }}{{ printf "%s\n" (include "readygate.agent.reader" .) }}{{ end }}
+{{- end -}}
+
 {{/* Named by its content: agents of an earlier version keep the configuration they were made with. */}}
 {{- define "readygate.agent.config" -}}
-{{ include "readygate.agent" . }}-{{ printf "%s\n" (include "readygate.agent.settings" .) | sha256sum | trunc 10 }}
+{{ include "readygate.agent" . }}-{{ include "readygate.agent.content" . | sha256sum | trunc 10 }}
 {{- end -}}
 
 {{/* Root while the CNI is checked, whose configuration Calico, Cilium and hardened hosts write with mode 0600, and

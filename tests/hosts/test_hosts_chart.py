@@ -1,0 +1,121 @@
+"""The chart on real hosts: helm installs it, tests it, changes it, takes that back and removes it; and its privileged
+reader tells the agent beside it what the kernel of the host says.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from kube import contract
+from tests.charts.rendering import CHART, helm
+from tests.faults.filesystem import DISK
+from tests.faults.registry import FAULTS
+from tests.hosts.deployment.api import AdminApi
+from tests.hosts.deployment.conftest import CNI_BIN_DIR
+from tests.kit.waiting import wait_until
+from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.shared.api import ApiError, Object, condition
+
+NS, RELEASE = "charted", "readygate"
+PODS = f"/api/v1/namespaces/{NS}/pods?labelSelector=app.kubernetes.io%2Fname%3D{contract.NAME_AGENT}"
+SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{contract.NAME_AGENT}"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+PATIENT_S = 180.0
+FAULT = FAULTS["log-shutdown"]
+LOG = (
+    '[{"name":"log","failureThreshold":1,"kernelLog":'
+    f'{{"programs":true,"gate":["filesystemShutdown"],"gatePaths":["{DISK}"]}}}}]'
+)
+
+
+class Charted:
+    """The release, and what its agents say of their nodes."""
+
+    def __init__(self, hosts: Hosts, image: str, api: AdminApi, home: str) -> None:
+        self.hosts, self.api = hosts, api
+        repository, _, tag = image.rpartition(":")
+        self.given = [
+            f"--set=image.repository={repository},image.tag={tag},agent.minReadySeconds=1,agent.checkProfile=default",
+            f"--set=agent.cni.binDirs={{{CNI_BIN_DIR}}}",
+            f'--set-json=agent.reader={{"enabled":true,"checks":{LOG}}}',
+        ]
+        self._environ = {**os.environ, **{f"HELM_{kind}_HOME": home for kind in ("CACHE", "CONFIG", "DATA")}}
+
+    def helm(self, *words: str) -> str:
+        where = [f"--kubeconfig={self.hosts.kubeconfig}", f"--namespace={NS}"]
+        return helm(*words, *where, environ=self._environ)
+
+    def pods(self) -> dict[str, Object]:
+        """By node, those that are not told to end."""
+        found = [pod for pod in self.api.items(PODS) if "deletionTimestamp" not in pod["metadata"]]
+        return {pod["spec"].get("nodeName", ""): pod for pod in found}
+
+    def words(self) -> dict[str, str | None]:
+        """What each agent has written of its node."""
+        return {
+            name: condition(pod, contract.CONDITION_NODE_HEALTHY).get("status") for name, pod in self.pods().items()
+        }
+
+    def all_say(self, word: str, *, but: str = "") -> bool:
+        return self.words() == {name: "False" if name == but else word for name in self.hosts.names}
+
+    def is_out(self) -> bool:
+        """Whether the roll-out has come to its end."""
+        found = self.api.get(SET)
+        status = found["status"]
+        wanted = len(self.hosts.names)
+        is_seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return is_seen and [wanted] * 2 == [status.get(key) for key in ("updatedNumberScheduled", "numberReady")]
+
+
+@pytest.fixture(scope="module")
+def charted(hosts: Hosts, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Charted]:
+    api = AdminApi(hosts.kubeconfig, tmp_path_factory.mktemp("admin"))
+    made = Charted(hosts, image, api, str(tmp_path_factory.mktemp("helm")))
+    hosts.kubectl("create", "namespace", NS)
+    hosts.kubectl("label", "namespace", NS, "pod-security.kubernetes.io/enforce=privileged")
+    try:
+        made.helm("install", RELEASE, str(CHART), *made.given)
+        yield made
+    finally:
+        for name in hosts.names:
+            hosts.ssh(name, "\n".join([*FAULT.heal, f"umount {DISK}; rmdir {DISK}"]), check=False)
+        hosts.kubectl("delete", "namespace", NS, "--ignore-not-found", "--timeout=90s", timeout_s=120.0)
+
+
+def test_installed_every_agent_says_that_its_node_is_healthy_and_helms_test_passes(charted: Charted) -> None:
+    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}", timeout_s=PATIENT_S)
+    wait_until(charted.is_out, "every pod is ready, of both containers", timeout_s=PATIENT_S)
+    assert "Phase:          Succeeded" in charted.helm("test", RELEASE)
+
+
+def test_what_only_the_reader_sees_closes_its_node_and_opens_it_again(hosts: Hosts, charted: Charted) -> None:
+    node = "worker-1"
+    try:
+        hosts.ssh(node, "\n".join(FAULT.inject))
+        wait_until(
+            lambda: charted.all_say("True", but=node), lambda: f"one is not: {charted.words()}", timeout_s=PATIENT_S
+        )
+        said = condition(charted.pods()[node], contract.CONDITION_NODE_HEALTHY)["message"]
+        assert said.startswith("reader: failed since ")
+        assert "log failed" in said
+    finally:
+        hosts.ssh(node, "\n".join(FAULT.heal))
+    wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}", timeout_s=PATIENT_S)
+
+
+def test_changed_taken_back_and_removed_nothing_of_it_is_left(charted: Charted) -> None:
+    def period_s() -> int:
+        agent, _ = charted.api.get(SET)["spec"]["template"]["spec"]["containers"]
+        return int(agent["readinessProbe"]["periodSeconds"])
+
+    charted.helm("upgrade", RELEASE, str(CHART), "--reuse-values", "--set=agent.profile=fast,agent.maxUnavailable=3")
+    wait_until(charted.is_out, "the change is rolled out", timeout_s=PATIENT_S)
+    assert period_s() == 1
+    charted.helm("rollback", RELEASE, "1")
+    assert period_s() == 2
+    charted.helm("uninstall", RELEASE)
+    with pytest.raises(ApiError, match="404"):
+        charted.api.get(SET)
+    assert [] == [one for one in charted.api.items(POLICIES) if one["metadata"]["name"].startswith(RELEASE)]
