@@ -1,7 +1,8 @@
-"""The chart on real hosts: helm installs it, tests it, changes it, takes that back and removes it; and its privileged
-reader tells the agent beside it what the kernel of the host says.
+"""The chart on real hosts: helm installs it, tests it, changes it, takes that back and removes it; its privileged
+reader tells the agent beside it what the kernel of the host says; and no pod makes a kubelet's probe of an agent fail.
 """
 
+import json
 import os
 from collections.abc import Iterator
 
@@ -27,6 +28,30 @@ LOG = (
     '[{"name":"log","failureThreshold":1,"kernelLog":'
     f'{{"programs":true,"gate":["filesystemShutdown"],"gatePaths":["{DISK}"]}}}}]'
 )
+
+
+STALLS_S = 15.0  # many times what makes two readiness probes fail
+STALLING = 64
+STALL = f"""import socket, sys, time
+def is_open(one):
+    try:
+        return bool(one.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+held, made, end = [], 0, time.monotonic() + {STALLS_S}
+while time.monotonic() < end:
+    held = [one for one in held if is_open(one)]
+    while len(held) < {STALLING}:
+        one = socket.create_connection((sys.argv[1], 9375), 5)
+        one.sendall(b"G")
+        one.setblocking(False)
+        held.append(one)
+        made += 1
+    time.sleep(0.05)
+print(made)
+"""
 
 
 class Charted:
@@ -88,6 +113,44 @@ def test_installed_every_agent_says_that_its_node_is_healthy_and_helms_test_pass
     wait_until(lambda: charted.all_say("True"), lambda: f"all healthy: {charted.words()}", timeout_s=PATIENT_S)
     wait_until(charted.is_out, "every pod is ready, of both containers", timeout_s=PATIENT_S)
     assert "Phase:          Succeeded" in charted.helm("test", RELEASE)
+
+
+def test_a_pod_that_stalls_64_connections_makes_no_probe_of_the_kubelet_fail(
+    hosts: Hosts, image: str, charted: Charted
+) -> None:
+    node = "worker-1"
+    stranger = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "stranger", "namespace": NS},
+        "spec": {
+            "nodeName": node,
+            "restartPolicy": "Never",
+            "containers": [
+                {
+                    "name": "stalls",
+                    "image": image,
+                    "imagePullPolicy": "Never",
+                    "command": ["python3", "-c", STALL, charted.pods()[node]["status"]["podIP"]],
+                }
+            ],
+        },
+    }
+    path = f"/api/v1/namespaces/{NS}/pods/stranger"
+    hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(stranger))
+    words: set[tuple[str | None, int]] = set()
+
+    def is_over() -> bool:
+        agent = charted.pods()[node]
+        restarts = sum(one["restartCount"] for one in agent["status"]["containerStatuses"])
+        words.add((condition(agent, "Ready").get("status"), restarts))
+        return charted.api.get(path)["status"]["phase"] == "Succeeded"
+
+    wait_until(is_over, lambda: f"it stalls and ends: {charted.api.get(path)['status']}", timeout_s=PATIENT_S)
+    made = int(hosts.kubectl("logs", "--namespace", NS, "stranger").stdout)
+    print(f"{made} connections in {STALLS_S:.0f} s")
+    assert made > 2 * STALLING, "they were cut off, and came again"
+    assert {("True", 0)} == words
 
 
 def test_what_only_the_reader_sees_closes_its_node_and_opens_it_again(hosts: Hosts, charted: Charted) -> None:
