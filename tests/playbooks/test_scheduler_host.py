@@ -234,6 +234,42 @@ def test_the_job_names_the_schedulers_mirror_pod_where_there_is_one(more, invent
     assert (["kubectl", "--namespace=kube-system", expected] if expected else []) == made["mirror"]
 
 
+ELECTION = {
+    "leaderElect": True,
+    "resourceLock": "leases",
+    "resourceName": "kube-scheduler",
+    "resourceNamespace": "kube-system",
+}
+READ = "--raw=/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
+
+
+@pytest.mark.parametrize(
+    ("configz", "expected"),
+    [
+        pytest.param({"leaderElection": ELECTION}, ("kube-system", "kube-scheduler"), id="as kubeadm has it"),
+        pytest.param(
+            {"leaderElection": {**ELECTION, "resourceName": "first", "resourceNamespace": "schedulers"}},
+            ("schedulers", "first"),
+            id="of a name of its own",
+        ),
+        pytest.param({"leaderElection": {**ELECTION, "leaderElect": False}}, None, id="without an election"),
+        pytest.param({"leaderElection": {**ELECTION, "resourceLock": "endpoints"}}, None, id="without a Lease"),
+        pytest.param({"extenders": []}, None, id="a scheduler that does not say"),
+        pytest.param({"error": "Forbidden"}, None, id="no right to look"),
+    ],
+)
+@pytest.mark.parametrize("remove", [False, True], ids=["registered", "taken out"])
+def test_the_job_names_the_lease_that_the_scheduler_says_it_leads_by(configz, expected, remove):
+    made = made_job(seen(OURS, configz=configz, noted={"config": ""}), remove=remove)["lease"]
+    if expected is None:
+        assert {} == made
+        return
+    namespace, name = expected
+    change = ["kubectl", f"--namespace={namespace}", "patch", "lease", name, "--type=json"]
+    read = ["kubectl", "get", READ.format(namespace, name)]
+    assert {"leads": ["kubectl", "get", "--raw=/metrics"], "read": read, "change": change} == made
+
+
 def test_the_job_names_what_is_there_what_is_to_be_and_how_it_is_proven():
     made = made_job(seen(manifest("--profiling=false")))
     assert made["wanted"] == OURS

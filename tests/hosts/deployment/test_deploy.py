@@ -107,6 +107,13 @@ def test_the_manifest_folder_holds_the_same_names_as_before(hosts, api, untouche
 
 
 @pytest.mark.usefixtures("deployed")
+def test_the_lease_of_the_scheduler_that_led_before_was_seen_to_be_given_up(hosts):
+    """It was known by its host's name; a pod waits 20 s more where nobody gives it up."""
+    told = json.loads(hosts.ssh("control-1", f"cat {FOLDER}/verdict.json").stdout)
+    assert told["lease"] in ("by itself", "for it"), told
+
+
+@pytest.mark.usefixtures("deployed")
 def test_kubeadm_itself_would_write_this_manifest_so_an_upgrade_keeps_it(hosts):
     folder = hosts.ssh("control-1", "mktemp --directory /root/render.XXXXXX").stdout.strip()
     command = (

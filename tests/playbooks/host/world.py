@@ -25,6 +25,11 @@ EXTENDER = {"urlPrefix": "http://127.0.0.1:9376", "filterVerb": "filter", "httpT
 REFUSED = "NoSuchPlugin"
 MIRROR = ["kubectl", "--namespace=kube-system", "kube-scheduler-control-1"]
 UID = "9e8ede64"
+LEASE = {
+    "leads": ["kubectl", "get", "--raw=/metrics"],
+    "read": ["kubectl", "get", "--raw=/leases/kube-scheduler"],
+    "change": ["kubectl", "patch", "lease", "kube-scheduler", "--type=json"],
+}
 BINARY = f"""#!/bin/sh
 for a in "$@"; do
   case $a in --config=*) grep -q {REFUSED} "${{a#--config=}}" && echo {REFUSED} is not registered && exit 1;; esac
@@ -57,7 +62,9 @@ class World:
         self.slow_s = 0.0
         self.still = False  # the kubelet does nothing
         self.looks = threading.Event()
+        self.outlives = ""  # the number of a process that is not the kubelet's
         self.api = (0, "")  # what a change of the mirror pod is answered
+        self.leads, self.holder = False, ""  # what this host's scheduler says, and whom the Lease names
         self.reboot("first boot")
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -107,7 +114,7 @@ class World:
         with self._guard:
             self.loaded = None
             for entry in self.proc.iterdir():
-                if entry.name.isdigit():
+                if entry.name.isdigit() and entry.name != self.outlives:
                     for each in entry.iterdir():
                         each.unlink()
                     entry.rmdir()
@@ -171,6 +178,7 @@ class World:
             "configz": [sys.executable, "-S", "-c", ASK, f"{self.url}/configz"],
             "expect": {"extenders": [EXTENDER]},
             "mirror": [],
+            "lease": {},
             "healthz": f"{self.url}/healthz",
             "limit_s": 5.0 if works else 0.3,
             "force": False,
@@ -208,6 +216,22 @@ class RecordingHands(Hands):
 
     def _kubectl(self, argv: list[str]) -> tuple[int, str]:
         code, said = self._world.api
-        if code == 0 and "patch" in argv:
+        if code != 0 or said:
+            return code, said
+        if argv == LEASE["leads"]:
+            return 0, f'# TYPE\nleader_election_master_status{{name="kube-scheduler"}} {int(self._world.leads)}\n'
+        if argv == LEASE["read"]:
+            return 0, json.dumps({"spec": {"holderIdentity": self._world.holder} if self._world.holder else {}})
+        if "lease" in argv:
+            return self._change(json.loads(argv[-1].removeprefix("--patch=")))
+        if "patch" in argv:
             self._world.looks.set()
-        return code, said or UID
+        return 0, UID
+
+    def _change(self, patch: list[dict[str, str]]) -> tuple[int, str]:
+        test, remove = patch
+        assert {"op": "remove", "path": test["path"]} == remove
+        if test["value"] != self._world.holder:
+            return 1, "the server rejected our request due to an error in our request"
+        self._world.holder = ""
+        return 0, ""

@@ -40,13 +40,15 @@ def write(
     queries_per_s: float = 50,
     burst: int = 100,
     profiles: Sequence[str] = (),
+    elected: bool = False,
 ) -> Path:
-    """JSON is YAML. The defaults of the client's limits are those of kube-scheduler. profiles: names."""
+    """JSON is YAML. The defaults of the client's limits are those of kube-scheduler. profiles: names. elected: it leads
+    once it has the Lease, as where there are several."""
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": queries_per_s, "burst": burst},
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": {"leaderElect": elected},
         "extenders": extenders or [],
         **({"profiles": [{"schedulerName": name} for name in profiles]} if profiles else {}),
     }

@@ -190,6 +190,20 @@ def _mirror(seen: Document, given: Document) -> list[str]:
     return [*seen["kubectl"], "--namespace=kube-system", f"{name}-{node}"] if node else []
 
 
+def _lease(seen: Document) -> dict[str, list[str]]:
+    """Where the scheduler says that it has one. Its name is read, not guessed: of another's nothing may be changed."""
+    election = seen["configz"].get("leaderElection") or {}
+    name, namespace = election.get("resourceName"), election.get("resourceNamespace")
+    if not (election.get("leaderElect") and election.get("resourceLock") == "leases" and name and namespace):
+        return {}
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    return {
+        "leads": ["--raw=/metrics" if word == "--raw=/configz" else word for word in seen["configz_command"]],
+        "read": [*seen["kubectl"], "get", f"--raw={path}"],
+        "change": [*seen["kubectl"], f"--namespace={namespace}", "patch", "lease", name, "--type=json"],
+    }
+
+
 def job(seen: Document, given: Document, made: Document, rendered: Document, *, remove: bool = False) -> Document:
     """What the program on the host is told (module_utils/readygate_scheduler/jobs.py)."""
     seen, given, made = plain(seen), plain(given), plain(made)
@@ -202,6 +216,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "before_command": made["command"] if static else seen["process"],
         "restart": [] if static else [["systemctl", "daemon-reload"], ["systemctl", "restart", given["unit"]]],
         "mirror": _mirror(seen, given) if static else [],
+        "lease": _lease(seen),
         "healthz": seen["healthz"],
         "limit_s": float(given["limit_s"]),
         "logs": given["logs"] if static else "",

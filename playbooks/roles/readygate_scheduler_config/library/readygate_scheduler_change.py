@@ -31,6 +31,7 @@ NAMES = [
     "hands",
     "jobs",
     "kubelet",
+    "lease",
     "proof",
     "scheduler",
 ]

@@ -12,6 +12,7 @@ from .errors import RefusedError
 from .hands import Hands, read
 from .jobs import UNTIL, Job, digest, mark_of, wanted_of
 from .kubelet import Kubelet
+from .lease import Lease
 from .proof import configuration_of, differences
 from .scheduler import Process, Scheduler
 
@@ -39,6 +40,7 @@ class Change:
         self.dead_man = dead_man
         self.pending = os.path.join(folder, "pending")
         self.absent_s = 0.0
+        self.lease = ""
         self.waiting: Callable[[str], None] = silent
         self.say: Callable[[Dict[str, Any]], None] = to_the_journal
 
@@ -133,13 +135,21 @@ class Change:
         if job["without"] is not None:
             self.hands.write(os.path.join(new, "proven", "without"), job["without"].encode())
         self.hands.write(os.path.join(new, "proven", "mark.json"), json.dumps(mark_of(job)).encode())
+        holder = self._holder(job)  # before the processes: whoever it is, it is one of them or has ended
         job["opened"] = {
             "boot": self.scheduler.boot(),
             "until": time.monotonic() + job["limit_s"],
             "old": [list(who) for who in self.scheduler.processes()],
+            "holder": holder,
         }
         self.hands.write(os.path.join(new, "job.json"), json.dumps(job).encode())
         self.hands.rename(new, self.pending)
+
+    def _holder(self, job: Job) -> str:
+        """Of the Lease, where it is to be given up if need be: not of a process whose end would not be seen."""
+        if not job["restarts"] or not self.scheduler.running(job["before_command"]):
+            return ""
+        return Lease(self.hands.run, job.get("lease", {})).ours()
 
     def _keep_original(self, job: Job, before: Optional[bytes]) -> None:
         """The file once and never again; the note where what is not ours has changed since."""
@@ -181,18 +191,22 @@ class Change:
         last_old = time.monotonic()
         end = last_old + limit_s
         kubelet = Kubelet(self.hands.run, job.get("mirror", []))
+        lease = Lease(self.hands.run, job.get("lease", {}), job["opened"].get("holder", ""))
         while True:
             now = time.monotonic()
             running = set(self.scheduler.running(job["before_command"]))
             last_old = now if old & running else last_old
+            if not running and not self.scheduler.running(job["command"]):
+                kubelet.look()
             cause = self._missing(job, old)
+            absent_s = round(time.monotonic() - last_old, 1)
+            if all(self.scheduler.ended(who) for who in old):
+                lease.give_up()
             if not cause:
-                self.absent_s = round(time.monotonic() - last_old, 1)
+                self.absent_s, self.lease = absent_s, lease.given_up
                 return ""
             if now >= end:
                 return "within %d s %s" % (round(job["limit_s"]), cause)
-            if not running and not self.scheduler.running(job["command"]):
-                kubelet.look()
             self.waiting("%s, %d s at most" % (cause, max(0, end - now)))
             time.sleep(POLL_S)
 
@@ -298,7 +312,7 @@ class Change:
     def _tell(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
         wall = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         verdict = {"id": job["id"], "outcome": outcome, "cause": cause, "changed": changed, "at": wall}
-        verdict["absent_s"] = self.absent_s
+        verdict.update(absent_s=self.absent_s, lease=self.lease)
         self.say(verdict)
         with contextlib.suppress(OSError):  # a full disk: it is in the journal too
             self.hands.write(self.path("verdict.json"), json.dumps(verdict).encode(), 0o644)

@@ -14,6 +14,7 @@ A job is a JSON object:
     trial            arguments with which the scheduler's own binary reads the configuration and ends; empty: no trial
     configz, expect  the command that reads /configz, and what it has to show; no command: it is not asked
     mirror           how kubectl is asked about the scheduler's mirror pod, and its name; empty: there is none
+    lease            commands about the Lease of who leads (lease.py); empty: there is none, or nobody knows which
     healthz          URL that answers 200
     limit_s          what the new process may take to prove itself
     force            change it even where the scheduler does not work now

@@ -34,6 +34,16 @@ class Scheduler:
         """Those with these arguments; all where none are known."""
         return sorted(who for who, argv in self.processes().items() if argv[1:] == command[1:] or not command)
 
+    def ended(self, who: Process) -> bool:
+        """For certain: one that cannot be read just now has not."""
+        try:
+            with open(os.path.join(self.proc, str(who[0]), "stat")) as stat:
+                return stat.read().rsplit(")", 1)[1].split()[19] != who[1]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        except (OSError, LookupError):
+            return False
+
     def healthy(self, url: str) -> bool:
         """Past any proxy. Its certificate is one of its own making."""
         handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_unverified())]
