@@ -93,6 +93,18 @@ def test_no_other_function_calls_an_extender(minor):
     assert seen - known == set()
 
 
+def test_pods_come_without_managed_fields_where_their_informer_keeps_its_transform(minor):
+    """docs/versions.md; what a request really holds is seen in test_filter.py."""
+    scheduler = functions((_source(minor, "k8s.io/kubernetes") / "pkg" / "scheduler" / "scheduler.go").read_text())
+    assert "SetManagedFields(nil)" in scheduler["newPodInformer"]
+    assert re.search(r"InformerFor\(&v1\.Pod\{\}, .*newPodInformer", scheduler["NewInformerFactory"], re.DOTALL)
+    factory = functions((_source(minor, "k8s.io/client-go") / "informers" / "factory.go").read_text())
+    kept = re.search(
+        r"\tif f\.transform != nil \{\n\s*informer\.SetTransform\(", factory["sharedInformerFactory.InformerFor"]
+    )
+    assert (minor != "1.35") == (kept is not None)
+
+
 def test_the_hosts_have_the_etcd_that_kubeadm_asks_for(minor):
     constants = _source(minor, "k8s.io/kubernetes") / "cmd" / "kubeadm" / "app" / "constants" / "constants.go"
     asked = re.search(r'^\tDefaultEtcdVersion = "(\S+)"$', constants.read_text(), re.MULTILINE)

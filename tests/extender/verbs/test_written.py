@@ -18,6 +18,19 @@ POD = {
     "metadata": {"name": "p", "namespace": "default", "uid": "u", "labels": {"a": '],"Nodes":null,"NodeNames":["h1'}}
 }
 BODIES = 20_000
+# As kube-scheduler 1.35 sends it (docs/versions.md).
+MANAGED = {
+    "managedFields": [
+        {
+            "manager": "kube-controller-manager",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": "2026-11-23T20:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {'k:{"name":["h1"]}': {".": {}}}},
+        }
+    ]
+}
 
 
 def written(names, pod=POD):
@@ -74,6 +87,7 @@ def decoded(monkeypatch):
         pytest.param(["h1", "u1", "h1", "u1"], POD, False, id="twice each"),
         pytest.param(["u1"], POD, False, id="a single one, which may be the nominated node"),
         pytest.param(["u1"], POD | {"status": {"nominatedNodeName": "u1"}}, False, id="the nominated one"),
+        pytest.param(["h1", "u1"], {"metadata": POD["metadata"] | MANAGED}, True, id="of a pod with managed fields"),
         pytest.param([], POD, False, id="none"),
         pytest.param(["h1", ""], POD, False, id="an empty one"),
         pytest.param(["h1", 'h"2'], POD, False, id="one with a quotation mark"),
@@ -120,6 +134,17 @@ def test_what_is_nearly_in_that_form_is_answered_as_ever(monkeypatch, body):
     result = told(one, body)
     monkeypatch.setattr(wire, "read_as_written", lambda _body, **_: None)
     assert told(other, body) == result
+
+
+def test_managed_fields_as_large_as_a_pod_may_be_are_read_past():
+    """All an API server may keep of a pod, in the smallest fields, and 5,000 names."""
+    fields = {f"f:{number:x}": {} for number in range(1_572_864 // len('"f:12345":{},'))}
+    managed = {"managedFields": [{"manager": "m", "fieldsV1": fields}]}
+    body = written(["h1", "u1", *(f"x{number}" for number in range(5_000))], {"metadata": POD["metadata"] | managed})
+    assert 1_400_000 < len(body) < wire.BODY_LIMIT_BYTES
+    one, _ = worlds()
+    answer, *_ = told(one, body)
+    assert (["h1"], "") == (answer["NodeNames"], answer["Error"])
 
 
 def test_bodies_by_chance_are_answered_as_ever(monkeypatch, seed):
