@@ -2,6 +2,8 @@
 
 `pod`: by profile and name of a check, the folders of the host that are mounted (a mount follows a folder that is moved
 away, and a socket that is made anew: so of those the parent) and whether it takes root. `node`: the checks themselves.
+`rights`: for checks of one's own, by kind the keys of its settings that name folders of the host; of `parents` the
+parent is mounted, as above, and what a kind writes in is writable.
 """
 
 import json
@@ -11,6 +13,7 @@ from typing import Any
 from agent import settings
 from agent.checks.catalogue import KINDS, rights_of
 from agent.checks.profiles import PROFILES, checks_of
+from agent.checks.rights import Rights
 from tests.charts.rendering import CHART
 
 ROLES = Path(__file__).resolve().parents[2] / "playbooks/roles"
@@ -26,10 +29,19 @@ PARENT_INSTEAD = ("confDir", "dataDir", "socket")
 def text() -> str:
     document = {
         "kinds": list(KINDS),
+        "parents": list(PARENT_INSTEAD),
+        "rights": {name: _keys(kind.rights) for name, kind in KINDS.items()},
         "pod": {profile: _pod(profile) for profile in PROFILES},
         "node": {profile: {check["name"]: check for check in checks_of(profile, "node", ROOT)} for profile in PROFILES},
     }
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def _keys(rights: Rights) -> dict[str, Any]:
+    def named(paths: tuple[str, ...]) -> list[str]:
+        return [path for path in paths if not path.startswith("/")]
+
+    return {"reads": named(rights.reads), "writes": named(rights.writes), "root": rights.root}
 
 
 def _pod(profile: str) -> dict[str, Any]:

@@ -51,6 +51,12 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_agent_checks": [
             {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "periodSeconds": 7, "severity": "warn"},
             {"name": "log", "exec": {"command": ["test", "-w", "/host/var/log"]}},
+            {"name": "data", "filesystem": {"mounts": ["/host/var/lib/data"]}},
+            {
+                "name": "runtime",
+                "runtime": {"socket": ["/host/run/crio/crio.sock", "/run/elsewhere.sock"]},
+                "severity": "warn",
+            },
         ],
         "readygate_agent_host_paths": ["/var/log"],
         "readygate_agent_run_as_user": 0,

@@ -86,13 +86,33 @@
   "stateFile" "/state/reader.json") -}}
 {{- end -}}
 
-{{/* What the ready-made list of checks takes of the host: reads, writes, root. The CNI's folders are those of agent.cni;
-     a check that has a kind of your own takes what you give it. */}}
+{{/* What checks take of the host: reads, writes, root. The CNI's folders are those of agent.cni. Checks of your own take the
+     folders below /host that their settings name, and their nodes must have them: `own`. */}}
 {{- define "readygate.agent.taken" -}}
 {{- $agent := .Values.agent -}}
 {{- $reads := list -}}{{- $writes := list -}}{{- $root := false -}}
-{{- if $agent.checkProfile -}}
 {{- $file := .Files.Get "files/profiles.json" | fromJson -}}
+{{- range $check := $agent.checks -}}
+{{- range $kind, $rights := $file.rights -}}
+{{- if hasKey $check $kind -}}
+{{- $settings := get $check $kind | default dict -}}
+{{- $root = or $root $rights.root -}}
+{{- range $access := list "reads" "writes" -}}
+{{- range $key := get $rights $access -}}
+{{- $value := get $settings $key -}}
+{{- range $path := ternary $value (list $value) (kindIs "slice" $value) -}}
+{{- if and (kindIs "string" $path) (hasPrefix "/host/" $path) -}}
+{{- $folder := trimPrefix "/host" (ternary (dir $path) $path (has $key $file.parents)) -}}
+{{- if eq $access "reads" -}}{{- $reads = append $reads $folder -}}{{- else -}}{{- $writes = append $writes $folder -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $own := concat $reads $writes | uniq -}}
+{{- if $agent.checkProfile -}}
 {{- $left := append $agent.leaveOut "cni" -}}
 {{- range $check := $agent.checks -}}{{- range $kind := $file.kinds -}}
 {{- if hasKey $check $kind -}}{{- $left = append $left $check.name -}}{{- end -}}
@@ -104,7 +124,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root) -}}
+{{- toYaml (dict "reads" (uniq $reads) "writes" (uniq $writes) "root" $root "own" $own) -}}
 {{- end -}}
 
 {{/* Folders of the host that are mounted. The parent of the configuration folder, not the folder: a mount follows the
