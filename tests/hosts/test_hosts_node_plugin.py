@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from images.build import readygate_image
+from tests.charts.rendering import ROOT
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.playbooks.archives import with_another_agent
@@ -24,6 +25,11 @@ RELOADED = (
     "for i in $(seq 50); do journalctl -u readygate-node -o cat | grep 'read again' && break; sleep 0.2; done"
 )
 UNITS = "cat /etc/systemd/system/readygate-node.service"
+# As docs/node-plugin.md has it, with less patience.
+(DOCUMENTED,) = re.findall(
+    r"^(cd /opt/readygate/node && .*)$", (ROOT / "docs/node-plugin.md").read_text(), re.MULTILINE
+)
+BACK = DOCUMENTED.replace(" 60 30", " 60 2")
 DOES_NOT_START = '#!/bin/sh\n[ "$3" = --check ] && exit 0\necho this agent does not start >&2\nexit 3\n'
 
 
@@ -37,6 +43,9 @@ class Story:
     installed: Run
     state: dict[str, str]
     again: Run
+    newer: Run
+    older: dict[str, str]
+    by_hand: dict[str, str]
     broken: Run
     broken_state: dict[str, str]
     exposure: str
@@ -71,11 +80,14 @@ def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
         rehearsed = ansible.run(INSTALL, check=True, **given)
         rehearsed_traces = on_each(TRACES)
         installed = ansible.run(INSTALL, **given)
-        state = on_each(f"{STATE}; {UNITS}")
         exposure = hosts.ssh("worker-1", "systemd-analyze security --no-pager readygate-node", check=False).stdout
         readyz = hosts.ssh("worker-1", "curl --silent http://127.0.0.1:9374/readyz").stdout
         reloaded = hosts.ssh("worker-1", RELOADED).stdout
         again = ansible.run(INSTALL, **given)
+        older = on_each(UNITS)
+        newer = ansible.run(INSTALL, readygate_node_log_level="debug", **given)
+        by_hand = on_each(BACK)
+        state = on_each(f"{STATE}; {UNITS}")
         broken = broken_run(ansible, archive, folder, given)
         broken_state = on_each(f"{STATE}; {UNITS}")
     finally:
@@ -87,6 +99,9 @@ def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
         installed,
         state,
         again,
+        newer,
+        older,
+        by_hand,
         broken,
         broken_state,
         exposure,
@@ -143,6 +158,16 @@ def test_systemctl_reload_makes_it_read_its_configuration_again(story):
 
 def test_a_second_run_changes_nothing(story):
     assert (0, 0) == (story.again.code, story.again.changed), story.again.told()
+
+
+def test_the_way_back_to_the_version_before_is_on_the_host(story):
+    """The command of the document, after a version that did well."""
+    assert story.newer.code == 0, story.newer.told()
+    assert story.newer.changed > 0
+    assert dict.fromkeys(story.by_hand, True) == {
+        name: said.startswith("changed: healthy") for name, said in story.by_hand.items()
+    }, story.by_hand
+    assert dict.fromkeys(story.older, True) == {name: text in story.state[name] for name, text in story.older.items()}
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,21 @@ set -u
 name=readygate-node
 units=${UNITS:-/etc/systemd/system}
 runtime=${RUNTIME_UNITS:-/run/systemd/system}
+if [ $# -lt 3 ]; then
+    echo "usage: sh switch.sh FOLDER LIMIT_S CALM_S, as root" >&2
+    exit 2
+fi
 if [ "$1" != detached ]; then
-    systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" sh "$0" detached "$@"
+    if [ -t 2 ]; then
+        echo "within $2 s it has to say how the node is, then to stay for $3 s; should you leave, $1/verdict will say how it ended" >&2
+    fi
+    # The verdict of this very run, not of one before it; and by the program's whole path, for systemd is in no folder.
+    told=$1/verdict.$$
+    systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" --setenv=TOLD="$told" \
+        sh "$1/switch.sh" detached "$@"
     code=$?
-    cat "$1/verdict"
+    cat "$told" 2> /dev/null || echo "failed: it was not run to its end (code $code); journalctl and $1/verdict may say why"
+    rm -f "$told"
     exit "$code"
 fi
 folder=$2 limit_s=$3 calm_s=$4
@@ -29,6 +40,7 @@ flock 9 # one that an interrupted play has left running ends first
 
 say() {
     printf '%s\n' "$*" > "$folder/verdict.new" && mv "$folder/verdict.new" "$folder/verdict"
+    [ -z "${TOLD:-}" ] || printf '%s\n' "$*" > "$TOLD"
 }
 
 uptime_s() {
