@@ -7,7 +7,8 @@ from types import FrameType
 
 
 class Signals:
-    """SIGTERM and SIGINT through a pipe: a handler must not touch a lock that the code it interrupts may hold. Make it
+    """SIGTERM and SIGINT through a pipe: a handler must not touch a lock that the code it interrupts may hold, and the
+    kernel may give a signal to any thread, which wakes no other; so the pipe is written to where it comes. Make it
     early: process 1 of a container loses a signal that comes before its handler. first: the first one's number."""
 
     hung_up = False  # a SIGHUP has come; whoever acts on it takes it back
@@ -16,6 +17,7 @@ class Signals:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)  # a handler never waits, however many signals come
         self.first: int | None = None
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._caught)
 
@@ -29,17 +31,12 @@ class Signals:
 
     def wake(self) -> None:
         """Ends one wait()."""
-        self._write(b"?")
+        with contextlib.suppress(BlockingIOError):  # full: whoever waits is woken by what is in it
+            os.write(self._writer, b"?")
 
     def _caught(self, number: int, _frame: FrameType | None) -> None:
         if self.first is None:
             self.first = number
-            self._write(b"!")
 
     def _caught_hangup(self, _number: int, _frame: FrameType | None) -> None:
         self.hung_up = True
-        self._write(b"~")
-
-    def _write(self, byte: bytes) -> None:
-        with contextlib.suppress(BlockingIOError):  # full: whoever waits is woken by what is in it
-            os.write(self._writer, byte)
