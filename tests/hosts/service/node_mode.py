@@ -305,6 +305,8 @@ class Verdicts:
 
     @contextmanager
     def asked(self) -> Iterator["Verdicts"]:
+        """From when the node is open: what the test before has left behind is over then."""
+        wait_until(lambda: self.ask() == "open", f"{self.node} is open", timeout_s=PATIENT_S)
         stopping = threading.Event()
 
         def run() -> None:
