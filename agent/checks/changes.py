@@ -8,8 +8,10 @@ import contextlib
 import ctypes
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+
+from agent.checks.state import CheckState, Finding
 
 _CLOEXEC_NONBLOCK = os.O_CLOEXEC | os.O_NONBLOCK  # as inotify spells them
 _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x4, 0x8, 0x40, 0x80
@@ -39,6 +41,14 @@ class Changes:
     def descriptor(self) -> int | None:
         """Readable when there is something new."""
         return self._descriptor
+
+    def around(self, look: Callable[[], Finding]) -> Finding:
+        """What a look finds; what a second one does where folders were followed only after the first. Not one that hung."""
+        self.taken()
+        finding = look()
+        if finding.state is not CheckState.HUNG and self.follow():
+            return look()
+        return finding
 
     def taken(self) -> None:
         """What was told until now has been heard: what comes from here on is news. Called before a look."""

@@ -68,11 +68,7 @@ class Check:
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG, or UNKNOWN where none of the files can be read."""
-        self._changes.taken()
-        finding = self._finding()
-        if finding.state is not CheckState.HUNG and self._changes.follow():
-            return self._finding()
-        return finding
+        return self._changes.around(self._finding)
 
     def descriptor(self) -> int | None:
         return self._changes.descriptor()

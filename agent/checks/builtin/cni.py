@@ -54,11 +54,7 @@ class Check:
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with the cause, HUNG, or UNKNOWN when the files could not be looked at (rights, I/O)."""
-        self._changes.taken()
-        finding = self._finding()
-        if finding.state is not CheckState.HUNG and self._changes.follow():
-            return self._finding()
-        return finding
+        return self._changes.around(self._finding)
 
     def descriptor(self) -> int | None:
         return self._changes.descriptor()
