@@ -43,7 +43,7 @@ class Changes:
         return self._descriptor
 
     def around(self, look: Callable[[], Finding]) -> Finding:
-        """What a look finds; what a second one does where folders were followed only after the first. Not one that hung."""
+        """What a look finds; a second one where folders are followed only since the first, which has not hung."""
         self.taken()
         finding = look()
         if finding.state is not CheckState.HUNG and self.follow():
