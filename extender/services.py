@@ -14,7 +14,7 @@ from component import lifecycle
 from component.lifecycle import Service
 from extender import gate_settings
 from extender.cluster.around import Around
-from extender.cluster.beats import AGENTS_STALE_S, KUBELETS_STALE_S, Beats, of_an_agent
+from extender.cluster.beats import AGENTS, KUBELETS, Beats
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.cluster.observed import Wanted
@@ -262,7 +262,7 @@ class Services:
             return None
         return Beats(
             limit_s,
-            stale_s=KUBELETS_STALE_S,
+            KUBELETS,
             on_change=self._wake,
             on_read_due=self._read_leases,
             watch=lambda: None if self.watches is None else self.watches.leases,
@@ -276,11 +276,10 @@ class Services:
             return None
         return Beats(
             float(agents.limit_seconds),
-            stale_s=AGENTS_STALE_S,
+            AGENTS,
             on_change=self._wake,
             on_read_due=self._read_agents,
             watch=lambda: None if self.watches is None else self.watches.agents,
-            counts=of_an_agent,
             monotonic=self.monotonic,
         )
 

@@ -117,7 +117,8 @@ class Exempt(Section, frozen=True):
 
 
 class AgentHeartbeat(Section, frozen=True):
-    """limit_seconds: age of the Lease of an agent on a node from which on it counts as silent.
+    """limit_seconds: age of the Lease of an agent on a node from which on it counts as silent, or three periods of that
+    agent where those are longer.
 
     With a period of 3 s (agent: node.heartbeat.periodSeconds) one missed beat is none.
     """

@@ -12,7 +12,7 @@ from cli.replay.differences import Played, Turned
 from cli.replay.tape import Head, Line, TapeError
 from extender.cluster import objects, observed
 from extender.cluster.around import Around
-from extender.cluster.beats import AGENTS_STALE_S, KUBELETS_STALE_S, Beats, of_an_agent
+from extender.cluster.beats import AGENTS, KUBELETS, Beats, Kind
 from extender.cluster.health_pods import PodList
 from extender.cluster.index import Index
 from extender.policy.decide import Rules, decide
@@ -80,21 +80,20 @@ class Player:
 
     def _heard(self, heartbeat: Heartbeat) -> Mapping[str, Beats]:
         """The heartbeats that this configuration looks at, by the name of their list."""
-        wanted: list[tuple[str, float, float, Callable[[observed.Lease], bool] | None]] = []
+        wanted: list[tuple[str, float, Kind]] = []
         if heartbeat.limit_s < math.inf:
-            wanted.append((tape.LEASES, heartbeat.limit_s, KUBELETS_STALE_S, None))
+            wanted.append((tape.LEASES, heartbeat.limit_s, KUBELETS))
         if heartbeat.agents is not None:
-            wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS_STALE_S, of_an_agent))
+            wanted.append((tape.AGENTS, float(heartbeat.agents.limit_seconds), AGENTS))
         return {
             of: Beats(
                 limit_s,
-                stale_s=stale_s,
+                kind,
                 on_change=self._changed,
                 watch=lambda of=of: self._watches[of],  # type: ignore[misc]
-                counts=counts,
                 monotonic=lambda: self._now,
             )
-            for of, limit_s, stale_s, counts in wanted
+            for of, limit_s, kind in wanted
         }
 
     def _changed(self) -> None:

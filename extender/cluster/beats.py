@@ -12,15 +12,31 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from extender.cluster import observed
-from extender.cluster.heartbeat import Heartbeats
+from extender.cluster.heartbeat import INTERVALS_MIN, Heartbeats
 
-# A watch that has been silent for so long closes no node, nor keeps one closed.
-KUBELETS_STALE_S = 120.0
-AGENTS_STALE_S = 30.0
 LOOKS_APART_S = 0.5  # ages are looked at no more often: with thousands of Leases some are always about to be due
+
+
+def of_an_agent(lease: observed.Lease) -> bool:
+    """Its holder is the node that it is named after; the Lease of the extenders themselves is held by one of them."""
+    return lease.spec.holder_identity == lease.metadata.name
+
+
+class Kind(NamedTuple):
+    """stale_s: a watch that has been silent for so long closes no node, nor keeps one closed. intervals: as of
+    `heartbeat`. counts: whether a Lease is one of these."""
+
+    stale_s: float
+    intervals: float = INTERVALS_MIN
+    counts: Callable[[observed.Lease], bool] | None = None
+
+
+KUBELETS = Kind(120.0)
+# With three, agents that become slower are none that are silent: each says so itself, whatever limit the extender has.
+AGENTS = Kind(30.0, 3.0, of_an_agent)
 
 
 class Watch(Protocol):
@@ -37,30 +53,28 @@ class Watch(Protocol):
 class Beats:
     """A store of kube.reflector, what the reader beside it asks, and what the index asks. Thread-safe.
 
-    limit_s: age of a Lease from which on its node is lost. stale_s: how long the watch may be silent. on_change():
-    called from any thread, outside of our lock, when it is time to look; on_read_due(): alike, when leases_due_at() has
-    become now; neither may block. watch(): what fills us, None without. counts: whether a Lease is one of these.
+    limit_s: age of a Lease from which on its node is lost. on_change(): called from any thread, outside of our lock,
+    when it is time to look; on_read_due(): alike, when leases_due_at() has become now; neither may block. watch(): what
+    fills us, None without.
     """
 
     def __init__(
         self,
         limit_s: float,
+        kind: Kind,
         *,
-        stale_s: float,
         on_change: Callable[[], None],
         on_read_due: Callable[[], None] = lambda: None,
         watch: Callable[[], Watch | None] = lambda: None,
-        counts: Callable[[observed.Lease], bool] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stale_s = stale_s
+        self._kind = kind
         self._on_change = on_change
         self._on_read_due = on_read_due
         self._watch = watch
-        self._counts = counts
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._beats = Heartbeats(limit_s)
+        self._beats = Heartbeats(limit_s, kind.intervals)
         self._listed = False  # once
         self._read_at = -math.inf  # beside the watch
         self._lost: frozenset[str] = frozenset()
@@ -82,7 +96,7 @@ class Beats:
 
     def upsert(self, lease: observed.Lease) -> None:
         """Hundreds of times a second: wakes nobody but for a node that was lost, or an age that is due earlier."""
-        if self._counts is not None and not self._counts(lease):
+        if not self._is_ours(lease):
             return
         renewal = observed.renewal(lease)
         with self._lock:
@@ -151,7 +165,7 @@ class Beats:
         with self._lock:
             monotonic, watch = self._monotonic(), self._watch()
             contact = -math.inf if watch is None or watch.last_word is None else watch.last_word
-            stale_at = max(contact, self._read_at) + self._stale_s
+            stale_at = max(contact, self._read_at) + self._kind.stale_s
             if self._look_now or monotonic >= self._due_at(stale_at):
                 self._looked_at, self._look_now = monotonic, False
                 fresh = monotonic <= stale_at
@@ -171,15 +185,10 @@ class Beats:
             return self._beats.seen()
 
     def _is_ours(self, lease: observed.Lease) -> bool:
-        return self._counts is None or self._counts(lease)
+        return self._kind.counts is None or self._kind.counts(lease)
 
     def _due_at(self, stale_at: float) -> float:
         due_at = self._beats.due_at()
         if self._lost:
             due_at = min(due_at, stale_at)
         return max(due_at, self._looked_at + LOOKS_APART_S)
-
-
-def of_an_agent(lease: observed.Lease) -> bool:
-    """Its holder is the node that it is named after; the Lease of the extenders themselves is held by one of them."""
-    return lease.spec.holder_identity == lease.metadata.name

@@ -33,8 +33,8 @@ from msgspec.structs import replace
 from extender.deadlines import Deadlines
 from kube.times import parse_time
 
-# A kubelet renews after a quarter of its lease duration, which varies by 4 %. Below one and a half of that as a limit,
-# every node would flap; one that has not renewed after one and a quarter is late.
+# A kubelet renews after a quarter of its lease duration, which varies by 4 %, and an agent does alike. Below one and a
+# half of that as a limit, every node would flap; one that has not renewed after one and a quarter is late.
 RENEWS_PER_DURATION = 4
 INTERVALS_MIN = 1.5
 INTERVALS_LATE = 1.25
@@ -80,10 +80,12 @@ class Beat(msgspec.Struct, frozen=True, gc=False):
 
 
 class Heartbeats:
-    """Beats of all nodes. Not thread-safe: its owner holds a lock. limit_s: age from which on a node is lost."""
+    """Beats of all nodes. Not thread-safe: its owner holds a lock. limit_s: age from which on a node is lost, or so
+    many `intervals` of its own Lease where those are longer."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, intervals: float = INTERVALS_MIN) -> None:
         self._limit_s = limit_s
+        self._intervals = intervals
         self._blind_limit_s = max(BLIND_LIMIT_MIN_S, min(BLIND_LIMIT_S, limit_s - INTERVALS_ALIVE * INTERVAL_S))
         self._read_after_s = self._blind_limit_s - READ_EARLY_S
         self._beats: dict[str, Beat] = {}
@@ -250,7 +252,7 @@ class Heartbeats:
         if before is not None and before.duration_s == duration_s:
             return Beat(lease.renew_time, seen_at, duration_s, before.limit_s, before.late_s)
         interval_s = min(duration_s, DURATION_MAX_S) / RENEWS_PER_DURATION
-        limit_s = max(self._limit_s, INTERVALS_MIN * interval_s, INTERVALS_ALIVE * interval_s + self._blind_limit_s)
+        limit_s = max(self._limit_s, self._intervals * interval_s, INTERVALS_ALIVE * interval_s + self._blind_limit_s)
         late_s = max(INTERVALS_LATE * interval_s, limit_s / 2)
         return Beat(lease.renew_time, seen_at, duration_s, limit_s, late_s)
 

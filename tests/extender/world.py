@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from extender.cluster.beats import KUBELETS_STALE_S, Beats
+from extender.cluster.beats import KUBELETS, Beats
 from extender.cluster.health_pods import PodList, Speakers
 from extender.cluster.index import Index
 from extender.decider import Decider
@@ -41,7 +41,7 @@ class LeaseWatchOf:
 
 def kubelets(limit_s, *, clock, **options):
     """The store of the kubelets' Leases."""
-    return Beats(limit_s, stale_s=KUBELETS_STALE_S, monotonic=clock, **options)
+    return Beats(limit_s, KUBELETS, monotonic=clock, **options)
 
 
 class World:

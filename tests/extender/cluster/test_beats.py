@@ -5,7 +5,7 @@ import math
 import msgspec
 import pytest
 
-from extender.cluster.beats import AGENTS_STALE_S, Beats, of_an_agent
+from extender.cluster.beats import AGENTS, Beats
 from extender.cluster.heartbeat import READ_LEASES_MAX
 from extender.cluster.lease_reader import LeaseReader
 from extender.cluster.observed import Lease
@@ -16,12 +16,12 @@ from tests.kit.clock import Clock
 NODES = [f"n{number:02}" for number in range(20)]
 
 
-def lease(node: str, renewed: float, *, holder: str | None = None, version: int = 1) -> Lease:
+def lease(node: str, renewed: float, *, holder: str | None = None, version: int = 1, every_s: float = 3.0) -> Lease:
     found = {
         "metadata": {"name": node, "namespace": "ns", "uid": node, "resourceVersion": str(version)},
         "spec": {
             "renewTime": f"2026-01-01T00:{int(renewed // 60):02}:{renewed % 60:09.6f}Z",
-            "leaseDurationSeconds": 12,
+            "leaseDurationSeconds": int(4 * every_s),
             "holderIdentity": node if holder is None else holder,
         },
     }
@@ -29,7 +29,7 @@ def lease(node: str, renewed: float, *, holder: str | None = None, version: int 
 
 
 def agents(**options) -> Beats:
-    return Beats(9.0, stale_s=AGENTS_STALE_S, on_change=lambda: None, counts=of_an_agent, **options)
+    return Beats(9.0, AGENTS, on_change=lambda: None, **options)
 
 
 class Scene:
@@ -46,6 +46,7 @@ class Scene:
         self.away = False
         self.beats = agents(watch=lambda: self, monotonic=self.clock)
         self.renewed = dict.fromkeys(nodes, 0.0)
+        self.every_s = dict.fromkeys(nodes, 3.0)
         self.reader = LeaseReader(self, self.beats, look_every_s=AGENTS_LOOK_S, monotonic=self.clock)
         self.reader_due_at = 0.0
         self.beats.replace([lease(node, 0.0) for node in nodes])
@@ -53,7 +54,7 @@ class Scene:
     def page(self, *, limit: int | None, more: str = "") -> Page[Lease]:
         assert (limit, more) == (READ_LEASES_MAX, "")
         return Page(
-            items=[lease(node, self.renewed[node]) for node in self.nodes],
+            items=[lease(node, self.renewed[node], every_s=self.every_s[node]) for node in self.nodes],
             resource_version="1",
             more="",
             skipped=0,
@@ -61,6 +62,10 @@ class Scene:
         )
 
     def close(self) -> None: ...
+
+    def beat(self, node: str) -> None:
+        self.renewed[node] = self.last_word = self.clock()
+        self.beats.upsert(lease(node, self.clock(), every_s=self.every_s[node]))
 
     def run(self, seconds: float) -> dict[str, float]:
         """When each node was found silent first, in seconds from now; of those that still are."""
@@ -70,10 +75,9 @@ class Scene:
             now = self.clock()
             if not self.away:
                 for place, node in enumerate(self.nodes):
-                    if node in self.living and now - self.renewed[node] >= 3.0 and (now * 2 + place) % 2 == 0:
-                        self.renewed[node] = now
-                        self.last_word = now
-                        self.beats.upsert(lease(node, now))
+                    due = now - self.renewed[node] >= self.every_s[node] and (now * 2 + place) % 2 == 0
+                    if node in self.living and due:
+                        self.beat(node)
                 if now >= self.reader_due_at:
                     self.reader_due_at = now + self.reader.turn()
             silent, _ = self.beats.look(lambda _: True)
@@ -120,6 +124,25 @@ def test_many_that_fall_silent_together_do_not_close_by_that_alone(dead: int, ex
     scene.run(60)
     scene.living = NODES[dead:]
     assert expected == len(scene.run(60))
+
+
+def test_agents_that_become_slower_may_miss_a_beat_before_anybody_tells_the_extender() -> None:
+    """A play changes one host after the other; each begins with a beat, and the limit stays that of beats each 3 s."""
+    scene = Scene(NODES)
+    scene.run(60)
+    silent = dict[str, float]()
+    for node in NODES:
+        scene.every_s[node] = 10.0
+        scene.beat(node)
+        silent |= scene.run(5)
+    for node in NODES[::5]:  # this one cannot write for a while
+        scene.living.remove(node)
+        silent |= scene.run(19)
+        scene.living.append(node)
+        silent |= scene.run(12)
+    scene.living.remove("n07")
+    found = scene.run(40)
+    assert ({}, ["n07"], True) == (silent, list(found), found["n07"] <= 31.0)
 
 
 def test_an_outage_of_the_api_server_closes_nobody_nor_does_its_return() -> None:
