@@ -8,6 +8,7 @@
     impact     what gates in shadow would have done
     lint       is this configuration file of the extender right?
     unregistered  does no kube-scheduler ask the extenders any more, so that they may go?
+    sweep      takes away what a readygate that is gone has left: on the Nodes, and in its namespace
     pages      what the commands show: data in, lines out, for a width; pure
     asking     the questions that commands ask: of all extenders, page after page, and of the API server
     reach      finds the extenders: through the API server's pod proxy, or by URL

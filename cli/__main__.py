@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from cli import history, impact, lint, status, unregistered
+from cli import history, impact, lint, status, sweep, unregistered
 from cli.doctor import command as doctor
 from cli.errors import CommandError
 from cli.orders import command as orders
@@ -38,7 +38,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
     )
     top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (status, why, history, impact, orders, doctor, replay, lint, unregistered):
+    for module in (status, why, history, impact, orders, doctor, replay, lint, unregistered, sweep):
         module.register(commands)
     return top
 

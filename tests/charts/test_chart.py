@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from agent import settings as agent_settings
+from cli.sweep import TEST_POD
 from extender import settings as extender_settings
 from kube import contract
 from tests.charts import documents, manifests
@@ -99,18 +100,30 @@ def test_null_turns_off_what_has_a_default():
     assert (settings.orders.config_map, settings.cap) == (None, False)
 
 
-def test_the_hooks_may_list_pods_and_ask_the_extenders_and_no_more():
+def test_the_hooks_may_ask_the_extenders_and_take_away_what_they_left_and_no_more():
     """Those of the removal, while it runs; the pod of `helm test` has no token."""
     sent = {key: made for key, made in objects(given=[IMAGE], hooks=True).items() if "helm.sh/hook" in hooks_of(made)}
-    rules = [rule for (kind, _, _), made in sent.items() if kind == "Role" for rule in made["rules"]]
-    assert [(["pods"], ["list"]), (["pods/proxy"], ["get"])] == [(rule["resources"], rule["verbs"]) for rule in rules]
-    assert {"ServiceAccount", "Role", "RoleBinding", "Job", "Pod"} == {kind for kind, _, _ in sent}
-    assert {contract.NAMESPACE} == {namespace for _, namespace, _ in sent}
-    (test,) = [made for (kind, _, _), made in sent.items() if kind == "Pod"]
-    assert test["spec"]["automountServiceAccountToken"] is False
-    (guard,) = [made for (kind, _, _), made in sent.items() if kind == "Job"]
-    assert (0, 120) == (guard["spec"]["backoffLimit"], guard["spec"]["activeDeadlineSeconds"])
-    for pod in (test["spec"], guard["spec"]["template"]["spec"]):
+    rules = {
+        (kind, made["metadata"]["name"], *rule["resources"], *rule["verbs"], *rule.get("resourceNames", ()))
+        for (kind, _, _), made in sent.items()
+        for rule in made.get("rules", ())
+    }
+    assert rules == {
+        ("Role", "readygate-uninstall", "pods", "list"),
+        ("Role", "readygate-uninstall", "pods/proxy", "get"),
+        ("ClusterRole", "readygate-sweep", "nodes", "list"),
+        ("ClusterRole", "readygate-sweep", "nodes/status", "patch"),
+        ("Role", "readygate-sweep", "leases", "delete", contract.NAME_EXTENDER),
+        ("Role", "readygate-sweep", "pods", "delete", TEST_POD),
+    }
+    kinds = {"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Job", "Pod"}
+    assert {kind for kind, _, _ in sent} == kinds
+    assert {namespace for kind, namespace, _ in sent if not kind.startswith("Cluster")} == {contract.NAMESPACE}
+    ((_, _, test), made) = next(one for one in sent.items() if one[0][0] == "Pod")
+    assert (test, made["spec"]["automountServiceAccountToken"]) == (TEST_POD, False)
+    jobs = [job for (kind, _, _), job in sent.items() if kind == "Job"]
+    assert [(0, 120)] * 2 == [(job["spec"]["backoffLimit"], job["spec"]["activeDeadlineSeconds"]) for job in jobs]
+    for pod in (made["spec"], *(job["spec"]["template"]["spec"] for job in jobs)):
         assert all(one["securityContext"]["capabilities"] == {"drop": ["ALL"]} for one in pod["containers"])
 
 

@@ -13,6 +13,7 @@ import sys
 import pytest
 import yaml
 
+from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.charts.rendering import ROOT
 from tests.kit.waiting import wait_for
@@ -25,6 +26,9 @@ DOCUMENT = (ROOT / "docs" / "helm.md").read_text()
 INSTALL, LABEL, TEST, UPGRADE, ROLLBACK, REMOVE = re.findall(r"^\$ (.*)$", DOCUMENT, re.MULTILINE)
 AGENT = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{contract.NAME_AGENT}"
 ACCOUNT = f"system:serviceaccount:{NS}:readygate-uninstall"
+SWEEPER = f"system:serviceaccount:{NS}:readygate-sweep"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NS}/leases/{contract.NAME_EXTENDER}"
+MARKS = (ANNOTATION_KICK, contract.CONDITION_NODE_HEALTHY)
 LIMIT_S = 150
 
 
@@ -53,14 +57,14 @@ def begun(cluster, tmp_path):
 
 @pytest.fixture
 def asked(cluster):
-    """An extender, people beside it, a node that it opens, and kube-scheduler, which asks it."""
+    """An extender, people beside it, a node that it opens, and kube-scheduler, which asks it. That node's name."""
     (node,) = cluster.add_nodes(1, labels={"node-role.kubernetes.io/control-plane": ""})
     cluster.add_health_pods([node], ready=True)
     extender = cluster.start_extender()
     people = People(cluster.plane, extender)
     people.start()
     cluster.use_extender(extender.url)
-    yield extender, people
+    yield extender, people, node
     people.stop()
 
 
@@ -102,6 +106,33 @@ def looks(pod, people):
     return [sys.executable, "-m", "cli", "unregistered", name, f"--server={people.url}"]
 
 
+def sweeps(pod, plane):
+    """The command of the pod that takes away what is left, with the rights of its account."""
+    (container,) = pod["spec"]["containers"]
+    program, *words = container["command"]
+    assert (program, pod["spec"]["serviceAccountName"]) == ("readygate", "readygate-sweep")
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{NS}")
+    return [sys.executable, "-m", "cli", *words, f"--kubeconfig={plane.kubeconfig_for(SWEEPER, groups)}"]
+
+
+def mark(api, node):
+    """As extenders leave a Node, and the namespace: the pod of `helm test` is there too."""
+    api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {ANNOTATION_KICK: "1", "of": "others"}}})
+    conditions = [{"type": kind, "status": "True"} for kind in (contract.CONDITION_NODE_HEALTHY, "Others")]
+    api.patch(f"/api/v1/nodes/{node}/status", {"status": {"conditions": conditions}})
+    lease = {"metadata": {"name": contract.NAME_EXTENDER}, "spec": {"holderIdentity": ""}}
+    api.create(LEASE.rpartition("/")[0], {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
+
+
+def left(api, node):
+    """What is there of ours on the Node and in the namespace, and of others on the Node."""
+    found = api.get(f"/api/v1/nodes/{node}")
+    kinds = [one["type"] for one in found["status"].get("conditions", [])]
+    marks = [key for key in (*found["metadata"].get("annotations", {}), *kinds) if key in (*MARKS, "of", "Others")]
+    paths = (f"/api/v1/namespaces/{NS}/pods", LEASE.rpartition("/")[0])
+    return marks, [one["metadata"]["name"] for path in paths for one in api.items(path)]
+
+
 def may(api, verb, resource, subresource=""):
     attributes = {"namespace": NS, "verb": verb, "resource": resource, "subresource": subresource}
     review = {
@@ -114,7 +145,7 @@ def may(api, verb, resource, subresource=""):
 
 def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     api = cluster.api
-    extender, people = asked
+    extender, people, node = asked
 
     def period_s():
         (agent,) = api.get(AGENT)["spec"]["template"]["spec"]["containers"]
@@ -143,11 +174,18 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     assert period_s() == 2, "nothing was removed"
 
     cluster.plane.restart_scheduler(cluster.plane.scheduler_config([]))
+    mark(api, node)
     removed = begun(REMOVE)
     pod = bound_pod(api, "readygate-uninstall", but=pod["metadata"]["name"])
     assert "no kube-scheduler asks" in run_as_its_kubelet(api, pod, looks(pod, people))
+    pod = bound_pod(api, "readygate-sweep")
+    assert "swept: 1 node, and namespace" in run_as_its_kubelet(api, pod, sweeps(pod, cluster.plane))
     code, said = ended(removed)
     assert code == 0, said
+    assert (["of", "Others"], []) == left(api, node)
+    everywhere = [f"/apis/rbac.authorization.k8s.io/v1/clusterrole{kind}s" for kind in ("", "binding")]
+    names = [one["metadata"]["name"] for path in everywhere for one in api.items(path)]
+    assert [] == [name for name in names if name.startswith(NS)]
     with pytest.raises(ApiError, match="404"):
         api.get(AGENT)
     assert [] == api.items(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NS}/roles"), "nor any of the hooks' rights"

@@ -7,6 +7,7 @@
 {{- define "readygate.extender" -}}readygate-extender{{- end -}}
 {{- define "readygate.agent.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-agent{{- end -}}
 {{- define "readygate.extender.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-extender{{- end -}}
+{{- define "readygate.sweep.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-sweep{{- end -}}
 
 {{/* As spelled in kube/contract.py and extender/outlets/kick.py; a test compares them. */}}
 {{- define "readygate.condition" -}}readygate.dev/NodeHealthy{{- end -}}

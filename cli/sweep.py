@@ -1,0 +1,113 @@
+"""`readygate sweep`: takes away what a readygate that is gone has left, and nobody else removes.
+
+On the Nodes: the extenders' condition, which would say for ever what was true once, and the annotation of the kick. In
+its namespace: the Lease by which one extender wrote both, and the pod of `helm test`. The chart does it after its
+removal, a person after `kubectl delete` or `helm uninstall --no-hooks`. What operators ordered stays: it is theirs.
+"""
+
+import argparse
+
+import msgspec
+
+from cli import screen
+from cli.arguments import Commands, add_api, command
+from cli.errors import CommandError
+from cli.reach import api_client, api_problem
+from extender.outlets.kick import ANNOTATION_KICK
+from kube import contract, paths
+from kube.client import Client
+from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.media_types import STRATEGIC_MERGE_PATCH
+from kube.objects import UNREADABLE, Condition, ObjectMeta
+
+PAGE = "500"
+TEST_POD = "readygate-test"  # as the chart's templates/hooks/test.yaml calls it
+EXIT_CODES = """\
+  0    nothing is left
+  1    something could not be taken away; what was is not put back, so run it again
+  3    the API server is not found
+"""
+
+
+class _Node(msgspec.Struct, frozen=True):
+    class _Status(msgspec.Struct, frozen=True):
+        conditions: list[Condition] | None = None
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: _Status = _Status()
+
+    @property
+    def is_marked(self) -> bool:
+        return ANNOTATION_KICK in (self.metadata.annotations or {}) or any(
+            one.type == contract.CONDITION_NODE_HEALTHY for one in self.status.conditions or ()
+        )
+
+
+class _ListMeta(msgspec.Struct, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Nodes(msgspec.Struct, frozen=True):
+    items: list[_Node] = []
+    metadata: _ListMeta = _ListMeta()
+
+
+def register(commands: Commands) -> None:
+    parser = command(commands, "sweep", "take away what a readygate that is gone has left in the cluster", EXIT_CODES)
+    add_api(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client, namespace = api_client(arguments), arguments.readygate_namespace
+    with screen.progress("listing the nodes"):
+        marked = [node.metadata.name for node in listed(client) if node.is_marked]
+    with screen.progress("taking it off the nodes"):
+        swept = sum(unmark(client, name) for name in marked)
+    delete(client, paths.lease(namespace, contract.NAME_EXTENDER), f"the Lease {contract.NAME_EXTENDER} in {namespace}")
+    delete(client, paths.pod(namespace, TEST_POD), f"the pod {TEST_POD} in {namespace}")
+    print(f"swept: {swept} {'node' if swept == 1 else 'nodes'}, and namespace {namespace}")
+    return 0
+
+
+def listed(client: Client) -> list[_Node]:
+    """All nodes. Raises CommandError."""
+    nodes: list[_Node] = []
+    query = {"limit": PAGE}
+    while True:
+        try:
+            page = msgspec.json.decode(client.get(paths.nodes(), query=query), type=_Nodes)
+        except (KubeError, CredentialsInvalid) as e:
+            raise CommandError(api_problem(e, "list nodes")) from e
+        except UNREADABLE as e:
+            raise CommandError("the API server gives no list of nodes: is the kubeconfig's server one?") from e
+        nodes += page.items
+        if not page.metadata.continue_:
+            return nodes
+        query = {"limit": PAGE, "continue": page.metadata.continue_}
+
+
+def unmark(client: Client, node: str) -> bool:
+    """False: the node is gone. One write for both: who may write a Node's status may change its annotations there, and
+    needs no right to the Node itself. Raises CommandError."""
+    patch = {
+        "metadata": {"annotations": {ANNOTATION_KICK: None}},
+        "status": {"conditions": [{"type": contract.CONDITION_NODE_HEALTHY, "$patch": "delete"}]},
+    }
+    try:
+        client.patch(paths.node_status(node), msgspec.json.encode(patch), content_type=STRATEGIC_MERGE_PATCH)
+    except NotFound:
+        return False
+    except (KubeError, CredentialsInvalid) as e:
+        raise CommandError(api_problem(e, f"patch the status of node {node}")) from e
+    return True
+
+
+def delete(client: Client, path: str, what: str) -> None:
+    """No matter if it is not there. Raises CommandError."""
+    try:
+        client.delete(path)
+    except NotFound:
+        return
+    except (KubeError, CredentialsInvalid) as e:
+        raise CommandError(api_problem(e, f"delete {what}")) from e
