@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kube import contract
-from tests.charts.rendering import CHART, SUPPORTED, documents, helm, rendered
+from tests.charts.rendering import CHART, SUPPORTED, Refused, documents, helm, rendered
 from tests.plane.cluster import Cluster
 from tests.testbed.shared.api import ApiError
 
@@ -63,13 +63,22 @@ def test_the_server_takes_each_supported_form_to_the_field(there, form):
     assert len(known) == done.stdout.count("serverside-applied (server dry run)")
 
 
-def test_helm_installs_upgrades_rolls_back_and_removes_it(there, tmp_path):
-    environ = {
-        **os.environ,
-        "HELM_CACHE_HOME": str(tmp_path),
-        "HELM_CONFIG_HOME": str(tmp_path),
-        "HELM_DATA_HOME": str(tmp_path),
-    }
+@pytest.fixture
+def environ(tmp_path):
+    """helm's, with folders of its own."""
+    return {**os.environ, **{f"HELM_{kind}_HOME": str(tmp_path) for kind in ("CACHE", "CONFIG", "DATA")}}
+
+
+@pytest.mark.parametrize("way", [[], ["--create-namespace"]], ids=["alone", "with the namespace made before"])
+def test_a_namespace_as_an_object_is_refused_by_helm_before_anything_is_made(there, environ, way):
+    """Else helm would fail half way, and `helm uninstall` of what failed take the namespace with it."""
+    where = [f"--kubeconfig={there.plane.kubeconfig}", "--namespace=of-nobody"]
+    with pytest.raises(Refused, match="namespace.create is for helm template"):
+        helm("install", RELEASE, str(CHART), *where, *way, f"--values={SUPPORTED['default']}", environ=environ)
+    assert "of-nobody" not in {each["metadata"]["name"] for each in there.api.items("/api/v1/namespaces")}
+
+
+def test_helm_installs_upgrades_rolls_back_and_removes_it(there, environ):
     where = [f"--kubeconfig={there.plane.kubeconfig}", f"--namespace={NS}"]
     given = [f"--values={SUPPORTED['default']}", "--set=namespace.create=false"]
 
