@@ -50,7 +50,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_agent_cni_bin_dirs": ["/usr/lib/cni", "/opt/cni/bin"],
         "readygate_agent_checks": [
             {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "periodSeconds": 7, "severity": "warn"},
-            {"name": "log", "exec": {"command": ["test", "-w", "/host/var/log"]}},
+            {"name": "log", "exec": {"command": ["test", "-d", "/host/var/log/pods"]}},
             {"name": "data", "filesystem": {"mounts": ["/host/var/lib/data"]}},
             {
                 "name": "runtime",
