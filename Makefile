@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-controls: venv ## ring 3 with three control planes: real joins and upgrades
 
 test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
 	@$(VENV)/python -m tests.run kills
+
+test-chart: venv ## ring 3: every form of the chart by helm, from install to a cluster without a trace of it (root), not in `make test`
+	@$(VENV)/python -m tests.run chart
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
 	@$(VENV)/python -m tests.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))

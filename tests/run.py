@@ -57,12 +57,13 @@ MUST_RUN = {**os.environ, "CI": "true"}
 WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 THREE_CONTROLS = "tests/hosts/controls"
 KILLED_CONTROLS = f"{THREE_CONTROLS}/test_controls_kills.py"
+CHART = "tests/hosts/chart"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
 DEPLOYMENT = "tests/hosts/deployment"
 SURVIVAL = [f"{DEPLOYMENT}/test_survival.py", f"{DEPLOYMENT}/test_undo_static.py"]
 DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in SURVIVAL)]
-NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in (DEPLOYMENT, THREE_CONTROLS, *WITHOUT_HOSTS))]
+NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in (DEPLOYMENT, THREE_CONTROLS, CHART, *WITHOUT_HOSTS))]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 
@@ -175,6 +176,8 @@ CONTROLS = replace(
     command=pytest("-v", THREE_CONTROLS, f"--ignore={KILLED_CONTROLS}"),
     what="three control planes",
 )
+# A minute and more for each supported form.
+FORMS = replace(RING_3, name="chart", command=pytest("-v", CHART), what="every form of the chart, by helm")
 # Dozens of runs of Ansible, and a host whose plug is pulled.
 KILLS = replace(
     RING_3,
@@ -194,6 +197,7 @@ SELECTIONS = {
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
+    "chart": [PACKAGES, SOURCES, BINARIES, TOOLS, FORMS],
     # What has to come over the network comes first, what waits next; what computes uses every processor that is idle,
     # so it comes last.
     "all": [
@@ -217,6 +221,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "hosts": of_ring_3,
     "controls": of_ring_3,
     "kills": of_ring_3,
+    "chart": of_ring_3,
     "all": obstacles.disk_space,
 }
 # What `all` can do without: these steps, where one of these obstacles is found.

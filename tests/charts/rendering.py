@@ -24,10 +24,10 @@ class Refused(Exception):  # noqa: N818 - the name says what is the matter
     """helm did not render it; str = its words."""
 
 
-def helm(*arguments: str, environ: dict[str, str] | None = None) -> str:
+def helm(*arguments: str, environ: dict[str, str] | None = None, limit_s: float = _HELM_LIMIT_S) -> str:
     """What it writes. Raises Refused."""
     done = subprocess.run(
-        [built(HELM), *arguments], capture_output=True, text=True, timeout=_HELM_LIMIT_S, env=environ, check=False
+        [built(HELM), *arguments], capture_output=True, text=True, timeout=limit_s, env=environ, check=False
     )
     if done.returncode:
         raise Refused(done.stderr.strip())
