@@ -73,7 +73,7 @@ def environ(tmp_path):
 def test_a_namespace_as_an_object_is_refused_by_helm_before_anything_is_made(there, environ, way):
     """Else helm would fail half way, and `helm uninstall` of what failed take the namespace with it."""
     where = [f"--kubeconfig={there.plane.kubeconfig}", "--namespace=of-nobody"]
-    with pytest.raises(Refused, match="namespace.create is for helm template"):
+    with pytest.raises(Refused, match=r"namespace\.create is for helm template"):
         helm("install", RELEASE, str(CHART), *where, *way, f"--values={SUPPORTED['default']}", environ=environ)
     assert "of-nobody" not in {each["metadata"]["name"] for each in there.api.items("/api/v1/namespaces")}
 
