@@ -14,18 +14,21 @@ import contextlib
 import socket
 import time
 from collections.abc import Sequence
+from http import HTTPStatus
 
 import msgspec
 
 from agent.checks.rights import NO_RIGHTS
 from agent.checks.state import CheckState, Finding, Severity
 from agent.keys import NonEmpty, Port
+from agent.probe.reply import Reader, ReplyError, read_at_most, read_head
 from agent.wire.condition import REASON_STARTING
 from component.settings import Section
 
 DOC = "the agent with more rights beside this one says that its checks pass"
 RIGHTS = NO_RIGHTS
 LIMIT_BYTES = 2**18
+BLOCK_BYTES = 2**16
 _BAD = (CheckState.FAILED, CheckState.HUNG, CheckState.UNKNOWN)
 
 
@@ -63,7 +66,7 @@ class Check:
             return Finding(
                 CheckState.UNKNOWN, f"the reader at port {self._place[1]} does not answer: {e.strerror or e}"
             )
-        except (ValueError, msgspec.DecodeError):
+        except (ReplyError, ValueError, msgspec.DecodeError):
             return Finding(CheckState.UNKNOWN, f"at port {self._place[1]} answers somebody who is no agent")
         return judge(page.healthy, page.reason, page.checks)
 
@@ -88,21 +91,20 @@ def _lines(checks: Sequence[_Told]) -> str:
 
 
 def _asked(place: tuple[str, int], until: float) -> bytes:
-    """The body. Raises OSError, TimeoutError, ValueError where it is no answer of an agent."""
-    got = bytearray()
+    """The body. Raises OSError, TimeoutError, ReplyError or ValueError where it is no answer of an agent."""
     with contextlib.closing(socket.create_connection(place, _left_s(until))) as connection:
-        connection.settimeout(_left_s(until))
-        connection.sendall(b"GET /checks HTTP/1.0\r\nHost: reader\r\n\r\n")
-        while len(got) < LIMIT_BYTES:
+
+        def receive() -> bytes:
             connection.settimeout(_left_s(until))
-            block = connection.recv(2**16)
-            if not block:
-                break
-            got += block
-    head, end, body = got.partition(b"\r\n\r\n")
-    if not end or head.split(maxsplit=2)[1:2] != [b"200"]:
-        raise ValueError("no answer")
-    return bytes(body)
+            return connection.recv(BLOCK_BYTES)
+
+        connection.settimeout(_left_s(until))
+        connection.sendall(b"GET /checks HTTP/1.1\r\nHost: reader\r\nConnection: close\r\n\r\n")
+        reader = Reader(receive)
+        head = read_head(reader)
+        if head.status != HTTPStatus.OK:
+            raise ValueError(f"{head.status} instead of its checks")
+        return read_at_most(reader, head, LIMIT_BYTES)
 
 
 def _left_s(until: float) -> float:

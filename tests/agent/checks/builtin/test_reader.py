@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 import pytest
 
 from agent.checks.builtin.reader import LIMIT_BYTES, Check, Settings
@@ -119,6 +118,8 @@ def answering(said: bytes, *, ends: bool = True) -> Iterator[int]:
 
 
 OK = b"HTTP/1.1 200 OK\r\n\r\n"
+SIZED = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 GOOD = json.dumps({"healthy": True, "reason": "ChecksPassed", "checks": []}).encode()
 
 
@@ -132,6 +133,7 @@ GOOD = json.dumps({"healthy": True, "reason": "ChecksPassed", "checks": []}).enc
         pytest.param(OK + b'{"healthy": 3}', id="other JSON"),
         pytest.param(OK + b"[" * 100_000, id="deep"),
         pytest.param(OK + GOOD[:-2], id="half of it"),
+        pytest.param(SIZED % (len(GOOD) + 1) + GOOD, id="less than it has announced"),
     ],
 )
 def test_whoever_else_answers_says_nothing_of_the_node(said: bytes) -> None:
@@ -149,7 +151,14 @@ def test_more_than_an_agent_says_is_not_read() -> None:
         assert CheckState.UNKNOWN is found(port).state
 
 
-def test_a_good_word_of_few_bytes_is_one() -> None:
-    assert msgspec.json.decode(GOOD)
-    with answering(OK + GOOD) as port:
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(OK + GOOD, id="to the end of the stream"),
+        pytest.param(SIZED % len(GOOD) + GOOD, id="with its length"),
+        pytest.param(CHUNKED + b"%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD), GOOD), id="in chunks"),
+    ],
+)
+def test_a_good_word_is_one_however_it_is_sent(said: bytes) -> None:
+    with answering(said) as port:
         assert Finding(CheckState.PASSED, "its checks passed (0)") == found(port)
