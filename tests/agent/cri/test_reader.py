@@ -192,20 +192,6 @@ def test_one_that_stands_still_hangs_and_answers_when_it_goes_on(tmp_path: Path)
     runtime.process.kill()
 
 
-def test_a_socket_that_others_may_not_open(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel asks root nothing: said by who looks."""
-    gone = connect(str(Path(runtime.socket).with_name("none.sock")))
-
-    def refuse(*_of: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    error = failing(gone)
-    gone.close()
-    assert Trouble.NO_RIGHTS is error.trouble
-    assert "run as root, or as the group that owns it" in str(error)
-
-
 @pytest.mark.parametrize(
     ("says", "trouble"),
     [
