@@ -72,27 +72,31 @@ def prepare(api: Api, nodes: int, progress: Callable[[str], None]) -> None:
         in_parallel(add, nodes)
 
 
-def create_pods(api: Api, count: int) -> None:
-    """So many pods that want a node."""
-    spec = {
-        "containers": [
-            {
-                "name": "web",
-                "image": "registry.example.com/web:bench",
-                "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-            }
-        ],
-        "terminationGracePeriodSeconds": 0,
-    }
+def create_pods(api: Api, resources: Sequence[str]) -> list[str]:
+    """A pod that wants a node for each of these extended resources, of which it asks for zero. The names, in an order
+    that is that of names, too: a scheduler that starts later meets them so, as the API server lists them so."""
 
     def create(i: int) -> None:
-        document = {"metadata": {"name": f"web-{i:05d}", "labels": {"app": "web"}}, "spec": spec}
+        asked = {"cpu": "100m", "memory": "64Mi", resources[i]: "0"}
+        spec = {
+            "containers": [
+                {
+                    "name": "web",
+                    "image": "registry.example.com/web:bench",
+                    "resources": {"requests": asked, "limits": {resources[i]: "0"}},
+                }
+            ],
+            "terminationGracePeriodSeconds": 0,
+        }
+        document = {"metadata": {"name": names[i], "labels": {"app": "web"}}, "spec": spec}
         api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", document)
 
-    in_parallel(create, count)
+    names = [f"web-{i:05d}" for i in range(len(resources))]
+    in_parallel(create, len(resources))
+    return names
 
 
-def delete_pods(connection: Connection, *, limit_s: float = 60.0) -> None:
+def delete_pods(connection: Connection, *, limit_s: float = 120.0) -> None:
     """Removes the pods of the last round and waits until none is left."""
     client = Client(connection, user_agent="readygate-bench", deadline_s=30.0)
     until = time.monotonic() + limit_s
@@ -143,8 +147,8 @@ class Bindings:
             except KubeError:
                 return  # the wait for the last pod then says how far it came
 
-    def wait(self, count: int, *, limit_s: float) -> list[float]:
-        """Monotonic times of `count` bindings, in order. Raises MeasurementError when they do not come."""
+    def wait(self, count: int, *, limit_s: float) -> dict[str, float]:
+        """When each of `count` pods got its node (monotonic). Raises MeasurementError when they do not come."""
         until = time.monotonic() + limit_s
         while len(self._times) < count:
             if time.monotonic() > until:
@@ -152,16 +156,10 @@ class Bindings:
                 told = f"{bound} of {count} pods have a node after {limit_s:.0f} s, the watch told {len(self._times)}"
                 raise MeasurementError(told)
             time.sleep(0.1)
-        return sorted(self._times.values())
+        return dict(self._times)
 
     def stop(self) -> None:
         self._stopped = True
         self._stream.close()
         self._thread.join(5.0)
         self._client.close()
-
-
-def rate(times: Sequence[float]) -> float:
-    """Pods a second between the first twentieth and the last: start and tail of a round say nothing of the pace."""
-    first, last = len(times) // 20, len(times) - 1 - len(times) // 20
-    return (last - first) / (times[last] - times[first])

@@ -130,6 +130,30 @@ def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds_and_compared_r
     } == values(scheduler_rate._figures(rounds))
 
 
+def test_each_turn_has_all_arms_and_begins_with_another() -> None:
+    assert ["a", "b", "c", "b", "c", "a", "c", "a", "b"] == scheduler_rate.order(["a", "b", "c"], 3)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        pytest.param([float(place) for place in range(30)], [10.0], id="a pod a second"),
+        pytest.param(
+            [*range(9), 9.9, 8.9, *range(11, 20), *(20.0 + 2 * place for place in range(10))],
+            [10.1],
+            id="two that overtake one another, and twice as slow after the second",
+        ),
+    ],
+)
+def test_a_batch_lasts_from_edge_to_edge(times: list[float], expected: list[float]) -> None:
+    assert expected == scheduler_rate.durations_s(times, batch=10)
+
+
+def test_the_first_turn_is_not_counted() -> None:
+    batches = [*scheduler_rate.order(["a", "b"], 3), "a"]  # a b, b a, a b, and one more
+    assert {"a": 3.0 + 4.0, "b": 2.0 + 5.0} == scheduler_rate._by_arm(batches, [1.0, 2.0, 3.0, 4.0, 5.0])
+
+
 def test_a_peak_is_what_all_processes_took_beyond_what_they_held() -> None:
     idle = [Memory(rss_mib=20, pss_mib=0, peak_mib=30), Memory(rss_mib=80, pss_mib=0, peak_mib=90)]
     after = [Memory(rss_mib=20, pss_mib=0, peak_mib=21), Memory(rss_mib=90, pss_mib=0, peak_mib=200)]
