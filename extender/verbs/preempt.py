@@ -84,7 +84,6 @@ _whole_args: msgspec.json.Decoder[PreemptArgs] = msgspec.json.Decoder(_WholePree
 _meta_victims = msgspec.json.Decoder(MetaVictims)
 _entries = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _exact_entries = msgspec.json.Decoder(dict[str, _ExactVictims])
-_anything = msgspec.json.Decoder()
 _exact_victims = msgspec.json.Decoder(_ExactVictims)
 _victims = msgspec.json.Decoder(_Victims)
 _KEYS = {
@@ -166,17 +165,30 @@ def _is_usual(raw: msgspec.Raw) -> bool:
 
 
 def _as_it_came(raw: msgspec.Raw) -> _Entry:
-    """The same bytes, with keys that a later kube-scheduler may send, but for null, which is given back nowhere."""
+    """The same bytes, with keys that a later kube-scheduler may send, but for null, which is given back nowhere.
+
+    What is under such keys is never made into objects: nested lists would take fifty bytes a byte.
+    """
     nulls = b"null" in bytes(raw)
     try:
         exact = _exact_victims.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         wire.decode(_meta_victims, raw)  # what we know is of its type
-        wire.decode(_anything, raw)  # and all else JSON, down to its last character
         if nulls:
             raise wire.MalformedError("null within a candidate") from None
+        if not _is_text(raw):
+            raise wire.MalformedError("a candidate is no text") from None
         return raw
     return MetaVictims([MetaPod(pod.uid) for pod in exact.pods or ()], exact.violations) if nulls else raw
+
+
+def _is_text(raw: msgspec.Raw) -> bool:
+    """The decoder does not look at the characters of what it skips."""
+    try:
+        str(bytes(raw), "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _reduced(raw: msgspec.Raw) -> MetaVictims:

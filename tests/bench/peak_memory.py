@@ -15,6 +15,7 @@ AT_ONCE = 7
 BODY_BYTES = 8 * 2**20
 NODES_BODY_BYTES = 60 * 2**20
 ANSWER_LIMIT_S = 30.0
+DEPTH = 40  # of what stands under keys that nobody reads
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -37,7 +38,8 @@ def short_texts() -> Iterator[bytes]:
 
 
 def bodies() -> Mapping[str, Callable[[], bytes]]:
-    """Each made when it is wanted; all have the shape of a filter request as far as it goes."""
+    """Each made when it is wanted; all have the shape of a request as far as it goes. Their verb: see verb_of()."""
+    in_candidate = b'{"Pod":{},"NodeNameToMetaVictims":{"h1":{"Pods":['
     in_names, in_pod = b'{"Pod":{},"NodeNames":[', b'{"NodeNames":["a"],"Pod":{"metadata":{'
     texts = short_texts
     return {
@@ -51,6 +53,10 @@ def bodies() -> Mapping[str, Callable[[], bytes]]:
         "unknown keys": lambda: filled(b'{"Pod":{},"NodeNames":["a"],', (text + b":[]" for text in texts()), b"}"),
         "keys in another case": lambda: filled(b'{"pod":{},"nodeNames":[', texts(), b"]}"),
         "a deep one": lambda: b"[" * BODY_BYTES,
+        "victims": lambda: filled(in_candidate, (b'{"UID":%b}' % text for text in texts()), b"]}}}"),
+        "lists beside the victims": lambda: filled(
+            in_candidate + b'],"x":[', itertools.repeat(b"[" * DEPTH + b"]" * DEPTH), b"]}}}"
+        ),
         "empty nodes": lambda: filled(b'{"Pod":{},"Nodes":{"items":[', itertools.repeat(b"{}"), b"]}}"),
         "whole nodes": lambda: filled(
             b'{"Pod":{},"Nodes":{"items":[',
@@ -59,6 +65,10 @@ def bodies() -> Mapping[str, Callable[[], bytes]]:
             NODES_BODY_BYTES,
         ),
     }
+
+
+def verb_of(body: bytes) -> str:
+    return "preempt" if b'"NodeNameToMetaVictims"' in body[:64] else "filter"
 
 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
@@ -96,7 +106,7 @@ def send(arm: arms.Arm, body: bytes) -> int:
     try:
         with socket.create_connection((host, int(port)), timeout=ANSWER_LIMIT_S) as client:
             lines = [
-                "POST /filter HTTP/1.1",
+                f"POST /{verb_of(body)} HTTP/1.1",
                 f"Host: {arm.address}",
                 "Connection: close",
                 f"Content-Length: {len(body)}",

@@ -40,7 +40,7 @@ UNKIND = {
     "stop_silent_s": "SIGTERM to exit with a silent connection, s",
     "reload_100_failed": "calls that fail over 100 reloads",
     "peak_8mib_names_mib": "memory above idle for seven bodies of 8 MiB of names at once, MiB",
-    "peak_worst_body_mib": "the same for the worst of twelve bodies, MiB",
+    "peak_worst_body_mib": "the same for the worst of fourteen bodies, MiB",
     "kick_300_patches": "writes to the API server when 300 refused nodes heal together",
     "outage_116_fresh_s": "API server away for 116 s: back until an answer shows what happened meanwhile, s",
 }

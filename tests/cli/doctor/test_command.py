@@ -16,6 +16,7 @@ from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
 from tests.kit.waiting import wait_until
 
+PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SYSTEM_PODS = "/api/v1/namespaces/kube-system/pods"
@@ -162,7 +163,7 @@ def test_whoever_ends_it_while_kubectl_forwards_leaves_none_behind(tmp_path, mon
     kubectl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{kubectl.parent}:{os.environ['PATH']}")
     with subprocess.Popen([sys.executable, "-m", "cli", "doctor"], stderr=subprocess.PIPE, text=True) as ran:
-        wait_until((tmp_path / "pid").exists, "kubectl is called")
+        wait_until((tmp_path / "pid").exists, "kubectl is called", timeout_s=PATIENT_S)
         ran.send_signal(end)
         _, said = ran.communicate(timeout=30)
     assert (expected, "") == (ran.returncode, said)
