@@ -1,4 +1,8 @@
-"""gunicorn's master with one worker, which is replaced by the next only when that one has synced."""
+"""gunicorn's master with one worker, which is replaced by the next only when that one has synced.
+
+What is overridden here and in `extender.foreground`, and the names beside it (WORKERS, LISTENERS, SIG_QUEUE), gunicorn
+documents nowhere: the tests of stops, kills, reloads and TLS are run on each line of it that we support.
+"""
 
 import logging
 import signal

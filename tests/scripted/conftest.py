@@ -5,6 +5,7 @@ import pytest
 from tests.extender.builders import node_json, owner, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.gunicorn_lines import LINES, Gunicorn
 from tests.scripted.people_process import PeopleProcess
 
 BROKEN = [f"b{i}" for i in range(500)]
@@ -13,6 +14,12 @@ BROKEN = [f"b{i}" for i in range(500)]
 def pytest_collection_modifyitems(items):
     """The longest first: what begins last on one of two processes keeps the other waiting."""
     items.sort(key=lambda item: item.path.name != "test_extender_life.py")
+
+
+@pytest.fixture(scope="module", params=LINES)
+def gunicorn(request):
+    """Each line of gunicorn that we support, one after the other: a test that asks for it is run on both."""
+    return Gunicorn.of(request.param)
 
 
 @pytest.fixture(scope="session")

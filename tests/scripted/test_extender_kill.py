@@ -29,8 +29,9 @@ def api():
 
 
 @pytest.fixture
-def process(api, tmp_path):
-    with ExtenderProcess(api, tmp_path, config={"listen": {"port": free_port()}}) as process:
+def process(api, tmp_path, gunicorn):
+    config = {"listen": {"port": free_port()}}
+    with ExtenderProcess(api, tmp_path, config=config, environ=gunicorn.environ) as process:
         yield process
 
 
@@ -92,9 +93,9 @@ def test_a_master_killed_during_a_reload(api, process):
 
 
 @pytest.mark.parametrize("after_s", [0.3, 0.5, 0.7, 0.9, 1.1])
-def test_a_master_killed_while_it_starts(api, tmp_path, after_s):
+def test_a_master_killed_while_it_starts(api, tmp_path, gunicorn, after_s):
     port = free_port()
-    process = ExtenderProcess(api, tmp_path, config={"listen": {"port": port}})
+    process = ExtenderProcess(api, tmp_path, config={"listen": {"port": port}}, environ=gunicorn.environ)
     process.start()
     time.sleep(after_s)
     kill_master(process)

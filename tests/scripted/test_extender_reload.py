@@ -14,14 +14,15 @@ REJECTED = "reload rejected, keeping the previous configuration"
 
 
 @pytest.fixture(scope="module")
-def process(tmp_path_factory):
+def process(gunicorn, tmp_path_factory):
     with FakeApiServer() as api:
         for name, ready in (("h1", "True"), ("u1", "False"), ("u2", "False")):
             api.put(node_json(name))
             api.put(pod_json(name, Ready=ready))
         # Nothing holds the two closed nodes open, so what is asked is what the gate itself says.
         config = {"cap": False, "storm": False}
-        with ExtenderProcess(api, tmp_path_factory.mktemp("reload"), config=config) as running:
+        folder = tmp_path_factory.mktemp("reload")
+        with ExtenderProcess(api, folder, config=config, environ=gunicorn.environ) as running:
             running.wait_ready()
             yield running
 

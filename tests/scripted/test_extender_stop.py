@@ -34,8 +34,8 @@ def api():
 
 
 @pytest.fixture
-def process(api, tmp_path):
-    with ExtenderProcess(api, tmp_path) as process:
+def process(api, tmp_path, gunicorn):
+    with ExtenderProcess(api, tmp_path, environ=gunicorn.environ) as process:
         process.wait_ready()
         yield process
         assert "Traceback" not in process.log
@@ -112,8 +112,8 @@ def test_a_second_stop_changes_nothing(process):
 
 
 @pytest.mark.parametrize("after_s", [0.05, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3])
-def test_a_stop_while_it_starts(api, tmp_path, after_s):
-    process = ExtenderProcess(api, tmp_path)
+def test_a_stop_while_it_starts(api, tmp_path, gunicorn, after_s):
+    process = ExtenderProcess(api, tmp_path, environ=gunicorn.environ)
     process.start()
     time.sleep(after_s)
     code, took_s = process.stop()
@@ -123,9 +123,9 @@ def test_a_stop_while_it_starts(api, tmp_path, after_s):
     assert "Traceback" not in process.log
 
 
-def test_a_stop_before_the_first_sync(api, tmp_path):
+def test_a_stop_before_the_first_sync(api, tmp_path, gunicorn):
     api.stall_next(watch=False, times=3)
-    with ExtenderProcess(api, tmp_path) as process:
+    with ExtenderProcess(api, tmp_path, environ=gunicorn.environ) as process:
         process.wait(lambda: children(process.process.pid))
         code, took_s = process.stop()
     assert (0, True) == (code, took_s < STOP_S * SLACK)

@@ -47,14 +47,15 @@ def theirs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def disk(ours, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("disk")
+def disk(ours, gunicorn, tmp_path_factory):
+    """Of each line of gunicorn its own: the files are changed."""
+    folder = tmp_path_factory.mktemp(gunicorn.line)
     shutil.copytree(ours, folder, dirs_exist_ok=True)
     return folder
 
 
 @pytest.fixture(scope="module")
-def process(disk, ours, tmp_path_factory):
+def process(disk, ours, gunicorn, tmp_path_factory):
     tls = {"certificate": "server.crt", "key": "server.key", "clientCA": "ca.crt"}
     tls = {key: str(disk / name) for key, name in tls.items()} | {"clientNames": ["system:kube-scheduler"]}
     with FakeApiServer() as api:
@@ -62,7 +63,8 @@ def process(disk, ours, tmp_path_factory):
             api.put(node_json(name))
             api.put(pod_json(name, Ready=str(name in SURVIVORS)))
         config = {"listen": {"port": 0, "tls": tls}}
-        with TlsExtender(api, tmp_path_factory.mktemp("extender"), config=config) as process:
+        folder = tmp_path_factory.mktemp("extender")
+        with TlsExtender(api, folder, config=config, environ=gunicorn.environ) as process:
             process.trusted = ours
             process.wait(lambda: asked(process, client_of(ours), "GET", "/readyz") == 200)
             yield process
