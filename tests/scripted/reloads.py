@@ -3,8 +3,10 @@
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
@@ -29,7 +31,14 @@ class Reloads:
     workers_max: int
 
 
-def reload_under_load(folder: Path, *, reloads: int, nodes: int, patience_s: float = PATIENCE_S) -> Reloads:
+def reload_under_load(
+    folder: Path,
+    *,
+    reloads: int,
+    nodes: int,
+    patience_s: float = PATIENCE_S,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> Reloads:
     names = [f"n{number:04d}" for number in range(nodes)]
     closed = set(names[::CLOSED_EVERY])
     with FakeApiServer() as api:
@@ -37,7 +46,7 @@ def reload_under_load(folder: Path, *, reloads: int, nodes: int, patience_s: flo
             api.put(node_json(name, Ready="True"))
             api.put(pod_json(name, Ready="False" if name in closed else "True"))
         asked = names[:NAMES_A_CALL]
-        with ExtenderProcess(api, folder) as process:
+        with ExtenderProcess(api, folder, environ=environ) as process:
             process.wait_ready(timeout_s=60)
             expected = [name for name in asked if name not in closed]
             load = FilterLoad(process.port, asked, expected, patience_s=patience_s)
