@@ -50,7 +50,7 @@ class Semantics:
 
     # Fixes of upstream's mistakes: False is what 1.36.3 does.
     # add_pod goes on behind a probe that has its worker already, instead of ending there (kubernetes #138930).
-    fix_add_pod_ends_at_first_worker: bool = False
+    fix_add_pod_ends_at_first_worker: bool = True
     # Readiness is compared with init and app statuses together. With app ones only, a pod with sidecars and readiness
     # gates is synced on every status event while it is Ready.
     fix_readiness_without_sidecars: bool = True
@@ -96,6 +96,7 @@ V1_16 = Semantics(
     phase_ends_readiness=False,
     syncs_after_probes=False,
     syncs_reinspected=False,
+    fix_add_pod_ends_at_first_worker=False,  # CM7
 )
 PROFILES = {"current": Semantics(), "v1.16": V1_16}
 

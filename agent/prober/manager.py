@@ -128,7 +128,7 @@ class ProberManager:
     def add_pod(self, pod: Pod) -> None:
         """Starts a worker for every probe of the pod's app containers and sidecars.
 
-        When one exists already the whole call ends there, as in 1.36, unless the semantics mend it.
+        One that exists already stays. In 1.36 the whole call ends there, which the semantics mend.
         """
         with self._lock:
             if self._shutdown.is_set():

@@ -111,23 +111,23 @@ def test_only_sidecars_among_init_containers_have_workers(scene: Scene) -> None:
     assert scene.gone(), "M7"
 
 
-def test_m8_an_existing_worker_ends_the_whole_call(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    ("semantics", "expected"),
+    [
+        pytest.param(Semantics(), {"a", "b"}, id="M8 the call goes on behind a worker that exists"),
+        pytest.param(
+            Semantics(fix_add_pod_ends_at_first_worker=False), {"a"}, id="M8 without its fix the call ends there"
+        ),
+    ],
+)
+def test_a_pod_that_is_added_again(semantics: Semantics, expected: set[str]) -> None:
+    scene = Scene(semantics=semantics)
     pod = make_pod(slow(READINESS, "a"), slow(READINESS, "b"))
     scene.manager.add_pod(pod)
     scene.manager.remove_pod(make_pod(slow(READINESS, "b")))
     assert scene.gone(1)
     scene.manager.add_pod(pod)
-    assert {("a", READINESS)} == scene.keys()
-
-
-def test_m8_with_its_fix_the_call_goes_on_behind_a_worker_that_exists() -> None:
-    scene = Scene(semantics=Semantics(fix_add_pod_ends_at_first_worker=True))
-    pod = make_pod(slow(READINESS, "a"), slow(READINESS, "b"))
-    scene.manager.add_pod(pod)
-    scene.manager.remove_pod(make_pod(slow(READINESS, "b")))
-    assert scene.gone(1)
-    scene.manager.add_pod(pod)
-    assert {("a", READINESS), ("b", READINESS)} == scene.keys()
+    assert {(name, READINESS) for name in expected} == scene.keys()
     scene.manager.stop()
 
 
