@@ -77,6 +77,14 @@ class RuntimePod:
         named = [container for container in self.containers if container.name == name]
         return sorted(named, key=lambda container: (container.restart_count, container.created_at), reverse=True)
 
+    @property
+    def active(self) -> tuple[RuntimeContainer, ...]:
+        """Those of the newest sandbox while that is ready (ActiveContainerStatuses): what an older one held counts for
+        nothing, its pod begins anew."""
+        if not self.sandboxes or not self.sandboxes[0].ready:
+            return ()
+        return tuple(c for c in self.containers if c.sandbox_id in ("", self.sandboxes[0].id))
+
     def sandbox_usable(self, *, host_network: bool) -> bool:
         """No new sandbox is needed (PodSandboxChanged says no)."""
         if not self.sandboxes or sum(sandbox.ready for sandbox in self.sandboxes) > 1:

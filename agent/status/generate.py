@@ -262,8 +262,7 @@ def _starts_next(inputs: Inputs, container: Container, newest: RuntimeContainer 
 def _with_phase(status: PodStatus, inputs: Inputs, old: PodStatus) -> PodStatus:
     pod = inputs.pod
     apps = {container.name for container in pod.containers}
-    # The process runtime has one sandbox per pod, so every app container it knows belongs to the newest.
-    initialized = any(c.name in apps for c in inputs.runtime.containers)
+    initialized = any(c.name in apps for c in inputs.runtime.active)
     phase: str = pod_phase(
         pod,
         (*(status.container_statuses or ()), *(status.init_container_statuses or ())),

@@ -171,6 +171,11 @@ ERRORS = (
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),
     Planted("status", _GENERATE, "newest is None and waits and not is_sidecar(container)", "newest is None and waits"),
     Planted("status", "runtime/base.py", "if not newest.ready or newest.host_network", "if newest.host_network"),
+    Planted("status", "runtime/base.py", "not self.sandboxes or not self.sandboxes[0].ready", "not self.sandboxes"),
+    Planted("status", "runtime/base.py", 'if c.sandbox_id in ("", self.sandboxes[0].id)', ""),
+    Planted(
+        "status", "runtime/base.py", 'in ("", self.sandboxes[0].id)', "in {s.id for s in self.sandboxes if s.ready}"
+    ),
     Planted("status", _KEPT, "if status_uid is None:", "if False:"),
     Planted("status", _KEPT, "            pod = self._pods.mirror_of(pod)\n", "            pass\n"),
     Planted("status", _KEPT, "return pod.status if mirror is None else mirror.status", "return pod.status"),

@@ -14,6 +14,7 @@ EXIT_CODES = (0, 0, 0, 1, 2, 137)
 def draw_runtime(random: Random, pod: Json, wall: float, *, known: float = 0.8) -> Json:
     """Containers newest first, as a kubelet's cache has them. `known`: how likely a container of the pod is there."""
     spec = pod["spec"]
+    sandboxes = _sandboxes(random, pod)
     names = [
         c["name"] for c in (*spec.get("initContainers", ()), *spec["containers"], *spec.get("ephemeralContainers", ()))
     ]
@@ -21,8 +22,19 @@ def draw_runtime(random: Random, pod: Json, wall: float, *, known: float = 0.8) 
     for place, name in enumerate(names):
         if maybe(random, known):
             containers += _instances(random, name, wall - 0.01 * place)
+    for container in containers:
+        container["sandbox"] = _sandbox_of(random, container, sandboxes)
     containers.sort(key=lambda c: -c["createdAt"])
-    return {"sandboxes": _sandboxes(random, pod), "containers": containers}
+    return {"sandboxes": sandboxes, "containers": containers}
+
+
+def _sandbox_of(random: Random, container: Json, sandboxes: list[Json]) -> str:
+    """Of the newest one mostly, what runs above all; now and then one that has gone since."""
+    if not sandboxes or maybe(random, 0.03):
+        return "s0"
+    older = 0.2 if container["state"] == "running" else 0.5
+    chosen: str = sandboxes[-1 if maybe(random, older) else 0]["id"]
+    return chosen
 
 
 def _sandboxes(random: Random, pod: Json) -> list[Json]:
@@ -30,7 +42,8 @@ def _sandboxes(random: Random, pod: Json) -> list[Json]:
     newest: Json = {"ready": maybe(random, 0.93), "hostNetwork": host_network ^ maybe(random, 0.03)}
     newest["ip"] = random.choice(("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "", None))
     older = {"ready": maybe(random, 0.1), "ip": None, "hostNetwork": False}
-    return [[], [newest], [newest, older]][random.choice((0, 1, 1, 1, 1, 1, 1, 1, 2))]
+    sandboxes = [[], [newest], [newest, older]][random.choice((0, 1, 1, 1, 1, 1, 1, 2, 2))]
+    return [{"id": f"s{len(sandboxes) - place}", **sandbox} for place, sandbox in enumerate(sandboxes)]
 
 
 def _instances(random: Random, name: str, wall: float) -> list[Json]:
@@ -55,7 +68,9 @@ def _instances(random: Random, name: str, wall: float) -> list[Json]:
 def runtime_pod(uid: str, drawn: Json) -> RuntimePod:
     return RuntimePod(
         uid=uid,
-        sandboxes=tuple(Sandbox(s["ready"], s.get("ip"), s.get("hostNetwork", False)) for s in drawn["sandboxes"]),
+        sandboxes=tuple(
+            Sandbox(s["ready"], s.get("ip"), s.get("hostNetwork", False), s["id"]) for s in drawn["sandboxes"]
+        ),
         containers=tuple(_container(c) for c in drawn["containers"]),
     )
 
@@ -74,4 +89,5 @@ def _container(drawn: Any) -> RuntimeContainer:
         restart_count=drawn.get("restartCount", 0),
         image=drawn.get("image", ""),
         image_id=drawn.get("imageID", ""),
+        sandbox_id=drawn["sandbox"],
     )

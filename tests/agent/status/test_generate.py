@@ -188,6 +188,31 @@ def test_gs20_a_deleted_pod_that_ended_keeps_its_disruption_target() -> None:
     assert words(target) == found["DisruptionTarget"]
 
 
+NEW, OLD = Sandbox(True, "127.0.1.2", id="test://new"), Sandbox(False, "", id="test://old")
+
+
+@pytest.mark.parametrize(
+    ("sandboxes", "of_app", "expected"),
+    [
+        pytest.param((NEW,), "test://new", "Running", id="GS21 the app container is one of the newest sandbox"),
+        pytest.param((NEW, OLD), "test://old", "Pending", id="GS22 of an older one: the pod begins anew"),
+        pytest.param((NEW,), "test://gone", "Pending", id="GS22 of one that has gone"),
+        pytest.param(
+            (replace(NEW, ready=False),), "test://new", "Pending", id="GS23 the newest sandbox is not ready any more"
+        ),
+        pytest.param((), "test://new", "Pending", id="GS23 there is no sandbox"),
+    ],
+)
+def test_the_phase_while_a_sidecar_has_not_started(
+    sandboxes: tuple[Sandbox, ...], of_app: str, expected: PodPhase
+) -> None:
+    """Nor shown that it has: it has a startup probe. What runs beside it is of a sandbox that may be an older one."""
+    pod = make_pod("a", init=(sidecar("s"),))
+    containers = (instance("s", sandbox_id="test://new"), instance("a", sandbox_id=of_app))
+    made = generate_status(Inputs(pod, RuntimePod(pod.uid, sandboxes, containers), Semantics()), lambda _pod, s: s)
+    assert expected == made.phase
+
+
 def test_conditions_come_in_the_order_of_the_kubelet() -> None:
     pod = replace(POD, status=PodStatus(conditions=(condition("mine"), condition("Ready"))))
     made = generate(pod, instance("a"), old=PodStatus(conditions=(condition("DisruptionTarget"),)))

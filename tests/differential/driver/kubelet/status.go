@@ -19,7 +19,6 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
@@ -54,90 +53,6 @@ type statusStep struct {
 	Reason   string               `json:"reason"`   // pending, progress
 	Message  string               `json:"message"`  // pending, progress
 	Generation int64              `json:"generation"` // pending, progress
-}
-
-// RuntimePod is what a runtime knows of a pod, newest first.
-type RuntimePod struct {
-	Sandboxes []struct {
-		Ready       bool    `json:"ready"`
-		IP          *string `json:"ip"`
-		HostNetwork bool    `json:"hostNetwork"`
-	} `json:"sandboxes"`
-	Containers []struct {
-		ID           string   `json:"id"`
-		Name         string   `json:"name"`
-		State        string   `json:"state"`
-		CreatedAt    float64  `json:"createdAt"`
-		StartedAt    *float64 `json:"startedAt"`
-		FinishedAt   *float64 `json:"finishedAt"`
-		ExitCode     int      `json:"exitCode"`
-		Reason       string   `json:"reason"`
-		Message      string   `json:"message"`
-		RestartCount int      `json:"restartCount"`
-		Image        string   `json:"image"`
-		ImageID      string   `json:"imageID"`
-	} `json:"containers"`
-}
-
-func at(seconds float64) time.Time { return time.UnixMilli(int64(seconds * 1000)).UTC() }
-
-func maybeAt(seconds *float64) time.Time {
-	if seconds == nil {
-		return time.Time{}
-	}
-	return at(*seconds)
-}
-
-// Status is the runtime's cache of the pod. All its containers belong to the newest sandbox.
-func (r RuntimePod) Status(pod *v1.Pod) *kubecontainer.PodStatus {
-	made := &kubecontainer.PodStatus{ID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
-	for index, sandbox := range r.Sandboxes {
-		status := &runtimeapi.PodSandboxStatus{
-			Id:       fmt.Sprintf("s%d", len(r.Sandboxes)-index),
-			Metadata: &runtimeapi.PodSandboxMetadata{Attempt: uint32(len(r.Sandboxes) - index - 1)},
-			State:    runtimeapi.PodSandboxState_SANDBOX_NOTREADY,
-			Linux:    &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: &runtimeapi.NamespaceOption{}}},
-		}
-		if sandbox.Ready {
-			status.State = runtimeapi.PodSandboxState_SANDBOX_READY
-		}
-		if sandbox.HostNetwork {
-			status.Linux.Namespaces.Options.Network = runtimeapi.NamespaceMode_NODE
-		}
-		if sandbox.IP != nil {
-			status.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: *sandbox.IP}
-			if index == 0 && *sandbox.IP != "" {
-				made.IPs = []string{*sandbox.IP}
-			}
-		}
-		made.SandboxStatuses = append(made.SandboxStatuses, status)
-	}
-	for _, c := range r.Containers {
-		made.ContainerStatuses = append(made.ContainerStatuses, &kubecontainer.Status{
-			ID:           kubecontainer.ParseContainerID(c.ID),
-			Name:         c.Name,
-			State:        kubecontainer.State(c.State),
-			CreatedAt:    at(c.CreatedAt),
-			StartedAt:    maybeAt(c.StartedAt),
-			FinishedAt:   maybeAt(c.FinishedAt),
-			ExitCode:     c.ExitCode,
-			Image:        c.Image,
-			ImageRef:     c.ImageID,
-			Reason:       c.Reason,
-			Message:      c.Message,
-			RestartCount: c.RestartCount,
-			Hash:         kubecontainer.HashContainer(specOf(pod, c.Name)),
-		})
-	}
-	made.ActiveContainerStatuses = made.ContainerStatuses
-	return made
-}
-
-func specOf(pod *v1.Pod, name string) *v1.Container {
-	if found := kubecontainer.GetContainerSpec(pod, name); found != nil {
-		return found
-	}
-	return &v1.Container{}
 }
 
 // One pod, in the watch and in the API server, which may be two of different age.
