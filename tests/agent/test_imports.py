@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,23 @@ print(before, "ssl" in known, "agent.probe.tls" in known, tls_context.cache_info
 )
 def test_only_what_is_used_is_imported(more: str, expected: str) -> None:
     assert expected == loaded(more)
+
+
+GRPC_SCRIPT = """
+import sys
+from pathlib import Path
+from agent import rpc, settings
+from agent.modes import kubelet, node
+from kube.auth import Connection, NoToken
+text = "mode: kubelet\\nkubelet: {{nodeName: n, podCIDR: 127.20.1.0/24, rootDir: {folder}}}"
+kubelet.assemble(settings.parse(text.encode(), {{}}), Connection("http://127.0.0.1:1", None, NoToken()))
+before = {{"grpc", "google"}} & {{name.partition(".")[0] for name in sys.modules}}
+rpc.load("grpc")
+print(sorted(before), "grpc" in sys.modules)
+"""
+
+
+def test_modes_kubelet_and_node_load_no_grpc_before_there_is_a_call(tmp_path: Path) -> None:
+    script = GRPC_SCRIPT.format(folder=tmp_path)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert "[] True\n" == done.stdout

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent.model import ContainerTerminated, PodPhase
-from agent.runtime.base import RuntimePod, Sandbox
+from agent.model import Container, ContainerTerminated, PodPhase, RestartPolicy, RestartRule
+from agent.runtime.base import RuntimeContainer, RuntimePod, Sandbox
 from agent.semantics import GATES, V1_16, Semantics, chosen
 from agent.status.conditions import is_owned
 from agent.status.generate import Inputs, generate_status
@@ -16,7 +16,7 @@ from agent.status.termination import MESSAGE_TERMINATED, terminated_status
 from tests.agent.compat.test_probes import BOTH, then
 from tests.agent.status.builders import NOW, condition, exited, make_pod, make_status, running, sidecar
 from tests.agent.status.scene import Scene
-from tests.agent.status.test_generate import instance
+from tests.agent.status.test_generate import dead, instance
 
 POD = make_pod("c")
 READY = (condition("Ready"), condition("ContainersReady"))
@@ -131,10 +131,34 @@ def generated(semantics: Semantics, **pod: object) -> list[str]:
 
 
 @BOTH
-def test_cm23_cm24_cm27_which_conditions_there_are(semantics: Semantics) -> None:
+def test_cm27_whether_containers_can_start_is_told(semantics: Semantics) -> None:
     old = ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
     assert (old if then(semantics) else ["PodReadyToStartContainers", *old]) == generated(semantics)
-    assert not (then(semantics) and semantics.restart_all_containers_on_container_exits)
+
+
+RESTARTS_ALL = Container(
+    "b", restart_policy=RestartPolicy.NEVER, restart_rules=(RestartRule("RestartAllContainers", "In", (42,)),)
+)
+
+
+def conditions_of(semantics: Semantics, *instances: RuntimeContainer) -> dict[str, str]:
+    """Of a pod that was initialized, one of whose containers has a rule by which all start anew."""
+    pod = make_pod("a", RESTARTS_ALL, init=("i",), restart_policy=RestartPolicy.NEVER)
+    before = make_status(phase=PodPhase.RUNNING, conditions=(condition("Initialized"),))
+    runtime = RuntimePod(pod.uid, (Sandbox(True, "127.0.1.2"),), instances)
+    made = generate_status(Inputs(pod, runtime, semantics, before), lambda _pod, status: status)
+    return {c.type: c.status for c in made.conditions}
+
+
+@BOTH
+def test_cm23_initialized_while_the_init_container_runs_anew(semantics: Semantics) -> None:
+    assert ("False" if then(semantics) else "True") == conditions_of(semantics, instance("i"))["Initialized"]
+
+
+@BOTH
+def test_cm24_whether_all_containers_restart_is_told(semantics: Semantics) -> None:
+    made = conditions_of(semantics, dead("i", 0), instance("a"), dead("b", 42))
+    assert (None if then(semantics) else "True") == made.get("AllContainersRestarting")
 
 
 @pytest.mark.parametrize("compat", ["current", "v1.16"])

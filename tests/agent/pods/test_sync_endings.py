@@ -86,6 +86,17 @@ def test_sidecars_end_after_the_app_the_last_one_first(node: Node) -> None:
     assert node.finished()
 
 
+def test_a_pod_that_ends_is_told_of_before_its_probes_are_stopped(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SyncTerminatingPod: a result that stopping makes must find the status of the end."""
+    node.put(POD)
+    journal = []
+    tell, stop = node.statuses.set_pod_status, node.prober.stop_liveness_and_startup
+    monkeypatch.setattr(node.statuses, "set_pod_status", lambda *told: (journal.append("status"), tell(*told)))
+    monkeypatch.setattr(node.prober, "stop_liveness_and_startup", lambda pod: (journal.append("stop"), stop(pod)))
+    node.put(DELETED)
+    assert ["status", "stop"] == journal
+
+
 def test_when_the_grace_is_over_they_wait_no_longer(node: Node) -> None:
     node.put(SIDECARS)
     node.put(deleted(SIDECARS, 20))

@@ -226,6 +226,26 @@ NEVER_ENDING = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("framing", "timeout_s", "expected"),
+    [
+        pytest.param("Content-Length: 9", 0.5, FAILURE, id="up to 2 KiB are read first"),
+        pytest.param("Transfer-Encoding: chunked", 0.5, FAILURE, id="as is one of unknown length"),
+        pytest.param("Content-Length: 2049", 20.0, SUCCESS, id="a longer one is left alone"),
+    ],
+)
+def test_a_redirect_whose_body_stalls(framing: str, timeout_s: float, expected: HandlerResult) -> None:
+    def answer(call: Call) -> None:
+        if call.path == "/":
+            call.send(f"HTTP/1.1 302 X\r\nLocation: /there\r\n{framing}\r\n\r\n".encode())
+            target.stopped.wait()
+        else:
+            call.reply(200)
+
+    with Target(answer) as target:
+        assert expected is ask(target, timeout_s=timeout_s).result
+
+
 @pytest.mark.parametrize(("data", "before", "expected"), NEVER_ENDING)
 def test_a_peer_that_never_ends_costs_the_timeout_and_no_more(
     data: bytes, before: bytes, expected: HandlerResult | None
@@ -329,13 +349,21 @@ def test_a_host_that_cannot_be_in_a_url_is_no_result_at_all(host: str) -> None:
         http_request(HttpGetAction(80, host=host), Container(name="c"), "127.0.0.1")
 
 
-def test_a_server_that_speaks_only_what_go_does_not_is_a_failure(tmp_path: Path) -> None:
-    """RSA key exchange, which Go has given up; the server would take TLS 1.2 only."""
+@pytest.mark.parametrize(
+    ("ciphers", "expected"),
+    [
+        pytest.param("AES128-SHA:AES128-GCM-SHA256", FAILURE, id="RSA key exchange, which Go has given up"),
+        pytest.param("ECDHE-RSA-AES128-SHA256", FAILURE, id="CBC with SHA-256, which Go does not offer"),
+        pytest.param("ECDHE-RSA-AES128-SHA", SUCCESS, id="CBC with SHA-1, which Go offers"),
+        pytest.param("ECDHE-RSA-AES128-GCM-SHA256", SUCCESS, id="GCM"),
+    ],
+)
+def test_what_a_server_of_tls_12_must_speak(tmp_path: Path, ciphers: str, expected: HandlerResult) -> None:
     tls = self_signed(tmp_path)
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
-    tls.set_ciphers("AES128-SHA:AES128-GCM-SHA256:@SECLEVEL=0")
+    tls.set_ciphers(f"{ciphers}:@SECLEVEL=0")
     with Target(lambda call: call.reply(200), tls=tls) as target:
-        assert ask(target, scheme="HTTPS").result is FAILURE
+        assert expected is ask(target, scheme="HTTPS", timeout_s=20.0).result
 
 
 def test_https_on_a_plain_port_says_so() -> None:

@@ -1,6 +1,5 @@
 """The health server over real sockets."""
 
-import contextlib
 import errno
 import http.client
 import selectors
@@ -144,10 +143,21 @@ def test_every_address_is_of_both_families() -> None:
     made = HealthServer("::", 0, {"/livez": lambda: Page(200, "ok\n")})
     made.start()
     assert (200, "ok\n") == ask(made, "/livez")
-    with contextlib.suppress(OSError), socket.create_connection(("::1", made.port), timeout=5) as client:
-        client.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
-        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+    if _has_ipv6():
+        with socket.create_connection(("::1", made.port), timeout=5) as client:
+            client.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
     made.stop()
+
+
+def _has_ipv6() -> bool:
+    """Asked of the machine, not of the server: a refusal there is no lack of addresses."""
+    with socket.socket(socket.AF_INET6) as any_port:
+        try:
+            any_port.bind(("::1", 0))
+        except OSError:
+            return False
+    return True
 
 
 def test_without_ipv6_every_address_is_every_ipv4_address(monkeypatch: pytest.MonkeyPatch) -> None:
