@@ -32,6 +32,9 @@ from tests.testbed.shared.binaries import BinariesMissing
 HISTORIES = 20_000
 PARTS = 4
 """A target is compared in so many parts, so that the last one to end does not keep the other processors waiting."""
+TURN = 5_000
+"""Where time ends a run, each target plays so many at a time, in turns: so when it is over all have about as many,
+those too whose histories take long."""
 RAREST = 3
 """So many planted errors are named with how long it took to find them: one that gets rarer is to be seen in time."""
 
@@ -45,7 +48,7 @@ def _end(_number: int, _frame: object) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--histories", type=int, default=HISTORIES, help=f"of each target (default {HISTORIES})")
-    parser.add_argument("--minutes", type=float, help="ends after so long, each target with its part of the histories")
+    parser.add_argument("--minutes", type=float, help="ends after so long, with as many of each target")
     parser.add_argument("--seed", type=int, help="repeats a run (default: a new one, which is printed)")
     parser.add_argument("--only", choices=[t.name for t in TARGETS], action="append", help="this target")
     parser.add_argument("--planted", action="store_true", help="then look whether planted errors are found")
@@ -67,10 +70,11 @@ def main() -> int:
     with Kubelet(executable) as kubelet:
         print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
     names = [t.name for t in TARGETS if not options.only or t.name in options.only]
-    jobs = _jobs(executable, names, options.histories, options.parts, seed)
+    parts = options.parts if options.minutes is None else -(-options.histories // TURN)
+    jobs = _jobs(executable, names, options.histories, parts, seed)
     if options.minutes is not None:
-        limit_s = 60 * options.minutes * (os.cpu_count() or 1) / len(jobs)
-        jobs = [replace(job, limit_s=limit_s) for job in jobs]
+        until = time.monotonic() + 60 * options.minutes
+        jobs = [replace(job, until=until) for job in jobs]
     failed = _compare(jobs)
     missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
@@ -80,26 +84,30 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """A part of a target; `of`: how many parts it has; `limit_s`: when it draws no more."""
+    """A part of a target; `of`: how many parts it has; `until`: when it draws no more, by the clock (monotonic) that
+    all processes have."""
 
     executable: Path
     target: str
     batches: Sequence[tuple[int, int]]
     of: int
     seed: int
-    limit_s: float = math.inf
+    until: float = math.inf
 
     def run(self) -> Tally:
+        limit_s = self.until - time.monotonic()
+        if limit_s <= 0:
+            return Tally(self.target, 0, 0.0)
         target = next(t for t in TARGETS if t.name == self.target)
         with Kubelet(self.executable) as kubelet:
-            return compare(target, kubelet, batches=self.batches, seed=self.seed, limit_s=self.limit_s)
+            return compare(target, kubelet, batches=self.batches, seed=self.seed, limit_s=limit_s)
 
 
 def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:
     batches = batches_of(histories)
     size = -(-len(batches) // parts)
     shares = [batches[first : first + size] for first in range(0, len(batches), size)]
-    return [_Job(executable, name, share, len(shares), seed) for name in names for share in shares]
+    return [_Job(executable, name, share, len(shares), seed) for share in shares for name in names]
 
 
 def _compare(jobs: Sequence[_Job]) -> int:
@@ -119,15 +127,22 @@ def _ended(jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Tally]]:
     with ProcessPoolExecutor(os.cpu_count(), initializer=end_with_parent) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(running):
-            yield running[future], future.result()
+            job = running[future]
+            tally = Tally(job.target, 0, 0.0) if future.cancelled() else future.result()
+            if tally.difference:  # the others would find it, too, and take as long to make it small
+                for other, its in running.items():
+                    if its.target == job.target:
+                        other.cancel()
+            yield job, tally
 
 
 def _show(tallies: Sequence[Tally]) -> None:
-    histories, seconds = sum(t.histories for t in tallies), sum(t.seconds for t in tallies)
+    histories = sum(t.histories for t in tallies)
+    rate = histories / max(sum(t.seconds for t in tallies), 1e-3)
     difference = next((t.difference for t in tallies if t.difference), None)
     said = "DIFFERS" if difference else "equal"
     print(
-        f"{tallies[0].target:<12} {histories:>9,} histories {histories / seconds:>7,.0f}/s a process  {said}",
+        f"{tallies[0].target:<12} {histories:>9,} histories {rate:>7,.0f}/s a process  {said}",
         flush=True,
     )
     if difference:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import threading
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.__main__ import ROWS as CHAOS
-from tests.soak import day, rows
+from tests.differential.targets import TARGETS
+from tests.soak import day, histories, rows
 from tests.soak.__main__ import ROWS as SOAK
 from tests.soak.rows import Row, Trial
 
@@ -106,3 +108,26 @@ def test_a_look_finds_one_thread_and_one_file_more(tmp_path):
     assert (1, 1) == (after.threads - before.threads, after.descriptors - before.descriptors)
     assert before.rss_mib > 5
     assert (0.0, 0, 0) == day.look([2**30])[1:]
+
+
+def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
+    names = [target.name for target in TARGETS if target.name != without]
+    return ["seed 1", *(f"{name:<12} {histories:>9,} histories   1,000/s a process  {said}" for name in names)]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told", "expected"),
+    [
+        pytest.param(90.0, _lines(1_000_000), [], id="a million of each in its time"),
+        pytest.param(9.0, _lines(100_000), [], id="a tenth of them in a tenth of it"),
+        pytest.param(900.0, _lines(1_000_000), [], id="more time asks for no more"),
+        pytest.param(90.0, _lines(999_999), [f"histories of {t.name}" for t in TARGETS], id="too few"),
+        pytest.param(90.0, _lines(1_000_000, without="node"), ["histories of node"], id="a target that was not played"),
+        pytest.param(90.0, _lines(1_000_000, "DIFFERS"), ["targets that differ"], id="all differ"),
+        pytest.param(90.0, [], [f"histories of {t.name}" for t in TARGETS], id="nothing was said"),
+    ],
+)
+def test_which_runs_of_the_comparison_fail(minutes, told, expected, tmp_path):
+    trial = Trial(minutes, random.Random(1), tmp_path, print)
+    histories.judge(trial, told)
+    assert expected == [figure.name for figure in trial.figures if not figure.met]
