@@ -6,7 +6,7 @@ here, and what is too much is refused in the middle of a packet.
 One decision goes around the parser: `Heads` looks up the bytes of a head, up to the first empty line, among those that
 it has parsed before. It reads nothing out of them. A head is known only if the parser made of it, between two requests,
 one whole request with its body by its length and a connection that goes on; it is used only between two requests, for
-equal bytes, and if as many bytes follow as the parser said. Anything else is the parser's, and what it made is repeated.
+equal bytes, and if as many bytes follow as the parser said. All else the parser reads.
 """
 
 from collections import deque

@@ -6,9 +6,13 @@ import shutil
 import signal
 import socket
 import ssl
+import time
+from contextlib import ExitStack, suppress
 
 import pytest
 
+from extender.serve import limits
+from extender.serve.loop import LOOK_S
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
@@ -16,6 +20,7 @@ from tests.scripted.filter_load import FilterLoad
 from tests.scripted.tls import make_authority
 
 NAMES, SURVIVORS = ["h1", "u1"], ["h1"]
+SLACK_S = 2.0  # for a loaded machine
 POD = b'{"Pod":{"metadata":{"name":"a","namespace":"b"}},"NodeNames":["h1","u1"]}'
 
 
@@ -110,12 +115,14 @@ def test_plain_http_gets_no_answer(process):
     assert 200 == asked(process, client_of(process.trusted), "GET", "/livez")
 
 
+HELLO = bytes.fromhex("16030100c8010000c40303")  # the first bytes of 205
+
+
 def test_half_handshakes_hold_nobody_up(process, ours):
-    hello = bytes.fromhex("16030100c8010000c40303")
     silent = [socket.create_connection(("127.0.0.1", process.port)) for _ in range(100)]
     try:
         for sock in silent[::2]:
-            sock.sendall(hello)
+            sock.sendall(HELLO)
         context = client_of(ours, (ours, "scheduler"))
         with FilterLoad(process.port, NAMES, SURVIVORS, tls=context, patience_s=5.0) as load:
             process.wait(lambda: load.calls > 60, timeout_s=30)
@@ -123,6 +130,33 @@ def test_half_handshakes_hold_nobody_up(process, ours):
         for sock in silent:
             sock.close()
     assert [] == load.failed
+
+
+def ended(sock):
+    try:
+        return sock.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_half_handshakes_are_cut_at_their_deadline_however_their_bytes_drip(process):
+    began, ends = time.monotonic(), {}
+    with ExitStack() as stack:
+        address = ("127.0.0.1", process.port)
+        silent, half, drips = [stack.enter_context(socket.create_connection(address)) for _ in range(3)]
+        for sock in (half, drips):
+            sock.sendall(HELLO)
+        while len(ends) < 3 and time.monotonic() - began < 4 * limits.HEAD_LIMIT_S:
+            time.sleep(0.2)
+            with suppress(ConnectionError):
+                drips.send(b"x")
+            for sock in {silent, half, drips} - ends.keys():
+                if ended(sock):
+                    ends[sock] = time.monotonic() - began
+    assert [3, True] == [len(ends), min(ends.values(), default=0) >= limits.HEAD_LIMIT_S]
+    assert max(ends.values()) < limits.HEAD_LIMIT_S + LOOK_S + SLACK_S
 
 
 def test_x57_a_new_certificate_and_a_new_client_ca_without_a_restart(process, disk, ours, theirs):

@@ -1,0 +1,62 @@
+"""A connection and its socket: until when a client whose connection begins with a handshake is waited for."""
+
+import socket
+
+import pytest
+
+from extender.serve import limits
+from extender.serve.client import Client
+from extender.serve.http import Heads
+
+BEGAN, LATER, LAST = 100.0, 102.0, 104.0
+HANDSHAKE_BYTES = 5
+BY_HANDSHAKE = BEGAN + limits.HEAD_LIMIT_S
+
+
+class Handshake:
+    """A stream that is ready after some bytes and passes on what comes then."""
+
+    may_ask = True
+
+    def __init__(self):
+        self._left = HANDSHAKE_BYTES
+
+    @property
+    def ready(self):
+        return self._left == 0
+
+    def receive(self, data):
+        taken = min(self._left, len(data))
+        self._left -= taken
+        return bytes(data[taken:])
+
+    def pending(self):
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("stream", "pieces", "expected"),
+    [
+        pytest.param(Handshake, {}, BY_HANDSHAKE, id="nothing of a handshake"),
+        pytest.param(Handshake, {LATER: b"he"}, BY_HANDSHAKE, id="half of it"),
+        pytest.param(Handshake, {BEGAN: b"h", LATER: b"e", LAST: b"l"}, BY_HANDSHAKE, id="bytes that drip"),
+        pytest.param(Handshake, {LATER: b"he", LAST: b"llo"}, LAST + limits.IDLE_LIMIT_S, id="all of it: it may rest"),
+        pytest.param(Handshake, {LATER: b"helloPO"}, LATER + limits.HEAD_LIMIT_S, id="and a part of a head"),
+        pytest.param(
+            Handshake, {LATER: b"hello", LAST: b"PO"}, LAST + limits.HEAD_LIMIT_S, id="a part of a head, later"
+        ),
+        pytest.param(
+            Handshake, {BEGAN: b"hello", LATER: b"P", LAST: b"O"}, LATER + limits.HEAD_LIMIT_S, id="one that drips"
+        ),
+        pytest.param(lambda: None, {}, BEGAN + limits.IDLE_LIMIT_S, id="no handshake is wanted"),
+    ],
+)
+def test_until_when_a_handshake_is_waited_for(stream, pieces, expected):
+    ours, theirs = socket.socketpair()
+    with theirs:
+        client = Client(ours, stream(), BEGAN, Heads())
+        for monotonic, piece in pieces.items():
+            theirs.sendall(piece)
+            assert client.receive_some(memoryview(bytearray(100)), monotonic)
+        client.close()
+    assert expected == client.deadline
