@@ -11,12 +11,14 @@ a longer time of either kind (API server away, watch cut, ourselves stopped with
 move before its age counts again; client-go's lease controller tries again after at most 7 s.
 
 *Lists.* A list is no sign of life: a Lease that has not moved keeps its age, so lists again and again give nobody more
-time. One beside the watch in which no Lease at all has moved shows that no line was waiting to be read: of two agents
-the other may beat late, and the dead one is still found in time. The first list tells ages too, by comparing its own
-Leases: the API server's clock stands in `managedFields`, and by it a node that was dead before we started is lost at
-once. Without that clock `renewTime` is compared, which is the kubelet's clock and may be wrong by any amount: such a
-node is lost only when it has not moved for BLIND_LIMIT_S more. A first list that could only be had after failures comes
-in the seconds in which kubelets return: RETURN_S again.
+time. What has moved between two of them has moved when its `renewTime` says, by the difference to the one before: that
+is the kubelet's clock with itself, and is believed only within what we have not seen. One list beside the watch in
+which no Lease at all has moved shows that no line was waiting to be read: of two agents the other may beat late, and
+the dead one is still found in time. The first list tells ages too, by comparing its own Leases: the API server's clock
+stands in `managedFields`, and by it a node that was dead before we started is lost at once. Without that clock
+`renewTime` is compared, which is the kubelet's clock and may be wrong by any amount: such a node is lost only when it
+has not moved for BLIND_LIMIT_S more. A first list that could only be had after failures comes in the seconds in which
+kubelets return: RETURN_S again.
 
 *Many at once.* Two nodes that fall silent are dead; a fifth of a cluster more likely cannot reach its API server (a
 load balancer, one of three API servers, a webhook that refuses Leases). So many together are not lost by silence alone;
@@ -47,13 +49,14 @@ BLIND_LIMIT_MIN_S = 4.0
 RETURN_S = BLIND_LIMIT_S  # not longer, or lists each 20 s would put it off for ever
 READ_EARLY_S = 1.5  # how long before it is blind a list beside the watch is wanted
 FRESH_S = 2.0  # and before a node is lost, to see who else is late
-READ_LEASES_MAX = 500  # that list is one page; where there are more Leases, one moves at any time
+FRESH_LEASES_MAX = 500  # what a list of one page can tell; where there are more Leases, one moves at any time
 
 MANY = 3  # and more than this share of the nodes; or all of two and more
 MANY_SHARE = 0.2
 TOGETHER_S = 60.0  # a node that was lost so long before belongs to another event
 
 WHOLE_SECOND_S = 1.0  # times in managedFields have no fraction
+STEP_S = 2.0  # by so much a kubelet's clock may be off after some seconds; more, and it was set
 
 
 class Renewal(msgspec.Struct, frozen=True, gc=False):
@@ -124,7 +127,11 @@ class Heartbeats:
                     age_s = by_server[node] - WHOLE_SECOND_S
                 else:
                     age_s = min(by_kubelets.get(node, 0.0), beat.limit_s - self._blind_limit_s)
-                beat = replace(beat, seen_at=max(as_of - max(0.0, age_s), moved_after))
+                seen_at = max(as_of - max(0.0, age_s), moved_after)
+                own = _by_its_own_clock(before.get(node), lease)
+                if moved_after - STEP_S <= own <= as_of + STEP_S:  # or that clock was set meanwhile
+                    seen_at = min(seen_at, max(own, moved_after))
+                beat = replace(beat, seen_at=seen_at)
             elif node in self._lost:
                 lost.add(node)
             self._beats[node] = beat
@@ -182,7 +189,7 @@ class Heartbeats:
 
     def read_due_at(self) -> float:
         """When such a list is wanted, as without it ages would no longer count; infinite if it is of no use."""
-        if not len(self._lost) < len(self._beats) <= READ_LEASES_MAX:
+        if not len(self._lost) < len(self._beats):
             return math.inf
         return -math.inf if self._wanted else max(self._read_at, self._unmoved_at) + self._read_after_s
 
@@ -198,7 +205,8 @@ class Heartbeats:
         self._aged.update(self._expiry.due(monotonic))
         self._lost &= self._aged
         old = [node for node in self._aged - self._lost if self._is_old(node, monotonic)]
-        silent = [node for node in old if monotonic - self._known_at(node) <= self._known_limit_s()]
+        known_from = self._known_from(monotonic)
+        silent = [node for node in old if self._known_at(node) >= known_from]
         self._wanted = len(silent) < len(old) and any(self._tells(node, monotonic) for node in old)
         self._many = (bool(silent) or self._many) and self._are_many(monotonic, only_signal)
         if self._many:
@@ -227,8 +235,11 @@ class Heartbeats:
         """Up to here we know of its beats."""
         return max(self._read_at, self._unmoved_at) if node in self._unmoved else self._read_at
 
-    def _known_limit_s(self) -> float:
-        return FRESH_S if len(self._beats) <= READ_LEASES_MAX else self._blind_limit_s
+    def _known_from(self, monotonic: float) -> float:
+        """Who is lost has not moved up to here: it has had its time since its last beat, and to return."""
+        if len(self._beats) <= FRESH_LEASES_MAX:
+            return monotonic - FRESH_S
+        return max(monotonic - self._blind_limit_s, self._returning_since + RETURN_S - FRESH_S)
 
     def _tells(self, node: str, monotonic: float) -> bool:
         """Whether another list would tell something of it; no, if by the last its watch is behind."""
@@ -263,6 +274,12 @@ def _behind_the_newest(leases: Iterable[Renewal], time: Literal["written", "rene
     known = {node: at for node, at in times.items() if at is not None}
     newest = max(known.values(), default=0.0)
     return {node: newest - at for node, at in known.items()}
+
+
+def _by_its_own_clock(before: Beat | None, after: Renewal) -> float:
+    """When the Lease moved, by ours: so long after the beat before as the kubelet says. Infinite: nothing tells."""
+    earlier, later = (None, None) if before is None else (_seconds(before.renew_time), _seconds(after.renew_time))
+    return math.inf if before is None or earlier is None or later is None else before.seen_at + later - earlier
 
 
 def _seconds(text: str) -> float | None:

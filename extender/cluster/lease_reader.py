@@ -2,7 +2,7 @@
 
 A watch tells nothing about the last kubelet that stops, so nothing could be said of it. A list can: it shows that the
 API server (and its etcd, as lists are quorum reads) answers, and which Leases have still not moved. Where many kubelets
-live one is always heard, and nothing is ever read here.
+live one is always heard, and nothing is read here unless their watch is broken.
 """
 
 import logging
@@ -15,12 +15,13 @@ from typing import Protocol
 from component.backoff import Backoff
 from component.loop import Loop
 from extender.cluster import observed
-from extender.cluster.heartbeat import READ_LEASES_MAX
-from kube.errors import CredentialsInvalid, Forbidden, KubeError, Unauthorized
+from kube.errors import CredentialsInvalid, Forbidden, Gone, KubeError, Unauthorized
 from kube.listing import Page
 
 log = logging.getLogger(__name__)
 
+PAGE_SIZE = 500
+PAGE_S = 1.0  # a list of more pages than one is asked for no sooner than so long after the last one for each of them
 PAUSE_MAX_S = 5.0
 STUCK_AFTER_S = 60.0  # two calls of at most 10 s, and what has no deadline of ours: names, a plugin's credentials
 RETRY = Backoff(first_s=1.0, limit_s=32.0, jitter=0.5)
@@ -78,7 +79,7 @@ class LeaseReader:
         if wait_s > 0:
             return min(wait_s, self._look_every_s)
         try:
-            began, page = self._read()
+            began, leases, pages = self._read()
         except (KubeError, CredentialsInvalid) as e:
             self._beats.leases_unread()
             pause_s, self._retry = self._retry.next(self._random, getattr(e, "retry_after_s", None))
@@ -91,19 +92,33 @@ class LeaseReader:
         if self._retry.failures:
             log.info("Leases read again")
         self._retry = self._retry.reset()
-        self._not_before = self._early = -math.inf
-        if not page.more:
-            self._beats.read_leases(page.items, began)
+        self._not_before = self._early = began + (pages * PAGE_S if pages > 1 else 0.0)
+        self._beats.read_leases(leases, began)
         return self._look_every_s
 
-    def _read(self) -> tuple[float, Page[observed.Lease]]:
+    def _read(self) -> tuple[float, list[observed.Lease], int]:
+        """When all of them were asked for, and in how many pages: these are of one version, that of the first."""
+        began, page = self._first()
+        leases, pages = list(page.items), 1
+        while page.more:
+            self._loop.progressed()
+            pages += 1
+            try:
+                page = self._lister.page(limit=PAGE_SIZE, more=page.more)
+            except Gone:  # that version was given up while we read: in one piece, which cannot be
+                began = self._monotonic()
+                leases, page = [], self._lister.page(limit=None)
+            leases.extend(page.items)
+        return began, leases, pages
+
+    def _first(self) -> tuple[float, Page[observed.Lease]]:
         """Twice at first, as the connection may have been idle for long and be gone."""
         began = self._monotonic()
         try:
-            return began, self._lister.page(limit=READ_LEASES_MAX)
+            return began, self._lister.page(limit=PAGE_SIZE)
         except KubeError:
             if self._retry.failures:
                 raise
             self._loop.progressed()
             began = self._monotonic()
-            return began, self._lister.page(limit=READ_LEASES_MAX)
+            return began, self._lister.page(limit=PAGE_SIZE)

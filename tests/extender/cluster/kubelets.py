@@ -136,11 +136,13 @@ class Cluster:
         self.leases.replace(self._leases())
 
     def page(self, *, limit: int | None, more: str = "") -> Page[observed.Lease]:
-        """What the LeaseReader reads."""
+        """What the LeaseReader reads. Its pages come at one time, so they are of one version, as the API server's."""
         self.reads += 1
         if self._is_away():
             raise Unreachable(path="/leases", message="away")
-        return Page(self._leases()[:limit], "1", more, 0, "Lease")
+        leases, start = self._leases(), int(more or 0)
+        end = len(leases) if limit is None else min(start + limit, len(leases))
+        return Page(leases[start:end], "1", str(end) if end < len(leases) else "", 0, "Lease")
 
     def close(self) -> None:
         pass

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from extender.cluster.beats import AGENTS, Beats
-from extender.cluster.heartbeat import READ_LEASES_MAX
-from extender.cluster.lease_reader import LeaseReader
+from extender.cluster.lease_reader import PAGE_SIZE, LeaseReader
 from extender.cluster.observed import Lease
 from extender.cluster.watches import AGENTS_LOOK_S
 from kube.listing import Page
@@ -52,7 +51,7 @@ class Scene:
         self.beats.replace([lease(node, 0.0) for node in nodes])
 
     def page(self, *, limit: int | None, more: str = "") -> Page[Lease]:
-        assert (limit, more) == (READ_LEASES_MAX, "")
+        assert (limit, more) == (PAGE_SIZE, "")
         return Page(
             items=[lease(node, self.renewed[node], every_s=self.every_s[node]) for node in self.nodes],
             resource_version="1",

@@ -71,20 +71,38 @@ def test_an_extender_that_was_suspended_closes_nobody(nodes: int, stopped_s: flo
 
 
 @pytest.mark.parametrize("each_s", [10, 20])
-@pytest.mark.parametrize(("nodes", "within_s"), [(2, 25.0), (3, 25.0), (100, 25.0), (501, 45.0)])
-def test_lists_again_and_again_keep_no_dead_kubelet_open(nodes: int, within_s: float, each_s: float) -> None:
-    """Its watch is broken; where they are few they are read beside it."""
+@pytest.mark.parametrize("nodes", [1, 2, 3, 100, 501])
+@pytest.mark.parametrize("phase", range(0, 20, 3))
+def test_lists_in_the_place_of_a_watch_keep_no_dead_kubelet_open(phase: int, nodes: int, each_s: float) -> None:
     cluster = started(
         Cluster(
-            kubelets(nodes, dies={0: 101.0}),
+            kubelets(nodes, dies={0: 101.0 + phase}, seed=phase),
             watch_broken=(100.0, 700.0, each_s),
             controller=False,
         )
     )
-    cluster.run(300.0)
+    cluster.run(180.0)
     [(closed_at, name)] = cluster.closings
     assert "n0" == name
-    assert closed_at - cluster.kubelets[0].written <= within_s
+    assert 23.9 < closed_at - cluster.kubelets[0].written <= 25.0
+
+
+@pytest.mark.parametrize("each_s", [10, 20])
+def test_lists_of_5000_in_the_place_of_a_watch_keep_no_dead_kubelet_open(each_s: float) -> None:
+    """They are read in between, in pages."""
+    cluster = started(Cluster(kubelets(5000, dies={0: 106.0}), watch_broken=(100.0, 700.0, each_s), controller=False))
+    cluster.run(140.0)
+    [(closed_at, name)] = cluster.closings
+    assert "n0" == name
+    assert 23.9 < closed_at - cluster.kubelets[0].written <= 25.0
+
+
+def test_reading_many_beside_a_broken_watch_closes_nobody_who_lives() -> None:
+    """And the API server is away in the midst of it, twice."""
+    away = [Away(200.0, 214.0), Away(300.0, 330.0, hangs=True)]
+    cluster = started(Cluster(kubelets(1200), away, watch_broken=(100.0, 500.0, 20.0), controller=False))
+    cluster.run(500.0)
+    assert [] == cluster.closings
 
 
 PART = [

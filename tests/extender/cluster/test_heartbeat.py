@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster.heartbeat import BLIND_LIMIT_S, DURATION_MAX_S, READ_LEASES_MAX, RETURN_S, Heartbeats, Renewal
+from extender.cluster.heartbeat import (
+    BLIND_LIMIT_S,
+    DURATION_MAX_S,
+    FRESH_LEASES_MAX,
+    READ_EARLY_S,
+    RETURN_S,
+    Heartbeats,
+    Renewal,
+)
 
 
 def renewal(node, renew_time="1", duration_s=40.0, written=""):
@@ -100,9 +108,10 @@ def test_what_is_heard_of_pods_and_nodes_shows_that_the_api_server_is_there():
     assert {"a"} == known.lost(24.0)
 
 
-def test_lists_too_many_to_be_read_beside_the_watch_are_never_wanted():
-    known = beats(*((f"n{i}", "1", 0) for i in range(READ_LEASES_MAX + 1)))
-    assert math.inf == known.read_due_at()
+@pytest.mark.parametrize("nodes", [1, FRESH_LEASES_MAX, FRESH_LEASES_MAX + 1])
+def test_a_list_is_wanted_before_we_are_blind_however_many_there_are(nodes):
+    known = beats(*((f"n{i}", "1", 0) for i in range(nodes)))
+    assert BLIND_LIMIT_S - READ_EARLY_S == known.read_due_at()
 
 
 def test_who_is_lost_stays_so_until_its_lease_moves():
@@ -124,6 +133,23 @@ def test_a_list_gives_no_more_time_than_the_watch():
         known.replace([renewal("a"), renewal("b", f"at {monotonic}")], monotonic)
     known.renewed(renewal("b", "at 23"), 23)
     assert (set(), {"a"}) == (known.lost(23.9), known.lost(24.0))
+
+
+BETWEEN = [
+    pytest.param(at(0, 12), 12.0, id="12 s after the one before"),
+    pytest.param(at(0, 9), 10.0, id="a little before the list in which it had not moved: then"),
+    pytest.param(at(0, 5), 20.0, id="long before it: the clock was set, so when the list was asked for"),
+    pytest.param(at(9, 0), 20.0, id="in the future: alike"),
+    pytest.param("no time", 20.0, id="no time at all: alike"),
+]
+
+
+@pytest.mark.parametrize(("renew_time", "seen_at"), BETWEEN)
+def test_what_moves_between_two_lists_has_moved_when_it_says(renew_time, seen_at):
+    known = Heartbeats(24.0)
+    for began, renewed in ((0.0, at(0, 0)), (10.0, at(0, 0)), (20.0, renew_time)):
+        known.replace([renewal("a", renewed)], began)
+    assert {"a": seen_at} == known.seen()
 
 
 FIRST_LISTS = [

@@ -5,12 +5,13 @@ import math
 import pytest
 
 from extender.cluster.lease_reader import PAUSE_MAX_S, LeaseReader
-from kube.errors import Forbidden, KubeError, TooManyRequests, Unreachable
+from kube.errors import Forbidden, Gone, KubeError, TooManyRequests, Unreachable
 from kube.listing import Page
 from tests.extender.builders import lease
 from tests.kit.clock import Clock
 
 LEASES = [lease("n1", "a")]
+GONE = Gone(path="/leases", message="the continue parameter is too old")
 AWAY = Unreachable(path="/leases", message="away")
 FORBIDDEN = Forbidden(path="/leases", message="no")
 
@@ -68,13 +69,63 @@ def test_it_asks_for_nothing_before_it_is_wanted(due_at: float, expected: float)
         pytest.param([""], [100.0], id="a list is as old as its question"),
         pytest.param([AWAY, ""], [100.5], id="a connection that was idle may be gone"),
         pytest.param([AWAY, AWAY], ["unread"], id="twice no answer"),
-        pytest.param(["more"], [], id="half a list tells nothing"),
     ],
 )
 def test_what_it_tells_the_index(answers: list[KubeError | str], told: list[object]) -> None:
     around = Around(*answers)
     around.reader.turn()
     assert told == around.told
+
+
+class Pages(Around):
+    """Whose list is so many pages; the first of them that is asked for with a token may be `gone`."""
+
+    def __init__(self, pages: int, *, gone: bool = False) -> None:
+        super().__init__()
+        self.asked: list[tuple[int | None, str]] = []
+        self.pages, self.gone = pages, gone
+
+    def page(self, *, limit: int | None, more: str = "") -> Page:
+        self.asked.append((limit, more))
+        self.clock.time += 0.1
+        number = int(more or 0) + 1
+        if self.gone and more:
+            self.gone = False
+            raise GONE
+        names = range(1, self.pages + 1) if limit is None else [number]
+        last = limit is None or number == self.pages
+        leases = [lease(f"n{name}", "a") for name in names]
+        return Page(leases, "7", "" if last else str(number), 0, "Lease")
+
+    def read_leases(self, leases: list, began: float) -> None:
+        self.told.append(([one.metadata.name for one in leases], round(began - 100.0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("gone", "asked", "began"),
+    [
+        pytest.param(False, [(500, ""), (500, "1"), (500, "2")], 0.0, id="as old as its first page"),
+        pytest.param(
+            True, [(500, ""), (500, "1"), (None, "")], 0.2, id="a version that is gone: at once, in one piece"
+        ),
+    ],
+)
+def test_a_list_of_several_pages(gone: bool, asked: list[tuple[int | None, str]], began: float) -> None:
+    around = Pages(3, gone=gone)
+    around.reader.turn()
+    assert (asked, [(["n1", "n2", "n3"], began)]) == (around.asked, around.told)
+
+
+@pytest.mark.parametrize(("pages", "apart_s"), [(1, 0.2), (3, 3.0), (10, 10.0)])
+def test_of_a_list_of_several_it_asks_for_one_page_a_second_at_most(pages: int, apart_s: float) -> None:
+    """A list is wanted all the time; it is woken each tenth of a second."""
+    around = Pages(pages)
+    around.due_at = -math.inf
+    while len(around.told) < 2:
+        around.reader.turn()
+        around.clock.time += 0.1
+    (_, first), (_, second) = around.told
+    assert apart_s == pytest.approx(second - first, abs=0.11)
 
 
 def asked_at(around: Around, *, until: float) -> list[float]:
