@@ -39,9 +39,10 @@ class Stub:
         self.api = Api(self._server, file, account, ca_file=ca_file, token_file=token_file)
         self._context = ssl.create_default_context(cafile=str(ca_file))
 
-    def stream(self, *, pods_per_s: int = 0, leases_per_s: int = 0) -> None:
-        """From now on so many updates a second go to every watcher."""
-        self._call("POST", f"/bench/rate?pods={pods_per_s}&leases={leases_per_s}")
+    def stream(self, *, pods_per_s: int = 0, leases_per_s: int = 0, silent: int = 0) -> None:
+        """From now on so many updates a second go to every watcher. silent: of so many nodes, the first ones, no Lease
+        moves."""
+        self._call("POST", f"/bench/rate?pods={pods_per_s}&leases={leases_per_s}&silent={silent}")
 
     def turn(self, nodes: range, *, ready: bool) -> None:
         """The health pods of these nodes become ready or not, all at once."""

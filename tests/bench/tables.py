@@ -135,7 +135,7 @@ def goals(figures: Figures) -> str:
         "pods/s of the real scheduler, to null": "scheduler_1000_ratio_to_null",
         "pods/s of the real scheduler, to Go": "scheduler_1000_ratio_to_go",
         "processor time by Lease, us": "lease_update_cpu_us",
-        "the same when 5,000 come within a second, us": "lease_return_cpu_us",
+        "the same when 5,000 come within a second and the nodes of 500 were lost, us": "lease_return_cpu_us",
         "cold start, s": "cold_start_5000_s",
         "memory then, MiB": "cold_start_5000_rss_mib",
         "processor time of `readygate status` of 5,000 nodes, s": "status_5000_cpu_s",

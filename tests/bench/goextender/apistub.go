@@ -23,7 +23,7 @@ import (
 
 // apistub answers list and watch of nodes, pods and leases from memory, so that the reader under test is what is slow.
 //
-//	POST /bench/rate?pods=N&leases=N            how many updates a second it streams from now on
+//	POST /bench/rate?pods=N&leases=N&silent=N   how many updates a second it streams from now on; the first so many kubelets are silent
 //	POST /bench/ready?from=N&to=N&ready=BOOL    turns these health pods over, all at once
 //	POST /bench/away?for=DURATION&break=N       no listener and no connection for so long; meanwhile health pod N breaks
 //	GET  /bench/events                          updates streamed and patches taken so far
@@ -31,6 +31,7 @@ type stub struct {
 	namespace, daemonSet string
 	version              atomic.Int64
 	podRate, leaseRate   atomic.Int64
+	silent               atomic.Int64
 	sent, patches        atomic.Int64
 	away                 chan time.Duration
 	pods                 []stubPod
@@ -203,6 +204,7 @@ func (s *stub) stream(flipEvery int) {
 			nextPod = (nextPod + 1) % len(s.pods)
 		}
 		for ; owedLeases >= 1; owedLeases-- {
+			nextLease = max(nextLease, int(s.silent.Load()))
 			line := append([]byte(nil), `{"type":"MODIFIED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",`...)
 			line = append(append(line, kubeletLease(nextLease, s.version.Add(1), stamp())...), '}', '\n')
 			s.broadcast("leases", line)
@@ -219,6 +221,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "bench/rate":
 		pods, _ := strconv.ParseInt(r.URL.Query().Get("pods"), 10, 64)
 		leases, _ := strconv.ParseInt(r.URL.Query().Get("leases"), 10, 64)
+		silent, _ := strconv.ParseInt(r.URL.Query().Get("silent"), 10, 64)
+		s.silent.Store(min(silent, int64(len(s.nodes)-1)))
 		s.podRate.Store(pods)
 		s.leaseRate.Store(leases)
 	case path == "bench/ready":
