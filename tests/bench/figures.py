@@ -63,6 +63,8 @@ TARGETS = {
     "agent_grpc_rss_mib": Target(80.0),
     "fault_gate_p99_s": Target(6.0),
     "fault_gate_event_p99_s": Target(1.5),
+    "fault_gate_netlink_p99_s": Target(1.5),
+    "fault_gate_inotify_p99_s": Target(1.5),
     "heal_bound_p99_s": Target(2.0),
     "dead_node_gate_p99_s": Target(10.0),
     "dead_node_lease_gate_p99_s": Target(25.0),

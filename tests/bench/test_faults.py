@@ -14,12 +14,15 @@ from tests.bench.faults import plan, rival
 from tests.bench.faults.results import figures, table
 from tests.bench.faults.rival import Told
 from tests.bench.faults.rounds import Player, Round, Together, script
+from tests.faults.fault import alone
 from tests.testbed.hosts.errors import HostsError
 
 ADDRESSES = {"control-1": "10.99.0.11", "worker-1": "10.99.0.21", "worker-2": "10.99.0.22"}
 WORKERS = ["worker-1", "worker-2"]
 GOOD = Round("disk-full", "filesystem", "fast", "worker-1", 3.0, "node(s) reported unhealthy", 3.5, False, 1.0, 1.5)
 EVENT = replace(GOOD, fault="log-shutdown", check="kernelLog", closed_s=0.2)
+ROUTE = replace(GOOD, fault="default-route-gone", check="servicePath", closed_s=1.2)
+FILE = replace(GOOD, fault="cni-gone", check="cni", closed_s=1.3)
 BAD = replace(GOOD, fault="gpu-missing", check="gpu", closed_s=None, refused_s=None, opened_s=None, bound_s=None)
 
 
@@ -31,6 +34,10 @@ def test_the_agent_takes_each_check_of_the_plan(given):
 def test_each_fault_of_the_plan_has_a_check_that_watches_for_it():
     watched = {kind for check in plan.checks(ADDRESSES) for kind in check} | {"cni", plan.KUBELET}
     assert {fault.check for fault in plan.TRIED.values()} <= watched
+
+
+def test_what_the_kernel_tells_is_of_faults_that_are_tried():
+    assert set(plan.NEWS) <= set(plan.TRIED)
 
 
 def test_in_a_round_each_worker_has_each_fault_once_and_the_control_plane_only_what_it_can_bear():
@@ -89,13 +96,15 @@ def test_the_lines_of_a_fault_say_when_they_began_and_ended(lines, code, said):
 
 
 def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
-    rounds = [GOOD, replace(GOOD, closed_s=5.0), EVENT, BAD]
+    rounds = [GOOD, replace(GOOD, closed_s=5.0), EVENT, ROUTE, FILE, BAD]
     found = {each.name: each.value for each in figures(rounds, [8.5], {"default": (30, 9), "fast": (31, 45)}, [24.5])}
     assert {
-        "fault_rounds": 4,
+        "fault_rounds": 6,
         "fault_gate_p50_s": 3.0,
         "fault_gate_p99_s": 5.0,
         "fault_gate_event_p99_s": 0.2,
+        "fault_gate_netlink_p99_s": 1.2,
+        "fault_gate_inotify_p99_s": 1.3,
         "heal_bound_p99_s": 1.5,
         "dead_node_gate_p99_s": 8.5,
         "dead_node_lease_gate_p99_s": 24.5,
@@ -116,7 +125,7 @@ def test_when_all_is_taken_back_no_thread_injects_anything_more():
     player.heal_all(["worker-1"], print)
     with pytest.raises(HostsError, match="this is the end"):
         player.inject("worker-1", fault)
-    assert [script(fault.inject), player.healing()] == [call.args[1] for call in hosts.ssh.call_args_list]
+    assert [alone(script(fault.inject)), alone(player.healing())] == [call.args[1] for call in hosts.ssh.call_args_list]
 
 
 def test_a_round_that_let_a_pod_in_is_not_whole():

@@ -5,5 +5,8 @@
     ...        one file a fault, or a family of them: FAULTS
 
 Guaranteed: a fault says each command before it runs it; `--heal` takes it back, also where it was never injected, and
-leaves nothing of it behind but the small disk that the faults of disks are played on.
+whoever injects it may be interrupted at any moment. What a heal leaves is what the check has to find good (a small
+disk, a server in the place of a cache, a copy of tables); `--clear` takes that away too, and then nothing is left.
+
+Of the check `timeSync` there is none: all hosts of ring 3 have the machine's one clock, which is not theirs to break.
 """

@@ -1,17 +1,19 @@
-"""`python -m tests.faults NAME HOST [--heal]`: a fault on a host of ring 3, or taken back. Without words: the list."""
+"""`python -m tests.faults NAME HOST [--heal | --clear]`: a fault on a host of ring 3, or taken back. Without words: the
+list."""
 
 import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from types import FrameType
 
 import yaml
 
-from tests.faults.fault import Fault
+from tests.faults.fault import Fault, alone
 from tests.faults.registry import FAULTS
+from tests.kit.endings import ENDINGS, EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
 
@@ -20,7 +22,7 @@ EXIT_CODES = """exit codes:
   0    injected, or healed; the list
   1    not, and the fault is taken back as far as it was there; the last line says why
   2    wrong usage
-  130  Ctrl-C, and 143 SIGTERM: the same
+  130  interrupted (Ctrl-C, SIGTERM, a terminal that is gone): the same
 """
 
 
@@ -33,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("name", nargs="?", choices=sorted(FAULTS), metavar="NAME", help="of the fault; none: the list")
     parser.add_argument("host", nargs="?", metavar="HOST", help="of ring 3, as worker-1")
-    parser.add_argument("--heal", action="store_true", help="take it back")
+    back = parser.add_mutually_exclusive_group()
+    back.add_argument("--heal", action="store_true", help="take it back")
+    back.add_argument("--clear", action="store_true", help="and take away what a check was to find good")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="of the list")
     options = parser.parse_args(argv)
     if options.name is None:
@@ -41,17 +45,18 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if options.host is None:
         parser.error("a HOST is missing: python -m tests.testbed --ring hosts status names them")
-    signal.signal(signal.SIGTERM, _terminated)
+    interrupt_once()
     try:
         hosts = Hosts.found()
         if options.host not in hosts.names:
             raise HostsError(f"no host {options.host}: there are {', '.join(hosts.names)}")
-        run(FAULTS[options.name], lambda line: hosts.ssh(options.host, line), heal=options.heal, host=options.host)
+        heal, fault = options.heal or options.clear, FAULTS[options.name]
+        run(fault, lambda line: hosts.ssh(options.host, alone(line)), heal=heal, clear=options.clear, host=options.host)
     except HostsError as e:
         print(f"faults: {e}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        return EXIT_INTERRUPTED
     return 0
 
 
@@ -64,23 +69,30 @@ def listed(faults: Iterable[Fault], *, as_json: bool) -> str:
     return "\n".join(f"{one.name}: {one.what} (check {one.check})" for one in faults)
 
 
-def run(fault: Fault, shell: Callable[[str], object], *, heal: bool, host: str = "") -> None:
+def run(fault: Fault, shell: Callable[[str], object], *, heal: bool, clear: bool = False, host: str = "") -> None:
     """Each line is said before it is run. A fault that cannot be injected whole is taken back. Raises what `shell`
     raises."""
-    lines = fault.heal if heal else fault.inject
+    lines = (*fault.heal, *(fault.clear if clear else ())) if heal else fault.inject
     try:
         for line in lines:
             print(f"{host}# {line}", flush=True)
             shell(line)
     except BaseException:
         if not heal:
-            run(fault, shell, heal=True, host=host)
+            with _undisturbed():
+                run(fault, shell, heal=True, host=host)
         raise
 
 
-def _terminated(number: int, _frame: FrameType | None) -> None:
-    """As Ctrl-C: half a fault is taken back."""
-    raise SystemExit(128 + number)
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Who is impatient shall not end what takes the fault back, nor the ssh under it."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -16,5 +16,6 @@ FAULTS = [
         "every free pod address is taken by a sandbox that is gone",
         (_ALL,),
         (f"grep -lrx {_OWNER} /var/lib/cni/networks 2>/dev/null | xargs -r rm -f",),
+        clear=("rmdir -p /var/lib/cni/networks/pods 2> /dev/null || true",),
     ),
 ]

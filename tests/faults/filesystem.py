@@ -5,6 +5,7 @@ from tests.faults.fault import Fault
 # Not the kubelet's own folder: it would break the node for good where it is not healed.
 DISK = "/var/lib/readygate-fault-disk"
 MOUNT = f"mountpoint -q {DISK} || {{ mkdir -p {DISK}; mount -t tmpfs -o size=256k readygate-fault {DISK}; }}"
+UNMOUNT = f"if mountpoint -q {DISK}; then umount {DISK}; fi; [ ! -e {DISK} ] || rmdir {DISK}"
 _HEAL = f"! mountpoint -q {DISK} || {{ mount -o remount,rw {DISK}; rm -f {DISK}/full; }}"
 _SETTINGS = f"{{mounts: [{DISK}]}}"
 
@@ -16,6 +17,7 @@ FAULTS = [
         (MOUNT, f"mount -o remount,ro {DISK}"),
         (MOUNT, _HEAL),
         _SETTINGS,
+        (UNMOUNT,),
     ),
     Fault(
         "disk-full",
@@ -24,6 +26,7 @@ FAULTS = [
         (MOUNT, f"cat /dev/zero > {DISK}/full 2>/dev/null || true"),
         (MOUNT, _HEAL),
         _SETTINGS,
+        (UNMOUNT,),
     ),
     Fault(
         "disk-gone",
@@ -32,5 +35,6 @@ FAULTS = [
         (MOUNT, f"umount {DISK}", f"rmdir {DISK}"),
         (MOUNT, _HEAL),
         _SETTINGS,
+        (UNMOUNT,),
     ),
 ]

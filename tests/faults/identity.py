@@ -38,5 +38,6 @@ FAULTS = [
         (_NONE,),
         (_CARDS,),
         "{sysfs: /run/readygate-fault/sys, driverList: null, expected: 2}",
+        ("rm -rf /run/readygate-fault",),
     ),
 ]

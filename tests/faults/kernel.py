@@ -1,7 +1,7 @@
 """What the kernel counts and says. Lines for its log are written by a program, so the check has to take those."""
 
 from tests.faults.fault import Fault
-from tests.faults.filesystem import DISK, MOUNT
+from tests.faults.filesystem import DISK, MOUNT, UNMOUNT
 
 _SAY = "printf '%s\\n' {} > /dev/kmsg"
 _LOCKUP = "'watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [readygate-fault:1]'"
@@ -38,6 +38,7 @@ FAULTS = [
         (MOUNT, _SAY.format(_SHUT)),
         (MOUNT, _SAY.format(_MOUNTED)),
         f"{{programs: true, gatePaths: [{DISK}]}}",
+        (UNMOUNT,),
     ),
     Fault(
         "pod-threads",
@@ -54,5 +55,6 @@ FAULTS = [
             f"[ ! -e {_FILLERS} ] || {{ xargs kill < {_FILLERS} 2>/dev/null; rm -f {_FILLERS}; }}",
         ),
         "{look: [podThreads]}",
+        ("rmdir /sys/fs/cgroup/pids/kubepods 2> /dev/null || true",),  # where it is not ours it has others below it
     ),
 ]

@@ -4,67 +4,24 @@ from tests.faults.fault import Fault
 
 DNS, API = "10.96.0.10", "10.96.0.1"  # Services of a cluster that kubeadm has made
 _MARK = "-m comment --comment readygate-fault"
+_ROUTES = "/run/readygate-fault-routes"
 
 
-def _dropped(name: str, check: str, what: str, match: str, settings: str) -> Fault:
-    """Packets of this host that match are dropped before kube-proxy's rules see them."""
-    rule = f"OUTPUT {match} {_MARK} -j DROP"
+def _dropped(name: str, check: str, what: str, match: str, settings: str, chain: str = "raw -I OUTPUT") -> Fault:
+    """Packets of this host that match are dropped: those that it sends, before kube-proxy's rules see them."""
+    table, _, hook = chain.partition(" -I ")
+    iptables, rule = f"iptables -w -t {table}", f"{hook} {match} {_MARK} -j DROP"
     return Fault(
         name,
         check,
         what,
-        (f"iptables -w -t raw -C {rule} 2>/dev/null || iptables -w -t raw -I {rule}",),
-        (f"while iptables -w -t raw -D {rule} 2>/dev/null; do :; done",),
+        (f"{iptables} -C {rule} 2>/dev/null || {iptables} -I {rule}",),
+        (f"while {iptables} -D {rule} 2>/dev/null; do :; done",),
         settings,
     )
 
 
-# In the place of a DNS cache on the node: any name has one address, by UDP and TCP. It ends by itself after an hour.
-SERVER = "127.0.0.153"
-PORT = 53
-_PID = "/run/readygate-fault-dns.pid"
-_SERVES = f"""
-import signal, socket, threading
-signal.alarm(3600)
-def reply(q):
-    end = q.index(0, 12) + 5
-    answer = bytes.fromhex('c00c000100010000001e0004') + bytes([10, 96, 0, 1])
-    return q[:2] + bytes.fromhex('81800001000100000000') + q[12:end] + answer
-def tcp():
-    while True:
-        peer = listening.accept()[0]
-        try:
-            said = reply(peer.recv(1024)[2:])
-            peer.sendall(len(said).to_bytes(2, 'big') + said)
-        except Exception:
-            pass
-        peer.close()
-udp, listening = socket.socket(2, 2), socket.socket()
-listening.setsockopt(1, 2, 1)
-udp.bind(('{SERVER}', {PORT})), listening.bind(('{SERVER}', {PORT})), listening.listen()
-threading.Thread(target=tcp, daemon=True).start()
-while True:
-    try:
-        said, peer = udp.recvfrom(1024)
-        udp.sendto(reply(said), peer)
-    except Exception:
-        pass
-"""
-_START = f'{{ setsid python3 -c "{_SERVES}" > /dev/null 2>&1 < /dev/null & echo $! > {_PID}; }}'
-_LISTENS = f"import socket; socket.create_connection(('{SERVER}', {PORT}), 1)"
-
 FAULTS = [
-    Fault(
-        "dns-server-ends",
-        "dns",
-        "the DNS server on the node ends; one of ours, in the place of a node-local cache",
-        (f"kill $(cat {_PID} 2> /dev/null) 2> /dev/null; rm -f {_PID}", "sleep 0.3"),
-        (
-            f"[ -e {_PID} ] && kill -0 $(cat {_PID}) 2> /dev/null || {_START}",
-            f'n=0; until python3 -c "{_LISTENS}" 2> /dev/null || [ $((n += 1)) -gt 50 ]; do sleep 0.1; done',
-        ),
-        f"{{nodeLocal: {SERVER}}}",
-    ),
     _dropped(
         "dns-service",
         "dns",
@@ -92,5 +49,27 @@ FAULTS = [
         "packets of more than 1000 bytes to kubelets are lost without a word",
         "-p tcp --dport 10250 -m length --length 1000:65535",
         f"{{service: {API}, peers: [addresses of the other nodes]}}",
+    ),
+    _dropped(
+        "full-size-packets-service",
+        "servicePath",
+        "packets of more than 1000 bytes that come from the Service address of the API server are lost without a word",
+        f"-p tcp -m conntrack --ctorigdst {API} -m length --length 1000:65535",
+        f"{{service: {API}, apiServers: [addresses of the control planes]}}",
+        "mangle -I INPUT",
+    ),
+    Fault(
+        "default-route-gone",
+        "servicePath",
+        "the default route is gone, so nothing can be sent to Service addresses; the kernel tells of it (netlink)",
+        (
+            f"[ -s {_ROUTES} ] || {{ ip -4 route show default > {_ROUTES}.new && mv {_ROUTES}.new {_ROUTES}; }}",
+            "while ip -4 route del default 2> /dev/null; do :; done",
+        ),
+        (
+            f"[ ! -e {_ROUTES} ] || {{ while read -r route; do ip route replace $route || exit 1; done < {_ROUTES}; }}",
+            f"rm -f {_ROUTES} {_ROUTES}.new",
+        ),
+        f"{{service: {API}, apiServers: [addresses of the control planes]}}",
     ),
 ]

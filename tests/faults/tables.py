@@ -48,6 +48,7 @@ FAULTS = [
         ),
         (f"mkdir -p {PROC}; touch {PROC}/end", "sleep 0.3", _COUNTS),
         f"{{tables: [conntrack], proc: {PROC}}}",
+        (f"rm -rf {PROC}",),
     ),
     Fault(
         "neighbours-full",
@@ -56,5 +57,6 @@ FAULTS = [
         (f"[ -e {_FILLER} ] || {{ {_ROOM}; }}", _FILLS, "sleep 1"),
         (f"kill $(cat {_FILLER} 2> /dev/null) 2> /dev/null; rm -f {_FILLER}", "sleep 0.3", _ROOM),
         f"{{tables: [arp, ndisc], proc: {PROC}}}",
+        (f"rm -rf {PROC}",),
     ),
 ]

@@ -4,21 +4,33 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.faults.__main__ import main, run
-from tests.faults.fault import Fault
+from tests.faults.fault import Fault, alone
 from tests.faults.registry import FAULTS
+from tests.kit.endings import ENDINGS
+from tests.kit.waiting import wait_until
 from tests.testbed.hosts.hosts import Hosts
 
-FAULT = Fault("disk", "filesystem", "breaks", ("one", "two"), ("three",))
+FAULT = Fault("disk", "filesystem", "breaks", ("one", "two"), ("three",), clear=("four",))
 
 
-@pytest.mark.parametrize(("heal", "expected"), [(False, ["one", "two"]), (True, ["three"])], ids=["injected", "healed"])
-def test_each_command_is_said_and_run(capsys: pytest.CaptureFixture[str], heal: bool, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        pytest.param({"heal": False}, ["one", "two"], id="injected"),
+        pytest.param({"heal": True}, ["three"], id="healed"),
+        pytest.param({"heal": True, "clear": True}, ["three", "four"], id="cleared"),
+    ],
+)
+def test_each_command_is_said_and_run(
+    capsys: pytest.CaptureFixture[str], how: dict[str, bool], expected: list[str]
+) -> None:
     lines: list[str] = []
-    run(FAULT, lines.append, heal=heal, host="worker-1")
+    run(FAULT, lines.append, **how, host="worker-1")
     assert expected == lines
     assert "".join(f"worker-1# {line}\n" for line in expected) == capsys.readouterr().out
 
@@ -36,6 +48,25 @@ def test_half_a_fault_is_taken_back() -> None:
     assert lines == ["one", "two", "three"]
 
 
+def test_what_heals_comes_after_a_command_that_runs_on_when_who_has_sent_it_is_gone(tmp_path: Path) -> None:
+    """As on a host when ssh is ended: what it has begun there goes on."""
+    broken, runs = tmp_path / "broken", []
+
+    def shell(line: str) -> None:
+        process = subprocess.Popen(["sh", "-c", alone(line)], start_new_session=True)
+        runs.append(process)
+        if "touch" in line:
+            wait_until((tmp_path / "begun").exists, "it has begun", timeout_s=20)
+            raise KeyboardInterrupt
+        assert process.wait(20) == 0
+
+    touch = f"sleep 60 > /dev/null 2>&1 & echo $! > {tmp_path}/pid; touch {tmp_path}/begun; sleep 1; touch {broken}"
+    fault = Fault("it", "filesystem", "breaks", (touch,), (f"rm -f {broken}; kill $(cat {tmp_path}/pid)",))
+    with pytest.raises(KeyboardInterrupt):
+        run(fault, shell, heal=False)
+    assert ([0, 0], False) == ([process.wait(20) for process in runs], broken.exists())
+
+
 def test_without_words_it_is_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert len(FAULTS) == len(capsys.readouterr().out.splitlines())
@@ -48,10 +79,11 @@ def test_for_a_program_the_list_is_json_with_what_is_run(capsys: pytest.CaptureF
     assert all(one["inject"] and one["heal"] and isinstance(one["settings"], dict) for one in told)
 
 
-@pytest.mark.parametrize(("end", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name)
 def test_whoever_ends_it_half_way_leaves_no_fault(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, end: signal.Signals, expected: int
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, end: signal.Signals
 ) -> None:
+    """Nor whoever does so again while it is taken back."""
     lines: list[str] = []
 
     class OneHost:
@@ -59,19 +91,18 @@ def test_whoever_ends_it_half_way_leaves_no_fault(
 
         def ssh(self, _host: str, line: str) -> None:
             lines.append(line)
-            if line == "two":
+            if line in (alone("two"), alone("three")):
                 os.kill(os.getpid(), end)
 
     monkeypatch.setitem(FAULTS, FAULT.name, FAULT)
     monkeypatch.setattr(Hosts, "found", OneHost)
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in ENDINGS}
     try:
         code = main([FAULT.name, "worker-1"])
-    except SystemExit as e:
-        code = int(str(e.code))
     finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (expected, ["one", "two", "three"]) == (code, lines)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert (130, [alone(line) for line in ("one", "two", "three")]) == (code, lines)
     assert "worker-1# three" in capsys.readouterr().out
 
 
@@ -94,6 +125,6 @@ def test_what_is_wrong_is_told(capsys: pytest.CaptureFixture[str], given: list[s
 def test_each_line_is_of_a_shell_and_each_fault_can_be_healed(fault: Fault) -> None:
     assert fault.inject
     assert fault.heal
-    for line in (*fault.inject, *fault.heal):
+    for line in (*fault.inject, *fault.heal, *fault.clear):
         done = subprocess.run(["sh", "-n", "-c", line], capture_output=True, text=True, check=False)
         assert (0, "") == (done.returncode, done.stderr), line

@@ -4,15 +4,17 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tests.faults.cache import SERVER
 from tests.faults.fault import Fault
 from tests.faults.filesystem import DISK
-from tests.faults.network import API, DNS, SERVER
+from tests.faults.network import API, DNS
+from tests.faults.plugins import NAME as PLUGIN
 from tests.faults.registry import FAULTS
 from tests.faults.tables import PROC
 
-EVENT = "kernelLog"  # the check that the kernel wakes
 KUBELET = "kubelet"  # not a kind of check: the opinion of mode `node`
-# The twelve of the comparison, and variants of them. A soft lockup is left out: it is over after five minutes.
+# The twelve of the comparison, and variants of them. Left out are a soft lockup, as it is over after five minutes, and
+# a disk that is gone, as the service keeps the mount that it began with.
 NAMES = (
     "disk-read-only",
     "disk-full",
@@ -23,15 +25,32 @@ NAMES = (
     "cni-no-plugin",
     "addresses-leaked",
     "dns-service",
+    "dns-service-tcp",
+    "dns-server-ends",
+    "dns-link-gone",
     "service-path",
+    "full-size-packets",
+    "full-size-packets-service",
+    "default-route-gone",
     "conntrack-drops",
     "neighbours-full",
-    "dns-server-ends",
+    "plugin-hangs",
+    "plugin-gone",
     "log-shutdown",
     "pod-threads",
     "certificate-ended",
     "gpu-missing",
 )
+# Of these the kernel tells, and how: lines of its log, news of links and routes, of files.
+NEWS = {
+    "log-shutdown": "event",
+    "default-route-gone": "netlink",
+    "dns-link-gone": "netlink",
+    "cni-gone": "inotify",
+    "cni-broken": "inotify",
+    "cni-no-plugin": "inotify",
+    "certificate-ended": "inotify",
+}
 # Found by silence, which takes its time.
 KUBELET_HANGS = Fault(
     "kubelet-hangs",
@@ -51,9 +70,13 @@ HARMLESS = (
     "cni-no-plugin",
     "addresses-leaked",
     "dns-service",
+    "dns-service-tcp",
+    "dns-server-ends",
+    "dns-link-gone",
     "conntrack-drops",
     "neighbours-full",
-    "dns-server-ends",
+    "plugin-hangs",
+    "plugin-gone",
     "certificate-ended",
     "gpu-missing",
 )
@@ -122,6 +145,10 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
                 "peers": list(addresses.values()),
                 "proxy": "127.0.0.1",
             },
+        },
+        {
+            "name": "plugins",
+            "kubeletPlugins": {"folder": "/host/var/lib/kubelet/plugins_registry", "expected": [PLUGIN]},
         },
         {"name": "conntrack", "connectionTables": {"proc": f"/host{PROC}"}},
         # One line is enough, and the kernel wakes the check.

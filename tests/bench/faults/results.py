@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tests.bench.faults.plan import EVENT, KUBELET
+from tests.bench.faults.plan import KUBELET, NEWS
 from tests.bench.faults.rounds import Round
 from tests.bench.figures import Figure, quantile
 
@@ -19,8 +19,10 @@ def figures(
     """Of the whole run first, then of each check. costs: MiB and thousandths of a core, by profile. unheard_s: of dead
     hosts whose agents nobody hears."""
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
-    polled = [each for each in good if each.check not in (EVENT, KUBELET)]
-    events = [each for each in good if each.check == EVENT]
+    polled = [each for each in good if each.fault not in NEWS and each.check != KUBELET]
+    events, netlink, inotify = (
+        [each for each in good if NEWS.get(each.fault) == word] for word in ("event", "netlink", "inotify")
+    )
     kubelets = [_of(each.closed_s) for each in good if each.check == KUBELET]
     rows = [
         Figure(
@@ -32,7 +34,13 @@ def figures(
         *_both("fault_gate", [_of(each.closed_s) for each in polled], "fault to node closed, polled"),
         *_both("fault_refused", [_of(each.refused_s) for each in polled], "fault to a pod refused, polled"),
         *_both("fault_gate_event", [_of(each.closed_s) for each in events], "by the kernel's log"),
-        *_both("heal_bound", [_of(each.bound_s) for each in polled], "healed to the pending pod bound"),
+        *_both("fault_gate_netlink", [_of(each.closed_s) for each in netlink], "by the kernel's news of links, routes"),
+        *_both("fault_gate_inotify", [_of(each.closed_s) for each in inotify], "by the kernel's news of files"),
+        *_both(
+            "heal_bound",
+            [_of(each.bound_s) for each in [*polled, *netlink, *inotify]],
+            "healed to the pending pod bound, but for the log's",
+        ),
         *_both("heal_bound_event", [_of(each.bound_s) for each in events], "the same by the kernel's log"),
         *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),
         *_both("dead_node_lease_gate", unheard_s, "the same by the kubelet's Lease"),
@@ -41,7 +49,7 @@ def figures(
     for profile, (rss_mib, cpu_m) in costs.items():
         prefix = "agent_node" if profile == USUAL else f"agent_node_{profile}"
         rows += [
-            Figure(f"{prefix}_rss_mib", rss_mib, "MiB", f"of the service with eleven checks, profile {profile}"),
+            Figure(f"{prefix}_rss_mib", rss_mib, "MiB", f"of the service with these checks, profile {profile}"),
             Figure(f"{prefix}_cpu_m", cpu_m, "m", "of the same, children included"),
         ]
     for profile, check, name in sorted({(each.profile, each.check, each.fault) for each in rounds}):

@@ -10,7 +10,7 @@ from agent.ration import Ration
 from agent.report.condition import CHANGE_S, CHANGES
 from extender.policy.reasons import REASONS
 from tests.bench.faults.watch import Watch
-from tests.faults.fault import Fault
+from tests.faults.fault import Fault, alone
 from tests.hosts.deployment.probing import PODS, pod
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.errors import HostsError
@@ -96,7 +96,7 @@ class Player:
 
     def run(self, node: str, lines: tuple[str, ...], timeout_s: float = 60.0) -> tuple[float, float]:
         """(began, ended), of the shared clock."""
-        began, ended = self._hosts.ssh(node, script(lines), timeout_s=timeout_s).stdout.split()[:2]
+        began, ended = self._hosts.ssh(node, alone(script(lines)), timeout_s=timeout_s).stdout.split()[:2]
         return float(began), float(ended)
 
     def inject(self, node: str, fault: Fault) -> tuple[float, float]:
@@ -133,13 +133,13 @@ class Player:
         return [results[node] for node in turn if node in results]
 
     def heal(self, fault: Fault, node: str) -> None:
-        self._hosts.ssh(node, script(fault.heal), check=False)
+        self._hosts.ssh(node, alone(script(fault.heal)), check=False)
 
     def heal_all(self, nodes: list[str], say: Callable[[str], None]) -> None:
         """Each fault on its own: one that cannot be taken back keeps none of the others from it. None is injected after
         that, by whatever thread."""
         self._over = True
-        lines = self.healing()
+        lines = alone(self.healing())
         for node in nodes:
             try:
                 with self._hands[node]:

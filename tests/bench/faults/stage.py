@@ -11,7 +11,6 @@ from images.build import TAG, readygate_image
 from tests.bench.faults import plan
 from tests.bench.processes import MeasurementError
 from tests.faults.network import DNS
-from tests.faults.registry import FAULTS
 from tests.faults.tables import PROC
 from tests.hosts.conftest import with_image
 from tests.hosts.deployment.api import AdminApi
@@ -152,7 +151,7 @@ def _clear(stage: Stage) -> None:
         stage.api.delete(f"{_SERVICES}/{_DNS}")
         stage.api.delete(f"{_SLICES}/{_DNS}")
         stage.hosts.ssh(stage.hosts.layout.first.name, f"systemctl stop {_DNS}; rm -f /root/nameserver.py", check=False)
-        for name in stage.hosts.names:  # what healing has left running
-            stage.hosts.ssh(name, "\n".join(FAULTS["dns-server-ends"].inject), check=False)
+        for name in stage.hosts.names:
+            stage.hosts.ssh(name, "\n".join(line for fault in plan.TRIED.values() for line in fault.clear), check=False)
     except HostsError as e:
         stage.hosts.progress(f"not all was cleared: {e}")
