@@ -19,7 +19,7 @@ from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
 FAULTS = int(os.environ.get("READYGATE_FAULTS", "10"))
-SLACK_S = 5.0  # two cores for all rings
+SLACK_S = 1.0
 QUIET_S = 1.5  # what both say stands for so long before it counts as settled
 
 
@@ -47,8 +47,8 @@ def test_beside_a_kubelet_that_has_stopped_a_failing_pod_closes_in_time_and_noth
     with Verdicts(extender, node.name).asked() as verdicts, node.read():
         node.ssh(f"systemctl {ends}")
         try:
-            node.mode("failing")
             failed = time.monotonic()
+            node.mode("failing")
             wait_until(verdicts.is_last("closed"), lambda: f"it closes: {verdicts.seen}", timeout_s=PATIENT_S)
             closed_s = verdicts.seen[-1][0] - failed
             theirs = node.theirs[-1].containers_ready

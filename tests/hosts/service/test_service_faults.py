@@ -1,7 +1,8 @@
 """The agent as a service on three hosts: it closes its node for a fault of each kind, and by its silence when it dies.
 
-One fault that a check finds when it looks, one that the kernel's log tells, one where the container runtime stands
-still; `make bench-faults` plays all of them, often. READYGATE_KILLS=N hosts die instead of one.
+Faults that a check finds when it looks, that the kernel tells by its log or its news of routes and links, and one where
+the container runtime stands still; `make bench-faults` plays more of them, often. READYGATE_KILLS=N hosts die instead
+of one.
 """
 
 import json
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.bench.faults import plan
-from tests.faults.filesystem import DISK
+from tests.faults.cache import SERVER
 from tests.faults.registry import FAULTS
 from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.conftest import Service
@@ -28,8 +29,13 @@ PLAYED = {
     "disk-read-only": "a file system has turned read-only, which a check finds",
     "log-shutdown": "the kernel's log tells of a file system that was shut down",
     "runtime-hangs": "the container runtime stands still",
+    "plugin-gone": "a plugin of the kubelet was killed",
+    "full-size-packets-service": "full-size packets from a Service are lost",
+    "default-route-gone": "the default route is gone, of which the kernel tells",
+    "dns-link-gone": "the link of a node-local DNS cache is gone, of which the kernel tells",
 }
-CHECKS = {"filesystem", "kernel", "runtime"}
+CHECKS = {"filesystem", "kernel", "runtime", "plugins", "service-path"}
+DNS = {"name": "dns", "dns": {"nodeLocal": SERVER}}  # of a cluster without a DNS Service
 CLOSED_S = 30.0  # a bench measures what it takes; here two cores may have other rings to do
 # One death in the usual run, beside which others may compute; of many each has to be found in time.
 DEAD_S = 10.0 if KILLS > 1 else 20.0
@@ -47,12 +53,13 @@ def checked(hosts: Hosts, service: Service) -> Iterator[None]:
     try:
         service.play(
             readygate_node_profile="fast",
-            readygate_node_checks=[check for check in checks if check["name"] in CHECKS],
+            readygate_node_checks=[*(check for check in checks if check["name"] in CHECKS), DNS],
         )
         yield
     finally:
+        cleared = "\n".join(line for name in PLAYED for line in FAULTS[name].clear)
         for name in hosts.names:
-            hosts.ssh(name, f"{healed}\numount {DISK} && rmdir {DISK}", check=False)
+            hosts.ssh(name, f"{healed}\n{cleared}", check=False)
 
 
 @pytest.mark.usefixtures("checked")
