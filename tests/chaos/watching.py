@@ -8,16 +8,18 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from kube import paths
 from kube.auth import Connection
 from kube.client import Client
+from kube.listing import Page
 from kube.reflector import ListerWatcher, Reflector
 from tests.chaos.paths import Path
 from tests.fakes.anonymous import Anonymous
 from tests.fakes.api_server import FakeApiServer
+from tests.fakes.api_store import Change
 from tests.kit.waiting import wait_for
 from tests.scripted.following import Node, Recorder, following, node
 from tests.soak.rows import Progress, Trial
@@ -33,17 +35,47 @@ KINDS = ("quiet", "busy")
 NEVER = 1e9
 
 
+class Written(FakeApiServer):
+    """versions: of all changes, told or held back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.versions: set[int] = set()
+
+    def _publish(self, change: Change) -> None:
+        self.versions.add(change.version)
+        super()._publish(change)
+
+
 class History(Recorder):
-    """A store that keeps watch: each version it is given must be newer than all before, but for those of a list."""
+    """A store that keeps watch: each version it is given must be newer than all before, but for those of a list.
+
+    listed: the version of the newest list, for whoever tells it; by it is known what no event needs to bring.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.violations: list[str] = []
         self.reached = 0
         self.applied = 0
+        self.listed = 0
+        self._events: set[int] = set()
+        self._spanned: list[tuple[int, int]] = []  # after this version and up to that one a list was read
         self._seen: dict[str, int] = {}
 
+    def missed(self, written: Iterable[int]) -> list[int]:
+        """Versions up to the newest that came neither by an event nor by a list."""
+        return [
+            version
+            for version in sorted(written)
+            if version <= self.reached
+            and version not in self._events
+            and not any(after < version <= listed for after, listed in self._spanned)
+        ]
+
     def replace(self, items: Sequence[Node]) -> None:
+        self._spanned.append((self.reached, self.listed))
+        self.reached = max(self.reached, self.listed)
         for item in items:
             self._see(item, "list")
         gone = set(self._seen) - {item.metadata.name for item in items}
@@ -66,6 +98,7 @@ class History(Recorder):
         if version <= self.reached:
             self.violations.append(f"not ordered or not unique: {version} after {self.reached}")
         self.reached = version
+        self._events.add(version)
 
     def _see(self, item: Node, what: str) -> None:
         name, version = item.metadata.name, int(item.metadata.resource_version)
@@ -75,36 +108,46 @@ class History(Recorder):
         self.applied += 1
 
 
+class Schedule(NamedTuple):
+    """violations: of order. equal: the store came to what the server has by itself; mended: it did once all watches
+    had to list. missed: versions that came neither by an event nor by a list. applied: versions that came."""
+
+    violations: list[str]
+    equal: bool
+    mended: bool
+    missed: int
+    applied: int
+
+
 def hold_schedules(trial: Trial) -> None:
     """R03: each schedule is its own server and its own thirty faults and writes; in the end all is quiet."""
-    violations: list[str] = []
-    schedules = unequal = 0
-    applied = 0
+    found: list[Schedule] = []
     progress = Progress(trial.say)
     ends = time.monotonic() + trial.seconds
-    while schedules < SCHEDULES and (time.monotonic() < ends or not schedules):
-        chance = random.Random(f"{trial.chance.random()}")
-        found, equal, events = _schedule(chance)
-        violations += [f"schedule {schedules}: {text}" for text in found]
-        unequal += not equal
-        applied += events
-        schedules += 1
-        progress(f"{schedules} schedules, {applied} versions applied, {len(violations)} violations")
-    trial.tell("schedules", schedules, "")
-    trial.tell("versions applied", applied, "")
+    while len(found) < SCHEDULES and (time.monotonic() < ends or not found):
+        found.append(schedule(random.Random(f"{trial.chance.random()}")))
+        progress(f"{len(found)} schedules, {sum(one.applied for one in found)} versions applied")
+    violations = [f"schedule {number}: {text}" for number, one in enumerate(found) for text in one.violations]
+    trial.tell("schedules", len(found), "")
+    trial.tell("versions applied", sum(one.applied for one in found), "")
     trial.at_most(0, "not ordered, not unique, set back", len(violations), "")
-    trial.at_most(0, "lost: unlike the server when all is quiet", unequal, "")
+    trial.at_most(0, "versions missed", sum(one.missed for one in found), "")
+    trial.at_most(0, "lost: unlike the server when all is quiet", sum(not one.equal for one in found), "")
+    trial.at_most(0, "unlike it after a list, too", sum(not one.mended for one in found), "")
     for text in violations[:5]:
         trial.say(text)
 
 
-def _schedule(chance: random.Random) -> tuple[list[str], bool, int]:
-    with FakeApiServer() as api:
+def schedule(chance: random.Random) -> Schedule:
+    with Written() as api:
         for name in NAMES[:3]:
             api.put(node(name))
         history = History()
-        with following(api, pause_s=0.002) as it:
+        with following(api, started=False, pause_s=0.002) as it:
             it.reflector._store = it.store = history
+            _tell_lists(it.reflector, history)
+            it.reflector.start()
+            assert it.reflector.wait_synced(10)
             for _ in range(30):
                 _one_step(chance, api)
                 if chance.random() < 0.2:
@@ -112,13 +155,29 @@ def _schedule(chance: random.Random) -> tuple[list[str], bool, int]:
             api.release_events()
             api.put(node("last", text="x"))
 
-            def truth() -> dict[str, str]:
-                return {o["metadata"]["name"]: o["metadata"]["resourceVersion"] for o in api.objects("Node")}
+            def alike() -> bool:
+                there = {o["metadata"]["name"]: o["metadata"]["resourceVersion"] for o in api.objects("Node")}
+                return history.versions == there
 
-            api.compact()  # so that also what was not told of is listed once
+            # First without our help: a list would mend whatever was lost, and leave nothing to be seen.
+            equal = bool(wait_for(alike, timeout_s=QUIET_WITHIN_S, every_s=0.005))
+            missed = history.missed(api.versions)
+            api.compact()
             api.cut_watches()
-            equal = bool(wait_for(lambda: history.versions == truth(), timeout_s=QUIET_WITHIN_S, every_s=0.005))
-        return history.violations, equal, history.applied
+            mended = bool(wait_for(alike, timeout_s=QUIET_WITHIN_S, every_s=0.005))
+        return Schedule(history.violations, equal, mended, len(missed), history.applied)
+
+
+def _tell_lists(reflector: Reflector[Node], history: History) -> None:
+    """Of which version each list is, before the store is given it."""
+    page = reflector._lister_watcher.page
+
+    def told(*, limit: int | None, more: str = "") -> Page[Node]:
+        found = page(limit=limit, more=more)
+        history.listed = int(found.resource_version)
+        return found
+
+    reflector._lister_watcher.page = told  # type: ignore[method-assign]
 
 
 def _one_step(chance: random.Random, api: FakeApiServer) -> None:

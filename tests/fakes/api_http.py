@@ -33,13 +33,15 @@ class Cut(Exception):  # noqa: N818 - what is done, not an error
 
 @dataclass(eq=False)
 class Watcher:
-    """Items of `inbox`: bytes to send as they are, a Change, None for a clean end, a Cut."""
+    """Items of `inbox`: bytes to send as they are, a Change, None for a clean end, a Cut. after: the version it began
+    at; what is told late was in its list."""
 
     resource: str
     namespace: str
     matches: Callable[[Object], bool]
     bookmarks: bool
     shaped: Callable[[Object], Object] = lambda value: value
+    after: int = 0
     inbox: queue.Queue = field(default_factory=queue.Queue)
 
 
@@ -308,6 +310,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 told = self.server.told(store.changes(int(version)))
                 first = [line for change in told if (line := _line(watcher, change))]
+                watcher.after = min(int(version), store.version)
             self.server.follow(watcher)
         return first
 

@@ -149,6 +149,8 @@ class FakeApiServer:
         with self.changed:
             self.store.version = self.store.floor = version
             self.store.log.clear()
+            for watcher in self._watchers:
+                watcher.after = min(watcher.after, version)
 
     # Faults of coming requests. `path` is a part of it; watch True or False picks watches or all others.
 
@@ -324,7 +326,8 @@ class FakeApiServer:
                 self._held.append(change)
                 return
             for watcher in self._watchers:
-                if watcher.resource == change.key[0] and watcher.namespace in ("", change.key[1]):
+                of_its_kind = watcher.resource == change.key[0] and watcher.namespace in ("", change.key[1])
+                if of_its_kind and change.version > watcher.after:
                     watcher.inbox.put(change)
             self.changed.notify_all()
 
