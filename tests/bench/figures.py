@@ -61,6 +61,7 @@ TARGETS = {
     "agent_100_cpu_share": Target(0.1),
     "agent_start_jitter_p99_ms": Target(50.0),
     "agent_grpc_rss_mib": Target(80.0),
+    "agent_cri_grpc_rss_mib": Target(80.0),
     "fault_gate_p99_s": Target(6.0),
     "fault_gate_event_p99_s": Target(1.5),
     "fault_gate_netlink_p99_s": Target(1.5),

@@ -55,6 +55,7 @@ AGENT = (
     ("their processor time, thousandths of a core, commands of probes included", "agent_kubelet_cpu_m"),
     ("until all 110 are Ready, s", "agent_kubelet_ready_s"),
     ("mode `kubelet` with gRPC probes, without CRI: memory, MiB", "agent_grpc_rss_mib"),
+    ("the same over the CRI, 110 pods with 220 probes: memory, MiB", "agent_cri_grpc_rss_mib"),
 )
 
 FAULTS = (

@@ -87,7 +87,10 @@ class Store:
         status = cri.PodSandboxStatus(
             id=listed.id, metadata=listed.metadata, state=listed.state, created_at=listed.created_at
         )
-        status.network.ip = "10.0.0.9" if known["ready"] else ""
+        config = json_format.ParseDict(known["config"], cri.PodSandboxConfig())
+        options = config.linux.security_context.namespace_options
+        status.linux.namespaces.options.CopyFrom(options)
+        status.network.ip = "10.0.0.9" if known["ready"] and options.network != cri.NODE else ""
         return cri.PodSandboxStatusResponse(status=status)
 
     # --- containers ---

@@ -9,6 +9,7 @@ SUITES = {
     "rate": checks.measure_rate,
     "kubelet": kubelet.measure,
     "grpc": kubelet.measure_grpc,
+    "cri": kubelet.measure_cri,
     "differential": differential.measure,
 }
 
