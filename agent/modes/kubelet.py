@@ -320,6 +320,34 @@ def families(
                 for one, n in statuses.ended().items()
             ],
         ),
+        *pleg_families(events, time.time(), time.monotonic()),
+        Family(
+            "plugin_manager_total_plugins",
+            "gauge",
+            "Plugins that lie there, and those that are registered, as the kubelet's.",
+            plugin_counts(plugins),
+        ),
+    ]
+
+
+def pleg_families(events: EventGenerator, wall: float, monotonic: float) -> list[Family]:
+    """By the kubelet's names."""
+    durations, running, listed_at = events.durations(), events.running, events.listed_at
+    seen_s = 0.0 if listed_at is None else wall - (monotonic - listed_at)
+    timed = (
+        ("relist_duration", "How long lists of the runtime's pods took, as the kubelet's.", durations.lists),
+        ("relist_interval", "From list to list, as the kubelet's.", durations.intervals),
+        ("pod_relist_duration", "How long lists of one pod took, as the kubelet's.", durations.looks),
+    )
+    states = [({"container_state": phase.value}, float(count)) for phase, count in running.containers.items()]
+    return [
+        *(Family(f"kubelet_pleg_{name}_seconds", "histogram", help_, histograms=[({}, h)]) for name, help_, h in timed),
+        Family(
+            "kubelet_pleg_last_seen_seconds",
+            "gauge",
+            "Seconds since the epoch at the beginning of the last list, as the kubelet's; 0: there was none.",
+            [({}, float(int(seen_s)))],
+        ),
         Family(
             "kubelet_pleg_discard_events",
             "counter",
@@ -327,15 +355,10 @@ def families(
             [({}, float(events.discarded))],
         ),
         Family(
-            "plugin_manager_total_plugins",
+            "kubelet_running_pods",
             "gauge",
-            "Plugins that lie there, and those that are registered, as the kubelet's.",
-            plugin_counts(plugins),
+            "Pods with a sandbox that is ready, as the kubelet's.",
+            [({}, float(running.pods))],
         ),
-        Family(
-            "readygate_agent_pleg_list_age_seconds",
-            "gauge",
-            "Time since the runtime's pods were last listed; -1: never.",
-            [({}, -1.0 if events.listed_at is None else time.monotonic() - events.listed_at)],
-        ),
+        Family("kubelet_running_containers", "gauge", "Containers, by state, as the kubelet's.", states),
     ]

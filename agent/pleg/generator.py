@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from agent.pleg.cache import Cache
+from agent.pleg.counts import Clocked, Running
 from agent.pleg.evented import Stream, take_event
 from agent.pleg.events import PodEvent
 from agent.pleg.relist import EVENTED, GENERIC, Listed, Listing, Relist, with_kept_ip
@@ -55,6 +56,8 @@ class EventGenerator:
             syncs_reinspected=semantics.syncs_reinspected,
         )
         self._lost = 0  # events of the runtime's
+        self._clocked = Clocked()
+        self.durations = self._clocked.durations
         self._requests: deque[tuple[str, float]] = deque()
         self._next_relist = self._next_look = -math.inf
         self._failing: set[str] = set()  # pods that cannot be inspected; "": the list as a whole
@@ -76,6 +79,11 @@ class EventGenerator:
     def listed_at(self) -> float | None:
         """Monotonic: when the last list began that there was."""
         return self._relist.listed_at
+
+    @property
+    def running(self) -> Running:
+        """By that list."""
+        return self._relist.running
 
     def unhealthy(self, monotonic: float) -> str:
         """Why, in the kubelet's words; "" while lists come in time."""
@@ -132,14 +140,20 @@ class EventGenerator:
         monotonic = self._monotonic()
         self._look_at_stream(monotonic)
         if monotonic >= self._next_relist:
-            self._tell(self._relist.relist(monotonic), whole=True)
-            self._next_relist = self._monotonic() + self._relist.pace.period_s
+            last = self._relist.listed_at
+            listed = self._relist.relist(monotonic)
+            ended = self._monotonic()
+            self._clocked.listed(last, monotonic, ended)
+            self._tell(listed, whole=True)
+            self._next_relist = ended + self._relist.pace.period_s
             return 0.0
         if self._requests:
             uid, asked_at = self._requests.popleft()
             listed_at = self._relist.listed_at
             if listed_at is None or asked_at > listed_at:
-                self._tell(self._relist.relist_pod(uid, monotonic), whole=False)
+                looked = self._relist.relist_pod(uid, monotonic)
+                self._clocked.looked(monotonic, self._monotonic())
+                self._tell(looked, whole=False)
             return 0.0
         pause_s = self._next_relist - monotonic
         return min(pause_s, LOOK_S) if self._stream.in_use else pause_s

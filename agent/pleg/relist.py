@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.pleg.cache import Cache
+from agent.pleg.counts import Running, running_of
 from agent.pleg.events import EventType, PodEvent, pod_events
 from agent.processes.command import go_duration
 from agent.runtime.base import RuntimePod
@@ -67,6 +68,7 @@ class Relist:
         self._syncs_reinspected = syncs_reinspected
         self.discarded = 0
         self.listed_at: float | None = None  # monotonic: the beginning of the last list that there was
+        self.running = Running()  # by that list
         self._runtime = runtime
         self._cache = cache
         self._deliver = deliver
@@ -79,7 +81,7 @@ class Relist:
             listed = self._runtime.list_pods()
         except Exception as e:  # noqa: BLE001 - whatever a runtime breaks with is no list
             return Listed(error=e)
-        self.listed_at = monotonic
+        self.listed_at, self.running = monotonic, running_of(listed)
         for record in self._records.values():
             record.current = None
         for pod in listed:

@@ -8,11 +8,15 @@ import pytest
 from agent import settings
 from agent.model import Container, ExecAction, PodStatus, Probe, ProbeType, Result
 from agent.modes import kubelet
+from agent.pleg.cache import Cache
+from agent.pleg.generator import EventGenerator
 from agent.probe.outcome import ProbeErrored
 from agent.prober.manager import ProberManager
 from agent.processes.command import Completed, ExecTimeout
 from agent.runtime.process import ProcessRuntime
+from agent.semantics import Semantics
 from kube.auth import Connection, NoToken
+from tests.agent.pleg.builders import ScriptedRuntime, made
 from tests.agent.status.builders import make_pod
 
 
@@ -42,3 +46,25 @@ def prober(folder: Path, compat: str) -> ProberManager:
     services = kubelet.assemble(settings.parse(text.encode(), {}), Connection("http://127.0.0.1:1", None, NoToken()))
     (found,) = (service for service in services if isinstance(service, ProberManager))
     return found
+
+
+@pytest.mark.parametrize(
+    ("listed_at", "expected"),
+    [pytest.param(None, 0.0, id="no list yet"), pytest.param(40.0, 990.0, id="ten seconds ago")],
+)
+def test_pl51_when_the_last_list_began(listed_at: float | None, expected: float) -> None:
+    events = EventGenerator(ScriptedRuntime(), Cache(), lambda _event: True, events_come=None, semantics=Semantics())
+    events._relist.listed_at = listed_at
+    told = {family.name: family for family in kubelet.pleg_families(events, 1000.5, 50.0)}
+    assert [({}, expected)] == list(told["kubelet_pleg_last_seen_seconds"].samples)
+
+
+def test_pl52_what_runs_is_told_by_state() -> None:
+    runtime = ScriptedRuntime()
+    runtime.pods = {"p": made("p", "c1=r c2=r c3=x s1=S"), "q": made("q", "c4=c s2=s")}
+    events = EventGenerator(runtime, Cache(), lambda _event: True, events_come=None, semantics=Semantics())
+    events.turn()
+    told = {family.name: list(family.samples) for family in kubelet.pleg_families(events, 0.0, 0.0)}
+    assert [({}, 1.0)] == told["kubelet_running_pods"]
+    states = {"created": 1.0, "running": 2.0, "exited": 1.0, "unknown": 0.0}
+    assert states == {labels["container_state"]: count for labels, count in told["kubelet_running_containers"]}

@@ -1,4 +1,4 @@
-"""The thread around lists and events: what comes first, and what it falls back to (rows PL32-PL42)."""
+"""The thread around lists and events: what comes first, and what it falls back to (rows PL32-PL42, PL49, PL50)."""
 
 import threading
 
@@ -279,3 +279,31 @@ def test_its_thread_lists_and_looks_at_what_is_asked_for():
     finally:
         generator.stop()
         generator.stop()
+
+
+def test_pl49_pl50_how_long_lists_took_and_how_far_they_are_apart():
+    stage = Stage()
+    lists = stage.runtime.list_pods
+
+    def slow(uid=""):
+        stage.monotonic += 0.2 if uid else 2.0
+        stage.runtime._maybe_break("slow")
+        return lists(uid)
+
+    stage.runtime.list_pods = slow
+    stage.turns()  # from 0 to 2
+    stage.generator.request("p")
+    stage.turns()  # to 2.2
+    stage.monotonic = 3.0
+    stage.runtime.breaks = {"slow": GONE}
+    stage.turns()  # to 5; 3 after the last one, and there is none
+    stage.monotonic = 6.0
+    stage.runtime.breaks = {}
+    stage.turns()
+    told = stage.generator.durations()
+    assert [(3, 6.0), (1, 0.2), (2, 9.0)] == [summed(h) for h in (told.lists, told.looks, told.intervals)]
+
+
+def summed(histogram):
+    (_, _, total), (_, _, count) = histogram.samples()[-2:]
+    return count, pytest.approx(total)

@@ -1,4 +1,4 @@
-"""What a list of all pods, or a look at one, tells and keeps (rows PL6-PL19, PL28-PL31)."""
+"""What a list of all pods, or a look at one, tells and keeps (rows PL6-PL19, PL28-PL31, PL52)."""
 
 import pytest
 
@@ -295,3 +295,34 @@ def test_a_runtime_that_lists_a_pod_twice_or_a_strange_one_breaks_nothing():
     scene.relist.relist(1.0)
     scene.relist.relist_pod("q", 2.0)
     assert ["p ContainerDied c1"] == scene.told()
+
+
+@pytest.mark.parametrize(
+    ("shown", "pods", "containers"),
+    [
+        pytest.param({}, 0, {}, id="nothing"),
+        pytest.param({"p": "c1=r c2=x s1=S"}, 1, {"running": 1, "exited": 1}, id="a pod with one that has ended"),
+        pytest.param(
+            {"p": "c1=r s1=S s2=S", "q": "c2=r"}, 1, {"running": 2}, id="a pod counts once, one without a sandbox not"
+        ),
+        pytest.param({"p": "c1=x c2=u s1=s"}, 0, {"exited": 1, "unknown": 1}, id="one whose sandbox has ended"),
+    ],
+)
+def test_pl52_what_runs_by_the_last_list(shown, pods, containers):
+    scene = Scene()
+    scene.show(p="c1=r c9=r s1=S")
+    scene.relist.relist(1.0)
+    scene.show(**{"p": "", **shown})
+    scene.relist.relist(2.0)
+    none = {"created": 0, "running": 0, "exited": 0, "unknown": 0}
+    counted = {phase.value: count for phase, count in scene.relist.running.containers.items()}
+    assert (pods, {**none, **containers}) == (scene.relist.running.pods, counted)
+
+
+def test_pl52_a_list_that_fails_leaves_the_counts():
+    scene = Scene()
+    scene.show(p="c1=r s1=S")
+    scene.relist.relist(1.0)
+    scene.runtime.breaks = {"list": GONE}
+    scene.relist.relist(2.0)
+    assert 1 == scene.relist.running.pods
