@@ -98,6 +98,7 @@ def build(settings: Settings) -> list[Service]:
             health=lambda: health_of(engine),
             node=lambda: [f for f in on_the_node(watch, said_by_kubelet, states) if f is not None],
             runtime=lambda pod: None if states is None else states.pod(pod),
+            kubelet_known=watch.known,
         ),
         speakers,
         semantics=semantics,

@@ -11,6 +11,8 @@ whoever has changed later knows more. In particular, by what we say of a pod tha
 
 *Closed* is the finding ProbesFailed; where both words have stood for `stand_s` and the kubelet lives, it disagrees, and
 the finding says so. A kubelet that stands by "not ready" against our "ready" is said too, but closes nothing more.
+An agent that starts has no words of before, but what was said of the pod stands in the API server: where that was
+*closed*, it is so again, unless the kubelet has changed its word since. So a restart opens nothing that still fails.
 What the kubelet says is news only while the API server tells any: without it no disagreement grows old.
 """
 
@@ -46,10 +48,20 @@ class Words:
         return max(self.ours_since, self.theirs_since)
 
 
-def heard(before: Words | None, ours: Word, theirs: Word, monotonic: float, *, stand_s: float, news: bool) -> Words:
-    """The words after one more look. news: the API server has told of late what there is to tell."""
+def heard(
+    before: Words | None,
+    ours: Word,
+    theirs: Word,
+    monotonic: float,
+    *,
+    stand_s: float,
+    news: bool,
+    was_closed: bool = False,
+) -> Words:
+    """The words after one more look. news: the API server has told of late what there is to tell. was_closed: by an
+    agent before us."""
     if before is None:
-        return Words(ours, monotonic, theirs, monotonic)
+        before = Words(ours, monotonic, theirs, monotonic, closed=was_closed, closed_at=monotonic)
     words = before
     if theirs is not words.theirs:
         words = replace(words, theirs=theirs, theirs_since=monotonic)

@@ -15,7 +15,7 @@ from agent.checks.health import NodeHealth
 from agent.model import Pod, PodStatus, Result
 from agent.opinion import agreement
 from agent.opinion.agreement import Stance, Words
-from agent.opinion.readiness import Opinion, Word, opinion_of, told
+from agent.opinion.readiness import Opinion, Word, opinion_of, told, was_said
 from agent.opinion.selection import budget_s, can_probe, counted, probed
 from agent.opinion.verdict import (
     API_SERVER_AWAY,
@@ -29,7 +29,14 @@ from agent.report.condition import Condition
 from agent.runtime.base import RuntimePod
 from agent.semantics import Semantics
 from agent.status.conditions import is_terminal
-from agent.wire.condition import REASON_KUBELET_DISAGREES, REASON_PROBES_FAILED, SPEAKER_NODE, speaker_of
+from agent.wire.condition import (
+    REASON_KUBELET_DISAGREES,
+    REASON_KUBELET_SILENT,
+    REASON_PLEG_UNHEALTHY,
+    REASON_PROBES_FAILED,
+    SPEAKER_NODE,
+    speaker_of,
+)
 from component.loop import Loop
 from kube.contract import STATUS_TRUE
 
@@ -39,6 +46,8 @@ TURN_S = 1.0
 STUCK_AFTER_S = 15.0
 # More are no health pods of one node: a selector that matches everything. Each costs a thread a probe and one to write.
 MOST_PODS = 16
+BY_PROBES = (REASON_PROBES_FAILED, REASON_KUBELET_DISAGREES)
+BY_KUBELET = (REASON_KUBELET_SILENT, REASON_PLEG_UNHEALTHY)
 SETTLE_S = 2.0  # beyond a probe budget: a pod whose probes have said nothing by then is spoken of without them
 
 
@@ -88,12 +97,14 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: what the
-    runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings on the node."""
+    runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings on the node.
+    `kubelet_known`: whether that it is silent would be among them by now."""
 
     result: Callable[[str], Result | None]
     health: Callable[[], NodeHealth | None]
     node: Callable[[], Sequence[Finding]] = tuple
     runtime: Callable[[Pod], RuntimePod | None] = lambda _pod: None
+    kubelet_known: Callable[[], bool] = lambda: True
 
 
 class Judge:
@@ -189,7 +200,13 @@ class Judge:
         theirs, _ = told(pod.status)
         stand_s = self._disagreement_s + budget_s(pod)
         words = agreement.heard(
-            None if before is None else before.words, opinion.containers, theirs, monotonic, stand_s=stand_s, news=news
+            None if before is None else before.words,
+            opinion.containers,
+            theirs,
+            monotonic,
+            stand_s=stand_s,
+            news=news,
+            was_closed=was_said(pod.status, BY_PROBES),
         )
         settled = opinion.containers is not Word.UNKNOWN or monotonic - since >= budget_s(pod) + SETTLE_S
         judged = Judged(pod, since, opinion, words, settled or (before is not None and before.settled))
@@ -204,7 +221,8 @@ class Judge:
         where = f"{pod.namespace}/{pod.name}"
         found = []
         if stance is Stance.FAILED:
-            found.append(Finding(REASON_PROBES_FAILED, f"not ready by our own probes: {names}", where))
+            text = f"not ready by our own probes: {names}" if names else "not ready by our own probes, heard last"
+            found.append(Finding(REASON_PROBES_FAILED, text, where))
         elif stance is Stance.DISPUTED_READY:
             text = f"not ready by our own probes, ready by the kubelet: {names}"
             found.append(Finding(REASON_KUBELET_DISAGREES, text, where))
@@ -238,8 +256,10 @@ class Judge:
         health = self._facts.health()
         for one in spoken:
             condition = condition_of(health, (*node, *one.findings))
-            # That all is well is said when our own probes have been heard: a restart shall not open what was closed.
-            if condition is not None and (one.settled or condition.status != STATUS_TRUE):
+            # That all is well is said when our own probes have been heard, and the kubelet where it was silent: a
+            # restart shall not open what was closed.
+            heard = one.settled and (self._facts.kubelet_known() or not was_said(one.pod.status, BY_KUBELET))
+            if condition is not None and (heard or condition.status != STATUS_TRUE):
                 desk.say(one.pod, condition)
 
     def _log(self) -> None:

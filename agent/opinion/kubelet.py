@@ -109,6 +109,7 @@ class KubeletWatch:
         self._lock = threading.Lock()
         self._seen = silence.Seen()
         self._silent = False
+        self._began: float | None = None  # monotonic, of the first look
         self._lease_due_at = monotonic()
         self._loop = Loop(
             "kubelet-watch", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=client.close, monotonic=monotonic
@@ -118,6 +119,7 @@ class KubeletWatch:
     def turn(self) -> float:
         """One look; returns the seconds until the next."""
         seen = self._seen
+        began = self._monotonic()
         if self._url is not None:
             answer = self._ask(self._url)
             now = self._monotonic()
@@ -129,6 +131,7 @@ class KubeletWatch:
             seen = self._with_lease(seen)
         with self._lock:
             self._seen = seen
+            self._began = began if self._began is None else self._began
         silent = self._is_silent()
         if silent is not self._silent:
             self._silent = silent
@@ -148,6 +151,16 @@ class KubeletWatch:
             said = self._seen.port_said
         port = f"; its health port: {said}" if said else ""
         return Finding(REASON_KUBELET_SILENT, f"the kubelet has stopped renewing its Lease{port}")
+
+    def known(self) -> bool:
+        """Whether it has answered, or would have been found silent by now."""
+        with self._lock:
+            began, seen = self._began, self._seen
+        if began is None:
+            return False
+        limit_s = self._lease_limit_s if self._url is None else silence.LEASE_UNMOVED_S
+        answers = self._url is not None and seen.port_silent_since is None
+        return answers or self._monotonic() - began >= limit_s + LEASE_ALWAYS_S
 
     def _is_silent(self) -> bool:
         with self._lock:

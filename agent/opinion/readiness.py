@@ -17,7 +17,7 @@ for nobody. One container that is not ready is enough for the pod not to be.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -28,7 +28,13 @@ from agent.runtime.base import RuntimePod
 from agent.semantics import Semantics
 from agent.status.conditions import containers_ready_condition, find_condition, ready_condition
 from agent.status.generate import Inputs, generate_status
-from kube.contract import CONDITION_CONTAINERS_READY, CONDITION_READY, STATUS_FALSE, STATUS_TRUE
+from kube.contract import (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_NODE_HEALTHY,
+    CONDITION_READY,
+    STATUS_FALSE,
+    STATUS_TRUE,
+)
 
 
 class Word(StrEnum):
@@ -104,6 +110,17 @@ def opinion_of(
 def told(status: PodStatus) -> tuple[Word, Word]:
     """ContainersReady and Ready as the kubelet has said last."""
     return _told(status, CONDITION_CONTAINERS_READY), _told(status, CONDITION_READY)
+
+
+def was_said(status: PodStatus, reasons: Collection[str]) -> bool:
+    """Does our condition, as the API server has it, say that the node is not healthy, for one of these reasons? Not
+    where the kubelet has changed its word since: it knows more than an agent that has only just begun to look."""
+    ours = find_condition(status.conditions, CONDITION_NODE_HEALTHY)
+    if ours is None or ours.status != STATUS_FALSE or ours.reason not in reasons:
+        return False
+    theirs = find_condition(status.conditions, CONDITION_CONTAINERS_READY)
+    at, changed = ours.last_transition_time, None if theirs is None else theirs.last_transition_time
+    return at is None or changed is None or changed <= at
 
 
 def _seen(pod: Pod, runtime: RuntimePod, semantics: Semantics, wall: float) -> PodStatus:

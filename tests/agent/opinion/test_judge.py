@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
@@ -41,8 +42,13 @@ class Scene:
         self.said: list[tuple[str, str, str]] = []  # pod, status, reason; where that has changed
         self.kept: set[str] = set()
         self.runtime: RuntimePod | None = None
+        self.kubelet_known = True
         facts = Facts(
-            lambda key: self.results.get(key), lambda: self.health, lambda: self.node, lambda _pod: self.runtime
+            lambda key: self.results.get(key),
+            lambda: self.health,
+            lambda: self.node,
+            lambda _pod: self.runtime,
+            lambda: self.kubelet_known,
         )
         self.judge = Judge(
             self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
@@ -277,3 +283,73 @@ def test_a_selector_that_matches_everything_costs_no_thread_a_pod(scene: Scene) 
 )
 def test_what_readyz_says(health: NodeHealth | None, findings: list[Finding], expected: tuple[bool, str]) -> None:
     assert expected == readyz(health, findings, 5.0)
+
+
+CLOSED = condition("readygate.dev/NodeHealthy", "False", "ProbesFailed", last_transition_time=NOW)
+OPEN = condition("readygate.dev/NodeHealthy", "True", "ChecksPassed", last_transition_time=NOW)
+
+
+def told_before(ours: Condition, *, ready: bool = True, kubelet_at: float = NOW - 100.0) -> Pod:
+    """A pod of whose node something was said before the agent was started."""
+    pod = health_pod(ready=ready)
+    (theirs,) = pod.status.conditions
+    conditions = (replace(theirs, last_transition_time=kubelet_at), ours)
+    return replace(pod, status=replace(pod.status, conditions=conditions))
+
+
+@pytest.mark.parametrize(
+    ("pod", "results", "expected"),
+    [
+        pytest.param(told_before(OPEN), [Result.SUCCESS], ["True"], id="open, probes pass"),
+        pytest.param(told_before(CLOSED), [Result.FAILURE], ["False"], id="closed, probes fail on"),
+        pytest.param(told_before(CLOSED), [Result.SUCCESS], ["False", "True"], id="closed, probes pass: it opens"),
+        pytest.param(told_before(CLOSED), [None], ["False"], id="closed, nothing is heard: it stays"),
+        pytest.param(
+            told_before(CLOSED, ready=False), [Result.FAILURE], ["False"], id="closed, the kubelet says so, too"
+        ),
+        pytest.param(
+            told_before(CLOSED, kubelet_at=NOW + 100.0),
+            [None],
+            ["True"],
+            id="closed, nothing is heard, and the kubelet has said ready since",
+        ),
+        pytest.param(
+            told_before(OPEN), [Result.FAILURE], ["True", "False"], id="open, probes fail: closed once both stand"
+        ),
+        pytest.param(
+            told_before(CLOSED),
+            [Result.FAILURE, Result.SUCCESS, Result.FAILURE],
+            ["False", "True", "False"],
+            id="each turn once",
+        ),
+    ],
+)
+def test_a_restart_of_the_agent_turns_nothing_over(pod: Pod, results: list[Result | None], expected: list[str]) -> None:
+    """Results of probes are kept nowhere: the first of a new agent come after some seconds."""
+    scene = Scene()
+    scene.found = [pod]
+    scene.turns(5)
+    for result in results:
+        if result is not None:
+            scene.results["test://web"] = result
+        scene.turns(60)
+    assert expected == [status for status, _ in groupby(status for _, status, _ in scene.said)]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        pytest.param([SILENT], ["False"], id="it is still silent"),
+        pytest.param([], ["True"], id="it is there again"),
+    ],
+)
+def test_what_was_closed_for_a_silent_kubelet_waits_until_it_could_be_heard(
+    scene: Scene, node: list[Finding], expected: list[str]
+) -> None:
+    silent = condition("readygate.dev/NodeHealthy", "False", "KubeletSilent", last_transition_time=NOW)
+    scene.found, scene.kubelet_known = [told_before(silent)], False
+    scene.turns(5)
+    assert [] == scene.said
+    scene.node, scene.kubelet_known = node, True
+    scene.turns(5)
+    assert expected == [status for _, status, _ in scene.said]

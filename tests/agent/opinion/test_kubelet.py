@@ -89,6 +89,31 @@ def test_without_a_port_its_lease_is_read_all_the_time() -> None:
     assert (False, True, 10) == (alive, scene.run(40), reads)
 
 
+def test_a_kubelet_that_answers_is_known_at_once_a_silent_one_when_it_could_have_been_found() -> None:
+    fresh, alive, dead = Scene(), Scene(), Scene()
+    alive.run(1)
+    dead.port_well = dead.lease_moves = False
+    dead.run(10)
+    early = dead.watch.known()
+    silent = dead.run(20)
+    assert (False, True, False, True, True) == (
+        fresh.watch.known(),
+        alive.watch.known(),
+        early,
+        dead.watch.known(),
+        silent,
+    )
+
+
+def test_without_a_port_it_is_known_when_its_lease_could_have_stood_still() -> None:
+    scene = Scene(url=None)
+    scene.lease_moves = False
+    scene.run(16)
+    early = scene.watch.known()
+    silent = scene.run(24)
+    assert (False, True, True) == (early, scene.watch.known(), silent)
+
+
 @pytest.mark.parametrize(
     ("ready", "expected"),
     [

@@ -172,3 +172,30 @@ def test_m41_two_generations_leave_one_trigger() -> None:
 def test_statuses_that_are_not_known_stay_unknown() -> None:
     status = Scene().manager.update_pod_status(pod_of(Container("c")), PodStatus())
     assert (status.container_statuses, status.init_container_statuses) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("started_at", "was_ready", "results", "expected"),
+    [
+        pytest.param(OLD, True, [None, S], [True, True], id="ready, and passes: never another word"),
+        pytest.param(OLD, True, [None, F], [True, False], id="ready, and fails: by its whole threshold"),
+        pytest.param(OLD, False, [None, F], [False, False], id="not ready, and fails: never another word"),
+        pytest.param(OLD, False, [None, S], [False, True], id="not ready, and passes"),
+        pytest.param(
+            YOUNG, True, [None, S], [False, True], id="younger than ten seconds: begins anew, as in a kubelet"
+        ),
+    ],
+)
+def test_m43_readiness_after_a_restart_of_the_agent(
+    started_at: float, was_ready: bool, results: list, expected: list[bool]
+) -> None:
+    scene = Scene()
+    for kind in ("Readiness", "Startup"):
+        scene.worker(kind)
+    pod = pod_of(make_container(READINESS, name="c"), status=PodStatus(conditions=READY if was_ready else ()))
+    told = []
+    for result in results:
+        if result is not None:
+            scene.readiness.set("test://c", result, UID)
+        told += scene.update(pod, status_of(running(started_at), started=True))
+    assert [(True, ready) for ready in expected] == told
