@@ -16,8 +16,6 @@ Guarantees:
 10. No terminal phase is written while containers could run, and no pod in a terminal phase is Ready.
 11. A pod object is deleted (grace 0) only after its termination was finished here and its own phase is terminal.
 12. The status of a static pod is written to its mirror, by the mirror's uid, once there is one. No mirror is deleted.
-
-Not modelled: resize conditions, the metric of terminated containers.
 """
 
 import copy

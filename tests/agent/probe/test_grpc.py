@@ -144,7 +144,7 @@ def test_a_port_that_cannot_be_is_a_failure(wrong: int) -> None:
     assert FAILURE == grpc_check("127.0.0.1", wrong, "", 0.3).result
 
 
-def test_the_empty_host_is_this_machine_and_an_ipv6_address_one_too(health: Health) -> None:
+def test_t4_the_empty_host_is_this_machine_and_an_ipv6_address_one_too(health: Health) -> None:
     with serving(health, "[::]:0") as port:
         assert [SERVING] * 3 == [grpc_check(host, port, "", 20) for host in ("", "::1", "127.0.0.1")]
 
