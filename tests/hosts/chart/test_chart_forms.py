@@ -22,15 +22,14 @@ from tests.charts.rendering import ROOT, SUPPORTED, Refused, documents, rendered
 from tests.hosts.chart.needs import OPERATOR, Needs, definition, needs, of, overrides, ready_words
 from tests.hosts.chart.release import Release, there
 from tests.hosts.deployment.api import AdminApi
-from tests.kit.waiting import wait_for, wait_until
+from tests.kit.waiting import wait_until
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.layers import CNI_CONF_DIR
 from tests.testbed.plane.pki import Authority
 
 CONTROL = "control-1"
 PATIENT_S = 240.0
-CHANGED = "changed"  # a check that the upgrade adds
-CAP = 7  # which no form has
+CHANGED = "changed"  # a check and a gate that the upgrade adds
 
 
 @dataclass
@@ -144,6 +143,16 @@ def removed(release: Release) -> None:
     subprocess.run([sys.executable, "-m", "cli", *words], cwd=ROOT, check=True, timeout=60, capture_output=True)
 
 
+def one_more_of_each(release: Release) -> list[str]:
+    """The form's checks with another one, and its gates; lists are replaced as a whole."""
+    values = yaml.safe_load(release.values.read_text())
+    checks = [*(of(values, "agent", "checks") or ()), {"name": CHANGED, "exec": {"command": ["/bin/true"]}}]
+    pods = {"namespace": release.namespace, "labelSelector": "app=none"}
+    gate = {"name": CHANGED, "enforcement": "shadow", "healthPods": pods}
+    gates = [*(of(values, "extender", "configuration", "gates") or [{}]), gate]
+    return [f"agent.checks={json.dumps(checks)}", f"extender.configuration.gates={json.dumps(gates)}"]
+
+
 @pytest.mark.parametrize("release", SUPPORTED, indirect=True)
 def test_a_form_comes_up_is_changed_changed_back_and_removed_without_a_trace(hosts: Hosts, release: Release) -> None:
     well = release.well(extenders=[CONTROL])
@@ -160,20 +169,19 @@ def test_a_form_comes_up_is_changed_changed_back_and_removed_without_a_trace(hos
     assert {True} == {bool(names) and CHANGED not in names for names in first.values()}
     with took.of("test"):
         assert "Phase:          Succeeded" in release.helm("test", release.name)
-
-    values = yaml.safe_load(release.values.read_text())
-    checks = [*(of(values, "agent", "checks") or ()), {"name": CHANGED, "exec": {"command": ["/bin/true"]}}]
+    gates = release.gates(CONTROL)
+    assert (True, False) == (bool(gates), CHANGED in gates)
     with took.of("upgrade"):
-        release.upgrade(f"agent.checks={json.dumps(checks)}", f"extender.configuration.cap.gate={CAP}")
+        release.upgrade(*one_more_of_each(release))
         wait_well()
     assert {node: names | {CHANGED} for node, names in first.items()} == release.checks()
-    assert wait_for(lambda: release.cap(CONTROL) == CAP, timeout_s=PATIENT_S), "people follow it within a moment"
+    wait_until(lambda: release.gates(CONTROL) == [*gates, CHANGED], "the extender has the gate", timeout_s=PATIENT_S)
 
     with took.of("rollback"):
         release.helm("rollback", release.name, "1")
         wait_well()
     assert first == release.checks()
-    assert wait_for(lambda: release.cap(CONTROL) != CAP, timeout_s=PATIENT_S)
+    wait_until(lambda: release.gates(CONTROL) == gates, "the extender has that gate no more", timeout_s=PATIENT_S)
 
     with took.of("uninstall"):
         removed(release)
