@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import groupby
+from random import Random
 
 import pytest
 
@@ -43,6 +44,9 @@ class Scene:
         self.kept: set[str] = set()
         self.runtime: RuntimePod | None = None
         self.kubelet_known = True
+        self.judge = self.made()
+
+    def made(self) -> Judge:
         facts = Facts(
             lambda key: self.results.get(key),
             lambda: self.health,
@@ -50,7 +54,7 @@ class Scene:
             lambda _pod: self.runtime,
             lambda: self.kubelet_known,
         )
-        self.judge = Judge(
+        return Judge(
             self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
         )
 
@@ -353,3 +357,41 @@ def test_what_was_closed_for_a_silent_kubelet_waits_until_it_could_be_heard(
     scene.node, scene.kubelet_known = node, True
     scene.turns(5)
     assert expected == [status for _, status, _ in scene.said]
+
+
+class Node(Scene):
+    """What is said stands on the pod, as in the API server. `restart` is a new agent, which knows nothing else."""
+
+    def say(self, pod: Pod, condition: Condition) -> None:
+        told = next((c for c in self.found[0].status.conditions if c.type == CLOSED.type), None)
+        if told is None or (told.status, told.reason) != (condition.status, condition.reason):
+            at = self.clock() if told is None or told.status != condition.status else told.last_transition_time
+            made = replace(CLOSED, status=condition.status, reason=condition.reason, last_transition_time=at)
+            conditions = (*(c for c in pod.status.conditions if c.type != made.type), made)
+            self.found = [replace(pod, status=replace(pod.status, conditions=conditions))]
+        super().say(pod, condition)
+
+    def restart(self) -> None:
+        self.results.clear()
+        self.judge = self.made()
+
+
+def test_a_hundred_restarts_open_nothing_that_fails_and_close_nothing_that_passes(seed: int) -> None:
+    """The kubelet is dead and says ready for ever. A result comes some seconds after each start, and each change."""
+    random = Random(seed)
+    node = Node()
+    node.found = [told_before(OPEN, kubelet_at=NOW)]
+    node.results["test://web"] = result = Result.SUCCESS
+    node.turns()
+    for _ in range(100):
+        if random.random() < 0.3:
+            result = Result.FAILURE if result is Result.SUCCESS else Result.SUCCESS
+            node.results["test://web"] = result
+            node.turns(random.randrange(1, 60))
+        said = len(node.said)
+        node.restart()
+        node.turns(random.randrange(1, 8))
+        node.results["test://web"] = result
+        node.turns(random.randrange(1, 60))
+        word = "True" if result is Result.SUCCESS else "False"
+        assert {word} >= {status for _, status, _ in node.said[said:]}
