@@ -27,10 +27,14 @@ BEFORE = {
     "stalled_200_filter_p99_ms": "1,000",
     "people_4_filter_p99_ratio": "30",
     "stop_silent_s": "5.2",
+    "killed_worker_served_s": "-",
+    "killed_master_free_s": "-",
+    "killed_master_served_s": "-",
     "reload_100_failed": "107",
     "peak_8mib_names_mib": "1,018",
     "peak_worst_body_mib": "1,465",
     "kick_300_patches": "600",
+    "kick_300_bound_s": "-",
     "outage_116_fresh_s": "20",
 }
 UNKIND = {
@@ -38,10 +42,14 @@ UNKIND = {
     "stalled_200_filter_p99_ms": "p99 of a call beside them, worst kind, ms",
     "people_4_filter_p99_ratio": "p99 of a call beside four readers of `/api/v1/nodes`, to p99 without them",
     "stop_silent_s": "SIGTERM to exit with a silent connection, s",
+    "killed_worker_served_s": "worker killed: until the next verdict, 5,000 nodes, s",
+    "killed_master_free_s": "master killed: until the port is free and no worker left, s",
+    "killed_master_served_s": "the same, started again at once: until the next verdict, s",
     "reload_100_failed": "calls that fail over 100 reloads",
     "peak_8mib_names_mib": "memory above idle for seven bodies of 8 MiB of names at once, MiB",
     "peak_worst_body_mib": "the same for the worst of fourteen bodies, MiB",
     "kick_300_patches": "writes to the API server when 300 refused nodes heal together",
+    "kick_300_bound_s": "the same with the real kube-scheduler: until 20 pods that wait for any of them are bound, s",
     "outage_116_fresh_s": "API server away for 116 s: back until an answer shows what happened meanwhile, s",
 }
 

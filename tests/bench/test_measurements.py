@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 
 import pytest
 
@@ -9,11 +10,13 @@ from tests.bench import (
     cold_start,
     filter_latency,
     growth,
+    kick,
     peak_memory,
     people,
     reload,
     scheduler_rate,
     stalled,
+    stop,
     updates,
 )
 from tests.bench.asking import request_for
@@ -21,8 +24,9 @@ from tests.bench.cold_start import Start
 from tests.bench.figures import Figure
 from tests.bench.filter_latency import Load, Round
 from tests.bench.helpers import Calls
-from tests.bench.processes import Memory
+from tests.bench.processes import MeasurementError, Memory
 from tests.bench.reload import replaced
+from tests.plane.healing import Healed
 
 GOOD = Calls([1.0] * 99 + [7.0], {})
 HALF_FAILED = Calls([1.0] * 50, {"timeout": 40, "refused": 10})
@@ -90,9 +94,45 @@ def test_what_fails_beside_nobody_is_not_the_slow_clients_doing() -> None:
 
 def test_people_are_measured_against_the_same_minute_without_them() -> None:
     alone, beside = [Calls([1.0], {}), Calls([10.0], {})], [Calls([2.0], {}), Calls([20.0], {})]
-    assert {"people_4_filter_p99_ratio": 2.0, "people_4_failed": 0} == values(
-        people.figures(alone, beside, pages_s=1.0)
+    read = [people.Read(pages=100, failed=0), people.Read(pages=60, failed=0)]
+    assert {"people_4_filter_p99_ratio": 2.0, "people_4_failed": 0, "people_4_pages_s": 20.0} == values(
+        people.figures(alone, beside, read, seconds=4.0)
     )
+
+
+@pytest.mark.parametrize(
+    ("read", "cause"),
+    [
+        pytest.param(people.Read(pages=0, failed=0), "4 readers got 0 pages in 4 s", id="nothing was read"),
+        pytest.param(
+            people.Read(pages=15, failed=0), "4 readers got 15 pages in 4 s", id="less than a page a second each"
+        ),
+        pytest.param(people.Read(pages=100, failed=1), "1 of the readers' requests failed", id="a reader was refused"),
+    ],
+)
+def test_people_who_read_nothing_are_no_measurement(read: people.Read, cause: str) -> None:
+    with pytest.raises(MeasurementError, match=cause):
+        people.figures([GOOD, GOOD], [GOOD, GOOD], [people.Read(pages=100, failed=0), read], seconds=4.0)
+
+
+def test_pods_that_wait_for_a_heal_are_bound_when_the_last_one_is() -> None:
+    healed = Healed(patches=2, bound_s=0.7, writes_s=0.4)
+    assert {"kick_300_patches": 3, "kick_300_bound_s": 0.7} == values(kick.figures(3, healed))
+
+
+def test_a_pod_that_is_never_bound_is_no_figure() -> None:
+    with pytest.raises(MeasurementError, match="not all pods"):
+        kick.figures(2, Healed(patches=2, bound_s=math.inf, writes_s=0.4))
+
+
+def test_of_kills_and_stops_the_slowest_is_the_figure() -> None:
+    killed = [stop.Killed(0.3, 0.1, 0.9), stop.Killed(0.5, 0.2, 0.8)]
+    assert {
+        "stop_silent_s": 0.6,
+        "killed_worker_served_s": 0.5,
+        "killed_master_free_s": 0.2,
+        "killed_master_served_s": 0.9,
+    } == values(stop.figures([0.6, 0.5], killed))
 
 
 @pytest.mark.parametrize(

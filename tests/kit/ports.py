@@ -1,4 +1,4 @@
-"""Free loopback ports for servers that must be told theirs beforehand."""
+"""Free loopback ports for servers that must be told theirs beforehand; whether one is free now."""
 
 import os
 import random
@@ -24,3 +24,15 @@ def free_port(address: str = "127.0.0.1") -> int:
                 continue
         _given.add(port)
         return port
+
+
+def may_listen(port: int, address: str = "127.0.0.1") -> bool:
+    """Whether a server could listen there now, as servers do."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen()
+        except OSError:
+            return False
+    return True

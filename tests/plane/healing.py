@@ -1,6 +1,5 @@
 """Many nodes that heal together while pods wait, and what is written to the Nodes meanwhile, as anybody may see it."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -118,8 +117,3 @@ def kick_300(say: Callable[[str], None] = lambda _: None, *, nodes: int = 300, p
         healed = heal_together(cluster, names, waiting)
         say(f"{nodes} nodes healed within {healed.writes_s:.2f} s, {pods} pods waiting: {healed}")
     return healed
-
-
-if __name__ == "__main__":
-    measured = kick_300(print)
-    print(json.dumps({"kick_300_patches": measured.patches, "kick_300_bound_s": round(measured.bound_s, 3)}))
