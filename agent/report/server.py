@@ -9,6 +9,7 @@ fail.
 import contextlib
 import errno
 import logging
+import math
 import selectors
 import socket
 import time
@@ -30,6 +31,10 @@ BACKLOG = 128
 TURN_S = 0.5  # how often it is looked who stalls
 IDLE_S = 5.0
 STUCK_AFTER_S = 15.0
+# It looks around each five seconds: not back for so long, it was frozen, and the checks with it. They run first, else
+# the first answer is that of before. The kubelet waits for a probe for a second.
+FROZEN_S = IDLE_S + 3.0
+THAW_S = 0.5
 NO_DESCRIPTOR_PAUSE_S = 0.1
 EVERY_ADDRESS = "::"
 _WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
@@ -71,12 +76,20 @@ class HealthServer:
     name = "server"
 
     def __init__(
-        self, address: str, port: int, pages: Pages, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        address: str,
+        port: int,
+        pages: Pages,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._address = address
         self._port = port
         self._pages = dict(pages)
         self._monotonic = monotonic
+        self._sleep = sleep
+        self._looked_at = math.inf  # monotonic
         self._clients: dict[socket.socket, _Client] = {}
         self._listener: socket.socket | None = None
         self._listens_again_at = 0.0
@@ -130,7 +143,11 @@ class HealthServer:
     # --- the loop ---
 
     def _turn(self) -> float:
-        for key, _ in self._selector.select(TURN_S if self._clients or self._listens_again_at else IDLE_S):
+        found = self._selector.select(TURN_S if self._clients or self._listens_again_at else IDLE_S)
+        if self._monotonic() - self._looked_at >= FROZEN_S:
+            self._sleep(THAW_S)
+        self._looked_at = self._monotonic()
+        for key, _ in found:
             if key.fileobj is self._listener:
                 self._accept()
             elif key.fileobj is self._woken:

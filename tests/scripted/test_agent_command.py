@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.report.server import FROZEN_S
 from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import ProcessId, children
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
@@ -172,6 +174,29 @@ def test_a_killed_agent_is_ready_at_its_first_answer_whatever_its_checks_would_n
         wait_until(lambda: pages.append(agent.get("/readyz")[0]) or pages[-1] != 0, "the agent answers", timeout_s=30)  # noqa: B023
         assert 200 == pages[-1]
     assert agent.end()[0] == 0
+
+
+def test_a_frozen_agent_that_is_woken_looks_again_before_it_says_anything(agent: Agent) -> None:
+    """The question was there before it woke, as a probe of the kubelet's may be."""
+    agent.start()
+    agent.wait_page("/readyz", 200)
+    assert agent.process.pid is not None
+    frozen = [found for pid in (agent.process.pid, *children(agent.process.pid)) if (found := ProcessId.of(pid))]
+    try:
+        for process in frozen:
+            process.signal(signal.SIGSTOP)
+        agent.conflist.rename(agent.conflist.with_suffix(".away"))
+        time.sleep(FROZEN_S + 0.5)
+        with socket.create_connection(("127.0.0.1", agent.port), timeout=10) as waiting:
+            waiting.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            for process in frozen:
+                process.signal(signal.SIGCONT)
+            answer = b"".join(iter(lambda: waiting.recv(1000), b"")).decode()
+    finally:
+        for process in frozen:
+            process.signal(signal.SIGCONT)
+    assert answer.startswith("HTTP/1.1 503 ")
+    assert "cni: failed since " in answer
 
 
 def test_ctrl_c_ends_with_130(agent: Agent) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from agent.report import server
 from agent.report.metrics import Family, metrics_page
-from agent.report.server import HealthServer, Page, livez_page
+from agent.report.server import FROZEN_S, THAW_S, HealthServer, Page, livez_page
 from component.lifecycle import StartFailed
+from tests.kit.clock import Clock
 
 
 @pytest.fixture
@@ -180,6 +181,21 @@ def test_a_page_larger_than_the_buffers_comes_whole() -> None:
     made.start()
     assert (200, "x" * 5_000_000) == ask(made, "/metrics")
     made.stop()
+
+
+def test_frozen_for_seconds_it_lets_the_checks_look_again_before_it_answers() -> None:
+    slept: list[float] = []
+    frozen = Clock()
+    pages = {"/readyz": lambda: Page(200, f"after {len(slept)} pauses\n")}
+    made = HealthServer("127.0.0.1", 0, pages, monotonic=lambda: time.monotonic() + frozen.time, sleep=slept.append)
+    made.start()
+    try:
+        for frozen_s, pauses in ((0.0, 0), (0.5, 0), (FROZEN_S + 0.5, 1), (0.5, 1)):
+            frozen.time += frozen_s
+            assert (200, f"after {pauses} pauses\n") == ask(made, "/readyz")
+    finally:
+        made.stop()
+    assert [THAW_S] == slept
 
 
 def test_livez_names_what_stands_still() -> None:
