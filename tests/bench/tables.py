@@ -145,6 +145,11 @@ def goals(figures: Figures) -> str:
     }
     single = {
         "p99 at 812 names beside 500 updates/s, ms": "filter_812_busy_p99_ms",
+        "5,000 names over one connection without a pause: p50, ms": "rate_5000_p50_ms",
+        "the same: p99, ms": "rate_5000_p99_ms",
+        "the same: calls/s": "rate_5000_calls_s",
+        "over eight connections beside people and Prometheus: p99, ms": "rate_5000_many_p99_ms",
+        "calls and pages that fail there": "rate_5000_many_failed",
         "pods/s of the real scheduler, to null": "scheduler_1000_ratio_to_null",
         "pods/s of the real scheduler, to Go": "scheduler_1000_ratio_to_go",
         "processor time by Lease, us": "lease_update_cpu_us",

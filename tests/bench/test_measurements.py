@@ -13,6 +13,7 @@ from tests.bench import (
     kick,
     peak_memory,
     people,
+    rate,
     reload,
     scheduler_rate,
     stalled,
@@ -113,6 +114,22 @@ def test_people_are_measured_against_the_same_minute_without_them() -> None:
 def test_people_who_read_nothing_are_no_measurement(read: people.Read, cause: str) -> None:
     with pytest.raises(MeasurementError, match=cause):
         people.figures([GOOD, GOOD], [GOOD, GOOD], [people.Read(pages=100, failed=0), read], seconds=4.0)
+
+
+def test_of_many_connections_each_call_and_each_page_counts() -> None:
+    found = rate.figures(Calls([1.0] * 20, {}), [GOOD, HALF_FAILED], [200, 200, 503], seconds=2.0)
+    assert {
+        "rate_5000_p50_ms": 1.0,
+        "rate_5000_p99_ms": 1.0,
+        "rate_5000_calls_s": 10.0,
+        "rate_5000_many_p99_ms": 1000.0,
+        "rate_5000_many_failed": 51,
+    } == values(found)
+
+
+def test_beside_nobody_who_looks_the_many_are_no_measurement() -> None:
+    with pytest.raises(MeasurementError, match="only 1 pages"):
+        rate.figures(GOOD, [GOOD], [200], seconds=2.0)
 
 
 def test_pods_that_wait_for_a_heal_are_bound_when_the_last_one_is() -> None:

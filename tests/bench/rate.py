@@ -1,0 +1,80 @@
+"""Calls of 5,000 names without a pause: over one connection, and over eight beside people and Prometheus."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
+from pathlib import Path
+
+from tests.bench import arms
+from tests.bench.figures import Figure, quantile
+from tests.bench.filter_latency import NODES
+from tests.bench.helpers import Caller, Calls
+from tests.bench.processes import MeasurementError
+from tests.bench.stub import Stub
+from tests.kit.programs import fetch
+
+CONNECTIONS = 8
+PAGES = ("/api/v1/nodes", "/metrics")
+PAGES_EVERY_S = 1.0
+TIMEOUT_S = 1.0
+
+
+def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
+    """Two minutes, a third of one if it is to be quick."""
+    binary = arms.go_binary(progress)
+    stub = Stub(binary, nodes=NODES)
+    seconds = 10.0 if quick else 60.0
+    with stub.child:
+        arm = arms.start_readygate(stub.api)
+        with arm.child:
+            arms.wait_synced(arm)
+            progress(f"rate: one connection, {seconds:.0f} s")
+            (one,) = _call(binary, arm, seconds, connections=1)
+            with arms.start_people(arm), looking(arm.pages_url) as looked:
+                progress(f"rate: {CONNECTIONS} connections beside people, {seconds:.0f} s")
+                many = _call(binary, arm, seconds, connections=CONNECTIONS)
+    return figures(one, many, looked, seconds=seconds)
+
+
+def _call(binary: Path, arm: arms.Arm, seconds: float, *, connections: int) -> list[Calls]:
+    with ExitStack() as callers:
+        options = {"limit_s": seconds, "names": NODES, "nodes": NODES, "timeout_s": TIMEOUT_S, "pause_s": 0.0}
+        started = [callers.enter_context(Caller(binary, arm.url, **options)) for _ in range(connections)]
+        return [caller.calls() for caller in started]
+
+
+@contextmanager
+def looking(url: str) -> Iterator[list[int]]:
+    """Reads the pages each second, in a thread. The statuses so far; 0 for no answer."""
+    seen: list[int] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(PAGES_EVERY_S):
+            seen.extend(fetch(url + page)[0] for page in PAGES)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
+
+
+def figures(one: Calls, many: Sequence[Calls], looked: Sequence[int], *, seconds: float) -> list[Figure]:
+    """looked: statuses of pages. Raises MeasurementError where hardly any was asked for."""
+    if len(looked) < seconds / PAGES_EVERY_S:
+        raise MeasurementError(f"only {len(looked)} pages were looked at in {seconds:.0f} s")
+    alone = one.waited_ms(TIMEOUT_S * 1000)
+    beside = [took for calls in many for took in calls.waited_ms(TIMEOUT_S * 1000)]
+    pages = sum(status != HTTPStatus.OK for status in looked)
+    note = f"{len(many)} connections, {len(beside) / seconds:.0f} calls/s, {len(looked)} pages"
+    return [
+        Figure("rate_5000_p50_ms", quantile(alone, 0.5), "ms", f"{len(alone)} calls"),
+        Figure("rate_5000_p99_ms", quantile(alone, 0.99), "ms", f"slowest {max(alone):.1f} ms"),
+        Figure("rate_5000_calls_s", len(one.took_ms) / seconds, "1/s", f"failed: {one.causes}"),
+        Figure("rate_5000_many_p99_ms", quantile(beside, 0.99), "ms", note),
+        Figure("rate_5000_many_failed", sum(one.failures for one in many) + pages, "calls", f"{pages} of them pages"),
+    ]
