@@ -32,7 +32,7 @@ FAULTS = [
     _dropped(
         "dns-service-tcp",
         "dns",
-        "the same for TCP alone",
+        "the address of the DNS Service leads nowhere by TCP alone",
         f"-d {DNS} -p tcp --dport 53",
         f"{{service: {DNS}, servers: [addresses of the CoreDNS pods]}}",
     ),

@@ -8,6 +8,9 @@ The file is `.readygate-write-check`, and the work is done by a child process: w
 killed and the check says hung, with the path. A child that cannot be killed (state D) stays the only one: it is hung
 until it ends. The next run that succeeds is the way back; nothing is remembered.
 
+Whether something is mounted on a folder is not looked at: where its disk is not there, but the folder is, the file is
+written on the file system below.
+
 A full disk is a failure here as soon as nothing can be written any more; the kubelet's eviction comes before that.
 A mount that is read-only for the agent alone (its own container, `ProtectSystem=`) is unknown, not failed.
 
