@@ -28,6 +28,30 @@ PATHS = (
     *(b"/filter/", b"//filter", b"/Filter", b"/filter?x=1", b"/%66ilter", b"/filter%00", b"/filter;a", b"*", b"filter"),
     *(b"http://127.0.0.1/filter", b"/../filter", b"/filter#x", b"/" + b"a" * 3000, b"/\xff", b"\\filter"),
 )
+PAGES = (
+    *(b"/api/v1/nodes", b"/api/v1/nodes/h1", b"/api/v1/gates", b"/api/v1/pods/d/p", b"/api/v1/history"),
+    *(b"/api/v1/impact", b"/api/v1", b"/api/v1/pods/d", b"/metrics", b"/livez", b"/readyz"),
+)
+PARAMETERS = (b"limit", b"continue", b"node", b"gate", b"kind", b"Limit", b"x", b"", b"%6cimit", b"limit[]", b"\xff")
+VALUES = (
+    *(
+        b"1",
+        b"5",
+        b"1000",
+        b"1001",
+        b"0",
+        b"-1",
+        b"1e3",
+        b"9" * 40,
+        b"%31",
+        b"\xd9\xa1",
+        b"h1",
+        b"node-0001",
+        b"health",
+    ),
+    *(b"closed", b"opened", b"order", b"", b"%00", b"%", b"%zz", b"%ff", b"%0d%0aX:%20y", b"..", b"%2e%2e%2f", b"a/b"),
+    *(b"a" * 3000, b"*", b"{}", b"'", b"<b>", b"\xff", b"+", b"%s%n", b"#"),
+)
 METHODS = (
     b"POST",
     b"GET",
@@ -100,6 +124,22 @@ def body(chance: random.Random, seeds: Sequence[bytes] = SEEDS) -> bytes:
             case _:
                 del made[at:]
     return bytes(made)
+
+
+def question(chance: random.Random) -> bytes:
+    """A GET of one of the pages for people, whose path and query are nearly right or not at all."""
+    path = chance.choice(PAGES)
+    if chance.random() < 0.3:
+        path += b"/" + chance.choice(VALUES)
+    names = [chance.choice(PARAMETERS) for _ in range(chance.choice((0, 1, 1, 2, 3)))]
+    query = b"&".join(name + chance.choice((b"=", b"=", b"=", b"")) + chance.choice(VALUES) for name in names)
+    mark = b"?" if query or chance.random() < 0.1 else b""
+    headers = [b"Host: 127.0.0.1"]
+    if chance.random() < 0.2:
+        headers.append(b"If-None-Match: " + chance.choice((b"*", b'W/"x"', b'"', b"W/", b"\xff")))
+    if chance.random() < 0.2:
+        headers.append(chance.choice(HEADERS))
+    return b"\r\n".join([b"GET " + path + mark + query + b" HTTP/1.1", *headers]) + b"\r\n\r\n"
 
 
 def request(chance: random.Random) -> bytes:

@@ -1,4 +1,5 @@
-"""Requests drawn by chance, over sockets: whole HTTP requests of any kind, and bodies of POST /filter.
+"""Requests drawn by chance, over sockets: whole HTTP requests of any kind to both ports, bodies of POST /filter, and
+questions for the pages of people. Bodies of the other verbs are in test_extender_verbs.
 
 New ones in each run; READYGATE_SEED repeats them (`tests/conftest.py`). `make soak` sends a million.
 """
@@ -12,6 +13,7 @@ from tests.scripted.extender_process import checked
 
 BODIES = 2_000
 REQUESTS = 300
+QUESTIONS = 500
 ANSWERED_WITHIN_S = 10.0
 
 
@@ -30,15 +32,34 @@ def test_mutated_bodies_never_fail_on_our_side(extender, seed):
     connection.close()
 
 
-def test_no_request_of_any_kind_is_an_error_of_ours_or_holds_the_next(extender, seed):
+def test_no_request_of_any_kind_is_an_error_of_ours_or_holds_the_next(asked, seed):
     chance = random.Random(f"{seed} requests")
     for number in range(REQUESTS):
         data = mutations.request(chance)
-        answer = _spoken(extender.port, data)
-        statuses = {line.split(b" ")[1] for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.")}
-        # 505 is the client's: an HTTP version that there is not. 501 too: a transfer coding, a method.
-        assert not {s for s in statuses if s.startswith(b"5")} - {b"501", b"505"}, (number, data, answer)
-    assert extender.filter(["h1"]).NodeNames == ["h1"]
+        answer = _spoken(asked.port, data)
+        assert not _errors_of_ours(answer), (number, data, answer)
+    assert asked.filter(["h1"]).NodeNames == ["h1"]
+
+
+def test_no_question_for_a_page_is_an_error_of_ours(people, seed):
+    chance = random.Random(f"{seed} questions")
+    statuses = set()
+    for number in range(QUESTIONS):
+        data = mutations.question(chance)
+        answer = _spoken(people.port, data)
+        assert not _errors_of_ours(answer), (number, data, answer)
+        statuses |= _statuses(answer)
+    assert statuses >= {b"200", b"400", b"404"}
+    assert people.get("/api/v1/nodes/h1")[0] == 200
+
+
+def _statuses(answer: bytes) -> set[bytes]:
+    return {line.split(b" ")[1] for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.")}
+
+
+def _errors_of_ours(answer: bytes) -> set[bytes]:
+    """505 is the client's: an HTTP version that there is not. 501 too: a transfer coding, a method."""
+    return {status for status in _statuses(answer) if status.startswith(b"5")} - {b"501", b"505"}
 
 
 def _spoken(port: int, data: bytes) -> bytes:

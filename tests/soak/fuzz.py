@@ -1,17 +1,30 @@
-"""R17: a million requests drawn by chance, of any kind, to all paths; and R18: the worst bodies that can be made."""
+"""R17: a million requests drawn by chance, of any kind, to all paths of both ports; and R18: the worst bodies that can
+be made.
+"""
 
+import json
 import random
 import socket
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from tests.contract import mutations
-from tests.contract.go_types import read_filter_result
+from tests.contract.go_types import (
+    read_binding_result,
+    read_filter_result,
+    read_preemption_result,
+    read_priorities,
+)
+from tests.scripted.people_process import PeopleProcess
 from tests.soak import stage
 from tests.soak.rows import Progress, Trial
 
 REQUESTS = 1_000_000
 LEAST = 5_000
-EVERY_NTH_WHOLE = 10  # of the requests is made up as a whole, the others are bodies of POST /filter
+EVERY_NTH_WHOLE = 10  # of the requests is made up as a whole, the others are bodies for the verbs
+EVERY_NTH_PEOPLE = 25  # of the requests goes to the people's port, which is slower
+EVERY_NTH_PAGE = 2  # of these asks for a page
 HANG_S = 1.0
 LOOK_EVERY = 1_000
 # In the last third: before that, what is remembered of 100,000 pods fills up, which takes 12 MiB and 350,000 requests.
@@ -19,29 +32,55 @@ GROWTH_LIMIT_MIB = 5.0
 WORST_LIMIT_MS = 100.0
 
 
+class Verb(NamedTuple):
+    """seeds: bodies from which others are made. read: as Go reads an answer of status 200; /filter has no other."""
+
+    path: bytes
+    seeds: Sequence[bytes]
+    read: Callable[[bytes], Any]
+
+
+FILTER = Verb(b"/filter", mutations.SEEDS, read_filter_result)
+VERBS = (
+    *[FILTER] * 5,
+    *[Verb(b"/preempt", mutations.PREEMPTIONS, read_preemption_result)] * 2,
+    Verb(b"/prioritize", mutations.SEEDS, read_priorities),
+    Verb(b"/bind", mutations.SEEDS, read_binding_result),
+)
+
+
 def hold(trial: Trial) -> None:
-    with stage.extender(trial.folder, nodes=8) as (extender, _, _names):
+    with (
+        stage.extender(trial.folder, nodes=8) as (extender, _, _names),
+        PeopleProcess(extender.settings, trial.folder / "people") as people,
+    ):
+        people.process.wait_ready(people.ready, timeout_s=20)
         ends = time.monotonic() + trial.seconds
         progress = Progress(trial.say)
-        sender = Sender(extender.port, trial.chance)
-        held_mib = [stage.rss_mib(extender)]  # after each LOOK_EVERY requests
-        while sender.sent < REQUESTS and time.monotonic() < ends:
-            if sender.sent % EVERY_NTH_WHOLE:
-                sender.send_body()
-            else:
-                sender.send_request()
-            if sender.sent % LOOK_EVERY == 0:
-                held_mib.append(stage.rss_mib(extender))
-            progress(f"{sender.sent} requests, {len(sender.failures)} failures, slowest {sender.slowest_s:.2f} s")
-        trial.at_least(LEAST, "requests", sender.sent, "")
-        trial.at_most(0, "answers 5xx, broken or not to be read by Go", len(sender.failures), "")
-        trial.at_most(HANG_S, "slowest answer", sender.slowest_s, "s")
-        trial.say(f"memory: {held_mib[0]:.1f} MiB at the beginning, {held_mib[-1]:.1f} at the end")
-        growth_mib = held_mib[-1] - held_mib[len(held_mib) * 2 // 3]
-        trial.at_most(GROWTH_LIMIT_MIB, "growth of memory in the last third", growth_mib, "MiB")
-        trial.at_most(0, "tracebacks", stage.tracebacks(extender), "")
-        for request, answer in sender.failures[:5]:
-            trial.say(f"{request[:300]!r} -> {answer[:200]!r}")
+        senders = {"verbs": Sender(extender.port, trial.chance), "people": Sender(people.port, trial.chance)}
+        programs = {"verbs": extender, "people": people}
+        held_mib = {name: [stage.rss_mib(program)] for name, program in programs.items()}  # each LOOK_EVERY requests
+        sent = 0
+        while sent < REQUESTS and time.monotonic() < ends:
+            sent += 1
+            senders["verbs" if sent % EVERY_NTH_PEOPLE else "people"].send(pages=not sent % EVERY_NTH_PEOPLE)
+            if sent % LOOK_EVERY == 0:
+                for name, program in programs.items():
+                    held_mib[name].append(stage.rss_mib(program))
+            failures = sum(len(one.failures) for one in senders.values())
+            progress(f"{sent} requests, {failures} failures, slowest {senders['verbs'].slowest_s:.2f} s")
+        trial.at_least(LEAST, "requests", sent, "")
+        for name, sender in senders.items():
+            trial.tell(f"{name}: requests", sender.sent, "")
+            trial.at_most(0, f"{name}: answers 5xx, broken or not to be read by Go", len(sender.failures), "")
+            trial.at_most(HANG_S, f"{name}: slowest answer", sender.slowest_s, "s")
+            held = held_mib[name]
+            trial.say(f"{name}: memory {held[0]:.1f} MiB at the beginning, {held[-1]:.1f} at the end")
+            growth_mib = held[-1] - held[len(held) * 2 // 3]
+            trial.at_most(GROWTH_LIMIT_MIB, f"{name}: growth of memory in the last third", growth_mib, "MiB")
+            trial.at_most(0, f"{name}: tracebacks", stage.tracebacks(programs[name]), "")
+            for request, answer in sender.failures[:5]:
+                trial.say(f"{name}: {request[:300]!r} -> {answer[:200]!r}")
 
 
 class Sender:
@@ -54,10 +93,19 @@ class Sender:
         self._port, self._chance = port, chance
         self._sock: socket.socket | None = None
 
-    def send_body(self) -> None:
+    def send(self, *, pages: bool) -> None:
+        """The next one. pages: whether the port has pages for people, too."""
+        if pages and self.sent % EVERY_NTH_PAGE:
+            self.send_request(mutations.question(self._chance))
+        elif self.sent % EVERY_NTH_WHOLE:
+            self.send_body(self._chance.choice(VERBS))
+        else:
+            self.send_request(mutations.request(self._chance))
+
+    def send_body(self, verb: Verb) -> None:
         """Over a kept connection."""
-        body = mutations.body(self._chance)
-        head = b"POST /filter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+        body = mutations.body(self._chance, verb.seeds)
+        head = b"POST %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % (verb.path, len(body))
         self.sent += 1
         began = time.monotonic()
         try:
@@ -66,7 +114,7 @@ class Sender:
             self._sock.sendall(head + body)
             status, answer, closes = _read_answer(self._sock)
         except (OSError, ValueError) as e:
-            self.failures.append((body, repr(e).encode()))
+            self.failures.append((head + body, repr(e).encode()))
             self._close()
             return
         self.slowest_s = max(self.slowest_s, time.monotonic() - began)
@@ -74,15 +122,17 @@ class Sender:
             self._close()
         try:
             fine = status in (200, 400)
-            read_filter_result(answer)
+            if status == 200 or verb is FILTER:
+                verb.read(answer)
+            else:
+                fine = fine and list(json.loads(answer)) == ["Error"]
         except Exception as e:  # noqa: BLE001 - whatever it is, Go could not read it either
             fine, answer = False, repr(e).encode() + answer
         if not fine:
-            self.failures.append((body, answer))
+            self.failures.append((head + body, answer))
 
-    def send_request(self) -> None:
+    def send_request(self, data: bytes) -> None:
         """Over a connection of its own; we say that no more will come, so that all is answered or refused at once."""
-        data = mutations.request(self._chance)
         self.sent += 1
         began = time.monotonic()
         received = b""
