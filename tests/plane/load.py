@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -28,11 +29,13 @@ class Binding:
 
 
 class Load:
-    """Makes pods until its end; then deletes them all. bound: by pod. made: in order."""
+    """Makes pods until its end; then deletes them all. bound: by pod. made: in order. moved: pods that were told to be
+    on another node than first."""
 
     def __init__(self, api: Api, *, per_s: float = 20.0):
         self.made: list[str] = []
         self.bound: dict[str, Binding] = {}
+        self.moved: set[str] = set()
         self._api = api
         self._every_s = 1 / per_s
         self._mark = f"load-{next(_numbers)}"
@@ -58,6 +61,14 @@ class Load:
 
     def unbound(self) -> set[str]:
         return set(self.made) - set(self.bound)
+
+    def bound_twice(self) -> set[str]:
+        """Pods that moved, or of which the scheduler has said more than once that it has bound them."""
+        events = self._api.items("/api/v1/namespaces/default/events?fieldSelector=reason=Scheduled")
+        said = Counter[str]()
+        for event in events:
+            said[event["involvedObject"]["name"]] += (event.get("series") or {}).get("count") or event.get("count") or 1
+        return self.moved | {name for name in self.made if said[name] > 1}
 
     def wait_all_bound(self, *, timeout_s: float) -> float:
         """Seconds it took; raises AssertionError with those that are not."""
@@ -89,7 +100,9 @@ class Load:
                 for _, pod in self._api.watch(f"{_PODS}?labelSelector={LABEL}={self._mark}", timeout_s=5):
                     node = bare.bound_to(pod)
                     if node:
-                        self.bound.setdefault(pod["metadata"]["name"], Binding(node, time.monotonic()))
+                        name = pod["metadata"]["name"]
+                        if self.bound.setdefault(name, Binding(node, time.monotonic())).node != node:
+                            self.moved.add(name)
                     if self._closed.is_set():
                         return
             except Exception:  # noqa: BLE001 - the API server is away: again
