@@ -4,6 +4,7 @@ Python's socket timeouts count per call, so a peer that sends a byte a second is
 only what is left.
 """
 
+import ipaddress
 import math
 import os
 import re
@@ -28,6 +29,7 @@ _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
 # What the C library takes for an address and Go for a name: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
 _NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
+_NOWHERE = ipaddress.IPv6Address("::")
 _names = Names()
 
 
@@ -101,8 +103,17 @@ def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
         else:
             return connection
     deadline.left_s()
-    first = addresses[0][4]
-    raise DialError(f"dial tcp {join_host_port(first[0], first[1])}: {_cause(problem)}") from problem
+    raise DialError(f"dial tcp {join_host_port(_as_dialled(host, addresses), port)}: {_cause(problem)}") from problem
+
+
+def _as_dialled(host: str, addresses: list[Address]) -> str:
+    """As Go's dialer names it: a name by its first address, an address with its zone, nothing as nothing."""
+    if not host:
+        return ""
+    first: str = addresses[0][4][0]
+    _, percent, zone = host.partition("%")
+    bare = first.partition("%")[0].removeprefix("::ffff:") if "." in first else first.partition("%")[0]
+    return bare + percent + zone if is_address(host) else first
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
@@ -134,7 +145,10 @@ def _of_address(host: str, port: int) -> list[Address] | None:
     """Of an IP address without a zone, whose number may change; None for any other host. Raises OSError."""
     if "%" in host or not is_address(host):
         return None
-    return [(*found[:4], (found[4][0], port, *found[4][2:])) for found in look_up(host, socket.AI_NUMERICHOST)]
+    found = look_up(host, socket.AI_NUMERICHOST)
+    if ipaddress.ip_address(host) == _NOWHERE:
+        found += look_up("0.0.0.0", socket.AI_NUMERICHOST)
+    return [(*one[:4], (one[4][0], port, *one[4][2:])) for one in found]
 
 
 def _with_zone_number(host: str) -> str:

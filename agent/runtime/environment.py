@@ -58,7 +58,7 @@ def command_line(container: Container, env: Mapping[str, str], pause: Sequence[s
         if container.args:
             raise StartError(REASON_CREATE, "args without command: set command, the image's entrypoint is not known")
         return list(pause)
-    own = {ENV_POD_IP, *(variable.name for variable in container.env)}
+    own = {ENV_POD_IP, *(variable.name for variable in container.env if not variable.absent)}
     known = {name: value for name, value in env.items() if name in own}
     return [expand(part, known) for part in (*container.command, *container.args)]
 

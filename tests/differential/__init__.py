@@ -8,6 +8,7 @@
     kubelet   the driver as a process: batches of histories in, answers out
     compare   runs a target: draws, asks both, stops at the first difference
     shrink    cuts a history down to what is needed for a difference; pure
+    loopback  a network of its own, and servers there
     runtimes  random pods of a runtime, as JSON and as the agent has them
     fixes     named fixes switched on: do exactly their differences appear?
     planted   errors put into a copy of the agent: does the comparison find them?

@@ -34,6 +34,8 @@ class Planted:
 
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
+_TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
+_BACKOFF, _ENVIRONMENT = "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
@@ -66,6 +68,21 @@ ERRORS = (
     Planted("actions", _ACTIONS, "return [*ordinary, *demanding]", "return [*demanding, *ordinary]"),
     Planted("actions", _ACTIONS, "    if grace_s is None and probe is not None:", "    if probe is not None:"),
     Planted("actions", _ACTIONS, "    if inputs.pod.deletion_timestamp is not None:\n        return False\n", ""),
+    Planted("backoff", _BACKOFF, "FORGET_AFTER_S = 600.0", "FORGET_AFTER_S = 601.0"),
+    Planted("backoff", _BACKOFF, "_Entry(min(INITIAL_S, limit_s), monotonic)", "_Entry(INITIAL_S, monotonic)"),
+    Planted("backoff", _BACKOFF, "min(entry.delay_s * 2, limit_s)", "entry.delay_s * 2"),
+    Planted("backoff", _BACKOFF, "            entry.updated_at = monotonic\n", ""),
+    Planted("backoff", "pods/starts.py", "if remaining_s <= 0:", "if remaining_s < 0:"),
+    Planted("handlers", _EXEC, "(done.stdout + done.stderr)", "(done.stderr + done.stdout)"),
+    Planted("handlers", _EXEC, "if done.exit_code == 0", "if done.exit_code <= 0"),
+    Planted("handlers", "processes/command.py", "OUTPUT_LIMIT_BYTES = 10 * 2**10", "OUTPUT_LIMIT_BYTES = 10 * 1000"),
+    Planted("handlers", _PROBER, "expand_command(command, container.env)", "command"),
+    Planted("handlers", _TARGETS, "for p in container.ports if", "for p in reversed(container.ports) if"),
+    Planted("handlers", _TARGETS, "if not 0 < number < 65536:", "if not 0 <= number < 65536:"),
+    Planted("handlers", _TARGETS, 'r"[+-]?[0-9]+"', 'r"[0-9]+"'),
+    Planted("handlers", _TCP, "connect(_split(where, host), port,", "connect(host, port,"),
+    Planted("handlers", _DIAL, 'elif "\\0" in host or _NUMBERS.fullmatch(host):', "elif False:"),
+    Planted("handlers", _DIAL, "if ipaddress.ip_address(host) == _NOWHERE:", "if False:"),
     Planted("eviction", _PRESSURE, "needed > observed.available", "needed >= observed.available"),
     Planted("eviction", _PRESSURE, "monotonic - at >= t.grace_s", "monotonic - at > t.grace_s"),
     Planted("eviction", _PRESSURE, "monotonic - at < transition_s", "monotonic - at <= transition_s"),
@@ -166,6 +183,16 @@ ERRORS = (
     Planted("lease", _LEASE, "renew_time=self._wall()", "renew_time=self._wall() // 1"),
     Planted("lease", "wire/lease.py", 'if key != "holderIdentity"', "if key"),
     Planted("lease", "wire/lease.py", "return bool((lease", "return True or bool((lease"),
+    Planted("starts", _ENVIRONMENT, "expand(variable.value, named)", "expand(variable.value, place.base_env)"),
+    Planted("starts", _ENVIRONMENT, "        if not variable.absent:\n", "        if True:\n"),
+    Planted(
+        "starts",
+        _ENVIRONMENT,
+        "for variable in container.env if not variable.absent)",
+        "for variable in container.env)",
+    ),
+    Planted("starts", _ENVIRONMENT, "(c if c.isprintable() else _code(c))", "c"),
+    Planted("starts", _ENVIRONMENT, "in sorted(pairs.items())", "in pairs.items()"),
     Planted("status", _GENERATE, "restart_count = max(restart_count, old.restart_count)", "pass"),
     Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),
     Planted("status", _GENERATE, "1 if pod.deletion_timestamp is None else 0", "1"),

@@ -28,8 +28,36 @@ def test_t4_no_host_is_this_machine() -> None:
         assert Outcome(HandlerResult.SUCCESS) == tcp_connect("", listener.getsockname()[1], 20.0)
 
 
+@pytest.mark.parametrize("host", ["::", "0::0", "::ffff:127.0.0.1", "[127.0.0.1]"])
+def test_t7_what_is_reached_by_ipv4_alone(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert Outcome(HandlerResult.SUCCESS) == tcp_connect(host, listener.getsockname()[1], 20)
+
+
 def test_t2_a_port_that_cannot_be() -> None:
     assert Outcome(FAILURE, "dial tcp: address -1: invalid port") == tcp_connect("127.0.0.1", -1, 1)
+
+
+REFUSED = "connect: connection refused"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        pytest.param("", f"dial tcp :1: {REFUSED}", id="T5 no host"),
+        pytest.param("::1%1", f"dial tcp [::1%1]:1: {REFUSED}", id="T5 a zone"),
+        pytest.param("::ffff:127.0.0.1", f"dial tcp 127.0.0.1:1: {REFUSED}", id="T5 IPv4 as IPv6"),
+        pytest.param("[127.0.0.1]", f"dial tcp 127.0.0.1:1: {REFUSED}", id="T6 an IPv4 address in brackets is one"),
+        pytest.param("[::1]", "dial tcp: address [[::1]]:1: missing port in address", id="T6 one of IPv6 is none"),
+        pytest.param("[a", "dial tcp: address [a:1: missing ']' in address", id="T6 a bracket that stays open"),
+        pytest.param("[a]:80:", "dial tcp: address [[a]:80:]:1: too many colons in address", id="T6 colons behind it"),
+        pytest.param("a]", "dial tcp: address a]:1: unexpected ']' in address", id="T6 a bracket from nowhere"),
+        pytest.param("a[", "dial tcp: address a[:1: unexpected '[' in address", id="T6 one that leads nowhere"),
+        pytest.param("[[a]", "dial tcp: address [[a]:1: unexpected '[' in address", id="T6 two"),
+    ],
+)
+def test_what_is_said_of_a_host(host: str, expected: str) -> None:
+    assert Outcome(FAILURE, expected) == tcp_connect(host, 1, 20)
 
 
 def test_t3_a_full_backlog_costs_the_timeout() -> None:

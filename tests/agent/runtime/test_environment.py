@@ -108,6 +108,11 @@ def test_a_command_sees_the_variables_of_its_own_container_only():
     assert made == ["$(HOSTNAME) $(PATH) 1 127.0.1.2"]
 
 
+def test_a_variable_that_is_absent_is_none_of_its_own_though_every_process_has_one_of_that_name():
+    container = Container("c", command=("$(HOSTNAME)",), env=(EnvVar("HOSTNAME", absent=True),))
+    assert ["$(HOSTNAME)"] == command_line(container, environment(POD, container, PLACE), ["pause"])
+
+
 def test_what_an_optional_reference_would_give_is_not_there():
     env = (EnvVar("X", absent=True), EnvVar("Y", "a$(X)"))
     made = environment(POD, Container("c", env=env), PLACE)

@@ -13,12 +13,15 @@ import (
 
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
+	"backoff": kuberuntime.AnswerBackOff,
 	"eviction": eviction.Answer,
+	"handlers": prober.AnswerHandlers,
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,
 	"pleg":   pleg.Answer,
 	"plugins": reconciler.Answer,
 	"prober": prober.Answer,
+	"starts": kubelet.AnswerStarts,
 	"status": kubelet.AnswerStatus,
 }

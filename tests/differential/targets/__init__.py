@@ -1,35 +1,44 @@
 """The targets: what their histories are, and how the agent answers them.
 
 actions computePodActions, grace periods, and who waits for whom at the end
+backoff how long a container that keeps ending waits, and what is told of it
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
+handlers probes by the prober: commands, connections on loopback, ports, retries, events
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
 pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
+starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
 """
 
 from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
+from tests.differential.targets.backoff import BackOffTarget
 from tests.differential.targets.eviction import EvictionTarget
+from tests.differential.targets.handlers import HandlersTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.pleg import PlegTarget
 from tests.differential.targets.plugins import PluginsTarget
 from tests.differential.targets.prober import ProberTarget
+from tests.differential.targets.starts import StartsTarget
 from tests.differential.targets.status import StatusTarget
 
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
+    BackOffTarget(),
     EvictionTarget(),
+    HandlersTarget(),
     HttpTarget(),
     LeaseTarget(),
     NodeTarget(),
     PlegTarget(),
     PluginsTarget(),
     ProberTarget(),
+    StartsTarget(),
     StatusTarget(),
 )

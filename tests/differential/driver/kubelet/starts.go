@@ -1,0 +1,65 @@
+// What a container is started with: its environment and its command line.
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeletconfiginternal "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/configmap"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+)
+
+type startsHistory struct {
+	Pod    v1.Pod `json:"pod"`
+	PodIP  string `json:"podIP"`
+	HostIP string `json:"hostIP"`
+}
+
+// No configuration is there, as the agent can read none.
+type noConfigMaps struct{ configmap.Manager }
+
+func (noConfigMaps) GetConfigMap(_, name string) (*v1.ConfigMap, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, name)
+}
+
+// AnswerStarts tells of the pod's first container.
+func AnswerStarts(raw json.RawMessage) (any, error) {
+	var given startsHistory
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	links := false
+	given.Pod.Spec.EnableServiceLinks = &links
+	kl := &Kubelet{
+		kubeClient:       &statusScene{step: &statusStep{Host: given.HostIP}},
+		configMapManager: noConfigMaps{},
+		serviceHasSynced: func() bool { return true },
+	}
+	container, ips := &given.Pod.Spec.Containers[0], []string{}
+	if given.PodIP != "" {
+		ips = append(ips, given.PodIP)
+	}
+	made, err := kl.makeEnvironmentVariables(context.Background(), &given.Pod, container, given.PodIP, ips, nil)
+	if err != nil {
+		return map[string]any{"fails": true}, nil
+	}
+	env := map[string]string{}
+	for _, variable := range made {
+		env[variable.Name] = variable.Value
+	}
+	command, args := kubecontainer.ExpandContainerCommandAndArgs(container, made)
+	return map[string]any{"env": env, "line": append(append([]string{}, command...), args...)}, nil
+}
+
+// LimitsOfBackOff are the longest wait of a container that keeps ending, and the first one.
+func LimitsOfBackOff(longest time.Duration) (time.Duration, time.Duration) {
+	config := &kubeletconfiginternal.KubeletConfiguration{}
+	config.CrashLoopBackOff.MaxContainerRestartPeriod = &metav1.Duration{Duration: longest}
+	return newCrashLoopBackOff(config)
+}

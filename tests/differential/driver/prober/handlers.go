@@ -1,0 +1,140 @@
+// One probe by the kubelet's prober and its own handlers. Commands are answered by the history; connections go to three
+// servers of ours on loopback, whose ports stand in a history as numbers that no port has.
+package prober
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	remote "k8s.io/cri-client/pkg"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	utilexec "k8s.io/utils/exec"
+)
+
+// Ports of histories: of a server on both families, of one on IPv4 alone, of one on IPv6 alone.
+const portOfBoth, portOfFour, portOfSix = "70001", "70002", "70003"
+
+type handlersHistory struct {
+	Pod  v1.Pod `json:"pod"` // of one container
+	Type string `json:"type"`
+	Runs []run  `json:"runs"` // what becomes of the command, one attempt after the other
+}
+
+type run struct {
+	Code   int    `json:"code"`
+	Stdout string `json:"stdout"` // one character a byte
+	Stderr string `json:"stderr"`
+	Fault  string `json:"fault"`
+}
+
+type handlersAnswer struct {
+	Result  string   `json:"result"`
+	Errored bool     `json:"errored"`
+	Events  []string `json:"events"` // one character a byte
+	Asked   []string `json:"asked"`
+}
+
+// The runtime of a history, told as kuberuntime's RunInContainer and the client under it tell it.
+type runner struct {
+	runs  []run
+	asked []string
+}
+
+func (r *runner) RunInContainer(_ context.Context, _ kubecontainer.ContainerID, command []string, timeout time.Duration) ([]byte, error) {
+	one := r.runs[0]
+	if len(r.runs) > 1 {
+		r.runs = r.runs[1:]
+	}
+	asked, err := json.Marshal(append([]string{fmt.Sprint(timeout.Seconds())}, command...))
+	if err != nil {
+		return nil, err
+	}
+	r.asked = append(r.asked, string(asked))
+	switch one.Fault {
+	case "timeout":
+		return nil, fmt.Errorf("%w: %q timed out after %s", remote.ErrCommandTimedOut, strings.Join(command, " "), timeout)
+	case "gone":
+		return nil, errors.New("the runtime is gone")
+	}
+	if one.Code != 0 {
+		err = utilexec.CodeExitError{Err: errors.New("it exited"), Code: one.Code}
+	}
+	return append(bytesOf(one.Stdout), bytesOf(one.Stderr)...), err
+}
+
+func bytesOf(text string) []byte {
+	data := make([]byte, 0, len(text))
+	for _, one := range text {
+		data = append(data, byte(one))
+	}
+	return data
+}
+
+func charactersOf(text string) string {
+	runes := make([]rune, 0, len(text))
+	for index := range len(text) {
+		runes = append(runes, rune(text[index]))
+	}
+	return string(runes)
+}
+
+// Both servers answer whatever asks by HTTP; a probe that only connects finds them too.
+var ports = sync.OnceValue(func() [3]string {
+	four, six := serve("127.0.0.1:0"), serve("[::1]:0")
+	for range 100 {
+		both := serve("127.0.0.1:0")
+		if taken := serve(net.JoinHostPort("::1", both)); taken != "" {
+			return [3]string{both, four, six}
+		}
+	}
+	panic("no port is free on both families")
+})
+
+// Names stand in files or are none: nobody outside is asked.
+func init() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("nobody is asked for names")
+	}}
+}
+
+func serve(address string) string {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return ""
+	}
+	go http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// AnswerHandlers makes one probe, with its retries.
+func AnswerHandlers(raw json.RawMessage) (any, error) {
+	names := strings.NewReplacer(ports()[0], portOfBoth, ports()[1], portOfFour, ports()[2], portOfSix)
+	for place, name := range []string{portOfBoth, portOfFour, portOfSix} {
+		raw = bytes.ReplaceAll(raw, []byte(name), []byte(ports()[place]))
+	}
+	var given handlersHistory
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, err
+	}
+	kinds := map[string]probeType{"Liveness": liveness, "Readiness": readiness, "Startup": startup}
+	commands, events := &runner{runs: given.Runs}, record.NewFakeRecorder(10)
+	container := given.Pod.Spec.Containers[0]
+	id := kubecontainer.ContainerID{Type: "test", ID: "1"}
+	result, err := newProber(commands, events).probe(context.Background(), kinds[given.Type], &given.Pod, given.Pod.Status, container, id)
+	said := handlersAnswer{Result: result.String(), Errored: err != nil, Events: []string{}, Asked: append([]string{}, commands.asked...)}
+	for len(events.Events) > 0 {
+		said.Events = append(said.Events, charactersOf(names.Replace(<-events.Events)))
+	}
+	return said, nil
+}
