@@ -17,6 +17,8 @@ OPTIONS = (
     ("grpc.primary_user_agent", USER_AGENT),
     ("grpc.use_local_subchannel_pool", 1),  # else two probes of one address share a connection
 )
+RPC_FAILED = "error: health rpc probe failed: rpc error: code"
+NO_ANSWER = "cardinality violation: received no response message from non-server-streaming RPC"
 STATE_WITHIN_S = 1.0  # the state is there at once; nobody waits for ever if it is not
 
 
@@ -32,6 +34,8 @@ def grpc_check(host: str, port: int, service: str, timeout_s: float) -> Outcome:
         except grpc.RpcError as e:
             connected = e.code() is not grpc.StatusCode.DEADLINE_EXCEEDED or _is_connected(grpc, channel)
             return Outcome(HandlerResult.FAILURE, _why(grpc, e, where, timeout_s, connected=connected))
+    if answer is None:  # the call has ended well, and nothing came
+        return Outcome(HandlerResult.FAILURE, f"{RPC_FAILED} = Internal desc = {NO_ANSWER}")
     if answer.status == messages.HealthCheckResponse.SERVING:
         return Outcome(HandlerResult.SUCCESS, "service healthy")
     return Outcome(HandlerResult.FAILURE, f'service unhealthy (responded with "{_status(messages, answer.status)}")')
@@ -78,7 +82,7 @@ def _why(grpc: ModuleType, error: Any, where: str, timeout_s: float, *, connecte
         return f"timeout: health rpc did not complete within {go_duration(timeout_s)}"
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {words}"
-    return f"error: health rpc probe failed: rpc error: code = {_go_code(code.name)} desc = {words}"
+    return f"{RPC_FAILED} = {_go_code(code.name)} desc = {words}"
 
 
 def _go_code(name: str) -> str:

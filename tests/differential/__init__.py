@@ -9,6 +9,7 @@
     compare   runs a target: draws, asks both, stops at the first difference
     shrink    cuts a history down to what is needed for a difference; pure
     loopback  a network of its own, and servers there
+    scripted  a server there that says what a history has
     runtimes  random pods of a runtime, as JSON and as the agent has them
     fixes     named fixes switched on: do exactly their differences appear?
     planted   errors put into a copy of the agent: does the comparison find them?

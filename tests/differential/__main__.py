@@ -31,6 +31,8 @@ from tests.kit.endings import end_with_parent
 from tests.testbed.shared.binaries import BinariesMissing
 
 HISTORIES = 20_000
+SLOWER = {"grpc": 10}
+"""A target of which so many times fewer histories are played: each is a connection, and libraries of two languages."""
 PARTS = 4
 """A target is compared in so many parts, so that the last one to end does not keep the other processors waiting."""
 TURN = 5_000
@@ -107,10 +109,13 @@ class _Job:
 
 
 def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:
-    batches = batches_of(histories)
-    size = -(-len(batches) // parts)
-    shares = [batches[first : first + size] for first in range(0, len(batches), size)]
-    return [_Job(executable, name, share, len(shares), seed) for share in shares for name in names]
+    jobs: list[tuple[int, _Job]] = []
+    for name in names:
+        batches = batches_of(math.ceil(histories / SLOWER.get(name, 1)))
+        size = -(-len(batches) // parts)
+        shares = [batches[first : first + size] for first in range(0, len(batches), size)]
+        jobs += [(turn, _Job(executable, name, share, len(shares), seed)) for turn, share in enumerate(shares)]
+    return [job for _, job in sorted(jobs, key=lambda entry: entry[0])]
 
 
 def _compare(jobs: Sequence[_Job]) -> int:

@@ -35,7 +35,7 @@ class Planted:
 
 _HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
-_BACKOFF, _ENVIRONMENT = "pods/backoff.py", "runtime/environment.py"
+_GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
 _WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
@@ -73,6 +73,11 @@ ERRORS = (
     Planted("backoff", _BACKOFF, "min(entry.delay_s * 2, limit_s)", "entry.delay_s * 2"),
     Planted("backoff", _BACKOFF, "            entry.updated_at = monotonic\n", ""),
     Planted("backoff", "pods/starts.py", "if remaining_s <= 0:", "if remaining_s < 0:"),
+    Planted("grpc", _GRPC, "if answer is None:", "if False:"),
+    Planted("grpc", _GRPC, "if answer.status == messages", "if answer.status <= messages"),
+    Planted("grpc", _GRPC, "HealthCheckRequest(service=service)", "HealthCheckRequest()"),
+    Planted("grpc", _GRPC, "if code is grpc.StatusCode.UNIMPLEMENTED:", "if False:"),
+    Planted("grpc", _GRPC, '"Canceled" if name == "CANCELLED" else', ""),
     Planted("handlers", _EXEC, "(done.stdout + done.stderr)", "(done.stderr + done.stdout)"),
     Planted("handlers", _EXEC, "if done.exit_code == 0", "if done.exit_code <= 0"),
     Planted("handlers", "processes/command.py", "OUTPUT_LIMIT_BYTES = 10 * 2**10", "OUTPUT_LIMIT_BYTES = 10 * 1000"),

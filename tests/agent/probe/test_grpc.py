@@ -15,6 +15,7 @@ from agent import rpc
 from agent.probe.grpc import grpc_check
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.processes.command import run_command
+from tests.differential.scripted import Script, Scripted
 from tests.kit.waiting import wait_for, wait_until
 
 # As the agent loads them: else children of a test die before they are executed, now and then.
@@ -147,6 +148,19 @@ def test_a_port_that_cannot_be_is_a_failure(wrong: int) -> None:
 def test_t4_the_empty_host_is_this_machine_and_an_ipv6_address_one_too(health: Health) -> None:
     with serving(health, "[::]:0") as port:
         assert [SERVING] * 3 == [grpc_check(host, port, "", 20) for host in ("", "::1", "127.0.0.1")]
+
+
+def test_g8_an_answer_without_a_message_is_a_failure() -> None:
+    """The call ended with OK and nothing else, which the library gives as None."""
+    server = Scripted()
+    fields = b"".join(
+        b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value
+        for name, value in ((b":status", b"200"), (b"content-type", b"application/grpc"), (b"grpc-status", b"0"))
+    )
+    settings, headers = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)), bytes((0, 0, len(fields), 1, 5, 0, 0, 0, 1)) + fields
+    server.script = Script(settings, headers)
+    why = "cardinality violation: received no response message from non-server-streaming RPC"
+    assert Outcome(FAILURE, f"{RPC} = Internal desc = {why}") == grpc_check("127.0.0.1", server.port, "", 20)
 
 
 def test_it_says_that_it_is_a_probe(port: int, health: Health) -> None:

@@ -15,6 +15,7 @@ var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
 	"eviction": eviction.Answer,
+	"grpc": prober.AnswerHandlers,
 	"handlers": prober.AnswerHandlers,
 	"http":   httpprobe.Answer,
 	"lease":  lease.Answer,

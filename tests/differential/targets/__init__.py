@@ -3,6 +3,7 @@
 actions computePodActions, grace periods, and who waits for whom at the end
 backoff how long a container that keeps ending waits, and what is told of it
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
+grpc    the handler for grpc, with a server that says what the history has
 handlers probes by the prober: commands, connections on loopback, ports, retries, events
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back
 lease   the renewals of a node's Lease
@@ -18,6 +19,7 @@ from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.backoff import BackOffTarget
 from tests.differential.targets.eviction import EvictionTarget
+from tests.differential.targets.grpc import GrpcTarget
 from tests.differential.targets.handlers import HandlersTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.lease import LeaseTarget
@@ -32,6 +34,7 @@ TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
     BackOffTarget(),
     EvictionTarget(),
+    GrpcTarget(),
     HandlersTarget(),
     HttpTarget(),
     LeaseTarget(),

@@ -29,6 +29,7 @@ type handlersHistory struct {
 	Pod  v1.Pod `json:"pod"` // of one container
 	Type string `json:"type"`
 	Runs []run  `json:"runs"` // what becomes of the command, one attempt after the other
+	Script *dialogue `json:"script"` // grpc
 }
 
 type run struct {
@@ -123,9 +124,13 @@ func AnswerHandlers(raw json.RawMessage) (any, error) {
 	for place, name := range []string{portOfBoth, portOfFour, portOfSix} {
 		raw = bytes.ReplaceAll(raw, []byte(name), []byte(ports()[place]))
 	}
+	raw = bytes.ReplaceAll(raw, []byte(portOfScript), []byte(scripted()))
 	var given handlersHistory
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return nil, err
+	}
+	if given.Script != nil {
+		play(given.Script)
 	}
 	kinds := map[string]probeType{"Liveness": liveness, "Readiness": readiness, "Startup": startup}
 	commands, events := &runner{runs: given.Runs}, record.NewFakeRecorder(10)
@@ -133,6 +138,11 @@ func AnswerHandlers(raw json.RawMessage) (any, error) {
 	id := kubecontainer.ContainerID{Type: "test", ID: "1"}
 	result, err := newProber(commands, events).probe(context.Background(), kinds[given.Type], &given.Pod, given.Pod.Status, container, id)
 	said := handlersAnswer{Result: result.String(), Errored: err != nil, Events: []string{}, Asked: append([]string{}, commands.asked...)}
+	if given.Script != nil {
+		given.Script.mutex.Lock()
+		said.Asked = append(said.Asked, given.Script.asked...)
+		given.Script.mutex.Unlock()
+	}
 	for len(events.Events) > 0 {
 		said.Events = append(said.Events, charactersOf(names.Replace(<-events.Events)))
 	}
