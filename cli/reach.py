@@ -172,7 +172,8 @@ class Servers:
 
 
 def _by_url(url: str) -> Target:
-    fault = CommandError(f"{url} is no URL; give --server http://ADDRESS:PORT", code=EXIT_USAGE)
+    remedy = "give --server http://ADDRESS:PORT, an IPv6 address in brackets"
+    fault = CommandError(f"{url} is no URL; {remedy}", code=EXIT_USAGE)
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:

@@ -162,6 +162,11 @@ def test_an_api_server_whose_certificate_is_not_known(capsys, tmp_path):
         pytest.param("127.0.0.1:9377", 2, "is no URL", id="no scheme"),
         pytest.param("http://", 2, "is no URL", id="no host"),
         pytest.param("http://127.0.0.1:x", 2, "is no URL", id="no port"),
+        pytest.param("http://[::1", 2, "http://[::1 is no URL", id="half an address of IPv6"),
+        pytest.param("http://::1:9377", 2, "an IPv6 address in brackets", id="an address of IPv6 without brackets"),
+        pytest.param(
+            "http://[::1]:1", 3, "nothing answers at http://[::1]:1: is readygate-people", id="nobody, by IPv6"
+        ),
     ],
 )
 def test_an_address_that_does_not_answer(capsys, url, code, expected):

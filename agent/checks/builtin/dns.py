@@ -12,6 +12,9 @@ is wrong is put down to this node only where another leg shows that the servers 
 
 Shared: the way there and back is good, the servers answer, and with an error; so it is for all nodes, and closes none.
 
+What is asked for, unless `type` says so, is the record of the family that the Service's address is of: in a cluster of
+IPv6 alone its own names have no other.
+
 What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer. The
 kernel tells of a default route that comes or goes and of a link that is down, and the check runs at once.
 """
@@ -57,13 +60,15 @@ class Leg(StrEnum):
 
 
 Protocol = Literal["udp", "tcp"]
+RecordType = Literal["A", "AAAA"]
 
 
 class Settings(Section, frozen=True):
-    """Addresses, never names: those would have to be looked up. `name` is taken as absolute."""
+    """Addresses, never names: those would have to be looked up. `name` is taken as absolute. `type` None: AAAA where
+    the Service's address is one of IPv6, or where there is none what is asked first."""
 
     name: NonEmpty = "kubernetes.default.svc.cluster.local"
-    type: Literal["A", "AAAA"] = "A"
+    type: RecordType | None = None
     node_local: str = ""
     service: str = ""
     servers: tuple[NonEmpty, ...] = ()
@@ -184,6 +189,12 @@ def _ways(settings: Settings) -> list[Way]:
     return [Way(leg, address, protocol) for leg, address in legs if address for protocol in settings.protocols]
 
 
+def record_type(settings: Settings) -> RecordType:
+    """A cluster's own names have records of the family that its Services have."""
+    first = next(address for address in (settings.service, settings.node_local, *settings.servers) if address)
+    return settings.type or ("AAAA" if ":" in first else "A")
+
+
 def _is_ip(address: str) -> bool:
     try:
         return bool(ipaddress.ip_address(address))
@@ -196,7 +207,7 @@ def _is_ip(address: str) -> bool:
 
 def _ask(way: Way, settings: Settings, limit_s: float) -> Talk[Reply]:
     began = time.monotonic()
-    query = query_of(settings.name, settings.type, random.getrandbits(16))
+    query = query_of(settings.name, record_type(settings), random.getrandbits(16))
     kind = socket.SOCK_DGRAM if way.protocol == "udp" else socket.SOCK_STREAM
     detail = ""
     try:

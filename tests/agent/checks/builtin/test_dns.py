@@ -157,6 +157,25 @@ def test_ipv6() -> None:
         assert CheckState.PASSED is Check(Settings(type="AAAA", node_local="::1", port=port), TIMEOUT_S)().state
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(Settings(service="10.96.0.10"), "A", id="IPv4"),
+        pytest.param(
+            Settings(service="fd00:10:96::a"), "AAAA", id="IPv6: the cluster's own names have no A record there"
+        ),
+        pytest.param(
+            Settings(node_local="169.254.20.10", service="fd00:10:96::a"), "AAAA", id="by the Service's address"
+        ),
+        pytest.param(Settings(node_local="fd00::53"), "AAAA", id="or the node-local cache's"),
+        pytest.param(Settings(servers=("fd00::1", "10.0.0.1")), "AAAA", id="or the first server's"),
+        pytest.param(Settings(type="A", service="fd00:10:96::a"), "A", id="what is given holds"),
+    ],
+)
+def test_the_record_that_is_asked_for(settings: Settings, expected: str) -> None:
+    assert expected == dns.record_type(settings)
+
+
 def test_what_this_machine_cannot_send_has_failed() -> None:
     """A route to a broadcast address is refused by the kernel itself."""
     found = Check(Settings(service="255.255.255.255"), SHORT_S)()
