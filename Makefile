@@ -8,10 +8,10 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-ipv6 test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: ## the virtual environment from the lock file
 	@scripts/venv
@@ -35,6 +35,9 @@ test-hosts: venv ## ring 3: kubeadm clusters of three systemd hosts (root)
 
 test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
 	@$(VENV)/python -m tests.run controls
+
+test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root), not in `make test`
+	@$(VENV)/python -m tests.run ipv6
 
 test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
 	@$(VENV)/python -m tests.run kills

@@ -56,6 +56,7 @@ MUST_RUN = {**os.environ, "CI": "true"}
 # ansible-lint looks for its own tools on PATH.
 WITH_TOOLS = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 THREE_CONTROLS = "tests/hosts/controls"
+IPV6_ALONE = "tests/hosts/ipv6"
 KILLED_CONTROLS = f"{THREE_CONTROLS}/test_controls_kills.py"
 CHART = "tests/hosts/chart"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
@@ -63,7 +64,8 @@ WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_cr
 DEPLOYMENT = "tests/hosts/deployment"
 SURVIVAL = [f"{DEPLOYMENT}/test_survival.py", f"{DEPLOYMENT}/test_undo_static.py"]
 DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in SURVIVAL)]
-NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in (DEPLOYMENT, THREE_CONTROLS, CHART, *WITHOUT_HOSTS))]
+OTHERS = (DEPLOYMENT, THREE_CONTROLS, IPV6_ALONE, CHART, *WITHOUT_HOSTS)
+NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in OTHERS)]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
 
@@ -178,6 +180,7 @@ CONTROLS = replace(
 )
 # A minute and more for each supported form.
 FORMS = replace(RING_3, name="chart", command=pytest("-v", CHART), what="every form of the chart, by helm")
+IPV6 = replace(RING_3, name="ipv6", command=pytest("-v", IPV6_ALONE), what="a cluster that speaks IPv6 alone")
 # Dozens of runs of Ansible, and a host whose plug is pulled.
 KILLS = replace(
     RING_3,
@@ -196,6 +199,7 @@ SELECTIONS = {
     "plane": PLANE,
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
+    "ipv6": [PACKAGES, SOURCES, BINARIES, IPV6],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
     "chart": [PACKAGES, SOURCES, BINARIES, TOOLS, FORMS],
     # What has to come over the network comes first, what waits next; what computes uses every processor that is idle,
@@ -220,6 +224,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "plane": obstacles.disk_space,
     "hosts": of_ring_3,
     "controls": of_ring_3,
+    "ipv6": of_ring_3,
     "kills": of_ring_3,
     "chart": of_ring_3,
     "all": obstacles.disk_space,

@@ -126,7 +126,7 @@ def test_each_command_of_the_documents_is_run(command: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "target", sorted(set(re.findall(r"`make ([a-z-]+)", " ".join(p.read_text() for p in DOCUMENTS))))
+    "target", sorted(set(re.findall(r"`make ([a-z0-9-]+)", " ".join(p.read_text() for p in DOCUMENTS))))
 )
 def test_each_make_target_of_the_documents_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

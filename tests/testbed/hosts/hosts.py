@@ -326,7 +326,7 @@ class Hosts:
         lines = ["all:", "  children:"]
         for group, peers in (("control_plane", chosen), ("workers", self.layout.workers)):
             lines += [f"    {group}:", "      hosts:"]
-            lines += [f"        {peer.name}: {{ansible_host: {peer.name}}}" for peer in peers]
+            lines += [f"        {peer.name}: {{ansible_host: '{peer.address}'}}" for peer in peers]
         lines += [
             "  vars:",
             "    ansible_user: root",

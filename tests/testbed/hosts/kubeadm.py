@@ -44,7 +44,12 @@ def names(layout: Layout) -> dict[str, str]:
 
 def from_outside(layout: Layout, kubeconfig: str) -> str:
     """A kubeconfig of a host for this machine, which does not know the hosts' names."""
-    return kubeconfig.replace(f"https://{ENDPOINT}:", f"https://{layout.first.address}:")
+    return kubeconfig.replace(f"https://{ENDPOINT}:{API_PORT}", f"https://{server(layout.first)}")
+
+
+def server(peer: Peer) -> str:
+    """host:port of its API server."""
+    return f"[{peer.address}]:{API_PORT}" if ":" in peer.address else f"{peer.address}:{API_PORT}"
 
 
 def _several(layout: Layout) -> bool:
@@ -64,7 +69,7 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 bootstrapTokens:
 - {{token: {token}, ttl: 24h0m0s}}
-localAPIEndpoint: {{advertiseAddress: {control.address}, bindPort: {API_PORT}}}
+localAPIEndpoint: {{advertiseAddress: "{control.address}", bindPort: {API_PORT}}}
 nodeRegistration:
 {_registration(control)}
 ---
@@ -72,7 +77,7 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 clusterName: testbed{several}
 kubernetesVersion: {kubernetes_version()}
-networking: {{serviceSubnet: 10.96.0.0/16}}
+networking: {{serviceSubnet: "{control.network.services}"}}
 etcd: {{local: {{extraArgs: [{{name: unsafe-no-fsync, value: "true"}}]}}}}
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -92,7 +97,7 @@ def join_configuration(peer: Peer, server: str, token: str, ca_digest: str, cert
     """certificate_key: of the uploaded certificates; with it the host becomes a control plane."""
     as_control = f"""
 controlPlane:
-  localAPIEndpoint: {{advertiseAddress: {peer.address}, bindPort: {API_PORT}}}
+  localAPIEndpoint: {{advertiseAddress: "{peer.address}", bindPort: {API_PORT}}}
   certificateKey: {certificate_key}"""
     return f"""\
 apiVersion: kubeadm.k8s.io/v1beta4
@@ -100,7 +105,7 @@ kind: JoinConfiguration
 discovery:
   bootstrapToken:
     token: {token}
-    apiServerEndpoint: {server}
+    apiServerEndpoint: "{server}"
     caCertHashes: ["sha256:{ca_digest}"]
 nodeRegistration:
 {_registration(peer)}{as_control if certificate_key else ""}
@@ -113,7 +118,7 @@ def _registration(peer: Peer) -> str:
   name: {peer.name}
   criSocket: unix:///run/containerd/containerd.sock
   imagePullPolicy: Never
-  kubeletExtraArgs: [{{name: node-ip, value: {peer.address}}}]"""
+  kubeletExtraArgs: [{{name: node-ip, value: "{peer.address}"}}]"""
 
 
 def start(layout: Layout, shell: Shell, progress: Progress) -> None:
@@ -134,7 +139,7 @@ def start(layout: Layout, shell: Shell, progress: Progress) -> None:
     progress(f"kubeadm join on {', '.join(worker.name for worker in workers)}")
 
     def join(worker: Peer) -> None:
-        shell(worker, _kubeadm("join"), join_configuration(worker, f"{first.address}:{API_PORT}", token, digest))
+        shell(worker, _kubeadm("join"), join_configuration(worker, server(first), token, digest))
         shell(worker, _START_PROXY, "")
 
     with ThreadPoolExecutor(max_workers=len(workers)) as pool:

@@ -116,7 +116,7 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
 clientConnection: {kubeconfig: /etc/kubernetes/kubelet.conf}
-clusterCIDR: 10.244.0.0/16
+clusterCIDR: 10.244.0.0/16,fd00:10:244::/56
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 """
 
@@ -125,7 +125,7 @@ _FILES = {
     "etc/crictl.yaml": "runtime-endpoint: unix:///run/containerd/containerd.sock\n",
     "etc/kube-proxy.yaml": _KUBE_PROXY_CONFIGURATION,
     "etc/resolv.conf": "",  # nobody answers: a name server listed here costs a time-out per look-up
-    "etc/sysctl.d/90-kubernetes.conf": "net.ipv4.ip_forward = 1\n",
+    "etc/sysctl.d/90-kubernetes.conf": "net.ipv4.ip_forward = 1\nnet.ipv6.conf.all.forwarding = 1\n",
     "etc/systemd/journald.conf.d/persistent.conf": "[Journal]\nStorage=persistent\n",
     "etc/systemd/system/kubelet.service": _KUBELET,
     "etc/systemd/system/kubelet.service.d/10-kubeadm.conf": _KUBELET_KUBEADM,

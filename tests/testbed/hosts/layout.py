@@ -43,16 +43,19 @@ def _one_control(network: Network) -> Layout:
 
 ONE_CONTROL = _one_control(HOSTS)
 # The same once more, for tests that run beside those on the first.
-SECOND = _one_control(Network("second", "10.97.0", HOSTS.pods))
+SECOND = _one_control(Network("second", "10.97.0.0/24", HOSTS.pods))
 
-_HA = Network("ha", "10.98.0", "10.245")
+_HA = Network("ha", "10.98.0.0/24", "10.245.0.0/16")
 # Two control planes and a third that joins when a test says so: with readygate in the cluster already.
 THREE_CONTROLS = Layout(
     _HA,
     controls=(Peer("control-1", 11, _HA), Peer("control-2", 12, _HA)),
     spare=(Peer("control-3", 13, _HA),),
 )
-LAYOUTS = (ONE_CONTROL, SECOND, THREE_CONTROLS)
+_IPV6 = Network("ipv6", "fd00:10:99::/64", "fd00:10:244::/56", services="fd00:10:96::/112")
+# Where nothing has an address of IPv4 but each host's loopback.
+IPV6 = Layout(_IPV6, controls=(Peer("control-1", 11, _IPV6),), workers=(Peer("worker-1", 21, _IPV6),))
+LAYOUTS = (ONE_CONTROL, SECOND, THREE_CONTROLS, IPV6)
 _WITH_WORKERS = {layout.network.name: layout for layout in (ONE_CONTROL, SECOND)}
 
 

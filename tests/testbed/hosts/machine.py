@@ -66,7 +66,7 @@ class Machine:
         self._write("etc/hostname", f"{self.peer.name}\n")
         self._write("etc/machine-id", f"{uuid.uuid5(uuid.NAMESPACE_DNS, self.name).hex}\n")
         # For root alone, as Calico and Cilium write theirs.
-        conflist = cni_configuration(self.peer.pod_subnet)
+        conflist = cni_configuration(self.peer)
         self._write(f"{CNI_CONF_DIR.lstrip('/')}/10-bridge.conflist", conflist, mode=0o600)
         self._write("root/.ssh/authorized_keys", public_key, mode=0o600)
 
@@ -131,7 +131,8 @@ def copy_store(source: Path, target: Path) -> None:
         shutil.copy2(data_base, copy)
 
 
-def cni_configuration(pod_subnet: str) -> str:
+def cni_configuration(peer: Peer) -> str:
+    ranges, routes = f'[[{{"subnet": "{peer.pod_subnet}"}}]]', f'[{{"dst": "{peer.network.everywhere}"}}]'
     return f"""{{
   "cniVersion": "0.4.0",
   "name": "pods",
@@ -142,7 +143,7 @@ def cni_configuration(pod_subnet: str) -> str:
       "isGateway": true,
       "ipMasq": true,
       "hairpinMode": true,
-      "ipam": {{"type": "host-local", "ranges": [[{{"subnet": "{pod_subnet}"}}]], "routes": [{{"dst": "0.0.0.0/0"}}]}}
+      "ipam": {{"type": "host-local", "ranges": {ranges}, "routes": {routes}}}
     }},
     {{"type": "portmap", "capabilities": {{"portMappings": true}}}}
   ]

@@ -4,6 +4,7 @@ The hosts of a set reach one another and this machine, nothing else. Every make 
 names, and every remove is silent about what is not there: a crashed run leaves nothing that the next one stumbles over.
 """
 
+import ipaddress
 import json
 import shutil
 import subprocess
@@ -11,20 +12,21 @@ from dataclasses import dataclass
 
 from tests.testbed.hosts.errors import HostsError
 
-PREFIX_LENGTH = 24
 _NAMESPACE_PREFIX = "rg-"
 
 
 @dataclass(frozen=True)
 class Network:
-    """Of one set of hosts. name: at most 8 characters; hosts, pods: the first octets of their addresses.
+    """Of one set of hosts. name: at most 8 characters; hosts, pods, services: where each has its addresses, all three
+    of IPv4 or all of IPv6; each host gives its pods a 256th of `pods`.
 
-    The addresses of pods are known on the hosts of the set alone, so another set may have the same.
+    The addresses of pods and services are known on the hosts of the set alone, so another set may have the same.
     """
 
     name: str
     hosts: str
     pods: str
+    services: str = "10.96.0.0/16"
 
     @property
     def bridge(self) -> str:
@@ -32,10 +34,26 @@ class Network:
 
     @property
     def bridge_address(self) -> str:
-        return f"{self.hosts}.1"
+        return self.address(1)
+
+    @property
+    def everywhere(self) -> str:
+        """Where the default route leads."""
+        return "::/0" if ipaddress.ip_network(self.hosts).version == 6 else "0.0.0.0/0"
+
+    def address(self, number: int) -> str:
+        """Of a host."""
+        return str(ipaddress.ip_network(self.hosts)[number])
+
+    def interface(self, number: int) -> str:
+        """The same with the length of the network's prefix, as a link takes it."""
+        return f"{self.address(number)}/{ipaddress.ip_network(self.hosts).prefixlen}"
+
+    def pod_subnet(self, number: int) -> str:
+        return str(list(ipaddress.ip_network(self.pods).subnets(prefixlen_diff=8))[number])
 
 
-HOSTS = Network("hosts", "10.99.0", "10.244")
+HOSTS = Network("hosts", "10.99.0.0/24", "10.244.0.0/16")
 
 
 @dataclass(frozen=True)
@@ -48,11 +66,11 @@ class Peer:
 
     @property
     def address(self) -> str:
-        return f"{self.network.hosts}.{self.number}"
+        return self.network.address(self.number)
 
     @property
     def pod_subnet(self) -> str:
-        return f"{self.network.pods}.{self.number}.0/24"
+        return self.network.pod_subnet(self.number)
 
     @property
     def namespace(self) -> str:
@@ -68,17 +86,17 @@ def make(network: Network, peers: list[Peer]) -> None:
     """Bridge, namespaces, links, addresses, and routes to the pods of the other hosts."""
     remove(network, peers)
     _ip("link", "add", network.bridge, "type", "bridge")
-    _ip("address", "add", f"{network.bridge_address}/{PREFIX_LENGTH}", "dev", network.bridge)
+    _ip("address", "add", network.interface(1), "dev", network.bridge)
     _ip("link", "set", network.bridge, "up")
     for peer in peers:
         _ip("netns", "add", peer.namespace)
         _ip("link", "add", peer.veth, "type", "veth", "peer", "name", "eth0", "netns", peer.namespace)
         _ip("link", "set", peer.veth, "master", network.bridge, "up")
         inside = ("-n", peer.namespace)
-        _ip(*inside, "address", "add", f"{peer.address}/{PREFIX_LENGTH}", "dev", "eth0")
+        _ip(*inside, "address", "add", network.interface(peer.number), "dev", "eth0")
         _ip(*inside, "link", "set", "lo", "up")
         _ip(*inside, "link", "set", "eth0", "up")
-        _ip(*inside, "route", "add", "default", "via", network.bridge_address)
+        _ip(*inside, "route", "add", network.everywhere, "via", network.bridge_address)
         for other in peers:
             if other is not peer:
                 _ip(*inside, "route", "add", other.pod_subnet, "via", other.address)

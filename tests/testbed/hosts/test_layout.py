@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from tests.testbed.hosts import layout
+from tests.testbed.hosts import kubeadm, layout
 from tests.testbed.hosts.errors import HostsError
-from tests.testbed.hosts.layout import LAYOUTS, ONE_CONTROL, SECOND, Layout
+from tests.testbed.hosts.layout import IPV6, LAYOUTS, ONE_CONTROL, SECOND, Layout
 from tests.testbed.hosts.state import RunFolder
 
 
@@ -27,6 +27,20 @@ def test_a_links_name_is_one_that_the_kernel_takes(one):
     names = [one.network.bridge, *(peer.veth for peer in one.peers)]
     assert [] == [name for name in names if len(name) > 15]
     assert [one.network] * len(one.peers) == [peer.network for peer in one.peers]
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(ONE_CONTROL, ("10.99.0.11", "10.244.11.0/24", "10.99.0.11:6443", "0.0.0.0/0"), id="IPv4"),
+        pytest.param(
+            IPV6, ("fd00:10:99::b", "fd00:10:244:b::/64", "[fd00:10:99::b]:6443", "::/0"), id="IPv6, in brackets"
+        ),
+    ],
+)
+def test_where_a_host_is_and_where_its_pods_are(one, expected):
+    first = one.first
+    assert expected == (first.address, first.pod_subnet, kubeadm.server(first), one.network.everywhere)
 
 
 @pytest.mark.parametrize(
