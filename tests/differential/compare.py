@@ -16,6 +16,11 @@ from tests.differential.shrink import shrunk
 from tests.differential.target import Answers, History, Target
 
 BATCH = 200
+BY_REAL_TIME = frozenset({"handlers", "grpc"})
+"""Targets whose probes meet a network: on a busy machine one may take longer than it is given, on either side alone."""
+AGAIN = 3
+"""So often such a history is played once more before it is one that differs: what differs by its content does so each
+time."""
 SHOWN = 4000
 
 
@@ -87,11 +92,18 @@ def compare(
         gates, drawn = drawn_batch(target, number, size, seed)
         ours, theirs = answers(target, kubelet, gates, drawn)
         for history, agent, upstream in zip(drawn, ours, theirs, strict=True):
-            if agent != upstream:
+            if agent != upstream and differs_again(target, kubelet, gates, history):
                 difference = _smallest(target, kubelet, gates, history)
                 return Tally(target.name, done, time.monotonic() - began, difference)
             done += 1
     return Tally(target.name, done, time.monotonic() - began)
+
+
+def differs_again(target: Target, kubelet: Kubelet, gates: dict[str, bool], history: History) -> bool:
+    """Whether it differs however often it is played; at once where no time but the history's own passes."""
+    if target.name not in BY_REAL_TIME:
+        return True
+    return all(ours != theirs for ours, theirs in (answers(target, kubelet, gates, [history]) for _ in range(AGAIN)))
 
 
 def batches_of(histories: int) -> list[tuple[int, int]]:

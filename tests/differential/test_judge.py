@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent.semantics import Semantics
-from tests.differential.compare import compare, drawn_batch
+from tests.differential.compare import AGAIN, compare, differs_again, drawn_batch
 from tests.differential.judge import NONE, Batch, batch_line, first_difference
 from tests.differential.kubelet import GATES
 
@@ -82,3 +82,28 @@ def test_of_what_lies_behind_the_first_difference_nothing_is_asked():
     )
     first_difference(target, Batch(GATES_OF_A_KUBELET, [1, 2, 3], ["other", "other", "other"]))
     assert [1] == asked
+
+
+class Slow(Answered):
+    """A kubelet that is wrong the first few times, as one that had no processor."""
+
+    def __init__(self, wrong: int) -> None:
+        super().__init__()
+        self.wrong = wrong
+
+    def answers(self) -> list[int]:
+        return [answer + (len(self.asked) <= self.wrong) for answer in super().answers()]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "expected"),
+    [
+        pytest.param("handlers", 1, False, id="it was late once more, and then it was not"),
+        pytest.param("handlers", AGAIN, True, id="it differs each time"),
+        pytest.param("doubled", 0, True, id="nothing takes time there: it is not asked again"),
+    ],
+)
+def test_a_history_that_meets_a_network_differs_where_it_does_so_again(name: str, wrong: int, *, expected: bool):
+    target = Doubled()
+    target.name = name
+    assert expected is differs_again(target, Slow(wrong), GATES_OF_A_KUBELET, 3)
