@@ -206,7 +206,7 @@ class Heartbeats:
         self._lost &= self._aged
         old = [node for node in self._aged - self._lost if self._is_old(node, monotonic)]
         known_from = self._known_from(monotonic)
-        silent = [node for node in old if self._known_at(node) >= known_from]
+        silent = [node for node in old if self._known_at(node) >= known_from or self._was_old(node, monotonic)]
         self._wanted = len(silent) < len(old) and any(self._tells(node, monotonic) for node in old)
         self._many = (bool(silent) or self._many) and self._are_many(monotonic, only_signal)
         if self._many:
@@ -230,6 +230,12 @@ class Heartbeats:
     def _is_old(self, node: str, monotonic: float) -> bool:
         beat = self._beats[node]
         return monotonic >= max(beat.seen_at + beat.limit_s, self._returning_since + RETURN_S)
+
+    def _was_old(self, node: str, monotonic: float) -> bool:
+        """By what was known last: what has come since cannot matter, as long as we are not blind. So is who was dead
+        before we started, while other lists take their time."""
+        known_at = self._known_at(node)
+        return known_at >= monotonic - self._blind_limit_s and self._is_old(node, known_at)
 
     def _known_at(self, node: str) -> float:
         """Up to here we know of its beats."""

@@ -185,6 +185,20 @@ def test_the_first_list_tells_who_was_dead_before(leases, at_once, soon):
     assert soon == known.lost(112.5)
 
 
+@pytest.mark.parametrize(
+    ("later_s", "expected"),
+    [
+        pytest.param(3.0, {"a"}, id="pods were listed for three seconds more"),
+        pytest.param(BLIND_LIMIT_S, {"a"}, id="up to where we are blind"),
+        pytest.param(BLIND_LIMIT_S + 0.1, set(), id="then nothing is known any more"),
+    ],
+)
+def test_who_was_dead_by_the_first_list_is_lost_however_long_the_other_lists_take(later_s, expected):
+    known = Heartbeats(24.0)
+    known.replace([renewal("a", written=at(0, 0)), renewal("b", written=at(10, 0))], 100.0)
+    assert expected == known.lost(100.0 + later_s)
+
+
 def test_a_first_list_that_came_after_failures_gives_all_time_to_return():
     known = Heartbeats(24.0)
     leases = [renewal("a", written=at(0, 0)), renewal("b", written=at(10, 0))]
