@@ -254,6 +254,7 @@ class Pod:
     readiness_gates: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    created_at: float | None = None
     deletion_timestamp: float | None = None
     deletion_grace_period_s: int | None = None
     termination_grace_period_s: int = 30

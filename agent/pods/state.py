@@ -20,15 +20,24 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class PodState:
-    """`pod`: the newest copy, kept after the API server lost it (`gone`)."""
+    """`pod`: the newest copy, kept after the API server lost it (`gone`). `takes_room`: not if it was over before we
+    came. `refused`: it was never to run here. `ending`: it was seen that it is to end, whatever is said of it later."""
 
     pod: Pod
+    takes_room: bool = True
+    refused: bool = False
+    ending: bool = False
     allocation: Allocation | None = None  # until it was seen
     stage: Stage = Stage.SYNCING
     gone: bool = False
     could_run: bool = True
     starts: PodStarts = field(default_factory=PodStarts)
     ends: PodEnds = field(default_factory=PodEnds)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """For a log line."""
+        return {"pod": f"{self.pod.namespace}/{self.pod.name}", "uid": self.pod.uid}
 
     @property
     def resizes(self) -> Resizes:

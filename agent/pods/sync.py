@@ -7,16 +7,16 @@ the runtime waits one thread does it all; else each pod has a worker.
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.events.event import NORMAL, WARNING, Event, Record, about_pod, record_nothing
+from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodStatus, Result
-from agent.pods import actions, admission
+from agent.pods import actions
 from agent.pods.ending import Ender
 from agent.pods.inbox import Inbox
+from agent.pods.intake import Intake
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.pods.starts import RETRY_S, Starter
@@ -78,14 +78,23 @@ class PodLoop:
         self._prober = prober
         self._liveness, self._startup = liveness, startup
         self._source_synced = source_synced
-        self._host, self._max_pods = host, max_pods
+        self._host = host
         self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
         self._wall, self._monotonic, self._record = wall, monotonic, record
         self._ender = Ender(runtime, hooks, record=record)
         self._starter = Starter(runtime, hooks, wall=wall, monotonic=monotonic, record=record, semantics=semantics)
         self._states: dict[str, PodState] = {}
-        self._admitting = threading.Lock()
+        self._intake = Intake(
+            pods,
+            runtime,
+            statuses,
+            self._states,
+            max_pods=max_pods,
+            semantics=semantics,
+            record=record,
+            again=lambda uid: self._wake_in(uid, RETRY_S),
+        )
         self._due = Dues()
         self._workers = Workers(self._work) if outlive else None
         self._next_housekeeping = 0.0
@@ -114,11 +123,15 @@ class PodLoop:
     def sync_pods(self, uids: set[str]) -> None:
         """Looks at these pods and at those whose time has come, and keeps house every two seconds."""
         monotonic = self._monotonic()
-        for uid in (uids | self._due.due(monotonic)) - {""}:
+        wanted = (uids | self._due.due(monotonic)) - {""}
+        for uid in wanted:
+            self._due.forget(uid)
+        if wanted - self._states.keys():
+            wanted |= self._intake.take()
+        for uid in wanted:
             if self._loop.stopping:
                 return
             self._loop.progressed()
-            self._due.forget(uid)
             if self._workers is None:
                 self._work(uid)
             elif not self._workers.give(uid):
@@ -160,13 +173,11 @@ class PodLoop:
         if state is None:
             if pod is None:
                 self._clear_away(uid)
-                return
-            with self._admitting:
-                state = self._states[uid] = PodState(pod)
-                if self._rejected(state):
-                    return
+            return  # one that has just come is in the inbox
         if pod is not None:
-            state.pod, state.allocation = pod, self._resizer.seen(state.allocation, pod)
+            state.pod = pod
+            if not state.refused:
+                state.allocation = self._resizer.seen(state.allocation, pod)
         state.gone = pod is None
         match state.stage:
             case Stage.SYNCING:
@@ -245,7 +256,7 @@ class PodLoop:
             try:
                 self._runtime.prepare_pod(state.pod)
             except StartError as e:
-                log.warning("pod sandbox not made", extra={**_facts(state.pod), "cause": e.reason, "error": str(e)})
+                log.warning("pod sandbox not made", extra={**state.facts, "cause": e.reason, "error": str(e)})
                 self._wake_in(state.pod.uid, RETRY_S)
                 return False
             if self._semantics.pod_ready_to_start_containers_condition:
@@ -288,21 +299,6 @@ class PodLoop:
         if made or state.starts.errors != errors:
             self._inbox.put(state.pod.uid)
 
-    def _rejected(self, state: PodState) -> bool:
-        pod = state.pod
-        if pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
-            return False
-        used = sum(1 for s in list(self._states.values()) if s.stage is not Stage.TERMINATED) - 1
-        refusal = admission.refusal(pod, used, self._max_pods, self._semantics.declared_features)
-        if refusal is None:
-            return False
-        log.warning("pod rejected", extra={**_facts(pod), "reason": refusal.text})
-        self._record(Event(about_pod(pod), WARNING, refusal.reason, refusal.text))
-        state.stage, state.could_run = Stage.TERMINATED, False
-        self._statuses.set_pod_status(pod, refusal.status(pod))
-        self._statuses.terminate_pod(pod)
-        return True
-
     # --- the end of a pod ---
 
     def _begin_termination(self, state: PodState) -> None:
@@ -313,7 +309,7 @@ class PodLoop:
             self._statuses.set_pod_status(state.pod, self._generate(state))
         if self._semantics.stops_probes_of_ending_pods:
             self._prober.stop_liveness_and_startup(state.pod)
-        log.info("terminating pod", extra=_facts(state.pod))
+        log.info("terminating pod", extra=state.facts)
         self._inbox.put(state.pod.uid)
         self._go_on_terminating(state)
 
@@ -328,11 +324,13 @@ class PodLoop:
             self._statuses.set_pod_status(pod, self._generate(state, pod_is_terminal=True))
             self._statuses.terminate_pod(pod)
         state.stage = Stage.TERMINATED
-        log.info("pod terminated", extra=_facts(pod))
+        log.info("pod terminated", extra=state.facts)
         if state.gone:
             self._forget(pod.uid)
 
     def _go_on_terminated(self, state: PodState) -> None:
+        if state.refused:
+            self._clear_away(state.pod.uid)
         if state.gone:
             self._forget(state.pod.uid)
         elif state.pod.deletion_timestamp is not None:
@@ -347,7 +345,7 @@ class PodLoop:
         del self._states[uid]
 
     def _clear_away(self, uid: str) -> None:
-        """Of a pod that nobody wants: an agent before us left it."""
+        """Of a pod that is not to run here: an agent before us left it."""
         if self._source_synced() and uid in self._runtime.known_pods():
             self._runtime.remove_pod(uid)
 
@@ -365,7 +363,8 @@ class PodLoop:
         wanted = self._pods.uids()
         self._statuses.remove_orphaned(wanted | active)
         self._resizer.keep(wanted | states.keys())
-        for uid in self._runtime.known_pods() - wanted - states.keys():
+        kept = {uid for uid in wanted | states.keys() if uid not in states or not states[uid].refused}
+        for uid in self._runtime.known_pods() - kept:
             self._inbox.put(uid)
 
     # --- small things ---
@@ -394,7 +393,3 @@ class PodLoop:
         self._due.put(uid, self._monotonic() + delay_s)
         if self._workers is not None:
             self._inbox.put("")  # the loop may sleep for longer
-
-
-def _facts(pod: Pod) -> dict[str, str]:
-    return {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid}

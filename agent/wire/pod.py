@@ -200,6 +200,7 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         readiness_gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         labels=meta.labels or {},
         annotations=meta.annotations or {},
+        created_at=parse_time(meta.creation_timestamp),
         deletion_timestamp=parse_time(meta.deletion_timestamp),
         deletion_grace_period_s=meta.deletion_grace_period_seconds,
         termination_grace_period_s=30 if grace_s is None else grace_s,

@@ -9,7 +9,7 @@ from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
 from tests.agent.pods.test_sync import Node
-from tests.agent.status.builders import NOW, make_pod
+from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.kit.waiting import wait_until
 
 PATIENT_S = 60.0
@@ -18,8 +18,8 @@ PATIENT_S = 60.0
 class Apart(Node):
     """Its loop has workers; `settle` waits until they are done with what there is."""
 
-    def __init__(self, **more: int) -> None:
-        super().__init__(**more)
+    def __init__(self, max_pods: int = 110) -> None:
+        super().__init__(max_pods)
         one = self.loop
         self.loop = PodLoop(
             self.inbox,
@@ -32,7 +32,7 @@ class Apart(Node):
             startup=self.startup.get,
             source_synced=lambda: True,
             host=one._host,
-            max_pods=one._max_pods,
+            max_pods=max_pods,
             semantics=one._semantics,
             outlive=True,
             wall=self.wall,
@@ -120,3 +120,69 @@ def test_pw11_what_an_agent_before_us_has_left_of_a_pod_that_is_gone_is_removed(
     node.runtime.prepare_pod(make_pod("c", uid="gone"))
     node.settle()
     assert {} == node.runtime.pods
+
+
+def test_pw12_pods_that_were_over_before_the_agent_came_take_no_room() -> None:
+    """Their sandboxes were stopped by the agent before us; to stop them once more takes its time (k8s#105523)."""
+    node = Apart(max_pods=1)
+    let_go, stopping = threading.Event(), threading.Event()
+
+    def slow(_uid):
+        stopping.set()
+        let_go.wait(PATIENT_S)
+
+    node.runtime.stop_pod = slow
+    node.pods["over"] = make_pod("c", uid="over", name="over", status=make_status(phase=PodPhase.SUCCEEDED))
+    node.loop.sync_pods({"over"})
+    assert stopping.wait(PATIENT_S)
+    node.pods["runs"] = make_pod("c", uid="runs", name="runs")
+    node.loop.sync_pods({"runs"})
+    wait_until(lambda: node.status("runs") is not None, timeout_s=PATIENT_S)
+    phase = node.status("runs").phase
+    let_go.set()
+    node.settle()
+    assert (PodPhase.PENDING, PodPhase.RUNNING) == (phase, node.status("runs").phase)
+
+
+def test_pw12_one_that_runs_still_takes_room_until_it_has_ended() -> None:
+    node = Apart(max_pods=1)
+    over = make_pod("c", uid="over", name="over", status=make_status(phase=PodPhase.FAILED))
+    node.runtime.start_container(over, over.containers[0], 0)
+    node.put(over)
+    node.put(make_pod("c", uid="late", name="late"))
+    assert (PodPhase.FAILED, "OutOfpods") == (node.status("late").phase, node.status("late").reason)
+
+
+def test_pw8_the_oldest_are_taken_first() -> None:
+    node = Apart(max_pods=3)
+    for number in range(20):
+        uid = f"u{number}"
+        node.pods[uid] = make_pod("c", uid=uid, name=uid, created_at=1000.0 - number)
+    node.inbox.put("u3")
+    node.settle()
+    assert {"u17", "u18", "u19"} == set(node.runtime.pods)
+
+
+def test_pw8_one_of_which_it_is_not_known_what_the_runtime_has_is_not_overtaken() -> None:
+    node = Apart(max_pods=1)
+    known: set[str] = {"young"}
+    node.runtime.ready = lambda uid: uid in known
+    for at, uid in enumerate(("old", "young")):
+        node.pods[uid] = make_pod("c", uid=uid, name=uid, created_at=float(at))
+        node.inbox.put(uid)
+    node.settle()
+    assert node.runtime.started == []
+    known.add("old")
+    node.inbox.put("old")
+    node.settle()
+    assert {"old"} == set(node.runtime.pods)
+
+
+def test_pw13_what_an_agent_before_us_has_left_of_a_pod_that_is_refused_is_ended() -> None:
+    node = Apart(max_pods=1)
+    node.put(make_pod("c"))
+    refused = make_pod("c", uid="uid-2", name="pod-2")
+    node.runtime.start_container(refused, refused.containers[0], 0)
+    node.put(refused)
+    node.after(2.0)
+    assert (PodPhase.FAILED, {"uid-1"}) == (node.status("uid-2").phase, set(node.runtime.pods))
