@@ -1,8 +1,9 @@
 """One connection to a CRI socket. Its calls have a deadline each, and fail in one line."""
 
+import copy
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 from grpc import RpcError
@@ -10,6 +11,7 @@ from grpc import RpcError
 from agent import rpc
 from agent.cri import api_pb2
 from agent.cri.base import CriError, Trouble
+from agent.cri.calls import Calls
 from agent.cri.look import trouble_with
 
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
@@ -32,6 +34,13 @@ class Client:
         self.deadline_s = deadline_s
         self._grpc = grpc
         self._channel = rpc.channel(grpc, socket, most_bytes=MOST_BYTES)
+        self._calls: Calls | None = None
+
+    def of_pod(self, calls: Calls) -> Self:
+        """The same connection; its calls end with `calls`: they raise PodIsEnding as well."""
+        made = copy.copy(self)
+        made._calls = calls  # noqa: SLF001 - of our own kind
+        return made
 
     def call(self, request: Message, answer: type[M], *, deadline_s: float | None = None) -> M:
         """The answer to a request; its type says what is called. Raises CriError."""
@@ -39,7 +48,7 @@ class Client:
         within_s = min(LONGEST_S, self.deadline_s if deadline_s is None else deadline_s)
         try:
             # Read here, not by the library: that writes a traceback where it cannot.
-            found = self._channel.unary_unary(path)(request.SerializeToString(), timeout=within_s)
+            found = self._said_to(path, request.SerializeToString(), within_s)
         except self._grpc.RpcError as e:
             raise self._error(name, e, within_s) from None
         except ValueError as e:
@@ -48,6 +57,12 @@ class Client:
             return answer.FromString(found)
         except DecodeError as e:
             raise CriError(name, self.socket, Trouble.GARBAGE, e) from None
+
+    def _said_to(self, path: str, request: bytes, within_s: float) -> bytes:
+        call = self._channel.unary_unary(path)
+        if self._calls is None:
+            return bytes(call(request, timeout=within_s))
+        return bytes(self._calls.result(lambda: call.future(request, timeout=within_s)))
 
     def stream(self, request: Message, answer: type[M]) -> "Stream[M]":
         """The answers to a request that has many, for as long as there are any. No deadline: silence is no fault."""

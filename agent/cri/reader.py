@@ -46,10 +46,10 @@ class CriReader:
 
     def pod(self, uid: str) -> RuntimePod:
         """What ends between the lists and the looks is left out."""
-        listed = self.list_pods(uid)
-        if not listed:
+        # By its uid: a runtime may pass our filter over.
+        pod = next((listed for listed in self.list_pods(uid) if listed.uid == uid), None)
+        if pod is None:
             return RuntimePod(uid)
-        pod = listed[0]
         sandboxes = [self._sandbox(sandbox.id) for sandbox in pod.sandboxes]
         containers = [self._container(container.id, container.sandbox_id) for container in pod.containers]
         return RuntimePod(

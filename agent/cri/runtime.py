@@ -11,9 +11,12 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.cri.base import RUNTIME_READY, CriError, Reader, RuntimeStatus
+from agent.cri.calls import Calls
 from agent.cri.configs import container_config, log_path, sandbox_config
 from agent.cri.guard import KubeletGuard
 from agent.cri.images import Images
@@ -22,10 +25,13 @@ from agent.cri.stops import Stops
 from agent.cri.writer import CriWriter
 from agent.model import Container, Image, Pod
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, RuntimePod, StartError
+from agent.runtime.base import ContainerPhase, RuntimePod, Sandbox, StartError
 from agent.runtime.environment import REASON_CONFIG, REASON_CREATE, Place, variables
 from component.lifecycle import StartFailed
 from component.loop import Loop
+
+if TYPE_CHECKING:
+    from agent.cri.api_pb2 import ContainerConfig
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +72,8 @@ class CriRuntime:
         self._guard = guard
         self._wall = wall
         self._monotonic = monotonic
-        self._images = Images(writer, monotonic)
+        self._images = Images(monotonic)
+        self._calls: dict[str, Calls] = {}  # by pod: those that make something for it
         self._stops = Stops(self._stop_once, monotonic=monotonic)
         self.version = ""  # name://version, once it has answered
         self.status = RuntimeStatus()  # as it was when the runtime was last ready
@@ -104,25 +111,34 @@ class CriRuntime:
     def prepare_pod(self, pod: Pod) -> str:
         self._may_write()
         self._refuse(pod.beyond)
+        writer = self._writer.of_pod(self._calls_of(pod.uid))
         try:
-            known = self._writer.pod(pod.uid)  # what is there, not what was seen: never a second one
+            known = writer.pod(pod.uid)  # what is there, not what was seen: never a second one
             if known.sandbox_usable(host_network=pod.host_network):
                 return known.ip
             for sandbox in known.sandboxes:
-                self._writer.stop_sandbox(sandbox.id)
+                writer.stop_sandbox(sandbox.id)
             attempt = (known.sandboxes[0].attempt + 1) % MOST_ATTEMPTS if known.sandboxes else 0
             folder = self._folder(pod.uid)
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             parent = self._writer.cgroup_parent()
-            self._writer.run_sandbox(sandbox_config(pod, attempt, self._writer.owner, str(folder), parent))
-            return self._writer.pod(pod.uid).ip
+            try:
+                writer.run_sandbox(sandbox_config(pod, attempt, self._writer.owner, str(folder), parent))
+            finally:
+                self._tidy_sandboxes(known)
+            return writer.pod(pod.uid).ip
         except (CriError, OSError) as e:
             raise StartError(REASON_SANDBOX, f'Failed to create sandbox for pod "{pod.name}": {e}') from e
 
     def start_container(self, pod: Pod, container: Container, restart_count: int) -> str:
         self._may_write()
         self._refuse((*pod.beyond, *container.beyond))
-        known = self._known(pod.uid)
+        calls = self._calls_of(pod.uid)
+        writer = self._writer.of_pod(calls)
+        try:
+            known = writer.pod(pod.uid)
+        except CriError as e:
+            raise StartError(REASON_CREATE, str(e)) from e
         newest = known.newest(container.name)
         if newest is not None and newest.phase is ContainerPhase.RUNNING:
             return newest.id  # whoever started it: there are never two
@@ -130,7 +146,7 @@ class CriRuntime:
         if ready is None:
             raise StartError(REASON_CREATE, "the pod has no sandbox any more")
         env = variables(pod, container, Place(known.ip, self.host_ip, {}))
-        image_ref = self._images.ensure(container.image, container.image_pull_policy)
+        image_ref = self._images.ensure(writer, calls, pod.uid, container.image, container.image_pull_policy)
         config = container_config(pod, container, restart_count, self._writer.owner, image_ref, env)
         folder = self._folder(pod.uid)
         try:
@@ -139,17 +155,28 @@ class CriRuntime:
             text = f"create container log directory for container {container.name} failed: {e}"
             raise StartError(REASON_CONFIG, text) from e
         try:
+            return self._made_and_started(writer, pod, ready, config, folder)
+        finally:
+            self._tidy(known, container.name)
+
+    def _made_and_started(
+        self, writer: CriWriter, pod: Pod, ready: Sandbox, config: "ContainerConfig", folder: Path
+    ) -> str:
+        try:
             parent = self._writer.cgroup_parent()
             sandbox = sandbox_config(pod, ready.attempt, self._writer.owner, str(folder), parent)
-            container_id = self._writer.create(ready.id, config, sandbox)
+            container_id = writer.create(ready.id, config, sandbox)
         except CriError as e:
             raise StartError(REASON_CREATE, str(e)) from e
         try:
-            self._writer.start(container_id)
+            writer.start(container_id)
         except CriError as e:
             raise StartError(REASON_RUN, str(e)) from e
-        self._tidy(known, container.name)
         return container_id
+
+    def abandon(self, uid: str) -> None:
+        """The pod is to end: nothing more is made for it, and who makes something gets PodIsEnding. Never waits."""
+        self._calls_of(uid).end()
 
     def stop_container(self, container_id: str, grace_s: float) -> None:
         self._stops.ask(container_id, grace_s)
@@ -166,6 +193,8 @@ class CriRuntime:
             self._writer.stop_sandbox(sandbox.id)
 
     def remove_pod(self, uid: str) -> None:
+        self._calls.pop(uid, None)
+        self._images.forget(uid)
         known = self._writer.pod(uid)
         if known.sandboxes or known.containers:
             self._may_change()
@@ -184,11 +213,8 @@ class CriRuntime:
 
     # --- small things ---
 
-    def _known(self, uid: str) -> RuntimePod:
-        try:
-            return self._writer.pod(uid)
-        except CriError as e:
-            raise StartError(REASON_CREATE, str(e)) from e
+    def _calls_of(self, uid: str) -> Calls:
+        return self._calls.setdefault(uid, Calls())
 
     def _may_write(self) -> None:
         if refusal := self._guard.refusal():
@@ -205,22 +231,30 @@ class CriRuntime:
             raise StartError(REASON_CONFIG, f"{', '.join(beyond)}: not supported here")
 
     def _stop_once(self, container_id: str, grace_s: float) -> None:
-        """One that was made and never started is removed: it cannot end."""
+        """One that was made and never started is removed: it cannot end. So is one of which the runtime knows nothing
+        even then: its name shall be free for the next one."""
         self._may_change()
         self._writer.stop(container_id, grace_s)
         left = self._writer.container(container_id)
-        if left is not None and left.phase is ContainerPhase.CREATED:
-            self._writer.remove(container_id)
+        if left is None or left.phase is ContainerPhase.EXITED:
+            return
+        if left.phase is ContainerPhase.RUNNING:
+            raise RuntimeUnavailable(f"container {container_id} runs on, though the runtime says that it was stopped")
+        self._writer.remove(container_id)
 
     def _tidy(self, before: RuntimePod, name: str) -> None:
         """Of instances that have ended as many stay as a kubelet keeps; of sandboxes those that are in use. What fails
         is tried again after the next start."""
         old = [c for c in before.instances(name) if c.phase is not ContainerPhase.RUNNING][KEPT_DEAD:]
-        used = {c.sandbox_id for c in before.containers if c not in old}
         with suppress(CriError, OSError):
             for container in old:
                 self._writer.remove(container.id)
                 (self._folder(before.uid) / log_path(name, container.restart_count)).unlink(missing_ok=True)
+            self._tidy_sandboxes(replace(before, containers=tuple(c for c in before.containers if c not in old)))
+
+    def _tidy_sandboxes(self, before: RuntimePod) -> None:
+        used = {container.sandbox_id for container in before.containers}
+        with suppress(CriError):
             for sandbox in before.sandboxes[1:]:
                 if not sandbox.ready and sandbox.id not in used:
                     self._writer.remove_sandbox(sandbox.id)

@@ -29,17 +29,17 @@ class Stops:
     def ask(self, container_id: str, grace_s: float) -> None:
         """Never waits. Of several for one container the nearest deadline counts."""
         deadline = self._monotonic() + grace_s
-        with self._lock:
+        arguments = (container_id, deadline)
+        thread = threading.Thread(target=self._run, args=arguments, name=f"stop-{container_id[-8:]}", daemon=True)
+        with self._lock:  # which the new thread waits for, and one of before, before it gives up
             known = self._deadlines.get(container_id)
             if known is not None and known <= deadline:
                 return
+            try:
+                thread.start()
+            except RuntimeError as e:
+                raise RuntimeUnavailable(f"container {container_id} not stopped: no thread for it: {e}") from e
             self._deadlines[container_id] = deadline
-        arguments = (container_id, deadline)
-        try:
-            threading.Thread(target=self._run, args=arguments, name=f"stop-{container_id[-8:]}", daemon=True).start()
-        except RuntimeError as e:
-            self._over(container_id, deadline)
-            raise RuntimeUnavailable(f"container {container_id} not stopped: no thread for it: {e}") from e
 
     def close(self) -> None:
         """Nothing is tried again."""
@@ -47,7 +47,7 @@ class Stops:
 
     def _run(self, container_id: str, deadline: float) -> None:
         backoff, said = Backoff(FIRST_S, LIMIT_S), ""
-        while not self._closing.is_set() and self._deadlines.get(container_id) == deadline:
+        while not self._closing.is_set() and self._counts(container_id, deadline):
             try:
                 self._stop(container_id, max(0.0, deadline - self._monotonic()))
                 break
@@ -60,6 +60,10 @@ class Stops:
             delay_s, backoff = backoff.next(lambda: 0.0)
             self._closing.wait(delay_s)
         self._over(container_id, deadline)
+
+    def _counts(self, container_id: str, deadline: float) -> bool:
+        with self._lock:
+            return self._deadlines.get(container_id) == deadline
 
     def _over(self, container_id: str, deadline: float) -> None:
         with self._lock:

@@ -4,8 +4,12 @@ Mirrors cri-client's remote_runtime.go and remote_image.go, v1.36.3. What belong
 out of its reach: lists are of the owner's only, and ids come from them.
 """
 
+import copy
+from typing import Self
+
 from agent.cri import api_pb2 as cri
 from agent.cri.base import CriError, Trouble
+from agent.cri.calls import Calls
 from agent.cri.client import LONGEST_S, Client
 from agent.cri.configs import CGROUP_PARENTS
 from agent.cri.convert import Garbled, bare_id
@@ -31,6 +35,12 @@ class CriWriter(CriReader):
         super().__init__(client, may_exec=True, owner=owner)
         self.owner = owner
         self._cgroup_parent: str | None = None
+
+    def of_pod(self, calls: Calls) -> Self:
+        """The same, until `calls` end."""
+        made = copy.copy(self)
+        made._client = self._client.of_pod(calls)  # noqa: SLF001 - of our own kind
+        return made
 
     def cgroup_parent(self) -> str:
         """Spelled for the runtime's driver, asked for once. One of old does not tell: cgroupfs, as for a kubelet."""

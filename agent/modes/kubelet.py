@@ -112,6 +112,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         outlive=node.cri is not None,
         record=recorder.record,
         grants=GrantedFile(Path(node.root_dir, "granted_resources.json")),
+        abandon=ran.abandon,
     )
     pressure = pressure_watch(node, ran.folders)
     heartbeats = client.branch(attempts=ATTEMPTS)
@@ -147,7 +148,7 @@ class Containers:
     """What runs them, and what tells the sync loop of them. `readiness`: what the node says of it. `refusal`: why
     nothing may be run, "" for nothing. `folders`: where a container runtime has images and containers. `found`: what
     the Node says of it; nothing is attached to ours. `told`: what reads what the runtime tells by itself, started
-    before `events`, which ask whether it does."""
+    before `events`, which ask whether it does. `abandon`: gives up what is being made for a pod."""
 
     runtime: "ProcessRuntime | CriRuntime"
     events: EventGenerator
@@ -156,6 +157,7 @@ class Containers:
     found: Callable[[], Found] = lambda: Found(volumes_in_use=())
     folders: Callable[[], Folders] | None = None
     told: tuple[Service, ...] = ()
+    abandon: Callable[[str], None] = lambda _uid: None
 
 
 def processes(node: Kubelet, inbox: Inbox, semantics: Semantics) -> Containers:
@@ -201,7 +203,16 @@ def in_runtime(node: Kubelet, cri: Cri, inbox: Inbox, semantics: Semantics) -> C
             runtime.images, status.handlers, (), frozenset(), runtime.version, status.supplemental_groups_policy
         )
 
-    return Containers(runtime, events, lambda _: runtime.readiness, runtime.refusal, found, runtime.folders, told)
+    return Containers(
+        runtime,
+        events,
+        lambda _: runtime.readiness,
+        runtime.refusal,
+        found,
+        runtime.folders,
+        told,
+        abandon=runtime.abandon,
+    )
 
 
 def delivery(inbox: Inbox) -> Callable[[PodEvent], bool]:

@@ -76,8 +76,8 @@ class Ender:
             if container_id in instances and self._hook_runs(pod, ends, instances[container_id], left_s):
                 again.append(left_s)
                 continue
-            del ends.waiting[container_id]
             self._runtime.stop_container(container_id, stop_grace_s(left_s))
+            del ends.waiting[container_id]  # not before: where it could not be asked to end it is the next time
         return min(again, default=None)
 
     def end_all(self, pod: Pod, ends: PodEnds, monotonic: float) -> float | None:
@@ -104,8 +104,8 @@ class Ender:
                 continue
             deadline = monotonic + max(MIN_GRACE_S, left_s)
             if deadline < ending.asked.get(instance.id, float("inf")):
-                ending.asked[instance.id] = deadline
                 self._runtime.stop_container(instance.id, stop_grace_s(left_s))
+                ending.asked[instance.id] = deadline
         return left_s if left_s > 0 else MIN_GRACE_S
 
     def reset(self, removals: Sequence[Remove], ends: PodEnds) -> bool:
@@ -113,8 +113,8 @@ class Ender:
         ending = [remove.instance.id for remove in removals if remove.kill]
         for container_id in ending:
             if container_id not in ends.killed:
-                ends.killed[container_id] = None
                 self._runtime.stop_container(container_id, MIN_GRACE_S)
+                ends.killed[container_id] = None
         for remove in () if ending else removals:
             self._runtime.remove_container(remove.instance.id)
         return not ending

@@ -11,7 +11,7 @@ from agent.events.event import WARNING, Event, Record, about_pod
 from agent.model import Pod
 from agent.pods import admission
 from agent.pods.partners import Pods, Statuses, StoppableRuntime
-from agent.pods.state import PodState, Stage
+from agent.pods.state import PodState, Stage, is_to_end
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase
 from agent.semantics import Semantics
@@ -57,9 +57,8 @@ class Intake:
         return taken
 
     def _take(self, pod: Pod) -> None:
-        terminal = is_terminal(pod.status.phase)
-        state = PodState(pod, takes_room=not (terminal and self._is_over(pod.uid)))
-        if not terminal and pod.deletion_timestamp is None:
+        state = PodState(pod, takes_room=not (is_terminal(pod.status.phase) and self._is_over(pod.uid)))
+        if not is_to_end(pod):
             used = sum(s.takes_room and s.stage is not Stage.TERMINATED for s in list(self._states.values()))
             refusal = admission.refusal(pod, used, self._max_pods, self._features)
             if refusal is not None:

@@ -7,7 +7,13 @@ from agent.model import Pod
 from agent.pods.ending import PodEnds
 from agent.pods.resizing import Allocation
 from agent.pods.starts import PodStarts
+from agent.status.conditions import is_terminal
 from agent.status.resize import NO_RESIZES, Resizes, of_generation
+
+
+def is_to_end(pod: Pod) -> bool:
+    """It is being deleted, or somebody says that it is over."""
+    return pod.deletion_timestamp is not None or is_terminal(pod.status.phase)
 
 
 class Stage(Enum):

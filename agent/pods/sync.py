@@ -15,15 +15,16 @@ from agent.events.event import NORMAL, Event, Record, about_pod, record_nothing
 from agent.model import Pod, PodStatus, Result
 from agent.pods import actions
 from agent.pods.ending import Ender
+from agent.pods.housekeeping import Housekeeper
 from agent.pods.inbox import Inbox
 from agent.pods.intake import Intake
 from agent.pods.partners import HookRunner, Pods, ProbeWorkers, Statuses, StoppableRuntime
 from agent.pods.resizing import FORGOTTEN, Grants, Resizer
 from agent.pods.starts import RETRY_S, Starter
-from agent.pods.state import PodState, Stage
+from agent.pods.state import PodState, Stage, is_to_end
 from agent.pods.workers import Dues, Workers
 from agent.processes.command import RuntimeUnavailable
-from agent.runtime.base import ContainerPhase, StartError
+from agent.runtime.base import ContainerPhase, PodIsEnding, StartError
 from agent.semantics import Semantics
 from agent.status import conditions, deadline
 from agent.status.generate import Host, Inputs, generate_status
@@ -45,7 +46,8 @@ class PodLoop:
 
     Where the agent is the runtime too, its stop ends all containers and says so in the statuses: they get 0.4 s after
     SIGTERM, and 0.7 s in all. What has not ended by then is killed by the runtime's own stop. `outlive`: the runtime is
-    another process, so containers go on, and each pod has a worker that waits for it.
+    another process, so containers go on, and each pod has a worker that waits for it. `abandon(uid)`: who makes
+    something for the pod gets PodIsEnding.
     """
 
     name = "pod loop"
@@ -68,6 +70,7 @@ class PodLoop:
         outlive: bool = False,
         record: Record = record_nothing,
         grants: Grants = FORGOTTEN,
+        abandon: Callable[[str], None] = lambda _uid: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -77,7 +80,7 @@ class PodLoop:
         self._statuses = statuses
         self._prober = prober
         self._liveness, self._startup = liveness, startup
-        self._source_synced = source_synced
+        self._abandon = abandon
         self._host = host
         self._resizer = Resizer(record, wall, grants)
         self._semantics = semantics
@@ -94,6 +97,9 @@ class PodLoop:
             semantics=semantics,
             record=record,
             again=lambda uid: self._wake_in(uid, RETRY_S),
+        )
+        self._housekeeper = Housekeeper(
+            inbox, pods, runtime, statuses, prober, self._resizer, self._states, source_synced=source_synced, wall=wall
         )
         self._due = Dues()
         self._workers = Workers(self._work) if outlive else None
@@ -132,6 +138,7 @@ class PodLoop:
             if self._loop.stopping:
                 return
             self._loop.progressed()
+            self._hurry(uid)
             if self._workers is None:
                 self._work(uid)
             elif not self._workers.give(uid):
@@ -139,13 +146,24 @@ class PodLoop:
         if monotonic >= self._next_housekeeping:
             self._next_housekeeping = monotonic + HOUSEKEEPING_S
             try:
-                self._housekeeping()
+                self._housekeeper.turn()
             except Exception:
                 log.exception("housekeeping failed")
+
+    def _hurry(self, uid: str) -> None:
+        """A pod that is to end waits for nothing that is being made for it (UpdatePod cancels its sync)."""
+        state, pod = self._states.get(uid), self._pods.pod_by_uid(uid)
+        if state is None or state.ending or state.stage is not Stage.SYNCING:
+            return
+        if pod is None or is_to_end(pod):
+            state.ending = True
+            self._abandon(uid)
 
     def _work(self, uid: str) -> None:
         try:
             self._look_at(uid)
+        except PodIsEnding as e:  # it is looked at again at once, and ended
+            log.info("pod sync given up", extra={"uid": uid, "error": str(e)})
         except RuntimeUnavailable as e:
             log.warning("pod not synced", extra={"uid": uid, "cause": type(e).__name__, "error": str(e)})
             self._wake_in(uid, RETRY_S)
@@ -172,7 +190,7 @@ class PodLoop:
         state = self._states.get(uid)
         if state is None:
             if pod is None:
-                self._clear_away(uid)
+                self._housekeeper.clear_away(uid)
             return  # one that has just come is in the inbox
         if pod is not None:
             state.pod = pod
@@ -189,7 +207,7 @@ class PodLoop:
 
     def _sync(self, state: PodState) -> None:
         pod = state.pod
-        if state.gone or pod.deletion_timestamp is not None or conditions.is_terminal(pod.status.phase):
+        if state.ending or state.gone or is_to_end(pod):
             self._begin_termination(state)
             return
         if self._starter.hook_runs(pod, state.starts, lambda kill: self._kill(state, kill, None)):
@@ -272,7 +290,8 @@ class PodLoop:
         it is not over, the policy decides from now on.
         """
         runtime = self._runtime.pod(state.pod.uid)
-        up = {instance.id for instance in runtime.running}
+        # Of one of which the runtime does not know whether it runs that is known when it was stopped.
+        up = {instance.id for instance in runtime.containers if instance.phase is not ContainerPhase.EXITED}
         for container_id in [container_id for container_id in state.ends.killed if container_id not in up]:
             start = state.ends.killed.pop(container_id)
             if start is not None:
@@ -330,7 +349,7 @@ class PodLoop:
 
     def _go_on_terminated(self, state: PodState) -> None:
         if state.refused:
-            self._clear_away(state.pod.uid)
+            self._housekeeper.clear_away(state.pod.uid)
         if state.gone:
             self._forget(state.pod.uid)
         elif state.pod.deletion_timestamp is not None:
@@ -343,29 +362,6 @@ class PodLoop:
         self._runtime.remove_pod(uid)
         self._due.forget(uid)
         del self._states[uid]
-
-    def _clear_away(self, uid: str) -> None:
-        """Of a pod that is not to run here: an agent before us left it."""
-        if self._source_synced() and uid in self._runtime.known_pods():
-            self._runtime.remove_pod(uid)
-
-    def _housekeeping(self) -> None:
-        states = dict(self._states)
-        active = frozenset(uid for uid, state in states.items() if state.stage is not Stage.TERMINATED)
-        self._prober.cleanup_pods(active)
-        for uid, state in states.items():
-            # Seen here only where the clock was set forward: else the pod's own due time tells.
-            past = deadline.past_active_deadline(state.pod, self._known_status(state.pod), self._wall())
-            if state.stage is Stage.SYNCING and past:
-                self._inbox.put(uid)
-        if not self._source_synced():
-            return
-        wanted = self._pods.uids()
-        self._statuses.remove_orphaned(wanted | active)
-        self._resizer.keep(wanted | states.keys())
-        kept = {uid for uid in wanted | states.keys() if uid not in states or not states[uid].refused}
-        for uid in self._runtime.known_pods() - kept:
-            self._inbox.put(uid)
 
     # --- small things ---
 

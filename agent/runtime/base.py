@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from agent.model import Container, Pod
-from agent.processes.command import Completed
+from agent.processes.command import Completed, RuntimeUnavailable
 
 
 class ContainerPhase(Enum):
@@ -123,6 +123,10 @@ class StartError(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class PodIsEnding(RuntimeUnavailable):
+    """What was being made for a pod is given up."""
 
 
 class ContainerRuntime(Protocol):

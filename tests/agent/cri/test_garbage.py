@@ -73,6 +73,9 @@ class Client:
             raise CriError(f"within {deadline_s}", "/s", self.random.choice(list(Trouble)), "no")
         return answer.FromString(self.filled(answer()).SerializeToString())
 
+    def of_pod(self, _calls: object) -> "Client":
+        return self
+
     def stream(self, _request: Message, answer: type[Message]) -> "Stream":
         return Stream([self.filled(answer()) for _ in range(3)])
 

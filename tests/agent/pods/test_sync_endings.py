@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.model import Container, ContainerWaiting, Pod, PodPhase, Probe, RestartPolicy, RestartRule, Result
+from agent.processes.command import RuntimeUnavailable
+from agent.runtime.base import ContainerPhase
 from tests.agent.pods.test_sync import DELETED, POD, Node
 from tests.agent.status.builders import NOW, make_pod, sidecar
 
@@ -154,3 +156,45 @@ def test_all_containers_start_anew_in_place_when_one_demands_it(node: Node) -> N
     assert [("a", 1), ("b", 1)] == node.runtime.started[-2:]
     assert (PodPhase.RUNNING, False) == (node.status().phase, node.finished())
     assert "AllContainersRestarting" not in {c.type for c in node.status().conditions if c.status == "True"}
+
+
+@pytest.mark.parametrize("how", ["its probe failed", "it is deleted", "all start anew"])
+def test_a_stop_that_could_not_even_be_asked_for_is_asked_for_again(
+    node: Node, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = RestartRule("RestartAllContainers", "In", (42,))
+    trigger = Container("b", restart_policy=RestartPolicy.NEVER, restart_rules=(rule,))
+    pod = make_pod("a", trigger) if how == "all start anew" else POD
+    node.put(pod)
+    stop, asked = node.runtime.stop_container, []
+
+    def no_thread(container_id: str, _grace_s: float) -> None:
+        asked.append(container_id)
+        raise RuntimeUnavailable("no thread for it")
+
+    with monkeypatch.context() as full:
+        full.setattr(node.runtime, "stop_container", no_thread)
+        match how:
+            case "its probe failed":
+                fails(node, "fake://1")
+            case "it is deleted":
+                node.put(DELETED)
+            case _:
+                node.end("b", 42)
+    assert ({"fake://1"}, []) == (set(asked), node.runtime.stopped)
+    assert stop == node.runtime.stop_container
+    node.after(10.0)
+    assert 1 == len(node.runtime.stopped)
+
+
+def test_cw8_nothing_starts_in_place_of_one_that_may_still_run(node: Node) -> None:
+    node.put(POD)
+    known = node.runtime.pods["uid-1"]
+    (instance,) = known.containers
+    node.runtime.pods["uid-1"] = replace(known, containers=(replace(instance, phase=ContainerPhase.UNKNOWN),))
+    looked_at(node)
+    looked_at(node)
+    assert ([("c", 30)], [("c", 0)]) == (node.runtime.stopped, node.runtime.started)
+    node.runtime.pods["uid-1"] = replace(known, containers=())
+    looked_at(node)
+    assert [("c", 0), ("c", 1)] == node.runtime.started

@@ -8,6 +8,7 @@ import pytest
 from agent.model import PodPhase
 from agent.pods.sync import PodLoop
 from agent.processes.command import RuntimeUnavailable
+from agent.runtime.base import PodIsEnding
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod, make_status
 from tests.kit.waiting import wait_until
@@ -21,6 +22,7 @@ class Apart(Node):
     def __init__(self, max_pods: int = 110) -> None:
         super().__init__(max_pods)
         one = self.loop
+        self.abandoned = threading.Event()
         self.loop = PodLoop(
             self.inbox,
             self.pods,
@@ -35,9 +37,13 @@ class Apart(Node):
             max_pods=max_pods,
             semantics=one._semantics,
             outlive=True,
+            abandon=self.abandon,
             wall=self.wall,
             monotonic=self.clock,
         )
+
+    def abandon(self, _uid: str) -> None:
+        self.abandoned.set()
 
     def settle(self) -> None:
         for _ in range(5):
@@ -186,3 +192,34 @@ def test_pw13_what_an_agent_before_us_has_left_of_a_pod_that_is_refused_is_ended
     node.put(refused)
     node.after(2.0)
     assert (PodPhase.FAILED, {"uid-1"}) == (node.status("uid-2").phase, set(node.runtime.pods))
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(lambda pod: replace(pod, deletion_timestamp=NOW, deletion_grace_period_s=1), id="deleted"),
+        pytest.param(lambda pod: replace(pod, status=make_status(phase=PodPhase.FAILED)), id="called over"),
+        pytest.param(lambda _pod: None, id="gone"),
+    ],
+)
+def test_pw14_a_pod_that_is_to_end_waits_for_nothing_that_is_being_made_for_it(node: Apart, ends) -> None:
+    pod, began = make_pod("c"), threading.Event()
+
+    def pull(*_arguments):
+        began.set()
+        assert node.abandoned.wait(PATIENT_S)
+        raise PodIsEnding("given up")
+
+    node.runtime.start_container = pull
+    node.pods[pod.uid] = pod
+    node.loop.sync_pods({pod.uid})
+    assert began.wait(PATIENT_S)
+    node.loop.sync_pods({pod.uid})  # something else that concerns it
+    assert not node.abandoned.is_set()
+    ended = ends(pod)
+    node.pods.pop(pod.uid)
+    if ended is not None:
+        node.pods[pod.uid] = ended
+    node.inbox.put(pod.uid)
+    node.settle()
+    assert (["uid-1"], [], False) == (node.runtime.stopped_pods, node.told, node.loop.could_run("uid-1"))
