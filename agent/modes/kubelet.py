@@ -85,8 +85,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     statuses = StatusManager(client, table, lambda uid: loop.could_run(uid), semantics)
     recorder = Recorder(client.branch(), node.node_name)
     updates = ProbeUpdates(statuses, inbox.put, semantics)
-    readiness, startup = Results(updates.readiness), Results(updates.startup)
-    liveness = Results(updates.liveness)
+    readiness, liveness, startup = map(Results, (updates.readiness, updates.liveness, updates.startup))
     execute = runtime.exec if semantics.exec_timeout_fails else timeouts_are_no_failures(runtime.exec)
     prober = ProberManager(
         get_pod_status=statuses.pod_status,

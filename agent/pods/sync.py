@@ -222,7 +222,8 @@ class PodLoop:
             return
         left_s = deadline.active_left_s(pod, self._known_status(pod), self._wall())
         self._wake_in(pod.uid, RESYNC_S if left_s is None else min(RESYNC_S, left_s))
-        self._prober.add_pod(pod)
+        if not self._prober.add_pod(pod):
+            self._wake_in(pod.uid, RETRY_S)
         restarting = conditions.find_condition(status.conditions, conditions.CONDITION_ALL_CONTAINERS_RESTARTING)
         wanted = actions.pod_actions(
             actions.Inputs(

@@ -5,6 +5,7 @@ takes itself out of the table when it ends.
 """
 
 import copy
+import logging
 import random as random_module
 import threading
 import time
@@ -30,6 +31,8 @@ from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Worker, WorkerConte
 from agent.semantics import Semantics
 from agent.status.restarts import is_sidecar
 from kube import contract
+
+log = logging.getLogger(__name__)
 
 ADD_ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
 
@@ -85,6 +88,7 @@ class ProberManager:
         self._start_wall = wall() if start_wall is None else start_wall
         self._lock = threading.Lock()
         self._workers: dict[WorkerKey, Worker] = {}
+        self._threadless: set[WorkerKey] = set()  # to be probed, once there is a thread for it
         self._totals: Counter[ProbeLabels] = Counter()
         self._durations: defaultdict[DurationLabels, Histogram] = defaultdict(Histogram)
         self._shutdown = threading.Event()
@@ -125,14 +129,18 @@ class ProberManager:
         with self._lock:
             return all(worker.alive() for worker in self._workers.values())
 
-    def add_pod(self, pod: Pod) -> None:
-        """Starts a worker for every probe of the pod's app containers and sidecars.
+    def add_pod(self, pod: Pod) -> bool:
+        """Starts a worker for every probe of the pod's app containers and sidecars. False: there was no thread for some
+        of them; until the pod is added again they count as workers that have no result.
 
         One that exists already stays. In 1.36 the whole call ends there, which the semantics mend.
         """
+        error = ""
         with self._lock:
             if self._shutdown.is_set():
-                return
+                return True
+            before = {key for key in self._threadless if key.pod_uid == pod.uid}
+            self._threadless -= before
             for container in self._probed(pod):
                 for probe_type in ADD_ORDER:
                     target = Target(pod, container, probe_type)
@@ -142,10 +150,19 @@ class ProberManager:
                     if key in self._workers:
                         if self._semantics.fix_add_pod_ends_at_first_worker:
                             continue
-                        return
+                        return True
                     worker = Worker(target, self._context, self._forget)
-                    worker.start()  # before it is kept: one that cannot start must not stay in the table
-                    self._workers[key] = worker
+                    try:
+                        worker.start()  # before it is kept: one that cannot start must not stay in the table
+                        self._workers[key] = worker
+                    except RuntimeError as e:
+                        self._threadless.add(key)
+                        error = str(e)
+            lacking = {key for key in self._threadless if key.pod_uid == pod.uid}
+        if lacking - before:
+            facts = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid, "probes": len(lacking)}
+            log.warning("no thread for probes", extra={**facts, "error": error})
+        return not lacking
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
         """Called when the pod begins to terminate. App containers only; readiness goes on."""
@@ -214,7 +231,7 @@ class ProberManager:
             return result is Result.SUCCESS
         if not self._semantics.change_container_status_on_kubelet_restart and container.started:
             return True
-        return self._worker(pod, container, ProbeType.STARTUP) is None
+        return not self._is_probed(pod, container, ProbeType.STARTUP)
 
     def _is_ready(self, pod: Pod, container: ContainerStatus, spec: Container | None) -> bool:
         if not isinstance(container.state, ContainerRunning):
@@ -227,7 +244,7 @@ class ProberManager:
         worker = self._worker(pod, container, ProbeType.READINESS)
         if worker is not None and self._semantics.triggers_readiness:
             worker.trigger()
-        ready = worker is None
+        ready = not self._is_probed(pod, container, ProbeType.READINESS)
         restart_rule = not self._semantics.change_container_status_on_kubelet_restart
         if spec is None or not restart_rule or not self._is_older(container.state.started_at, worker):
             return ready
@@ -254,9 +271,15 @@ class ProberManager:
         with self._lock:
             return self._workers.get(WorkerKey(pod.uid, container.name, probe_type))
 
+    def _is_probed(self, pod: Pod, container: ContainerStatus, probe_type: ProbeType) -> bool:
+        key = WorkerKey(pod.uid, container.name, probe_type)
+        with self._lock:
+            return key in self._workers or key in self._threadless
+
     def _stop(self, chosen: Callable[[WorkerKey], bool]) -> None:
         with self._lock:
             workers = [worker for key, worker in self._workers.items() if chosen(key)]
+            self._threadless = {key for key in self._threadless if not chosen(key)}
         for worker in workers:
             worker.stop()
 

@@ -12,8 +12,9 @@ class FakeProber:
     def __init__(self) -> None:
         self.calls = []
 
-    def add_pod(self, _pod: Pod) -> None:
+    def add_pod(self, _pod: Pod) -> bool:
         self.calls.append("add")
+        return True
 
     def stop_liveness_and_startup(self, _pod: Pod) -> None:
         self.calls.append("stop liveness and startup")

@@ -352,6 +352,15 @@ def test_stop_returns_within_a_second_while_the_runtime_hangs(node: Node, monkey
     let_go.set()
 
 
+def test_a_pod_that_lacks_probes_runs_and_is_looked_at_again(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(node.prober, "add_pod", lambda _pod: node.prober.calls.append("no thread"))
+        node.put(POD)
+    assert PodPhase.RUNNING == node.status().phase
+    node.after(10)
+    assert ["no thread", "add"] == [node.prober.calls[0], node.prober.calls[-1]]
+
+
 def test_what_is_due_wakes_the_pod_by_itself(node: Node) -> None:
     node.put(POD)
     node.runtime.end("c", 0)

@@ -150,17 +150,34 @@ def test_t4_the_empty_host_is_this_machine_and_an_ipv6_address_one_too(health: H
         assert [SERVING] * 3 == [grpc_check(host, port, "", 20) for host in ("", "::1", "127.0.0.1")]
 
 
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+
+def headers(flags: int, *fields: tuple[bytes, bytes]) -> bytes:
+    said = b"".join(b"\0" + bytes((len(n),)) + n + bytes((len(v),)) + v for n, v in fields)
+    return frame(1, flags, 1, said)
+
+
+SETTINGS = frame(4, 0, 0, b"")
+ANSWERS, OK = ((b":status", b"200"), (b"content-type", b"application/grpc")), (b"grpc-status", b"0")
+
+
 def test_g8_an_answer_without_a_message_is_a_failure() -> None:
     """The call ended with OK and nothing else, which the library gives as None."""
     server = Scripted()
-    fields = b"".join(
-        b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value
-        for name, value in ((b":status", b"200"), (b"content-type", b"application/grpc"), (b"grpc-status", b"0"))
-    )
-    settings, headers = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)), bytes((0, 0, len(fields), 1, 5, 0, 0, 0, 1)) + fields
-    server.script = Script(settings, headers)
+    server.script = Script(SETTINGS, headers(5, *ANSWERS, OK))
     why = "cardinality violation: received no response message from non-server-streaming RPC"
     assert Outcome(FAILURE, f"{RPC} = Internal desc = {why}") == grpc_check("127.0.0.1", server.port, "", 20)
+
+
+def test_g10_a_message_that_is_none_is_a_failure_and_leaves_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    server = Scripted()
+    message = frame(0, 0, 1, b"\0" + (8).to_bytes(4, "big") + b"\xff" * 8)
+    server.script = Script(SETTINGS, headers(4, *ANSWERS) + message + headers(5, OK))
+    why = "grpc: failed to unmarshal the received message: proto: cannot parse invalid wire-format data"
+    assert Outcome(FAILURE, f"{RPC} = Internal desc = {why}") == grpc_check("127.0.0.1", server.port, "", 20)
+    assert [] == [record.getMessage() for record in caplog.records]
 
 
 def test_it_says_that_it_is_a_probe(port: int, health: Health) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.model import Container, Pod, PodStatus, ProbeType, ProbeUpdate, RestartPolicy, Result
+from agent.model import Container, ContainerStatus, Pod, PodStatus, ProbeType, ProbeUpdate, RestartPolicy, Result
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results
 from agent.semantics import Semantics
@@ -244,4 +244,31 @@ def test_stop_does_not_wait_for_a_jitter() -> None:
     assert scene.manager.healthy(0.0)
     scene.manager.stop()
     scene.manager.stop()
+    assert scene.gone()
+
+
+def test_m44_without_a_thread_for_it_a_probe_is_one_that_has_no_result(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = threading.Thread.start
+
+    def full(thread: threading.Thread) -> None:
+        if thread.name.startswith("probe-"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    pod = make_pod(slow(READINESS, "r"), slow(STARTUP, "s"))
+    statuses = tuple(
+        ContainerStatus(name=name, state=running(time.time()), container_id=f"test://{name}") for name in ("r", "s")
+    )
+    said = PodStatus(container_statuses=statuses)
+    with monkeypatch.context() as machine:
+        machine.setattr(threading.Thread, "start", full)
+        added = [scene.manager.add_pod(pod) for _ in range(3)]
+    shown = scene.manager.update_pod_status(pod, said).container_statuses or ()
+    assert ([False] * 3, set(), True) == (added, scene.keys(), scene.manager.healthy(0.0))
+    assert [(True, False), (False, False)] == [(c.started, c.ready) for c in shown]
+    assert [("no thread for probes", None)] == [(r.getMessage(), r.exc_info) for r in caplog.records]
+    assert (True, {("r", READINESS), ("s", STARTUP)}) == (scene.manager.add_pod(pod), scene.keys())
+    scene.manager.remove_pod(pod)
     assert scene.gone()
