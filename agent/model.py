@@ -155,6 +155,9 @@ class Container:
     restart_rules: tuple[RestartRule, ...] = ()
     image_pull_policy: str = ""  # Always, IfNotPresent, Never
     resources: tuple[tuple[str, str, str], ...] = ()  # limits or requests, name, quantity
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
     beyond: tuple[str, ...] = ()  # fields that ask for what is not modelled, and must not be passed over
 
     def probe(self, probe_type: ProbeType) -> Probe | None:
@@ -259,6 +262,8 @@ class Pod:
     deletion_grace_period_s: int | None = None
     termination_grace_period_s: int = 30
     active_deadline_s: int | None = None
+    hostname: str = ""
+    hostname_override: str | None = None  # beats it
     host_network: bool = False
     host_users: bool = True  # else it has a user namespace of its own
     service_account: str = ""

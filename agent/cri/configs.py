@@ -45,7 +45,7 @@ def sandbox_config(pod: Pod, attempt: int, owner: str, logs: str, cgroup_parent:
     security = cri.LinuxSandboxSecurityContext(namespace_options=_namespaces(pod), seccomp=_BY_RUNTIME)
     return cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(name=pod.name, namespace=pod.namespace, uid=pod.uid, attempt=attempt),
-        hostname="" if pod.host_network else hostname(pod.name),
+        hostname="" if pod.host_network else hostname(pod),
         log_directory=logs,
         labels={**pod.labels, **_pod_labels(pod, owner)},
         annotations=pod.annotations,
@@ -73,6 +73,9 @@ def container_config(
         labels={**_pod_labels(pod, owner), LABEL_CONTAINER_NAME: container.name},
         annotations={ANNOTATION_RESTART_COUNT: str(attempt)},
         log_path=log_path(container.name, attempt),
+        stdin=container.stdin,
+        stdin_once=container.stdin_once,
+        tty=container.tty,
         linux=cri.LinuxContainerConfig(security_context=security),
     )
 
@@ -82,9 +85,10 @@ def log_path(container: str, attempt: int) -> str:
     return f"{container}/{attempt}.log"
 
 
-def hostname(pod_name: str) -> str:
-    """As long as the kernel takes it (truncatePodHostnameIfNeeded)."""
-    return pod_name[:LONGEST_HOSTNAME].rstrip("-.")
+def hostname(pod: Pod) -> str:
+    """As long as the kernel takes it (GeneratePodHostNameAndDomain, truncatePodHostnameIfNeeded)."""
+    name = pod.hostname_override if pod.hostname_override is not None else pod.hostname or pod.name
+    return name if len(name) <= LONGEST_HOSTNAME else name[:LONGEST_HOSTNAME].rstrip("-.")
 
 
 def _pod_labels(pod: Pod, owner: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from agent.model import Pod
 from agent.pods.index import PodIndex
 from agent.semantics import Semantics
 from agent.status.conditions import is_terminal, need_to_reconcile_readiness
-from agent.wire.pod import PodObject, pod_from_object
+from agent.wire.pod import ANNOTATION_CONFIG_SOURCE, PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
 from kube.objects import UNREADABLE
@@ -87,9 +87,12 @@ class PodTable:
 
 
 def _decoded(item: PodObject) -> Pod | None:
-    """None for an object whose status or times make no sense: it costs itself, not the others."""
+    """None for an object whose status or times make no sense: it costs itself, not the others. What the API server has
+    is not static, whatever its annotation says: a kubelet writes there where it has a pod from."""
     try:
-        return pod_from_object(item)
+        pod = pod_from_object(item)
+        annotations = {**pod.annotations, ANNOTATION_CONFIG_SOURCE: "api"} if pod.static else pod.annotations
+        return replace(pod, static=False, annotations=annotations)
     except (*UNREADABLE, ValueError, OverflowError) as e:
         where = f"{item.metadata.namespace}/{item.metadata.name}"
         log.warning("pod could not be decoded", extra={"pod": where, "cause": type(e).__name__, "error": str(e)})

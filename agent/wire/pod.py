@@ -135,6 +135,10 @@ class _Container(msgspec.Struct, rename="camel"):
     restart_policy: str | None = None
     restart_policy_rules: list[_RestartRule] | None = None
     image_pull_policy: str = ""
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
+    target_container_name: str = ""  # of an ephemeral one: whose processes it sees
     resources: _Resources | None = None
     env_from: list[msgspec.Raw] | None = None
     volume_mounts: list[_Mount] | None = None
@@ -155,8 +159,15 @@ class _Spec(msgspec.Struct, rename="camel"):
     readiness_gates: list[_Gate] | None = None
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None
+    hostname: str = ""
+    hostname_override: str | None = None
+    subdomain: str = ""
+    set_hostname_as_fqdn: bool | None = msgspec.field(name="setHostnameAsFQDN", default=None)
+    host_aliases: list[msgspec.Raw] | None = None
     host_network: bool = False
     host_users: bool | None = None
+    resource_claims: list[msgspec.Raw] | None = None
+    share_process_namespace: bool | None = None
     service_account_name: str = ""
     host_pid: bool = msgspec.field(name="hostPID", default=False)
     host_ipc: bool = msgspec.field(name="hostIPC", default=False)
@@ -205,6 +216,8 @@ def pod_from_object(obj: PodObject) -> model.Pod:
         deletion_grace_period_s=meta.deletion_grace_period_seconds,
         termination_grace_period_s=30 if grace_s is None else grace_s,
         active_deadline_s=spec.active_deadline_seconds,
+        hostname=spec.hostname,
+        hostname_override=spec.hostname_override,
         host_network=spec.host_network,
         host_users=spec.host_users is not False,
         service_account=spec.service_account_name,
@@ -243,6 +256,9 @@ def _container(wire: _Container) -> model.Container:
         restart_policy=own_policy if isinstance(own_policy, model.RestartPolicy) else None,
         restart_rules=tuple(_rule(rule) for rule in wire.restart_policy_rules or ()),
         image_pull_policy=wire.image_pull_policy,
+        stdin=wire.stdin,
+        stdin_once=wire.stdin_once,
+        tty=wire.tty,
         resources=_resources(wire.resources),
         beyond=_beyond_container(wire),
     )
@@ -257,10 +273,16 @@ def _resources(wire: _Resources | None) -> tuple[tuple[str, str, str], ...]:
 
 def _beyond_pod(spec: _Spec) -> tuple[str, ...]:
     asked = {
+        "hostAliases": spec.host_aliases,
         "hostIPC": spec.host_ipc,
         "hostPID": spec.host_pid,
+        "hostUsers": spec.host_users is False,
+        "resourceClaims": spec.resource_claims,
         "runtimeClassName": spec.runtime_class_name,
         "securityContext": spec.security_context,
+        # Of no effect without a subdomain, or with a name that overrides it: then there is no domain.
+        "setHostnameAsFQDN": spec.set_hostname_as_fqdn and spec.subdomain and spec.hostname_override is None,
+        "shareProcessNamespace": spec.share_process_namespace,
     }
     return tuple(name for name, value in asked.items() if value)
 
@@ -270,6 +292,7 @@ def _beyond_container(wire: _Container) -> tuple[str, ...]:
         "envFrom": wire.env_from,
         "hostPort": any(port.host_port for port in wire.ports or ()),
         "securityContext": wire.security_context,
+        "targetContainerName": wire.target_container_name,
         "volumeDevices": wire.volume_devices,
         "volumeMounts": any(mount.mount_path != SERVICE_ACCOUNT_FOLDER for mount in wire.volume_mounts or ()),
     }

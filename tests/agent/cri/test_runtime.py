@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.cri.base import CriError
+from agent.cri.configs import hostname
 from agent.cri.connect import connect_runtime
 from agent.cri.runtime import CriRuntime
 from agent.model import Container, EnvVar, Pod
@@ -62,6 +63,29 @@ def test_cw2_what_the_runtime_is_told_of_a_pod(faked: Faked) -> None:
         container["image"]["image"],
         container["metadata"]["attempt"],
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"name": "n"}, "n", id="its name"),
+        pytest.param({"name": "n", "hostname": "h"}, "h", id="its own"),
+        pytest.param(
+            {"name": "n", "hostname": "h", "hostname_override": "o.example"}, "o.example", id="that overrides"
+        ),
+        pytest.param({"name": f"{'x' * 62}-y"}, "x" * 62, id="one that is too long for the kernel"),
+    ],
+)
+def test_cw2_the_name_of_its_host(fields: dict[str, str], expected: str) -> None:
+    assert expected == hostname(make_pod("c", **fields))
+
+
+def test_cw2_whether_it_has_a_terminal_is_told(faked: Faked) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    agent.start_container(POD, replace(C, stdin=True, stdin_once=True, tty=True), 0)
+    (container,) = faked.fake.store.read()["containers"].values()
+    assert {"stdin": True, "stdinOnce": True, "tty": True}.items() <= container["config"].items()
 
 
 def test_cw3_of_what_has_ended_one_instance_stays_and_the_sandboxes_in_use(faked: Faked) -> None:

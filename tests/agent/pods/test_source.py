@@ -10,8 +10,11 @@ import pytest
 from agent.model import ContainerStatus, Pod, PodPhase, PodStatus
 from agent.pods.source import PodTable, concerns_sync
 from agent.semantics import Semantics
+from agent.status.manager import StatusManager
 from agent.wire.pod import PodObject
-from tests.agent.status.builders import condition, make_pod
+from tests.agent.status.builders import NOW, condition, make_pod
+from tests.agent.status.scene import FakeClient, as_json
+from tests.kit.clock import Clock
 
 
 def pod_object(uid: str, **spec: object) -> PodObject:
@@ -43,6 +46,28 @@ def test_events(table: PodTable, told: list[str]) -> None:
     table.remove(pod_object("a"))
     table.remove(pod_object("a"))
     assert (["a", "a", "a"], None) == (told, table.pod_by_uid("a"))
+
+
+def test_mp10_an_annotation_of_anybodys_makes_no_pod_static(table: PodTable) -> None:
+    meta = {"name": "a", "uid": "a", "annotations": {"kubernetes.io/config.source": "file", "x": "y"}}
+    table.upsert(msgspec.json.decode(json.dumps({"metadata": meta}).encode(), type=PodObject))
+    pod = table.pod_by_uid("a")
+    assert pod is not None
+    assert (False, "a") == (pod.static, table.status_uid("a"))
+    assert {"kubernetes.io/config.source": "api", "x": "y"} == pod.annotations
+
+
+def test_mp10_its_status_is_written_and_its_deletion_ends(table: PodTable) -> None:
+    given = make_pod("c1", annotations={"kubernetes.io/config.source": "file"}, deletion_timestamp=NOW)
+    client = FakeClient(given)
+    statuses = StatusManager(client, table, lambda _uid: False, Semantics(), wall=Clock(NOW), monotonic=Clock(NOW))
+    table.upsert(msgspec.json.decode(as_json(given), type=PodObject))
+    pod = table.pod_by_uid(given.uid)
+    assert pod is not None
+    statuses.set_pod_status(pod, PodStatus(phase=PodPhase.SUCCEEDED))
+    statuses.terminate_pod(pod)
+    statuses.sync_batch(everything=False)
+    assert ["GET", "PATCH", "DELETE"] == client.actions
 
 
 def test_a_pod_that_cannot_be_decoded_costs_only_itself(

@@ -127,6 +127,28 @@ def test_probes_get_their_defaults():
             id="of a pod",
         ),
         pytest.param(
+            {
+                "shareProcessNamespace": True,
+                "hostUsers": False,
+                "hostAliases": [{"ip": "192.0.2.1", "hostnames": ["x"]}],
+                "resourceClaims": [{"name": "gpu"}],
+                "setHostnameAsFQDN": True,
+                "subdomain": "s",
+            },
+            {"targetContainerName": "app"},
+            (
+                ("hostAliases", "hostUsers", "resourceClaims", "setHostnameAsFQDN", "shareProcessNamespace"),
+                ("targetContainerName",),
+            ),
+            id="of a pod, which an ordinary one has not",
+        ),
+        pytest.param(
+            {"shareProcessNamespace": False, "hostUsers": True, "setHostnameAsFQDN": True, "hostname": "h"},
+            {},
+            ((), ()),
+            id="what says what holds anyway",
+        ),
+        pytest.param(
             {},
             {
                 "securityContext": {"privileged": True},
@@ -167,7 +189,7 @@ def test_a_bare_pod_gets_the_defaults():
     )
 
 
-def test_a_mirror_pod_is_static():
+def test_a_pod_that_a_kubelet_has_from_a_file_is_static():
     pod = parse_pod(b'{"metadata":{"annotations":{"kubernetes.io/config.source":"file"}}}')
     assert pod.static
 
