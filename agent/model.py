@@ -107,6 +107,10 @@ class Probe:
 PROBE_DEFAULTS = Probe(action=None)
 
 
+MOST_RESTARTS = 2**31 - 1
+"""What the API takes. There a count stays; a kubelet's begins anew below 0, which is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerPort:
     container_port: int

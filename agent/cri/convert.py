@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
-from agent.model import NodeRuntimeHandler
+from agent.model import MOST_RESTARTS, NodeRuntimeHandler
 from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod, Sandbox
 
 LABEL_POD_UID = "io.kubernetes.pod.uid"
@@ -22,7 +22,6 @@ LABEL_CONTAINER_NAME = "io.kubernetes.container.name"
 LABEL_OWNER = "readygate.dev/agent/node"
 ANNOTATION_RESTART_COUNT = "io.kubernetes.container.restartCount"
 
-MOST_RESTARTS = 2**31 - 1
 _NS_PER_S = 1_000_000_000
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _PHASES: dict[int, ContainerPhase] = {

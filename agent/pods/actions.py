@@ -9,7 +9,7 @@ Ephemeral containers are started once. A changed image counts from the next star
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agent.model import Container, ContainerTerminated, Pod, PodStatus, Probe, RestartPolicy, Result
+from agent.model import MOST_RESTARTS, Container, ContainerTerminated, Pod, PodStatus, Probe, RestartPolicy, Result
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
 from agent.status.generate import sandbox_usable
@@ -313,7 +313,7 @@ def _starts_again(inputs: Inputs, container: Container, newest: RuntimeContainer
 def _start(inputs: Inputs, container: Container) -> Start:
     newest = inputs.runtime.newest(container.name)
     if newest is not None:
-        return Start(container, newest.restart_count + 1, newest)
+        return Start(container, min(newest.restart_count + 1, MOST_RESTARTS), newest)
     everything = (*(inputs.status.init_container_statuses or ()), *(inputs.status.container_statuses or ()))
     return Start(container, next((s.restart_count for s in everything if s.name == container.name), 0), None)
 

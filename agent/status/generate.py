@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.model import (
+    MOST_RESTARTS,
     Condition,
     Container,
     ContainerRunning,
@@ -166,7 +167,7 @@ def _removed(pod: Pod, container: Container, old: ContainerStatus) -> ContainerS
         status,
         state=ContainerWaiting(REASON_RESTARTING_ALL, MESSAGE_REMOVED),
         last_state=ContainerTerminated(EXIT_CODE_UNKNOWN, REASON_RESTARTING_ALL, MESSAGE_REMOVED),
-        restart_count=old.restart_count + 1,
+        restart_count=min(old.restart_count + 1, MOST_RESTARTS),
     )
 
 
@@ -182,7 +183,7 @@ def _without_runtime(pod: Pod, container: Container, old: ContainerStatus | None
     # It ran and is gone: the last state says so, and keeps the pod from falling back to Pending.
     lost = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=REASON_STATUS_UNKNOWN, message=MESSAGE_LOST)
     restarted = 1 if pod.deletion_timestamp is None else 0
-    return replace(status, last_state=lost, restart_count=old.restart_count + restarted)
+    return replace(status, last_state=lost, restart_count=min(old.restart_count + restarted, MOST_RESTARTS))
 
 
 def _from_runtime(
@@ -217,7 +218,7 @@ def _from_runtime(
             state = ContainerRunning(started_at=instance.started_at)
             ended_before = old is not None and isinstance(old.state, ContainerTerminated)
             if inherits and old is not None and ended_before and old.restart_count >= instance.restart_count:
-                restart_count = old.restart_count + 1
+                restart_count = min(old.restart_count + 1, MOST_RESTARTS)
         case ContainerPhase.EXITED:
             state = ContainerTerminated(
                 exit_code=instance.exit_code,
@@ -231,7 +232,7 @@ def _from_runtime(
         case ContainerPhase.UNKNOWN if old is not None and isinstance(old.state, ContainerRunning):
             reason = REASON_RESTARTING_ALL if in_place else REASON_STATUS_UNKNOWN
             state = ContainerTerminated(exit_code=EXIT_CODE_UNKNOWN, reason=reason, message=MESSAGE_TERMINATED)
-            restart_count = old.restart_count + 1
+            restart_count = min(old.restart_count + 1, MOST_RESTARTS)
         case _:
             state = ContainerWaiting()
     return ContainerStatus(

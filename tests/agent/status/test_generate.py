@@ -96,6 +96,19 @@ def test_gs4_a_new_instance_of_an_ended_container_counts_on() -> None:
     assert (ContainerRunning(NOW), 6, ContainerTerminated(-1)) == (made.state, made.restart_count, made.last_state)
 
 
+def test_gs24_no_count_is_more_than_the_api_takes() -> None:
+    most = 2**31 - 1
+    ended = make_status(container_statuses=(exited("a", 1, restart_count=most),))
+    ran = make_status(container_statuses=(running("a", restart_count=most),))
+    unknown = instance("a", cid="test://new", phase=ContainerPhase.UNKNOWN)
+    made = [
+        generate(POD, instance("a", cid="test://new"), old=ended),
+        generate(POD, old=ran),
+        generate(POD, unknown, old=ran),
+    ]
+    assert [most] * 3 == [only(status).restart_count for status in made]
+
+
 def test_gs9_the_last_state_is_kept_when_the_runtime_has_one_instance_only() -> None:
     old = make_status(container_statuses=(waiting("a", last_state=ContainerTerminated(3), restart_count=1),))
     made = only(generate(POD, instance("a", cid="test://new", restart_count=1), old=old))
