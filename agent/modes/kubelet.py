@@ -38,6 +38,7 @@ from agent.pods.source import PodSource, PodTable
 from agent.pods.sync import PodLoop
 from agent.pods.updates import ProbeUpdates
 from agent.probe.exec import timeouts_are_no_failures
+from agent.prober.decide import NOTHING_KEPT
 from agent.prober.manager import ProberManager
 from agent.prober.prober import Prober
 from agent.prober.results import Results
@@ -50,6 +51,7 @@ from agent.settings import Cri, Kubelet, Settings
 from agent.status.generate import Host
 from agent.status.manager import StatusManager
 from agent.store.granted import GrantedFile
+from agent.store.results import ResultsFile
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
 from kube.auth import Connection
@@ -74,9 +76,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     if node is None:
         raise ValueError("settings without the section kubelet")
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
-    restart_period_s = node.max_container_restart_period_seconds
-    semantics = chosen(node.compat, node.feature_gates.items(), max_container_restart_period_s=restart_period_s)
-    inbox = Inbox()
+    semantics, inbox = semantics_of(node), Inbox()
     table = PodTable(inbox.put, semantics)
     ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)
     runtime, events = ran.runtime, ran.events
@@ -86,14 +86,15 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     recorder = Recorder(client.branch(), node.node_name)
     updates = ProbeUpdates(statuses, inbox.put, semantics)
     readiness, liveness, startup = map(Results, (updates.readiness, updates.liveness, updates.startup))
-    execute = runtime.exec if semantics.exec_timeout_fails else timeouts_are_no_failures(runtime.exec)
+    kept = None if node.cri is None else ResultsFile(Path(node.root_dir, "probe_results.json"), lambda: prober.kept())
     prober = ProberManager(
         get_pod_status=statuses.pod_status,
-        probe=Prober(execute, lambda *facts: recorder.record(of_container(*facts))).probe,
+        probe=prober_of(runtime, recorder, semantics).probe,
         readiness=readiness,
         liveness=liveness,
         startup=startup,
         semantics=semantics,
+        restored=NOTHING_KEPT if kept is None else kept.restored,
     )
     loop = PodLoop(
         inbox,
@@ -132,6 +133,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     services += [
         *([pressure] if pressure.thresholds else []),
         prober,
+        *([] if kept is None else [kept]),
         loop,
         source,
         plugins,
@@ -140,6 +142,16 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
         CloseClient("node connections", heartbeats),
     ]
     return services
+
+
+def semantics_of(node: Kubelet) -> Semantics:
+    restart_period_s = node.max_container_restart_period_seconds
+    return chosen(node.compat, node.feature_gates.items(), max_container_restart_period_s=restart_period_s)
+
+
+def prober_of(runtime: "ProcessRuntime | CriRuntime", recorder: Recorder, semantics: Semantics) -> Prober:
+    execute = runtime.exec if semantics.exec_timeout_fails else timeouts_are_no_failures(runtime.exec)
+    return Prober(execute, lambda *facts: recorder.record(of_container(*facts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Equal results in a row, counted up to a threshold. Pure; used by probes and by checks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent.model import Result
+from agent.model import ProbeType, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +12,20 @@ class Streak:
 
     last: Result = Result.SUCCESS
     run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What outlives a restart of the agent of one probe: its stable result, None where there was none; how many equal
+    ones it has had, and whether it rests until there is a new container."""
+
+    result: Result | None
+    streak: Streak
+    on_hold: bool
+
+
+KeptResults = Mapping[tuple[str, ProbeType], Kept]
+"""By container id and type."""
 
 
 def next_state(

@@ -24,6 +24,7 @@ worker carries them out.
 """
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from agent.model import (
     PROBE_DEFAULTS,
@@ -39,11 +40,12 @@ from agent.model import (
     RestartPolicy,
     Result,
 )
-from agent.probe.streak import Streak, next_state
+from agent.probe.streak import Kept, KeptResults, Streak, next_state
 from agent.semantics import Semantics
 from agent.status.restarting import all_containers_restart
 from agent.status.restarts import is_sidecar, should_restart
 
+NOTHING_KEPT: KeptResults = MappingProxyType({})
 RESTART_GRACE_S = 10.0  # containers older than the manager by more than this survived a restart of the agent
 INITIAL = {ProbeType.READINESS: Result.FAILURE, ProbeType.LIVENESS: Result.SUCCESS, ProbeType.STARTUP: Result.UNKNOWN}
 
@@ -127,9 +129,11 @@ def before_probe(
     manager_start: float,
     semantics: Semantics,
     ahead_s: float = 0.0,
+    restored: KeptResults = NOTHING_KEPT,
 ) -> Step:
     """Rows D1 to D10. Times in seconds since the epoch; `status` is the status manager's cached one. `ahead_s`: by how
-    much the clock was set ahead since the manager's start, and so shows now in new starts of containers."""
+    much the clock was set ahead since the manager's start, and so shows now in new starts of containers. `restored`:
+    what an agent before us has found."""
     if status is None:
         return Step(state)
     if status.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
@@ -139,7 +143,11 @@ def before_probe(
         return Step(state)
     writes: tuple[Remove | Set, ...] = ()
     if container.container_id != state.container_id:
-        state, writes = _adopt(state, target, container, manager_start + ahead_s, semantics)
+        kept = restored.get((parse_container_id(container.container_id), target.type))
+        if kept is not None and not state.container_id:
+            state, writes = _adopt_kept(state, container, kept)
+        else:
+            state, writes = _adopt(state, target, container, manager_start + ahead_s, semantics)
     if state.on_hold:
         return Step(state, writes)
     running = container.state
@@ -207,6 +215,15 @@ def _adopt(
         if not started_before_restart(started_at, manager_start):
             writes.append(initial)
     return replace(state, container_id=container_id, on_hold=False, began=None), tuple(writes)
+
+
+def _adopt_kept(
+    state: WorkerState, container: ContainerStatus, kept: Kept
+) -> tuple[WorkerState, tuple[Remove | Set, ...]]:
+    """Row M43, in place of D4: it is the container that an agent before us has probed."""
+    container_id = parse_container_id(container.container_id)
+    state = replace(state, container_id=container_id, streak=kept.streak, on_hold=kept.on_hold)
+    return state, () if kept.result is None else (Set(container_id, kept.result),)
 
 
 def _stays(target: Target, status: PodStatus, container: ContainerStatus, semantics: Semantics) -> bool:

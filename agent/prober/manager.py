@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from agent.histogram import Histogram
 from agent.model import (
+    PROBE_DEFAULTS,
     Container,
     ContainerRunning,
     ContainerStatus,
@@ -25,7 +26,8 @@ from agent.model import (
     ProbeType,
     Result,
 )
-from agent.prober.decide import Target, parse_container_id, started_before_restart
+from agent.probe.streak import Kept, KeptResults
+from agent.prober.decide import NOTHING_KEPT, Target, parse_container_id, started_before_restart
 from agent.prober.results import Results
 from agent.prober.worker import JOIN_LIMIT_S, ProbeFunction, Worker, WorkerContext
 from agent.semantics import Semantics
@@ -34,6 +36,7 @@ from kube import contract
 
 log = logging.getLogger(__name__)
 
+RESTORED_S = 300.0  # in which a container that was probed before is found again; else there is no such any more
 ADD_ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
 
 
@@ -81,6 +84,7 @@ class ProberManager:
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
         start_wall: float | None = None,
+        restored: KeptResults = NOTHING_KEPT,
     ) -> None:
         self._semantics = semantics
         self._readiness = readiness
@@ -109,6 +113,11 @@ class ProberManager:
             count=self._count,
             shutdown=self._shutdown,
         )
+        if not semantics.change_container_status_on_kubelet_restart:
+            self._context.restored.update(restored)
+        for (container_id, probe_type), kept in self._context.restored.items():
+            if kept.result is not None:  # at once: a worker makes its first step within a period
+                self._context.results[probe_type].restore(container_id, kept.result)
 
     def start(self) -> None:
         """Nothing to make: workers start with add_pod."""
@@ -178,6 +187,25 @@ class ProberManager:
     def cleanup_pods(self, desired: Collection[str]) -> None:
         """Stops the workers of every pod whose uid is not in `desired`."""
         self._stop(lambda key: key.pod_uid not in desired)
+        if self._context.restored and self._context.monotonic() > self._context.start_monotonic + RESTORED_S:
+            for container_id, probe_type in list(self._context.restored):
+                if self._context.restored.pop((container_id, probe_type), None) is not None:
+                    self._context.results[probe_type].remove(container_id)
+
+    def kept(self) -> dict[tuple[str, ProbeType], Kept]:
+        """What shall outlive us: a run only as far as it is asked for, so it stays the same while nothing changes."""
+        with self._lock:
+            workers = list(self._workers.values())
+        found = dict(self._context.restored)
+        for worker in workers:
+            state, target = worker.state, worker.target
+            if state.container_id:
+                probe = target.probe or PROBE_DEFAULTS
+                most = max(1, probe.success_threshold, probe.failure_threshold)
+                streak = replace(state.streak, run=min(state.streak.run, most))
+                result = self._context.results[target.type].get(state.container_id)
+                found[state.container_id, target.type] = Kept(result, streak, state.on_hold)
+        return found
 
     def workers(self) -> frozenset[WorkerKey]:
         with self._lock:

@@ -30,6 +30,11 @@ class Results:
         if changed and self._on_update is not None:
             self._on_update(ProbeUpdate(container_id, result, pod_uid))
 
+    def restore(self, container_id: str, result: Result) -> None:
+        """What an agent before us has found: no update."""
+        with self._lock:
+            self._results[container_id] = result
+
     def remove(self, container_id: str) -> None:
         """Forgets the container, without an update."""
         with self._lock:

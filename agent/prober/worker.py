@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from agent.model import Container, Pod, PodStatus, ProbeType, Result
 from agent.probe.outcome import ProbeErrored
+from agent.probe.streak import Kept
 from agent.probe.ticker import Ticker
 from agent.prober.decide import Remove, Set, Step, Target, WorkerState, after_probe, before_probe
 from agent.prober.results import Results
@@ -25,7 +26,8 @@ ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str], Result]
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What all workers of a manager share. `start_wall`, `start_monotonic`: when it was made, by either clock."""
+    """What all workers of a manager share. `start_wall`, `start_monotonic`: when it was made, by either clock.
+    `restored`: what an agent before us has found, until a worker takes it over."""
 
     get_pod_status: Callable[[str], PodStatus | None]
     probe: ProbeFunction
@@ -38,6 +40,7 @@ class WorkerContext:
     random: Callable[[], float] = random_module.random
     count: Callable[[Target, Result, float], None] = lambda _target, _result, _took_s: None
     shutdown: threading.Event = field(default_factory=threading.Event)
+    restored: dict[tuple[str, ProbeType], Kept] = field(default_factory=dict)
 
     def ahead_s(self) -> float:
         """By how much the clock was set ahead since then, less than 0 for back."""
@@ -107,8 +110,10 @@ class Worker:
             manager_start=context.start_wall,
             semantics=context.semantics,
             ahead_s=context.ahead_s(),
+            restored=context.restored,
         )
         self._apply(step)
+        context.restored.pop((self.state.container_id, target.type), None)  # from here on it is ours
         if not step.probe or status is None:
             return step.keep
         try:

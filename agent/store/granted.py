@@ -1,8 +1,6 @@
 """The file in which it outlives the agent what pods were granted, as the kubelet's allocated_pods_state."""
 
-import contextlib
 import logging
-import os
 import threading
 import zlib
 from collections.abc import Set as AbstractSet
@@ -10,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from agent.store.whole import replace_whole
 from agent.store.wire import StateInvalid
 
 log = logging.getLogger(__name__)
@@ -79,28 +78,13 @@ class GrantedFile:
         if self._granted == self._written:
             return
         try:
-            self._replace(encode(self._granted))
+            replace_whole(self._path, encode(self._granted))
         except OSError as e:
             if not self._failed:  # one line, until it works again
                 log.warning("what pods were granted is not kept", extra={"path": str(self._path), "error": str(e)})
             self._failed = True
             return
         self._failed, self._written = False, dict(self._granted)
-
-    def _replace(self, data: bytes) -> None:
-        """Whole or not at all, also for a machine that loses its power: pods outlive that."""
-        new = self._path.with_name(f"{self._path.name}.new")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with new.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                new.unlink()
-            raise
 
 
 def encode(granted: dict[str, Resources]) -> bytes:
