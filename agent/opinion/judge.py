@@ -98,7 +98,7 @@ class Judged:
 class Facts:
     """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: what the
     runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings on the node.
-    `kubelet_known`: whether that it is silent would be among them by now."""
+    `kubelet_known`: whether it has been heard, or that it is silent is among them."""
 
     result: Callable[[str], Result | None]
     health: Callable[[], NodeHealth | None]

@@ -1,17 +1,18 @@
-"""Looks after the kubelet of this node: its health port, its Lease while that is silent, what it says of its own node.
+"""Looks after the kubelet of this node: its health port, its Lease, what it says of its own node.
 
-The port is asked every LOOK_S; the Lease is read every LEASE_S, by the node's own right to its own Lease. What is made
-of it `silence` decides. The Node is watched, which costs a line in five minutes.
+The port is asked every LOOK_S; the Lease is read as often as `silence` wants it, by the node's own right to its own
+Lease, and `silence` decides what is made of both. The Node is watched, which costs a line in five minutes.
 """
 
 import logging
+import random as random_module
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from agent.opinion import silence
-from agent.opinion.verdict import Finding
+from agent.opinion.verdict import KUBELET_LEASE_SILENT, Finding
 from agent.probe.http import http_get
 from agent.probe.outcome import HandlerError, HandlerResult
 from agent.probe.targets import HttpRequest
@@ -23,16 +24,15 @@ from component.loop import Loop
 from component.text import one_line
 from kube import paths
 from kube.contract import NAMESPACE_NODE_LEASE, STATUS_TRUE
-from kube.errors import CredentialsInvalid, KubeError
+from kube.errors import CredentialsInvalid, Forbidden, KubeError, NotFound
 from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 PORT_DEADLINE_S = 1.5
-LEASE_S = 4.0  # while the port is silent
-LEASE_ALWAYS_S = 8.0  # where there is no port to ask
 LEASE_DEADLINE_S = 3.0
+FROM_MEMORY = {"resourceVersion": "0"}  # of the API server, which then asks no etcd
 STUCK_AFTER_S = 60.0  # the look-up of the server's name knows no deadline
 PLEG = "PLEG is not healthy"  # of a kubelet that is not ready: pkg/kubelet/kubelet.go, skipped pod synchronization
 TEXT_LIMIT_BYTES = 256
@@ -41,7 +41,7 @@ TEXT_LIMIT_BYTES = 256
 class Getter(Protocol):
     """The part of kube.client.Client that is used."""
 
-    def get(self, path: str, *, deadline_s: float | None = None) -> bytes: ...
+    def get(self, path: str, *, deadline_s: float | None = None, query: Mapping[str, str] = ...) -> bytes: ...
     def close(self) -> None: ...
 
 
@@ -84,7 +84,7 @@ class NodeTable:
 
 class KubeletWatch:
     """A Service. `health_url`: of the kubelet's health port, None where it has none. `on_change` is called in its
-    thread whenever silence begins or ends."""
+    thread whenever what is found begins or ends."""
 
     name = "kubelet watch"
 
@@ -98,18 +98,21 @@ class KubeletWatch:
         on_change: Callable[[], None],
         ask: Callable[[str], PortAnswer] = ask_port,
         monotonic: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random_module.random,
     ) -> None:
         self._client = client
         self._lease = paths.lease(NAMESPACE_NODE_LEASE, node_name)
         self._url = health_url
+        self._has_port = health_url is not None
         self._lease_limit_s = lease_limit_s
         self._on_change = on_change
         self._ask = ask
         self._monotonic = monotonic
+        self._random = random
         self._lock = threading.Lock()
         self._seen = silence.Seen()
-        self._silent = False
         self._began: float | None = None  # monotonic, of the first look
+        self._refused = False  # the last reading of the Lease: there is none for us
         self._lease_due_at = monotonic()
         self._loop = Loop(
             "kubelet-watch", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=client.close, monotonic=monotonic
@@ -118,63 +121,69 @@ class KubeletWatch:
 
     def turn(self) -> float:
         """One look; returns the seconds until the next."""
-        seen = self._seen
-        began = self._monotonic()
+        before, began = self._seen, self._monotonic()
+        seen = before
         if self._url is not None:
             answer = self._ask(self._url)
             now = self._monotonic()
             said = one_line(answer.said, limit_bytes=TEXT_LIMIT_BYTES)
             seen = silence.port_answered(seen) if answer.well else silence.port_silent(seen, said, now)
-        has_port = self._url is not None
-        if silence.reads_lease(seen, has_port=has_port) and self._monotonic() >= self._lease_due_at:
-            self._lease_due_at = self._monotonic() + (LEASE_S if has_port else LEASE_ALWAYS_S)
+            if not answer.well and before.port_silent_since is None:
+                self._lease_due_at = now
+        if self._monotonic() >= self._lease_due_at:
+            read_at = self._monotonic()
             seen = self._with_lease(seen)
+            self._lease_due_at = read_at + silence.lease_pause_s(seen, has_port=self._has_port, random=self._random())
+        seen = silence.latched(seen, self._monotonic(), has_port=self._has_port, lease_limit_s=self._lease_limit_s)
         with self._lock:
             self._seen = seen
             self._began = began if self._began is None else self._began
-        silent = self._is_silent()
-        if silent is not self._silent:
-            self._silent = silent
-            log.log(
-                logging.WARNING if silent else logging.INFO,
-                "kubelet no longer reports" if silent else "kubelet reports again",
-                extra={"said": seen.port_said},
-            )
-            self._on_change()
+        self._tell(before, seen)
         return LOOK_S
 
     def silent(self) -> Finding | None:
-        """The finding, while it is one."""
-        if not self._is_silent():
-            return None
-        with self._lock:
-            said = self._seen.port_said
-        port = f"; its health port: {said}" if said else ""
-        return Finding(REASON_KUBELET_SILENT, f"the kubelet has stopped renewing its Lease{port}")
-
-    def known(self) -> bool:
-        """Whether it has answered, or would have been found silent by now."""
-        with self._lock:
-            began, seen = self._began, self._seen
-        if began is None:
-            return False
-        limit_s = self._lease_limit_s if self._url is None else silence.LEASE_UNMOVED_S
-        answers = self._url is not None and seen.port_silent_since is None
-        return answers or self._monotonic() - began >= limit_s + LEASE_ALWAYS_S
-
-    def _is_silent(self) -> bool:
+        """The finding, while there is one."""
         with self._lock:
             seen = self._seen
-        return silence.is_silent(
-            seen, self._monotonic(), has_port=self._url is not None, lease_limit_s=self._lease_limit_s
-        )
+        if seen.silent:
+            port = f"; its health port: {seen.port_said}" if seen.port_said else ""
+            return Finding(REASON_KUBELET_SILENT, f"the kubelet has stopped renewing its Lease{port}")
+        if seen.lease_silent:
+            return Finding(
+                KUBELET_LEASE_SILENT, "the kubelet has stopped renewing its Lease, and its health port answers"
+            )
+        return None
+
+    def known(self) -> bool:
+        """Whether it has been heard, or found silent; or has had its time where its Lease is refused to us, so that
+        neither will ever be."""
+        with self._lock:
+            began, seen, refused = self._began, self._seen, self._refused
+        if began is None:
+            return False
+        given_up = refused and self._monotonic() - began >= self._lease_limit_s
+        return given_up or silence.is_known(seen, has_port=self._has_port)
+
+    def _tell(self, before: silence.Seen, seen: silence.Seen) -> None:
+        if (seen.silent, seen.lease_silent) == (before.silent, before.lease_silent):
+            return
+        if seen.silent is not before.silent:
+            log.log(
+                logging.WARNING if seen.silent else logging.INFO,
+                "kubelet no longer reports" if seen.silent else "kubelet reports again",
+                extra={"said": seen.port_said},
+            )
+        self._on_change()
 
     def _with_lease(self, seen: silence.Seen) -> silence.Seen:
+        query = FROM_MEMORY if silence.all_seems_well(seen, has_port=self._has_port) else {}
         try:
-            renewed = renew_time_of(self._client.get(self._lease, deadline_s=LEASE_DEADLINE_S))
+            renewed = renew_time_of(self._client.get(self._lease, deadline_s=LEASE_DEADLINE_S, query=query))
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             log.debug("Lease of the kubelet not read", extra={"cause": type(e).__name__, "error": str(e)})
+            self._refused = isinstance(e, NotFound | Forbidden)
             return silence.lease_unread(seen)
+        self._refused = False
         return silence.lease_read(seen, renewed, self._monotonic())
 
 

@@ -22,13 +22,14 @@ from component.text import one_line
 from kube import contract
 
 CLOSING = (REASON_KUBELET_SILENT, REASON_PLEG_UNHEALTHY, REASON_KUBELET_DISAGREES, REASON_PROBES_FAILED)
-# Said, but closes nothing.
+# Said, but closes nothing. Of a silent Lease the extender closes the node, which sees whether all are silent at once.
+KUBELET_LEASE_SILENT = "KubeletLeaseSilent"
 KUBELET_SAYS_UNREADY = "KubeletSaysUnready"
 API_SERVER_AWAY = "APIServerAway"
 PODS_UNKNOWN = "PodsUnknown"
 PROBE_NOT_MADE = "ProbeNotMade"
 RUNTIME_SILENT = "RuntimeSilent"
-SAID = (KUBELET_SAYS_UNREADY, API_SERVER_AWAY, PODS_UNKNOWN, PROBE_NOT_MADE, RUNTIME_SILENT)
+SAID = (KUBELET_LEASE_SILENT, KUBELET_SAYS_UNREADY, API_SERVER_AWAY, PODS_UNKNOWN, PROBE_NOT_MADE, RUNTIME_SILENT)
 FINDINGS = (*CLOSING, *SAID)
 
 

@@ -1,6 +1,7 @@
 """How the kubelet is looked after: what is asked of whom, and what of its own node is a finding."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -19,6 +20,8 @@ class Scene:
         self.port_well = self.lease_moves = self.api_there = True
         self.renewed = 0
         self.reads = self.changes = 0
+        self.from_memory = 0  # readings that may be a little old
+        self.refusal: Exception | None = None
         self.watch = KubeletWatch(
             self,
             "n",
@@ -27,11 +30,15 @@ class Scene:
             on_change=self.changed,
             ask=lambda _: PortAnswer(self.port_well, "connection refused"),
             monotonic=self.clock,
+            random=lambda: 0.5,
         )
 
-    def get(self, path: str, *, deadline_s: float | None = None) -> bytes:
+    def get(self, path: str, *, deadline_s: float | None = None, query: Mapping[str, str]) -> bytes:
         assert (path, deadline_s is not None) == (LEASE, True)
         self.reads += 1
+        self.from_memory += query == {"resourceVersion": "0"}
+        if self.refusal is not None:
+            raise self.refusal
         if not self.api_there:
             raise errors.Unreachable(path=path, message="connection refused")
         if self.lease_moves:
@@ -51,9 +58,62 @@ class Scene:
         return self.watch.silent() is not None
 
 
-def test_while_its_port_answers_its_lease_is_not_read() -> None:
+def test_while_its_port_answers_its_lease_is_read_seldom_and_out_of_memory() -> None:
     scene = Scene()
-    assert (False, 0) == (scene.run(3600), scene.reads)
+    found = scene.run(3600)
+    assert (False, 225, 225, 0) == (found, scene.reads, scene.from_memory, scene.changes)
+
+
+def test_a_lease_that_is_silent_beside_a_port_that_answers_is_a_finding_of_its_own() -> None:
+    """Another program may answer at that port, when the kubelet is dead."""
+    scene = Scene()
+    scene.run(60)
+    scene.lease_moves = False
+    found = scene.run(80)
+    reason = None if (finding := scene.watch.silent()) is None else finding.reason
+    scene.lease_moves = True
+    assert (True, "KubeletLeaseSilent", False, 2) == (found, reason, scene.run(10), scene.changes)
+
+
+def test_once_its_port_is_silent_too_it_is_the_kubelet_that_is() -> None:
+    scene = Scene()
+    scene.run(60)
+    scene.lease_moves = False
+    scene.run(80)
+    scene.port_well = False
+    scene.run(20)
+    reason = None if (finding := scene.watch.silent()) is None else finding.reason
+    assert ("KubeletSilent", True) == (reason, scene.watch.known())
+
+
+def test_found_silent_it_stays_so_while_the_api_server_is_away() -> None:
+    scene = Scene()
+    scene.run(60)
+    scene.port_well = scene.lease_moves = False
+    scene.run(20)
+    scene.api_there = False
+    away = scene.run(600)
+    scene.port_well = True
+    assert (True, True, False, 2) == (away, scene.watch.known(), scene.run(2), scene.changes)
+
+
+def test_after_a_start_nothing_is_known_of_a_silent_kubelet_while_the_api_server_is_away() -> None:
+    """Else what closed the node would be taken back by an agent that was started in between."""
+    scene = Scene()
+    scene.port_well = scene.lease_moves = scene.api_there = False
+    scene.run(600)
+    away, scene.api_there = scene.watch.known(), True
+    assert (False, True, True) == (away, scene.run(20), scene.watch.known())
+
+
+@pytest.mark.parametrize("refusal", [errors.Forbidden(path=LEASE), errors.NotFound(path=LEASE)])
+def test_where_its_lease_is_refused_to_us_it_is_waited_for_no_longer_than_it_could_take(refusal: Exception) -> None:
+    scene = Scene()
+    scene.port_well, scene.refusal = False, refusal
+    scene.run(10)
+    early = scene.watch.known()
+    scene.run(30)
+    assert (False, True) == (early, scene.watch.known())
 
 
 def test_a_dead_one_is_silent_within_twenty_seconds_and_heard_at_once() -> None:

@@ -1,4 +1,6 @@
-"""Does the kubelet still report? Its port each 2 s and its Lease each 4 s (8 s without a port), by a fake clock."""
+"""Does the kubelet still report? Its port each 2 s and its Lease as often as `silence` wants it, by a fake clock."""
+
+from collections.abc import Collection
 
 import pytest
 
@@ -7,53 +9,140 @@ from agent.opinion import silence
 LIMIT_S = 24.0
 
 
-def silent_from(
-    seconds: int, *, port_dies: int | None, lease_dies: int | None, port: bool = True, api: range | None = None
-) -> int | None:
-    """The second at which it is called silent first, of so many; None: never. A kubelet renews each ten seconds.
+def history(
+    seconds: int,
+    *,
+    port_dies: int | None = None,
+    lease_dies: int | None = None,
+    port_lives: int | None = None,
+    lease_lives: int | None = None,
+    port: bool = True,
+    api: Collection[int] = (),
+) -> list[silence.Seen]:
+    """What is seen every two seconds, for so many. A kubelet renews each ten seconds.
 
-    port_dies, lease_dies: from when each is silent. api: when the API server is away.
+    port_dies, lease_dies: from when each is silent, None: never; port_lives, lease_lives: from when no more. api: when
+    the API server is away.
     """
-    seen = silence.Seen()
+    seen, due_at, history = silence.Seen(), 0.0, []
     for second in range(0, seconds, 2):
         if port:
-            dead = port_dies is not None and second >= port_dies
+            dead = port_dies is not None and port_dies <= second < (port_lives or seconds)
+            if dead and seen.port_silent_since is None:
+                due_at = second
             seen = silence.port_silent(seen, "no answer", float(second)) if dead else silence.port_answered(seen)
-        due = silence.reads_lease(seen, has_port=port) and second % (4 if port else 8) == 0
-        if due and api is not None and second in api:
-            seen = silence.lease_unread(seen)
-        elif due:
-            renewed = min(second, lease_dies if lease_dies is not None else second) // 10
-            seen = silence.lease_read(seen, str(renewed), float(second))
-        if silence.is_silent(seen, float(second), has_port=port, lease_limit_s=LIMIT_S):
-            return second
-    return None
+        if second >= due_at:
+            if second in api:
+                seen = silence.lease_unread(seen)
+            else:
+                lives = lease_lives is not None and second >= lease_lives
+                renewed = second if lease_dies is None or lives else min(second, lease_dies)
+                seen = silence.lease_read(seen, str(renewed // 10), float(second))
+            due_at = second + silence.lease_pause_s(seen, has_port=port, random=0.5)
+        seen = silence.latched(seen, float(second), has_port=port, lease_limit_s=LIMIT_S)
+        history.append(seen)
+    return history
+
+
+def spans(held: list[bool]) -> list[tuple[int, int | None]]:
+    """From which second until which it held, each; None: until the end."""
+    found: list[tuple[int, int | None]] = []
+    for second, (before, now) in enumerate(zip([False, *held], held, strict=False)):
+        if now and not before:
+            found.append((2 * second, None))
+        elif before and not now:
+            found[-1] = (found[-1][0], 2 * second)
+    return found
+
+
+def often(start: int, stop: int) -> set[int]:
+    """Four seconds of each twelve: of three readings one fails."""
+    return {second for second in range(start, stop) if second % 12 < 4}
+
+
+NEVER: list[tuple[int, int | None]] = []
 
 
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        pytest.param({"port_dies": None, "lease_dies": None}, None, id="a kubelet that lives"),
-        pytest.param({"port_dies": 60, "lease_dies": 60}, 76, id="one that is stopped or killed"),
-        pytest.param({"port_dies": 60, "lease_dies": None}, None, id="only its port is shut: its Lease moves"),
-        pytest.param({"port_dies": None, "lease_dies": 60}, None, id="only its Lease is refused: it lives"),
-        pytest.param({"port_dies": None, "lease_dies": None, "port": False}, None, id="without a port, alive"),
-        pytest.param({"port_dies": None, "lease_dies": 60, "port": False}, 88, id="without a port, dead"),
+        pytest.param({}, NEVER, id="a kubelet that lives"),
+        pytest.param({"port_dies": 60, "lease_dies": 60}, [(76, None)], id="one that is stopped or killed"),
+        pytest.param({"port_dies": 60}, NEVER, id="only its port is shut: its Lease moves"),
+        pytest.param({"lease_dies": 60}, NEVER, id="only its Lease is refused: it lives"),
+        pytest.param({"port": False}, NEVER, id="without a port, alive"),
+        pytest.param({"lease_dies": 60, "port": False}, [(88, None)], id="without a port, dead"),
         pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(60, 500)}, None, id="the API server is away: no witness"
+            {"port_dies": 60, "lease_dies": 60, "api": range(60, 500)}, NEVER, id="the API server is away: no witness"
         ),
         pytest.param(
-            {"port_dies": 60, "lease_dies": 60, "api": range(60, 100)}, 116, id="until it is back, and tells as long"
+            {"port_dies": 60, "lease_dies": 60, "api": range(60, 100)},
+            [(116, None)],
+            id="until it is back, and tells as long",
         ),
         pytest.param(
-            {"port_dies": None, "lease_dies": 60, "port": False, "api": range(72, 80)},
-            104,
+            {"lease_dies": 60, "port": False, "api": range(72, 80)},
+            [(104, None)],
             id="without a port: a Lease that could not be read for a moment has its time anew",
+        ),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "api": range(100, 104)},
+            [(76, None)],
+            id="found, it stays so while its Lease cannot be read for a moment",
+        ),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "api": range(100, 190)}, [(76, None)], id="or for longer than that"
+        ),
+        pytest.param(
+            {"lease_dies": 60, "port": False, "api": range(96, 160)}, [(88, None)], id="the same without a port"
+        ),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "api": range(100, 190), "port_lives": 150},
+            [(76, 150)],
+            id="until its port answers, whatever the API server does",
+        ),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "api": range(100, 130), "lease_lives": 150},
+            [(76, 152)],
+            id="or until its Lease moves: only its port is shut",
+        ),
+        pytest.param(
+            {"lease_dies": 60, "port": False, "api": range(96, 130), "lease_lives": 150},
+            [(88, 152)],
+            id="without a port when its Lease moves",
+        ),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "api": often(60, 200)},
+            [(124, None)],
+            id="one reading in three fails: it is found late",
+        ),
+        pytest.param({"port_dies": 60, "api": often(60, 200)}, NEVER, id="the same, and its Lease moves"),
+        pytest.param(
+            {"port_dies": 60, "lease_dies": 60, "lease_lives": 92, "api": range(64, 88)},
+            NEVER,
+            id="the API server was away for it too: it has time for three renewals that failed",
         ),
     ],
 )
-def test_who_is_called_silent(facts: dict[str, object], expected: int | None) -> None:
-    assert expected == silent_from(200, **facts)
+def test_who_is_called_silent(facts: dict[str, object], expected: list[tuple[int, int | None]]) -> None:
+    assert expected == spans([seen.silent for seen in history(200, **facts)])
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        pytest.param({}, NEVER, id="a kubelet that lives"),
+        pytest.param({"lease_dies": 60}, [(104, None)], id="its port answers, and it does not renew"),
+        pytest.param({"lease_dies": 60, "lease_lives": 140}, [(104, 144)], id="until it moves again"),
+        pytest.param({"lease_dies": 60, "api": range(110, 160)}, [(104, None)], id="not while it cannot be read"),
+        pytest.param({"lease_dies": 60, "lease_lives": 90}, NEVER, id="it comes late"),
+        pytest.param({"lease_dies": 60, "api": range(60, 200)}, NEVER, id="the API server is away: no witness"),
+        pytest.param({"lease_dies": 60, "api": range(84, 90)}, [(136, None)], id="a reading fails: later"),
+        pytest.param({"lease_dies": 60, "port": False}, NEVER, id="without a port it is silent, which says it"),
+    ],
+)
+def test_whose_lease_alone_is_called_silent(facts: dict[str, object], expected: list[tuple[int, int | None]]) -> None:
+    assert expected == spans([seen.lease_silent for seen in history(200, **facts)])
 
 
 def test_one_answer_of_the_port_ends_it_at_once() -> None:
@@ -61,14 +150,64 @@ def test_one_answer_of_the_port_ends_it_at_once() -> None:
     seen = silence.lease_read(silence.port_silent(seen, "", 20.0), "r", 20.0)
     facts = {"has_port": True, "lease_limit_s": LIMIT_S}
     assert (True, False) == (
-        silence.is_silent(seen, 20.0, **facts),
-        silence.is_silent(silence.port_answered(seen), 20.0, **facts),
+        silence.latched(seen, 20.0, **facts).silent,
+        silence.latched(silence.port_answered(silence.latched(seen, 20.0, **facts)), 20.0, **facts).silent,
     )
 
 
-def test_what_its_lease_said_in_an_earlier_silence_is_forgotten() -> None:
-    """Else a port that is silent for a moment after a day would find a Lease that was last read a day ago."""
+def test_what_its_lease_said_before_its_port_fell_silent_does_not_count() -> None:
+    """Else a port that is silent for a moment after a day would find a Lease last read a day ago; and a kubelet
+    that is restarted just before it renews would have less time than one that is restarted just after."""
     seen = silence.lease_read(silence.port_silent(silence.Seen(), "", 0.0), "r", 0.0)
     seen = silence.port_silent(silence.port_answered(seen), "", 86_400.0)
     seen = silence.lease_read(seen, "r", 86_400.0)
-    assert not silence.is_silent(seen, 86_408.0, has_port=True, lease_limit_s=LIMIT_S)
+    assert not silence.latched(seen, 86_408.0, has_port=True, lease_limit_s=LIMIT_S).silent
+
+
+def test_a_lease_that_stands_for_long_before_the_port_is_silent_does_not_count_either() -> None:
+    seen = history(60, port_dies=50, lease_dies=0)[-1]
+    assert not seen.silent
+
+
+def test_a_reading_that_is_old_finds_nobody_silent_and_ends_no_silence() -> None:
+    dead = history(74, port_dies=60, lease_dies=60)[-1]
+    found = history(80, port_dies=60, lease_dies=60)[-1]
+    facts = {"has_port": True, "lease_limit_s": LIMIT_S}
+    assert (False, True) == (
+        silence.latched(dead, 200.0, **facts).silent,
+        silence.latched(found, 200.0, **facts).silent,
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "random", "expected"),
+    [
+        pytest.param({}, 0.0, (10.0, True), id="its port answers: seldom, out of the server's memory"),
+        pytest.param({}, 1.0, (20.0, True), id="and not all agents together"),
+        pytest.param({"port_dies": 60}, 0.5, (4.0, False), id="its port is silent: often, and the newest"),
+        pytest.param({"lease_dies": 20}, 0.5, (8.0, False), id="its Lease has not moved: more often, and the newest"),
+        pytest.param({"port": False}, 0.5, (8.0, False), id="it has no port"),
+    ],
+)
+def test_how_often_its_lease_is_read(facts: dict[str, object], random: float, expected: tuple[float, bool]) -> None:
+    seen, port = history(64, **facts)[-1], bool(facts.get("port", True))
+    assert expected == (
+        silence.lease_pause_s(seen, has_port=port, random=random),
+        silence.all_seems_well(seen, has_port=port),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        pytest.param({"port_dies": None}, True, id="its port answers"),
+        pytest.param({"port_dies": 0}, True, id="its port is silent from the start, and its Lease moves"),
+        pytest.param({"port_dies": 0, "lease_dies": 0}, True, id="it was found silent"),
+        pytest.param({"port_dies": 0, "lease_dies": 0, "api": range(200)}, False, id="nobody could tell yet"),
+        pytest.param({"port": False, "api": range(200)}, False, id="the same without a port"),
+        pytest.param({"port": False}, True, id="without a port, its Lease moves"),
+    ],
+)
+def test_of_whom_it_is_known_whether_it_lives(facts: dict[str, object], expected: bool) -> None:
+    seen = history(40, **facts)[-1]
+    assert expected == silence.is_known(seen, has_port=bool(facts.get("port", True)))
