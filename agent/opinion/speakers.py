@@ -11,6 +11,8 @@ from typing import NamedTuple
 from agent.model import Pod
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.heartbeat import Writer
+from component.text import one_line
+from kube.errors import CredentialsInvalid
 
 log = logging.getLogger(__name__)
 
@@ -24,13 +26,15 @@ class Speaker(NamedTuple):
 
 
 class Speakers:
-    """A Service. Used by one thread, but for its counters. `make` raises CredentialsInvalid."""
+    """A Service. Used by one thread, but for its counters. `make` raises CredentialsInvalid: the pod is tried again
+    when something is said of it next, and the others hear what is said of them."""
 
     name = "speakers"
 
     def __init__(self, make: Callable[[Pod], Speaker]) -> None:
         self._make = make
         self._speakers: dict[str, Speaker] = {}
+        self._troubled: frozenset[str] = frozenset()  # pods for which nobody can speak, which was told
         self._stopped = False
         self._ended_writes = self._ended_errors = 0
 
@@ -38,16 +42,32 @@ class Speakers:
         """Makes this the pod's condition. Never waits for the network."""
         if self._stopped:
             return
-        speaker = self._speakers.get(pod.uid)
-        if speaker is None:
+        speaker = self._speakers.get(pod.uid) or self._started(pod)
+        if speaker is not None:
+            speaker.publisher.publish(condition)
+
+    def _started(self, pod: Pod) -> Speaker | None:
+        extra = {"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid}
+        speaker = None
+        try:
             speaker = self._make(pod)
             speaker.publisher.start()
-            self._speakers = {**self._speakers, pod.uid: speaker}
-            log.info("speaks for a health pod", extra={"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid})
-        speaker.publisher.publish(condition)
+        except (CredentialsInvalid, RuntimeError) as e:  # the latter: no thread is left
+            if speaker is not None:
+                _end(speaker)
+            if pod.uid not in self._troubled:
+                error = one_line(str(e))
+                log.warning("nobody can speak for a health pod yet, will retry", extra={**extra, "error": error})
+            self._troubled |= {pod.uid}
+            return None
+        self._speakers = {**self._speakers, pod.uid: speaker}
+        self._troubled -= {pod.uid}
+        log.info("speaks for a health pod", extra=extra)
+        return speaker
 
     def keep(self, uids: Collection[str]) -> None:
         """Ends those of all other pods."""
+        self._troubled &= set(uids)
         for uid in self._speakers.keys() - set(uids):
             ended = self._speakers[uid]
             self._speakers = {other: one for other, one in self._speakers.items() if other != uid}
