@@ -1,5 +1,7 @@
 """Asks the kubelet for its pods, over gRPC on its socket. Loads gRPC when it is made."""
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,9 +14,13 @@ from agent.podsapi.api_pb2 import ListPodsRequest, ListPodsResponse
 from agent.podsapi.base import PodsApiError
 from agent.podsapi.convert import pod_of
 from agent.wire.pod import PodObject
+from component.text import one_line
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES = 16 * 2**20  # 110 pods of 100 KB are fewer
 _LIST_PODS = "/v1alpha1.Pods/ListPods"
+_NO_POD = (DecodeError, msgspec.DecodeError, ValueError, OverflowError, OSError)
 
 
 class Client:
@@ -23,6 +29,7 @@ class Client:
     def __init__(self, socket: str) -> None:
         """Raises PodsApiError where gRPC is not installed."""
         self._socket = socket
+        self._broken = 0  # pods of the last answer that are none
         try:
             (self._grpc,) = rpc.load("grpc")
         except ImportError as e:
@@ -30,7 +37,7 @@ class Client:
         self._channel = rpc.channel(self._grpc, socket, most_bytes=MOST_BYTES)
 
     def list_pods(self, within_s: float) -> list[PodObject]:
-        """All pods of the node. Raises PodsApiError."""
+        """All pods of the node, but for those that cannot be decoded. Raises PodsApiError, also where that is each."""
         try:
             answer = self._channel.unary_unary(_LIST_PODS)(ListPodsRequest().SerializeToString(), timeout=within_s)
         except self._grpc.RpcError as e:
@@ -38,12 +45,29 @@ class Client:
         except ValueError as e:
             raise PodsApiError(self._socket, Trouble.WENT_AWAY, e) from None  # closed, by us
         try:
-            return [pod_of(raw) for raw in ListPodsResponse.FromString(answer).pods]
-        except (DecodeError, msgspec.DecodeError, ValueError, OverflowError, OSError) as e:
+            return self._decoded(ListPodsResponse.FromString(answer).pods)
+        except _NO_POD as e:
             raise PodsApiError(self._socket, Trouble.GARBAGE, e) from None
 
     def close(self) -> None:
         self._channel.close()
+
+    def _decoded(self, raws: Sequence[bytes]) -> list[PodObject]:
+        """Raises one of _NO_POD where no pod is one."""
+        items: list[PodObject] = []
+        error: Exception | None = None
+        for raw in raws:
+            try:
+                items.append(pod_of(raw))
+            except _NO_POD as e:
+                error = e
+        if error is not None and not items:
+            raise error
+        before, self._broken = self._broken, len(raws) - len(items)
+        if error is not None and self._broken != before:
+            extra = {"pods": self._broken, "of": len(raws), "error": one_line(error)}
+            log.warning("pods that the kubelet tells not decoded", extra=extra)
+        return items
 
     def _error(self, error: Any) -> PodsApiError:  # noqa: ANN401 - known at run time only
         codes = self._grpc.StatusCode

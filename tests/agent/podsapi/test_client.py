@@ -88,6 +88,24 @@ def test_an_answer_that_is_none(kubelet: Kubelet, path: Path, answer: object, ex
     assert expected == failed(path)
 
 
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param([POD, b"\xff", POD], ["u", "u"], id="one of them is broken"),
+        pytest.param([Pod().SerializeToString(), POD], ["u"], id="one of them is empty"),
+        pytest.param([], [], id="there is none"),
+    ],
+)
+def test_a_pod_that_cannot_be_decoded_hides_no_other(
+    kubelet: Kubelet, path: Path, pods: list[bytes], expected: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    kubelet.answer = ListPodsResponse(pods=pods).SerializeToString()
+    client = Client(str(path))
+    told = [[item.metadata.uid for item in client.list_pods(PATIENT_S)] for _ in range(2)]
+    assert ([expected, expected], int(len(pods) > len(expected))) == (told, len(caplog.records))
+    client.close()
+
+
 def test_one_that_hangs_costs_the_deadline_and_the_next_question_is_answered(kubelet: Kubelet, path: Path) -> None:
     kubelet.hangs.clear()
     assert Trouble.HANGS == failed(path, 0.2)
