@@ -1,13 +1,18 @@
 """When a token is asked for, and what is shown while none can be had, by a fake clock."""
 
 import json
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 
 from agent.identity.token import LIFETIME_S, BoundToken
+from agent.report.heartbeat import Heartbeat, Writer
 from kube import errors
 from kube.errors import CredentialsInvalid
 from tests.kit.clock import Clock
+from tests.kit.waiting import wait_until
 
 PATH = "/api/v1/namespaces/ns/serviceaccounts/health/token"
 DOWN = errors.Unreachable(path=PATH, message="connection refused")
@@ -29,11 +34,22 @@ class FakeServer:
         return json.dumps(reply).encode()
 
 
+def at_once(renewal: Callable[[], None]) -> None:
+    renewal()
+
+
 class Scene:
-    def __init__(self) -> None:
+    def __init__(self, *, background: Callable[[Callable[[], None]], None] = at_once, random: float = 0.0) -> None:
         self.server, self.clock = FakeServer(), Clock(1000.0)
         self.token = BoundToken(
-            self.server, namespace="ns", account="health", pod_name="p", pod_uid="u", monotonic=self.clock
+            self.server,
+            namespace="ns",
+            account="health",
+            pod_name="p",
+            pod_uid="u",
+            monotonic=self.clock,
+            random=lambda: random,
+            background=background,
         )
 
     def shown(self) -> str:
@@ -99,3 +115,89 @@ def test_a_reply_that_grants_no_time_is_no_reason_to_ask_without_pause(scene: Sc
         scene.shown()
         scene.clock.time += 1
     assert len(scene.server.bodies) == 1
+
+
+class SlowServer(FakeServer):
+    """Its answers come when the test says so, which who asks has to wait for: five seconds of the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock, self.slow = clock, False
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
+        if self.slow and threading.current_thread() is threading.main_thread():
+            self.clock.time += deadline_s or 0.0
+            raise DOWN
+        if self.slow:
+            self.asked.set()
+            self.answers.wait(60.0)
+        return super().create(path, body, deadline_s=deadline_s)
+
+
+@pytest.fixture
+def slow() -> Iterator[tuple[SlowServer, BoundToken]]:
+    server = SlowServer(Clock(1000.0))
+    token = BoundToken(server, namespace="ns", account="health", pod_name="p", pod_uid="u", monotonic=server.clock)
+    yield server, token
+    server.answers.set()
+
+
+def test_nothing_that_is_written_waits_for_a_renewal_while_the_last_token_holds(
+    slow: tuple[SlowServer, BoundToken],
+) -> None:
+    """Heartbeats are every 3 s, and 9 s of silence close the node."""
+    server, token = slow
+    beats = []
+
+    class Client:
+        def patch(self, *_: object, **__: object) -> bytes:
+            token.headers(server.clock())
+            beats.append(server.clock())
+            return b""
+
+    heartbeat = Heartbeat(
+        "n", lambda: Writer("ns", Client()), lambda: "", period_s=3.0, wall=server.clock, monotonic=server.clock
+    )  # type: ignore[arg-type]
+    heartbeat.turn()
+    server.slow, server.clock.time = True, server.clock() + 0.81 * LIFETIME_S
+    for _ in range(10):
+        server.clock.time += heartbeat.turn()
+    gaps = [after - before for before, after in pairwise(beats[1:])]
+    assert (True, 9) == (max(gaps) <= 4.0, len(gaps))
+    assert server.asked.wait(60.0)
+    server.answers.set()
+    wait_until(lambda: token.headers(server.clock())["Authorization"] == "Bearer t2", "the new token", timeout_s=60.0)
+    assert 2 == len(server.bodies)
+
+
+def test_a_renewal_that_hangs_is_not_waited_for_when_the_last_token_has_ended() -> None:
+    hanging: list[Callable[[], None]] = []
+    scene = Scene(background=hanging.append)
+    scene.shown()
+    scene.clock.time += 2900
+    shown = [scene.shown(), scene.shown()]
+    scene.clock.time += 1000
+    assert (["t1", "t1"], 1, "t2") == (shown, len(hanging), scene.shown())
+
+
+def test_without_a_thread_for_it_the_last_token_is_shown_and_it_is_tried_again() -> None:
+    def none_left(_: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    scene = Scene(background=none_left)
+    scene.shown()
+    scene.clock.time += 2900
+    shown = scene.shown()
+    scene.clock.time += 1000
+    assert ("t1", "t2") == (shown, scene.shown())
+
+
+@pytest.mark.parametrize(("random", "expected"), [(0.0, 0.8), (0.5, 0.75), (1.0, 0.7)])
+def test_agents_that_were_started_together_do_not_ask_together_for_ever(random: float, expected: float) -> None:
+    scene = Scene(random=random)
+    scene.shown()
+    scene.clock.time += expected * LIFETIME_S - 1
+    before = scene.shown()
+    scene.clock.time += 2
+    assert ("t1", "t2") == (before, scene.shown())
