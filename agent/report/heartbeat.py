@@ -1,8 +1,9 @@
 """The agent's heartbeat: a Lease named after the node, in the namespace of the health pod whose token writes it.
 
 Renewed every period, up to a tenth earlier or later, so that 5,000 agents do not write together; after a failure again
-after half a period, at the latest after a period, so nothing queues up while the API server is away. One whose Lease is
-silent is dead, or cannot reach the API server; who reads it tells these apart.
+after half a period, at the latest after a period, so nothing queues up while the API server is away. It goes with its
+Node, which becomes its owner when it is made, or as soon as that is known. One whose Lease is silent is dead, or cannot
+reach the API server; who reads it tells these apart.
 """
 
 import logging
@@ -11,11 +12,12 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from agent.wire.lease import beat, new_beat
+from agent.wire.lease import beat, has_owner, new_beat, parse_lease
 from component.loop import Loop
 from kube import paths
-from kube.errors import AlreadyExists, CredentialsInvalid, KubeError, NotFound
+from kube.errors import AlreadyExists, CredentialsInvalid, Forbidden, Invalid, KubeError, NotFound
 from kube.media_types import MERGE_PATCH
+from kube.objects import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +60,11 @@ class Heartbeat:
         self._writer = writer
         self._node_uid = node_uid
         self._period_s = period_s
+        self._duration_s = max(1, round(period_s * PERIODS_PER_DURATION))
         self._wall = wall
         self._random = random
         self._failing = False
+        self._owned: dict[str, bool] = {}  # path of the Lease -> whether it has an owner, or may be given none
         self.beats = self.errors = 0
         self._loop = Loop("heartbeat", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
@@ -85,20 +89,33 @@ class Heartbeat:
         return self._period_s * (1 + JITTER * (2 * self._random() - 1))
 
     def _beat(self, writer: Writer) -> None:
-        duration_s = max(1, round(self._period_s * PERIODS_PER_DURATION))
         path = paths.lease(writer.namespace, self._node_name)
-        body = beat(self._node_name, duration_s=duration_s, renew_time=self._wall())
+        owner_uid = "" if self._owned.get(path, True) else self._node_uid()
         try:
-            writer.client.patch(path, body, content_type=MERGE_PATCH, deadline_s=self._period_s)
-        except NotFound:
-            made = new_beat(
-                self._node_name,
-                writer.namespace,
-                self._node_uid(),
-                duration_s=duration_s,
-                renew_time=self._wall(),
-            )
             try:
-                writer.client.create(paths.leases(writer.namespace), made, deadline_s=self._period_s)
-            except AlreadyExists:
-                return  # made just now, by the agent that we replace
+                self._patch(writer, path, owner_uid)
+            except (Forbidden, Invalid):
+                if not owner_uid:
+                    raise
+                self._owned[path] = True  # a beat matters more
+                self._patch(writer, path, "")
+        except NotFound:
+            self._create(writer, path)
+
+    def _patch(self, writer: Writer, path: str, owner_uid: str) -> None:
+        body = beat(self._node_name, duration_s=self._duration_s, renew_time=self._wall(), owner_uid=owner_uid)
+        reply = writer.client.patch(path, body, content_type=MERGE_PATCH, deadline_s=self._period_s)
+        if not self._owned.get(path, False):
+            try:
+                self._owned[path] = has_owner(parse_lease(reply))
+            except UNREADABLE:
+                self._owned[path] = True
+
+    def _create(self, writer: Writer, path: str) -> None:
+        uid = self._node_uid()
+        made = new_beat(self._node_name, writer.namespace, uid, duration_s=self._duration_s, renew_time=self._wall())
+        self._owned.pop(path, None)
+        try:
+            writer.client.create(paths.leases(writer.namespace), made, deadline_s=self._period_s)
+        except AlreadyExists:
+            return  # made just now, by the agent that we replace

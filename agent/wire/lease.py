@@ -64,9 +64,12 @@ def _write_spec(spec: model.LeaseSpec) -> dict[str, Any]:
     }
 
 
-def beat(node_name: str, *, duration_s: int, renew_time: float) -> bytes:
-    """A merge patch of an agent's own Lease, named after its node."""
-    return json.dumps({"spec": _write_spec(model.LeaseSpec(node_name, duration_s, renew_time))}).encode()
+def beat(node_name: str, *, duration_s: int, renew_time: float, owner_uid: str = "") -> bytes:
+    """A merge patch of an agent's own Lease, named after its node. owner_uid: of that Node, to make it the owner."""
+    patch: dict[str, Any] = {"spec": _write_spec(model.LeaseSpec(node_name, duration_s, renew_time))}
+    if owner_uid:
+        patch["metadata"] = {"ownerReferences": _owners(model.Node(node_name, owner_uid))}
+    return json.dumps(patch).encode()
 
 
 def new_beat(node_name: str, namespace: str, node_uid: str, *, duration_s: int, renew_time: float) -> bytes:

@@ -18,14 +18,17 @@ class Scene:
 
     def __init__(self, random: float = 0.5) -> None:
         self.clock = Clock(1_700_000_000.0)
-        self.leases: dict[str, dict[str, object]] = {}
+        self.leases: dict[str, dict[str, dict[str, object]]] = {}
         self.failing: Exception | None = None
         self.calls: list[str] = []
         self.asked = True
+        self.node_uid = "node-uid"
+        self.no_owners: Exception | None = None  # what a patch of owners is answered with
+        self.garbled = False
         self.heartbeat = Heartbeat(
             "n",
             lambda: Writer("ns", self) if self.asked else None,
-            lambda: "node-uid",
+            lambda: self.node_uid,
             period_s=3.0,
             wall=self.clock,
             monotonic=self.clock,
@@ -37,8 +40,12 @@ class Scene:
         self._call("patch")
         if "n" not in self.leases:
             raise errors.NotFound(path=path, message='leases "n" not found')
-        self.leases["n"]["spec"] |= json.loads(body)["spec"]
-        return b""
+        patch = json.loads(body)
+        if self.no_owners is not None and "metadata" in patch:
+            raise self.no_owners
+        self.leases["n"]["metadata"] |= patch.get("metadata", {})
+        self.leases["n"]["spec"] |= patch["spec"]
+        return b"{" if self.garbled else json.dumps(self.leases["n"]).encode()
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None) -> bytes:
         assert (path, deadline_s) == (LEASES, 3.0)
@@ -101,3 +108,39 @@ def test_a_lease_that_somebody_has_made_meanwhile_is_one() -> None:
     scene = Scene()
     scene.heartbeat.turn()
     assert (0, 1) == (scene.heartbeat.errors, scene.heartbeat.beats)
+
+
+def test_one_that_was_made_before_its_node_was_known_has_it_as_owner_as_soon_as_it_is() -> None:
+    """Else it stays when its Node is deleted, for ever."""
+    scene = Scene()
+    scene.node_uid = ""
+    scene.run(9)
+    before, scene.node_uid = scene.leases["n"]["metadata"].get("ownerReferences"), "node-uid"
+    scene.run(9)
+    assert (None, OWNER) == (before, scene.leases["n"]["metadata"]["ownerReferences"])
+
+
+def test_an_owner_that_it_has_is_left_to_it() -> None:
+    scene = Scene()
+    theirs = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"}]
+    scene.leases["n"] = {"metadata": {"name": "n", "ownerReferences": theirs}, "spec": {}}
+    scene.run(9)
+    assert theirs == scene.leases["n"]["metadata"]["ownerReferences"]
+
+
+@pytest.mark.parametrize("refusal", [errors.Forbidden(path=LEASES), errors.Invalid(path=LEASES)])
+def test_where_no_owner_may_be_given_the_beats_go_on_without(refusal: Exception) -> None:
+    scene = Scene()
+    scene.node_uid = ""
+    scene.run(3)
+    scene.node_uid, scene.no_owners = "node-uid", refusal
+    scene.calls.clear()
+    scene.run(12)
+    assert (5, 0) == (len(scene.calls), scene.heartbeat.errors)  # one of them was refused
+
+
+def test_a_reply_that_cannot_be_decoded_is_a_beat_all_the_same() -> None:
+    scene = Scene()
+    scene.garbled = True
+    scene.run(9)
+    assert (3, 0) == (scene.heartbeat.beats, scene.heartbeat.errors)
