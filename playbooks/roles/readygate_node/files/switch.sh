@@ -3,8 +3,14 @@
 #
 # By the host itself: systemd runs it, so it goes on when who started it has gone. One rename of the unit is the whole
 # change, as the unit names its image and its configuration. What was in place is kept as earlier.service until the new
-# one is proven, so the next run knows of one that was interrupted; then it is previous.service, for the way back by hand:
-# copy it over wanted.service, and run this again. Prints one line: `unchanged`, `changed`, `refused` or `undone`, and why.
+# one is proven, an empty one where there was nothing, so the next run knows of one that was interrupted; then it is
+# previous.service, for the way back by hand: copy it over wanted.service, and run this again. What is in place already
+# is never taken away. Prints one line, and why:
+#
+#   unchanged, changed    it is in place and does
+#   refused               nothing was changed
+#   undone                what was before is in place again
+#   failed                this version is in place and does not do, but there is no other, or it could not be put back
 #
 # Proven: the agent of the wanted unit takes its configuration (--check, in the same sandbox), says READY, and within
 # LIMIT_S says of the node that it is healthy; or says anything but `starting`, where it was not healthy before. For CALM_S
@@ -22,7 +28,8 @@ if [ "$1" != detached ]; then
         echo "within $2 s it has to say how the node is, then to stay for $3 s; should you leave, $1/verdict will say how it ended" >&2
     fi
     # The verdict of this very run, not of one before it; and by the program's whole path, for systemd is in no folder.
-    told=$1/verdict.$$
+    # In memory, so that a full disk can be told of.
+    told=${runtime%/systemd/system}/$name.verdict.$$
     systemd-run --quiet --collect --wait --setenv=UNITS="$units" --setenv=RUNTIME_UNITS="$runtime" --setenv=TOLD="$told" \
         sh "$1/switch.sh" detached "$@"
     code=$?
@@ -34,6 +41,7 @@ folder=$2 limit_s=$3 calm_s=$4
 unit=$units/$name.service
 wanted=$folder/wanted.service
 earlier=$folder/earlier.service
+earlier_status=$folder/earlier.status # `healthy`, where it was
 previous=$folder/previous.service
 exec 9> "$folder/lock"
 flock 9 # one that an interrupted play has left running ends first
@@ -71,7 +79,18 @@ lines() {
 
 # A copy over a file in one step, on the disk before it is seen.
 place() {
-    cp "$1" "$2.new" && sync "$2.new" && mv -T "$2.new" "$2" && sync "$units" && systemctl daemon-reload
+    cp "$1" "$2.new" && sync "$2.new" && mv -T "$2.new" "$2" && sync "$(dirname "$2")" || { rm -f "$2.new"; return 1; }
+}
+
+# What is there before the first change, which a run that goes on with another one's leaves as it is.
+keep() {
+    if [ -e "$earlier" ] || cmp -s "$wanted" "$unit"; then return; fi
+    echo "$before" > "$earlier_status" || return
+    if [ -e "$unit" ]; then place "$unit" "$earlier"; else : > "$earlier" && sync "$folder"; fi
+}
+
+forget_earlier() {
+    rm -f "$earlier" "$earlier_status"
 }
 
 trial() {
@@ -121,23 +140,45 @@ proven() {
     systemctl enable --quiet "$name.service" && systemctl restart "$name.service" 2> /dev/null && well_in_time && stays_calm
 }
 
+put_in_place() {
+    why="it could not be put in place"
+    cmp -s "$wanted" "$unit" || place "$wanted" "$unit" || return
+    systemctl daemon-reload
+}
+
+# Where there is no room for a copy a second name of the same file does, on the same disk.
+put_back() {
+    place "$earlier" "$unit" || { ln -f "$earlier" "$unit.new" && mv -T "$unit.new" "$unit"; } || return
+    systemctl daemon-reload
+}
+
 undo() {
-    if [ -e "$earlier" ]; then
-        place "$earlier" "$unit" && rm "$earlier"
-        systemctl restart "$name.service" 2> /dev/null && back="the version before is back" || back="the version before is back in place and does not start either"
-    else
+    word=undone
+    if [ -e "$earlier" ] && ! [ -s "$earlier" ]; then
         systemctl disable --quiet --now "$name.service"
         rm -f "$unit"
         systemctl daemon-reload
         systemctl reset-failed "$name.service" 2> /dev/null
         back="there was none before, so there is none"
+    elif cmp -s "$wanted" "$unit" && { ! [ -e "$earlier" ] || cmp -s "$earlier" "$unit"; }; then
+        word=failed
+        back="it was in place before, so it stays"
+    elif cmp -s "$earlier" "$unit"; then
+        back="the version before is still there"
+    elif put_back; then
+        systemctl restart "$name.service" 2> /dev/null && back="the version before is back" || back="the version before is back in place and does not start either"
+    else
+        word=failed
+        back="the version before could not be put back, so this one stays; it is kept, run this again when that is mended"
+        return
     fi
+    forget_earlier
 }
 
 # What no unit names any more; the wanted one may be tried again.
 forget() {
     for one in "$folder"/images/* "$folder"/configuration/*; do
-        grep -q -s -F "$one" "$unit" "$previous" "$wanted" || rm -rf "$one"
+        grep -q -s -F "$one" "$unit" "$earlier" "$previous" "$wanted" || rm -rf "$one"
     done
 }
 
@@ -152,11 +193,16 @@ if ! trial; then
     exit 1
 fi
 case $(shown StatusText) in healthy*) before=healthy ;; *) before=other ;; esac
-if [ -e "$unit" ] && ! [ -e "$earlier" ] && ! cmp -s "$wanted" "$unit"; then
-    cp "$unit" "$earlier.new" && sync "$earlier.new" && mv -T "$earlier.new" "$earlier"
+if [ -e "$earlier" ]; then before=$(cat "$earlier_status" 2> /dev/null); fi
+if ! keep; then
+    rm -f "$earlier_status"
+    forget
+    say "refused: nothing was changed, as the version before could not be kept; is the disk of $folder full?"
+    exit 1
 fi
-if place "$wanted" "$unit" && proven; then
-    if [ -e "$earlier" ]; then mv -T "$earlier" "$previous"; fi
+if put_in_place && proven; then
+    if [ -s "$earlier" ] && ! cmp -s "$earlier" "$unit"; then mv -T "$earlier" "$previous"; fi
+    forget_earlier
     forget
     say "changed: $(shown StatusText)"
     exit 0
@@ -164,5 +210,5 @@ fi
 said=$(words "$name.service")
 undo
 forget
-say "undone: $why; $back. It said last: $said"
+say "$word: $why; $back. It said last: $said"
 exit 1
