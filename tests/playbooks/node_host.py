@@ -119,14 +119,13 @@ class NodeHost:
 
     def want(self, version: str) -> None:
         """As the play does. version: how it does, with a number where there are several that do alike, as healthy-2."""
-        for kind, name in (("images", version), ("configuration", f"agent-{version}.yaml")):
-            (self.folder / kind).mkdir(exist_ok=True)
-            (self.folder / kind / name).touch()
+        for kind in ("images", "configuration"):
+            (self.folder / kind / version).mkdir(parents=True, exist_ok=True)
         lines = [
             f"# does {version.partition('-')[0]}",
             f"# version {version}",
             f"RootDirectory={self.folder}/images/{version}",
-            f"BindReadOnlyPaths={self.folder}/configuration/agent-{version}.yaml:/etc/readygate/agent.yaml",
+            f"BindReadOnlyPaths={self.folder}/configuration/{version}:/etc/readygate",
             "ExecStart=/usr/local/bin/readygate-agent",
             "[Install]",
         ]
@@ -206,7 +205,11 @@ class NodeHost:
 
     @property
     def images(self) -> set[str]:
-        return {path.name for path in (self.folder / "images").iterdir()}
+        images, configurations = (
+            {path.name for path in (self.folder / kind).iterdir()} for kind in ("images", "configuration")
+        )
+        assert images == configurations
+        return images
 
     @property
     def left_over(self) -> list[str]:

@@ -105,6 +105,28 @@ def test_of_the_kubelet_it_sees_the_folder_in_which_its_certificate_is_renewed_a
     }
 
 
+def test_its_configuration_is_seen_by_its_folder_so_that_a_file_in_its_place_is_seen_too():
+    """As editors and `sed -i` make one. It is the folder of this configuration alone."""
+    folder = render(ROLE, HOST)("__readygate_node_configuration_file").rpartition("/")[0]
+    assert folder.startswith("/opt/readygate/node/configuration/")
+    assert f"{folder}:/etc/readygate" in settings_of(unit(), "BindReadOnlyPaths")
+
+
+def test_of_single_files_it_sees_those_alone_in_whose_folders_there_is_more_that_it_must_not():
+    """What is put in their place by a rename it does not see until it starts anew."""
+    words = [word for value in settings_of(unit(), "BindReadOnlyPaths") for word in value.split()]
+    paths = {word.partition(":")[0].lstrip("-") for word in words}
+    assert {"/etc/hosts", "/etc/resolv.conf", "/etc/kubernetes/pki/ca.crt"} == {
+        path for path in paths if not path.startswith(("/etc/cni", "/opt/", "/run/", "/var/lib/kubelet/"))
+    }
+
+
+def test_a_ca_that_was_renewed_is_another_revision_so_the_play_starts_the_service_anew():
+    revisions = [render(ROLE, host(authority_digest=one))("__readygate_node_revision") for one in ("a", "b")]
+    assert revisions[0] != revisions[1]
+    assert "# Authority: a" in unit(**host(authority_digest="a"))
+
+
 def test_where_the_kubelet_tells_its_pods_the_service_can_ask_and_where_it_does_not_it_starts_all_the_same():
     section = configuration().node
     assert section is not None

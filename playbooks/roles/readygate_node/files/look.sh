@@ -1,18 +1,21 @@
-# What is on this host, for the play: one `key=value` a line. Changes nothing; `sh -s FOLDER UNIT KUBECONFIG < look.sh`.
-# KUBECONFIG: the kubelet's.
-folder=$1 unit=$2 kubeconfig=$3
+# What is on this host, for the play: one `key=value` a line. Changes nothing;
+#   sh -s FOLDER UNIT KUBECONFIG AUTHORITY < look.sh
+# KUBECONFIG: the kubelet's. AUTHORITY: a file with the CA of the cluster, empty: what is found.
+folder=$1 unit=$2 kubeconfig=$3 authority=$4
+units=${UNITS:-/etc/systemd/system}
 shown() { systemctl show --property="$1" --value "$unit" 2>/dev/null; }
 version=$(systemctl --version 2>/dev/null | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
 echo "status=$(shown StatusText)"
 echo "machine=$(uname -m)"
 echo "systemd=${version:-0}"
 echo "images=$(ls "$folder/images" 2>/dev/null | tr '\n' ' ')"
-echo "revision=$(sed -n 's/^# Revision: //p' "/etc/systemd/system/$unit" 2>/dev/null)"
+echo "revision=$(sed -n 's/^# Revision: //p' "$units/$unit" 2>/dev/null)"
 echo "state=$(shown ActiveState) $(shown UnitFileState)"
 # The configuration is named by its content: what somebody has edited is not what it is called.
-file=$(sed -n "s|^BindReadOnlyPaths=\($folder/configuration/.*\):/etc/.*|\1|p" "/etc/systemd/system/$unit" 2>/dev/null)
-case "$file" in
-    *"agent-$(sha256sum "$file" 2>/dev/null | cut -c 1-12).yaml") echo "intact=yes" ;;
+digest() { sha256sum "$1" 2>/dev/null | cut -c 1-12; }
+bound=$(sed -n "s|^BindReadOnlyPaths=\($folder/configuration/.*\):/etc/readygate$|\1|p" "$units/$unit" 2>/dev/null)
+case "$bound" in
+    *"/$(digest "$bound/agent.yaml")") echo "intact=yes" ;;
     *) echo "intact=no" ;;
 esac
 if [ -e "$folder/earlier.service" ]; then echo "open=yes"; else echo "open=no"; fi
@@ -34,4 +37,6 @@ echo "name=${named:-$own}"
 echo "server=$(said server)"
 echo "certificate=$certificate"
 echo "key=$(said client-key)"
-echo "authority=$(first "$(said certificate-authority)" /etc/kubernetes/pki/ca.crt /etc/kubernetes/ssl/ca.crt)"
+found=$(first "$(said certificate-authority)" /etc/kubernetes/pki/ca.crt /etc/kubernetes/ssl/ca.crt)
+echo "authority=$found"
+echo "authority_digest=$(digest "${authority:-${found:-/}}")"
