@@ -13,7 +13,8 @@ Guarantees:
 6. stop() writes False Terminating and returns within about a second, whether it worked or not. Mode `node` writes
    nothing then: the service may be back at once, and its pod lives on.
 7. Nothing is written while the pod says that the other agent speaks for it (`readygate.dev/speaker`): each reply tells,
-   and a patch that changes nothing comes before the first write. While it is so that is asked again at each refresh.
+   and a patch that changes nothing comes before the first write, and before a True where the last reply is older than
+   LOOK_AFTER_S. While it is so that is asked again at each refresh. What closes does not wait: one may still land.
 """
 
 import logging
@@ -55,6 +56,7 @@ BUG_PAUSE_S = 8.0
 WRITE_DEADLINE_S = 5.0
 # Twice a check's default timeout: by then the first findings are nearly always there, and a start costs one write.
 STARTING_HOLD_S = 2.0
+LOOK_AFTER_S = 10.0
 STOP_JOIN_S = 0.1
 STOP_WAIT_S = 0.3  # for a write that is under way
 STOP_WRITE_DEADLINE_S = 0.6  # for both writes when nothing was learned yet: half of it each
@@ -124,6 +126,7 @@ class ConditionPublisher:
         self._update_due_at = 0.0  # monotonic, as the next two
         self._refresh_due_at = 0.0
         self._retry_due_at = 0.0
+        self._replied_at = -math.inf  # monotonic
         self._backoff = RETRY
         self._changes = Ration(CHANGES, CHANGE_S)
         self.gone = False
@@ -207,7 +210,7 @@ class ConditionPublisher:
 
     def _write(self, condition: Condition, deadline_s: float) -> None:
         try:
-            if self.silenced or not self._transition_known:
+            if self.silenced or not self._transition_known or self._should_look(condition):
                 self._learn_transition_time(deadline_s)
             since = self._since(condition)
             patch = condition_patch(
@@ -223,6 +226,11 @@ class ConditionPublisher:
             self._failed(e)
         else:
             self._succeeded(condition, since)
+
+    def _should_look(self, condition: Condition) -> bool:
+        """What the other agent may have closed meanwhile is not opened."""
+        old = self._monotonic() - self._replied_at > LOOK_AFTER_S
+        return old and condition.status == contract.STATUS_TRUE
 
     def _succeeded(self, condition: Condition, since: str) -> None:
         if self._backoff.failures:
@@ -278,6 +286,7 @@ class ConditionPublisher:
                 raise _GoneError(str(e)) from e
             raise
         pod = parse_own_pod(reply)
+        self._replied_at = self._monotonic()
         if pod.uid != self._uid:
             raise _GoneError(f"the pod of that name has uid {pod.uid[:64]}")
         if pod.speaker != self._speaker:

@@ -22,7 +22,7 @@ REASON_TERMINATING = "Terminating"
 
 
 # On a health pod: which agent writes that condition. `node`: the one on the node; anything else, or no such annotation:
-# the one in the pod. Both read it from the pod, so they never write against each other.
+# the one in the pod. Both read it from the pod, so they do not write against each other (agent.report.condition, 7).
 ANNOTATION_SPEAKER = "readygate.dev/speaker"
 SPEAKER_POD = "pod"
 SPEAKER_NODE = "node"

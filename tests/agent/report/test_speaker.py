@@ -2,8 +2,9 @@
 
 import pytest
 
+from agent.report.condition import Condition
 from agent.wire.condition import ANNOTATION_SPEAKER
-from tests.agent.report.test_condition import FALSE, TRUE, Scene
+from tests.agent.report.test_condition import FALSE, TRUE, UNKNOWN, Scene
 
 
 @pytest.fixture
@@ -47,6 +48,32 @@ def test_guarantee_7_who_speaks_may_change_while_both_run(scene: Scene) -> None:
     scene.server.annotations = {}
     scene.wait(331)
     assert ([("True", "ChecksPassed")], False) == (scene.server.written[2:], scene.publisher.silenced)
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "wanted", "expected"),
+    [
+        pytest.param(100.0, TRUE, [], id="what opens"),
+        pytest.param(100.0, FALSE, [("False", "CheckFailed")], id="what closes does not wait for a look"),
+        pytest.param(5.0, TRUE, [("True", "ChecksPassed")], id="nor what follows another write at once"),
+    ],
+)
+def test_guarantee_7_an_agent_that_was_silenced_meanwhile_opens_nothing(
+    scene: Scene, pause_s: float, wanted: Condition, expected: list[tuple[str, str]]
+) -> None:
+    """The other one may have closed the node, and does not look whether somebody writes after it."""
+    scene.publish(UNKNOWN)
+    scene.clock.time += pause_s
+    scene.server.annotations = ON_NODE
+    scene.publish(wanted)
+    assert (expected, True) == (scene.server.written[1:], scene.publisher.silenced)
+
+
+def test_guarantee_7_nor_does_its_refresh(scene: Scene) -> None:
+    scene.publish(TRUE)
+    scene.server.annotations = ON_NODE
+    scene.wait(331)
+    assert ([("True", "ChecksPassed")], True) == (scene.server.written, scene.publisher.silenced)
 
 
 @pytest.mark.parametrize(
