@@ -14,10 +14,11 @@ from tests.playbooks.archives import with_another_agent
 from tests.testbed.hosts.hosts import Hosts
 
 INSTALL, REMOVE = "node-plugin.yml", "node-plugin-uninstall.yml"
-# All that the play could leave: where it writes, units of every kind, and who there is.
+# All that the play could leave: where it writes, units of every kind, who there is, and files where checks write.
 TRACES = (
     "ls -A /opt; find /opt/readygate /etc/systemd /run/systemd/system /run/readygate* /etc/passwd /etc/group"
-    " -printf '%p %y %s %l\\n' 2>/dev/null | sort; systemctl list-units --all --plain --no-legend 'readygate*'"
+    " -printf '%p %y %s %l\\n' 2>/dev/null | sort; find /var/lib/kubelet -maxdepth 1 -printf '%p %y\\n' | sort;"
+    " systemctl list-units --all --plain --no-legend 'readygate*'"
 )
 STATE = "systemctl show readygate-node --property=ActiveState,UnitFileState,StatusText,MainPID,FragmentPath"
 RELOADED = (
@@ -70,6 +71,7 @@ def story(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Story:
         "readygate_node_serial": ["100%"],
         "readygate_node_max_failed_percent": 100,
         "readygate_node_min_ready_seconds": 2,
+        "readygate_node_checks": [{"name": "disk", "filesystem": {"mounts": ["/host/var/lib/kubelet"]}}],
     }
 
     def on_each(command: str) -> dict[str, str]:
@@ -138,7 +140,7 @@ def test_it_runs_on_each_host_and_says_that_its_node_is_healthy(hosts, story):
     assert story.installed.code == 0, story.installed.told()
     assert f"readygate is on {len(hosts.names)} of {len(hosts.names)} nodes" in story.installed.output
     for name, state in story.state.items():
-        assert {"ActiveState=active", "UnitFileState=enabled", "StatusText=healthy: all checks passed (1)"} <= {
+        assert {"ActiveState=active", "UnitFileState=enabled", "StatusText=healthy: all checks passed (2)"} <= {
             *state.splitlines()
         }, name
     assert story.readyz.startswith("ok\n")
