@@ -2,9 +2,12 @@
 of the revision that it finds in the manifest, if that is one that works.
 """
 
+import fcntl
 import http.server
 import json
+import os
 import shutil
+import socketserver
 import subprocess
 import sys
 import threading
@@ -15,20 +18,30 @@ from tests.kit.waiting import wait_until
 from tests.playbooks.rendering import ROLES
 
 PROGRAM = ROLES / "readygate_extender" / "files" / "static_pod.py"
-KUBELET = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_scheduler" / "kubelet.py"
+SHARED = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_scheduler"
+RECOVER = "readygate-extender-recover"
 LIMIT_S = 2
 BROKEN = "broken"
+
+
+class Sshd(socketserver.BaseRequestHandler):
+    """Speaks first, and no HTTP."""
+
+    def handle(self):
+        self.request.sendall(b"SSH-2.0\r\n")
 
 
 class Host:
     """Folders as on a host; a manifest's content is its revision."""
 
     def __init__(self, folder):
-        self.manifests, self.ours = folder / "manifests", folder / "ours"
-        self.manifests.mkdir()
-        self.ours.mkdir()
-        for program in (PROGRAM, KUBELET):
-            shutil.copy(program, self.ours)
+        self.manifests, self.ours, self.units = folder / "manifests", folder / "ours", folder / "units"
+        for made in (self.manifests, self.ours, self.units):
+            made.mkdir()
+        shutil.copy(PROGRAM, self.ours)
+        shutil.copytree(SHARED, self.ours / SHARED.name)
+        self.systemd = folder / "systemd"  # what it was told
+        self._environ = os.environ | {"PATH": f"{self._systemctl()}:{os.environ['PATH']}"}
         self.waits, self.mirror = False, self.ours / "mirror"  # the kubelet waits until its mirror pod is changed
         self.manifest = self.manifests / "readygate-extender.yaml"
         self.wanted = self.ours / "wanted.yaml"
@@ -63,23 +76,55 @@ class Host:
 
     def put(self, revision):
         """The exit code and the verdict."""
-        done = subprocess.run(self.command(revision), timeout=40, check=False)
-        return done.returncode, json.loads((self.ours / "verdict.json").read_text())
+        return self.run(self.command(revision)), self.verdict()
 
-    def command(self, revision):
+    def run(self, command):
+        return subprocess.run(command, timeout=80, check=False, env=self._environ).returncode
+
+    def killed(self, revision):
+        """A run that is killed as soon as the kubelet has the manifest."""
+        with subprocess.Popen(self.command(revision), env=self._environ) as killed:
+            wait_until(lambda: self.running == revision, "the manifest in place", timeout_s=20)
+            killed.kill()
+        assert self.manifest.read_text() == revision
+
+    def timer_fires(self):
+        """What systemd does then: the exit code."""
+        (line,) = [
+            line for line in (self.units / f"{RECOVER}.service").read_text().splitlines() if line.startswith("ExecS")
+        ]
+        return self.run(line.removeprefix("ExecStart=").split())
+
+    def verdict(self):
+        return json.loads((self.ours / "verdict.json").read_text())
+
+    def left(self):
+        """Of a change that is not over."""
+        pending = [path.name for path in self.ours.iterdir() if path.name.split(".")[0] in ("pending", "ended")]
+        return sorted(pending + [path.name for path in self.units.iterdir()])
+
+    def command(self, revision, ready=""):
         self.wanted.write_text(revision)
         return [
             sys.executable,
             str(self.ours / PROGRAM.name),
-            f"--wanted={self.wanted}",
+            f"--folder={self.ours}",
+            f"--units={self.units}",
+            "put",
             f"--manifest={self.manifest}",
-            f"--earlier={self.ours / 'earlier.yaml'}",
-            f"--verdict={self.ours / 'verdict.json'}",
             f"--revision={revision}",
-            f"--ready=http://127.0.0.1:{self.server.server_address[1]}/readyz",
+            f"--ready={ready or f'http://127.0.0.1:{self.server.server_address[1]}/readyz'}",
             f"--limit-s={LIMIT_S}",
             f"--mirror={json.dumps([str(self._kubectl()), '--namespace=readygate-system', 'readygate-extender-a'])}",
         ]
+
+    def _systemctl(self):
+        """Its folder. It writes down what it is told."""
+        program = self.units.with_name("bin") / "systemctl"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\necho "$*" >> {self.systemd}\n[ ! -e {self.systemd}-fails ]\n')
+        program.chmod(0o755)
+        return program.parent
 
     def _kubectl(self):
         """One that says a UID, and writes down what it is to change."""
@@ -118,7 +163,7 @@ def host(tmp_path):
 def test_what_answers_stays_and_nothing_else_was_ever_in_the_kubelets_folder(host):
     assert (0, True) == (host.put("first")[0], host.put("second")[1]["put"])
     assert ("second", ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
-    assert not (host.ours / "earlier.yaml").exists()
+    assert host.left() == []
 
 
 def test_a_kubelet_that_waits_is_made_to_look_again(host):
@@ -135,6 +180,7 @@ def test_what_does_not_answer_gives_way_to_the_earlier_one(host):
     assert (1, False, True) == (code, verdict["put"], verdict["back"])
     assert "the earlier one is back in place and answers" in verdict["said"]
     assert ("first", ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
+    assert host.left() == []
 
 
 def test_where_there_was_none_there_is_none_again(host):
@@ -143,12 +189,97 @@ def test_where_there_was_none_there_is_none_again(host):
     assert "there was no earlier one" in verdict["said"]
 
 
+def test_what_answers_at_the_port_in_another_language_is_no_extender(host):
+    host.put("first")
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sshd) as sshd:
+        threading.Thread(target=sshd.serve_forever, daemon=True).start()
+        code = host.run(host.command(BROKEN, f"http://127.0.0.1:{sshd.server_address[1]}/readyz"))
+        sshd.shutdown()
+    assert (1, True, "first") == (code, host.verdict()["back"], host.manifest.read_text())
+
+
+def test_whatever_fails_in_the_middle_the_earlier_one_is_put_back(host):
+    """Where readiness is asked is what makes it fail here."""
+    host.put("first")
+    code = host.run(host.command(BROKEN, "nonsense"))
+    assert (1, True, "first") == (code, host.verdict()["back"], host.manifest.read_text())
+
+
+def test_a_change_is_open_only_while_systemd_calls_to_end_it(host):
+    host.put("first")
+    told = host.systemd.read_text().splitlines()
+    assert ["daemon-reload", f"enable --now {RECOVER}.timer", f"disable --now {RECOVER}.timer"] == told[:3]
+    host.killed("second")
+    timer = (host.units / f"{RECOVER}.timer").read_text()
+    assert ["OnBootSec=1s", "WantedBy=timers.target"] == [
+        line for line in timer.splitlines() if "Boot" in line or "W" in line
+    ]
+
+
+def test_without_a_timer_nothing_is_changed(host):
+    host.put("first")
+    host.systemd.with_name("systemd-fails").touch()
+    code, verdict = host.put("second")
+    assert (1, False, "first") == (code, verdict["put"], host.manifest.read_text())
+    assert "the dead man's timer could not be set" in verdict["said"]
+    assert "nothing was changed" in verdict["said"]
+    assert host.left() == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "in_place"),
+    [
+        pytest.param(BROKEN, "first", id="backwards where the new one does not answer"),
+        pytest.param("second", "second", id="forwards where it does"),
+    ],
+)
+def test_what_a_killed_run_has_left_the_host_ends_by_itself(host, revision, in_place):
+    host.put("first")
+    host.killed(revision)
+    assert host.timer_fires() == 0
+    assert (in_place, revision == in_place) == (host.manifest.read_text(), host.verdict()["put"])
+    assert ([], ["readygate-extender.yaml"]) == (host.left(), host.seen)
+
+
+def test_after_a_restart_of_the_host_the_unproven_one_does_not_stay(host):
+    host.put("first")
+    host.killed("second")
+    job = host.ours / "pending" / "job.json"
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"boot": "another"}))
+    assert host.timer_fires() == 0
+    assert ("first", True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
+    assert "the host was restarted in the middle" in host.verdict()["said"]
+
+
+def test_a_run_that_was_killed_after_it_put_the_earlier_one_back_says_so(host):
+    host.put("first")
+    host.killed(BROKEN)
+    (host.ours / "pending" / "earlier.yaml").rename(host.manifest)
+    assert host.timer_fires() == 0
+    assert ("first", True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
+
+
+def test_what_somebody_else_has_written_meanwhile_stays(host):
+    host.put("first")
+    host.killed(BROKEN)
+    host.manifest.write_text("by hand")
+    assert host.timer_fires() == 0
+    assert ("by hand", []) == (host.manifest.read_text(), host.left())
+    assert "somebody else has written" in host.verdict()["said"]
+
+
+def test_the_timer_leaves_a_run_alone_that_is_at_work(host):
+    host.put("first")
+    host.killed(BROKEN)
+    with (host.ours / "lock").open("w") as at_work:
+        fcntl.flock(at_work, fcntl.LOCK_EX)
+        assert (0, BROKEN) == (host.timer_fires(), host.manifest.read_text())
+    assert (0, "first") == (host.timer_fires(), host.manifest.read_text())
+
+
 def test_an_interrupted_run_does_not_make_an_unproven_manifest_the_one_to_go_back_to(host):
     host.put("first")
-    with subprocess.Popen(host.command(BROKEN)) as killed:
-        wait_until(lambda: host.running == BROKEN, "the broken one in place", timeout_s=20)
-        killed.kill()
-    assert host.manifest.read_text() == BROKEN
+    host.killed(BROKEN)
     code, verdict = host.put(BROKEN)
     assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
 
@@ -160,8 +291,6 @@ def test_the_earlier_one_is_asked_where_it_answers_which_may_be_another_port(hos
     address, port = host.server.server_address
     first = f"{{host: {address}, path: /readyz, port: {port}, scheme: HTTP}}"
     host.put(first)
-    command = [word for word in host.command(BROKEN) if not word.startswith("--ready=")]
-    code = subprocess.run([*command, "--ready=http://127.0.0.1:1/readyz"], timeout=80, check=False).returncode
-    verdict = json.loads((host.ours / "verdict.json").read_text())
-    assert (1, True, first) == (code, verdict["back"], host.manifest.read_text())
-    assert "the earlier one is back in place and answers" in verdict["said"]
+    code = host.run(host.command(BROKEN, "http://127.0.0.1:1/readyz"))
+    assert (1, True, first) == (code, host.verdict()["back"], host.manifest.read_text())
+    assert "the earlier one is back in place and answers" in host.verdict()["said"]

@@ -1,34 +1,52 @@
 """Puts the extender's manifest in place, and the earlier one back where the new one does not answer in time.
 
-    static_pod.py --wanted FILE --manifest FILE --earlier FILE --verdict FILE --revision WORD --ready URL --limit-s N
+    static_pod.py --folder DIR put --manifest FILE --revision WORD --ready URL --limit-s N [--mirror JSON]
+    static_pod.py --folder DIR recover
 
-Runs on the host, by itself: whoever started it may be gone. Needs Python 3.6, no API server, and kubectl only where
---mirror says how it is asked about the mirror pod: then the kubelet looks again as soon as nobody answers (kubelet.py,
-which lies beside it). The kubelet sees one rename, and never a third file in the folder of its manifests. What was in
-place is kept as --earlier until the new one has answered: an interrupted run leaves it there, and the next one knows by
-it what was proven last.
-Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. Writes the
-verdict, one JSON object: {"put": true or false, "back": whether the earlier one is in place again, "said": one line}.
+Runs on the host, by itself: whoever started it may be gone. Needs Python 3.6, systemd, no API server, and kubectl only
+where --mirror says how it is asked about the mirror pod: then the kubelet looks again as soon as nobody answers. The
+kubelet sees one rename, and never a third file in the folder of its manifests. In DIR:
+
+    wanted.yaml           the new manifest
+    pending/              the open change: job.json, and the earlier manifest
+    verdict.json          what came of the last one
+    readygate_scheduler/  what this program shares with the one that changes kube-scheduler
+
+Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. While a
+change is open a timer of systemd calls `recover`, at boot too: so a run that was killed is ended by the host, forwards
+where the new extender answers, else backwards. Where it stands is never noted: it is what lies in pending/ and in
+place. The verdict is one JSON object: {"put": true or false, "back": whether the earlier one is in place again, "said":
+one line}.
 """
 
 import argparse
+import contextlib
 import fcntl
+import http.client
 import json
 import os
 import re
 import ssl
-import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
 
-from kubelet import Kubelet
+from readygate_scheduler.dead_man import AGAIN_S, DeadMan
+from readygate_scheduler.hands import Hands, read
+from readygate_scheduler.jobs import digest
+from readygate_scheduler.kubelet import Kubelet
 
+RECOVER = "readygate-extender-recover"
+ENDS = "a change of readygate's static pod"
+UNITS = "/etc/systemd/system"
+MORE_PATHS = ["/usr/local/bin", "/opt/bin"]
 LOOK_EVERY_S = 0.2
 EVIDENCE_LINES = 5
+GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 LOGS = Path("/var/log/pods")
 CONTAINER = "readygate-system_readygate-extender-*/extender/*.log"
 
@@ -47,6 +65,7 @@ def environ_of(path):
 
 
 def is_ready(url):
+    """Whatever answers there: what is no HTTP is not ready."""
     context = ssl.create_default_context()  # the process is known otherwise
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -54,45 +73,8 @@ def is_ready(url):
     try:
         with opener.open(url, timeout=2) as answer:
             return answer.status == 200
-    except OSError:
+    except (OSError, ValueError, http.client.HTTPException):
         return False
-
-
-def command(argv, limit_s):
-    """Its code and what it said; 127: it cannot be run, 124: it took too long."""
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    try:
-        done = subprocess.run(argv, timeout=limit_s, check=False, **quiet)
-    except subprocess.TimeoutExpired:
-        return 124, ""
-    except OSError as e:
-        return 127, str(e)
-    return done.returncode, done.stdout.decode("utf-8", "replace")
-
-
-def answers_within(revision, url, limit_s, mirror):
-    """revision: None for whichever."""
-    ends, kubelet = time.monotonic() + limit_s, Kubelet(command, mirror)
-    while True:
-        ready = is_ready(url)
-        if ready and (revision is None or runs(revision)):
-            return True
-        if time.monotonic() >= ends:
-            return False
-        if not ready:
-            kubelet.look()
-        time.sleep(LOOK_EVERY_S)
-
-
-def copy_over(source, target, folder):
-    """A copy of source becomes target, in one step; it is made in folder: what lies in its own the kubelet reads."""
-    temporary = folder / "moving"
-    with temporary.open("wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(source.read_bytes())
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(target)
 
 
 def newest_log():
@@ -105,9 +87,12 @@ def newest_log():
 
 def evidence(log):
     """The last lines of the container that did not answer."""
-    if log is None or not log.exists():
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-EVIDENCE_LINES:] if log else []
+    except OSError:
+        lines = []
+    if not lines:
         return "no log: its container was never started; look with crictl and journalctl --unit kubelet"
-    lines = log.read_text(errors="replace").splitlines()[-EVIDENCE_LINES:]
     return " | ".join(line.strip()[:300] for line in lines)
 
 
@@ -117,52 +102,175 @@ def ready_of(manifest, otherwise):
     return "%s://%s:%s/readyz" % (found.group(3).lower(), found.group(1), found.group(2)) if found else otherwise
 
 
-def run(arguments):
-    manifest, earlier = arguments.manifest, arguments.earlier
-    if manifest.exists() and not earlier.exists():
-        copy_over(manifest, earlier, earlier.parent)
-    mirror = arguments.mirror if earlier.exists() else []  # a first one has nothing to wait for
-    copy_over(arguments.wanted, manifest, earlier.parent)
-    if answers_within(arguments.revision, arguments.ready, arguments.limit_s, mirror):
-        if earlier.exists():
-            earlier.unlink()
-        return {"put": True, "back": False, "said": "the extender of the new manifest answers"}
-    back, log = earlier.exists(), newest_log()
-    if back:
-        earlier.rename(manifest)
-    else:
-        manifest.unlink()
-    # It is back already: what is looked at now cannot keep it from being so.
-    url = ready_of(manifest.read_text(), arguments.ready) if back else ""
-    answers = back and answers_within(None, url, BACK_LIMIT_S, arguments.mirror)
-    said = "the extender of the new manifest did not answer within %g s; " % arguments.limit_s
-    if back:
-        said += "the earlier one is back in place and %s" % ("answers" if answers else "does not answer either")
-    else:
-        said += "there was no earlier one, so there is none"
-    return {"put": False, "back": back, "said": "%s. Its last lines: %s" % (said, evidence(log))}
+class Swap:
+    """One change of the manifest, from begin to verdict. Whoever holds the lock may call it."""
+
+    def __init__(self, folder, hands, dead_man):
+        self.hands = hands
+        self.dead_man = dead_man
+        self.wanted = folder / "wanted.yaml"
+        self.moving = folder / "moving"  # what lies in the manifest's own folder the kubelet reads
+        self.told = folder / "verdict.json"
+        self.new = folder / "pending.new"
+        self.pending = folder / "pending"
+        self.ended = folder / "ended"
+        self.earlier = self.pending / "earlier.yaml"
+
+    def put(self, job):
+        """The verdict. job: manifest, revision, ready, limit_s, mirror."""
+        self.recover()
+        wanted = read(self.wanted)
+        try:
+            self._begin(job, wanted)
+        except OSError as e:
+            return self.tell(put=False, back=False, said="%s; nothing was changed" % e)
+        try:
+            self.dead_man.arm()
+            self.hands.write(self.moving, wanted)
+            self.hands.rename(self.moving, job["manifest"])
+        except Exception as e:  # noqa: BLE001 - whatever it is, it must not leave the new one in place
+            return self._back(job, str(e))
+        return self._settle(job, job["limit_s"])
+
+    def recover(self):
+        """Ends what was interrupted: the verdict, None where there is nothing to end."""
+        text = read(self.pending / "job.json")
+        if text is None:
+            self._clear()
+            return None
+        job = json.loads(text.decode())
+        if digest(read(job["manifest"])) != job["wanted"]:
+            return self._back(job, "the change was interrupted")
+        if job["boot"] != BOOT.read_text():
+            return self._back(job, "the host was restarted in the middle", wait=False)
+        return self._settle(job, max(GRACE_S, job["until"] - time.monotonic()))
+
+    def _begin(self, job, wanted):
+        """All that is needed to end it either way is on the disk before the first thing changes."""
+        before = read(job["manifest"])
+        self.hands.remove(self.told)
+        self.hands.remove(self.new)
+        self.hands.make(self.new)
+        if before is not None:
+            self.hands.write(self.new / "earlier.yaml", before)
+        until = time.monotonic() + job["limit_s"]
+        job.update(wanted=digest(wanted), expected=digest(before), boot=BOOT.read_text(), until=until)
+        self.hands.write(self.new / "job.json", json.dumps(job).encode())
+        self.hands.rename(self.new, self.pending)
+
+    def _settle(self, job, limit_s):
+        mirror = job["mirror"] if job["expected"] else []  # a first one has nothing to wait for
+        try:
+            answers = self._answers_within(job["revision"], job["ready"], limit_s, mirror)
+        except Exception as e:  # noqa: BLE001 - whatever it is, nothing is proven
+            return self._back(job, "whether the extender of the new manifest answers could not be seen: %r" % e)
+        if answers:
+            return self._close(put=True, back=False, said="the extender of the new manifest answers")
+        return self._back(job, "the extender of the new manifest did not answer within %g s" % job["limit_s"])
+
+    def _answers_within(self, revision, url, limit_s, mirror):
+        """revision: None for whichever."""
+        ends, kubelet = time.monotonic() + limit_s, Kubelet(self.hands.run, mirror)
+        while True:
+            ready = is_ready(url)
+            if ready and (revision is None or runs(revision)):
+                return True
+            if time.monotonic() >= ends:
+                return False
+            if not ready:
+                kubelet.look()
+            time.sleep(LOOK_EVERY_S)
+
+    def _back(self, job, cause, wait=True):
+        """The earlier one first, then what can be told of the cause: nothing keeps the first from happening."""
+        in_place, log = digest(read(job["manifest"])), newest_log()
+        swapped = in_place == job["wanted"] != job["expected"]
+        if swapped and job["expected"]:
+            self.hands.rename(self.earlier, job["manifest"])
+        elif swapped:
+            self.hands.remove(job["manifest"])
+        back = bool(job["expected"]) and not self.earlier.exists()  # also by a run that was killed after that
+        if back:
+            state = self._after(job, wait)
+            cause += "; the earlier one is back in place%s" % (" and " + state if state else "")
+        elif swapped:
+            cause += "; there was no earlier one, so there is none"
+        elif in_place != job["expected"]:
+            cause += "; somebody else has written %s meanwhile, it was left as it is" % job["manifest"]
+        else:
+            cause += "; nothing was changed"
+        last = " Its last lines: %s" % evidence(log) if swapped else ""
+        return self._close(put=False, back=back, said=cause + "." + last)
+
+    def _after(self, job, wait):
+        """What is seen of the earlier one; "" where nobody waited. It is back already: nothing seen now undoes that."""
+        if not wait:
+            return ""
+        try:
+            url = ready_of((read(job["manifest"]) or b"").decode("utf-8", "replace"), job["ready"])
+            answers = self._answers_within(None, url, BACK_LIMIT_S, job["mirror"])
+        except Exception as e:  # noqa: BLE001
+            return "could not be asked: %r" % e
+        return "answers" if answers else "does not answer either"
+
+    def _close(self, **verdict):
+        """First the change is over in one step, then it is tidied up."""
+        self.tell(**verdict)
+        self.hands.remove(self.ended)
+        self.hands.rename(self.pending, self.ended)
+        self._clear()
+        return verdict
+
+    def _clear(self):
+        self.hands.remove(self.ended)
+        self.dead_man.disarm()
+
+    def tell(self, **verdict):
+        print(json.dumps(verdict), flush=True)
+        with contextlib.suppress(OSError):  # a full disk: it is in the journal too
+            self.hands.write(self.told, json.dumps(verdict).encode())
+        return verdict
+
+
+def job_of(arguments):
+    return {
+        "manifest": arguments.manifest,
+        "revision": arguments.revision,
+        "ready": arguments.ready,
+        "limit_s": arguments.limit_s,
+        "mirror": arguments.mirror,
+    }
 
 
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("wanted", "manifest", "earlier", "verdict"):
-        parser.add_argument("--" + name, type=Path, required=True)
-    parser.add_argument("--revision", required=True)
-    parser.add_argument("--ready", required=True)
-    parser.add_argument("--limit-s", type=float, required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--units", default=UNITS, help="of systemd; default: %(default)s")
+    parser.add_argument("command", choices=["put", "recover"])
+    for name in ("manifest", "revision", "ready"):
+        parser.add_argument("--" + name, help="for put")
+    parser.add_argument("--limit-s", type=float, default=30.0)
     parser.add_argument("--mirror", type=json.loads, default=[], help="a command and the pod's name, as a JSON list")
     arguments = parser.parse_args(argv)
-    folder = arguments.verdict.parent
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one that an interrupted play has left running ends first
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])
+    hands = Hands()
+    again = [sys.executable, "-B", str(Path(__file__).resolve()), "--folder=" + arguments.folder]
+    dead_man = DeadMan(arguments.units, [*again, "--units=" + arguments.units], hands, RECOVER, ENDS)
+    swap = Swap(Path(arguments.folder), hands, dead_man)
+    recovers = arguments.command == "recover"
+    with Path(arguments.folder, "lock").open("w") as lock:
         try:
-            verdict = run(arguments)
+            # A put waits for one that an interrupted play has left running.
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if recovers else 0))
+        except BlockingIOError:
+            return 0
+        try:
+            verdict = swap.recover() if recovers else swap.put(job_of(arguments))
         except OSError as e:
-            verdict = {"put": False, "back": False, "said": str(e)}
-        temporary = folder / "verdict.new"
-        temporary.write_text(json.dumps(verdict))
-        temporary.rename(arguments.verdict)
-    return 0 if verdict["put"] else 1
+            said = "%s; a timer of systemd tries again every %d s to end the change" % (e, AGAIN_S)
+            swap.tell(put=False, back=False, said=said)
+            return 1
+    return 0 if recovers or verdict["put"] else 1
 
 
 if __name__ == "__main__":

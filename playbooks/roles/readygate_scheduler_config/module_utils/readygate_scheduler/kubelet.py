@@ -4,7 +4,7 @@ At its first look it finds the earlier one there and waits 10 to 15 s for the ne
 earlier one is gone after one or two. A change of the mirror pod, which is the earlier one's until the new one starts,
 makes it look at once.
 
-The extender's role puts it on the host beside its own program, so it imports none of ours.
+The extender's role puts it on the host for its static pod too, with dead_man, errors, hands and jobs.
 """
 
 import json
