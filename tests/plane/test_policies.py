@@ -31,9 +31,10 @@ PATHS = {
 EVERYTHING = [
     {
         "apiGroups": [""],
-        "resources": ["pods", "pods/status", "pods/exec", "nodes", "nodes/status", "configmaps"],
+        "resources": ["pods", "pods/status", "pods/exec", "pods/ephemeralcontainers", "pods/resize"],
         "verbs": ["*"],
     },
+    {"apiGroups": [""], "resources": ["nodes", "nodes/status", "configmaps", "secrets"], "verbs": ["*"]},
     {"apiGroups": [""], "resources": ["serviceaccounts/token", "replicationcontrollers"], "verbs": ["*"]},
     {"apiGroups": ["apps", "batch"], "resources": ["*"], "verbs": ["*"]},
 ]
@@ -176,6 +177,56 @@ def test_of_200_writes_none_is_allowed_wrongly_and_none_denied_wrongly(confined,
     (artefacts / "policies.json").write_text(json.dumps(table, indent=2) + "\n")
     assert {"wrong allows": [], "wrong denies": []} == wrong
     assert min(sum(write.allowed is word for write in drawn) for word in (True, False)) > WRITES / 5
+
+
+@pytest.mark.parametrize(
+    ("actor", "change", "allowed"),
+    [
+        pytest.param(
+            "tenant", {"containers": [{"name": "main", "image": "i:2"}]}, False, id="another image, by `edit`"
+        ),
+        pytest.param(
+            "deployer", {"containers": [{"name": "main", "image": "i:2"}]}, True, id="by who may use the account"
+        ),
+        pytest.param("daemon sets", {"activeDeadlineSeconds": 60}, True, id="by a controller of the cluster"),
+    ],
+)
+def test_what_a_pod_of_ours_runs_is_changed_by_few(confined, cluster, actor, change, allowed):
+    group = "system:serviceaccounts:kube-system"
+    controller = impersonated(cluster, "system:serviceaccount:kube-system:daemon-set-controller", group)
+    api = confined.actors.get(actor, controller)
+    path = f"/api/v1/namespaces/{NS}/pods/{confined.own}"
+    try:
+        api.patch(f"{path}?dryRun=All", {"spec": change})
+        refused = ""
+    except ApiError as e:
+        refused = e.message
+    assert allowed == ("may use the service account" not in refused)
+
+
+def test_a_pod_of_ours_is_resized_by_whoever_may_resize_pods(confined):
+    body = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "20m"}}}]}}
+    try:
+        confined.actors["tenant"].patch(f"/api/v1/namespaces/{NS}/pods/{confined.own}/resize?dryRun=All", body)
+        refused = ""
+    except ApiError as e:
+        refused = e.message
+    assert "may use the service account" not in refused
+
+
+def test_into_a_secret_that_has_a_token_nobody_else_writes_another_account(confined, cluster):
+    secret = {
+        "metadata": {"name": "tried", "annotations": {"kubernetes.io/service-account.name": "readygate-tried"}},
+        "type": "kubernetes.io/service-account-token",
+    }
+    path = f"/api/v1/namespaces/{NS}/secrets"
+    cluster.api.create(path, secret)
+    try:
+        change = {"metadata": {"annotations": {"kubernetes.io/service-account.name": contract.NAME_EXTENDER}}}
+        write = Write("tenant", "PATCH", f"{path}/tried", change, allowed=False)
+        assert "may use the service account" in confined.refused(write)
+    finally:
+        cluster.api.delete(f"{path}/tried")
 
 
 MIRROR = {"kubernetes.io/config.mirror": "h"}

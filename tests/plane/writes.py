@@ -91,7 +91,9 @@ TEMPLATE = {
 }
 CONTROLLED = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 JOB = {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
-# What makes a pod run, or gives a token or a shell: path below the namespace, body.
+TOKEN_OF = {"type": "kubernetes.io/service-account-token"}
+OF_EXTENDER = {"annotations": {"kubernetes.io/service-account.name": EXTENDER}}
+# What makes a pod run, gives a token or a shell, or commands to the agent: path below the namespace, body.
 RUNS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("/api/v1", "pods", {"spec": TEMPLATE["spec"] | {"serviceAccountName": "default"}}),
     ("/api/v1", "pods", {"spec": TEMPLATE["spec"]}),
@@ -103,7 +105,23 @@ RUNS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("/apis/batch/v1", "jobs", {"spec": JOB}),
     ("/apis/batch/v1", "cronjobs", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}}}),
     ("/api/v1", "serviceaccounts/readygate-tried/token", {"spec": {}}),
-    ("/api/v1", "configmaps", {"data": {"a": "b"}}),  # runs nothing: anybody who may, may
+    ("/api/v1", "secrets", TOKEN_OF | {"metadata": OF_EXTENDER}),
+    ("/api/v1", "configmaps", {"metadata": {"name": f"{AGENT}-6c0c37a8b1"}, "data": {"agent.yaml": "checks: []"}}),
+    ("/api/v1", "configmaps", {"metadata": {"name": EXTENDER}, "data": {"extender.yaml": ""}}),
+)
+# These run nothing: anybody who may, may.
+RUNS_NOTHING: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("/api/v1", "configmaps", {"data": {"a": "b"}}),
+    ("/api/v1", "secrets", {"stringData": {"a": "b"}}),
+)
+# Of a pod that is there, by part. ours: it runs what it ran.
+POD = (
+    ("", Change({"metadata": {"labels": {"a": "b"}}}, ours=True)),
+    ("", Change({"metadata": {"annotations": {"a": "b"}}}, ours=True)),
+    ("", Change({"spec": {"containers": [{"name": "main", "image": "registry.invalid/other:1"}]}}, ours=False)),
+    ("", Change({"spec": {"activeDeadlineSeconds": 1}}, ours=False)),
+    ("", Change({"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}, ours=False)),
+    ("/ephemeralcontainers", Change({"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}]}}, ours=False)),
 )
 
 
@@ -167,14 +185,19 @@ def write_that_runs(chance: random.Random, number: int, pod: str) -> Write:
     namespace = chance.choice([NS, NS, ELSEWHERE])
     confined = actor == "tenant" and namespace == NS
     may = actor in ("tenant", "deployer")
-    if chance.random() < 0.15:
+    kind = chance.random()
+    if kind < 0.15:
         return Write(
             actor, "POST", f"/api/v1/namespaces/{NS}/pods/{pod}/exec?command=id", {}, may and actor != "tenant"
         )
-    base, resource, body = chance.choice(RUNS)
+    if kind < 0.4:
+        part, change = chance.choice(POD)
+        allowed = may and (actor != "tenant" or change.ours)
+        return Write(actor, "PATCH", f"/api/v1/namespaces/{NS}/pods/{pod}{part}", change.body, allowed)
+    taken = base, resource, body = chance.choice((*RUNS, *RUNS_NOTHING))
     if not resource.startswith("serviceaccounts"):
-        body = {"metadata": {"name": f"tried-{number}"}, **body}
-    allowed = may and (not confined or resource == "configmaps")
+        body = {**body, "metadata": {"name": f"tried-{number}", **body.get("metadata", {})}}
+    allowed = may and (not confined or taken in RUNS_NOTHING)
     return Write(actor, "POST", f"{base}/namespaces/{namespace}/{resource}", body, allowed)
 
 
