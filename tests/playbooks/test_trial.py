@@ -1,12 +1,14 @@
-"""The pod in which a new image reads its new configuration before any agent is touched."""
+"""The pod in which a new image reads its new configuration before any agent, or the extender, is touched."""
 
+import json
 from typing import Any
 
 import pytest
-from readygate_objects.trial import LABELS, outcome, trial_nodes, trial_pod
+from readygate_objects.trial import LABELS, outcome, trial_nodes, trial_pod, turned_away
 
 from kube import contract
-from tests.playbooks.rendering import objects, plain, render
+from tests.playbooks.modules import module
+from tests.playbooks.rendering import ADMIN_SERVER, objects, plain, render
 
 KEY = ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT)
 DAEMON_SET = plain(objects("readygate_agent", {})[KEY])
@@ -49,7 +51,7 @@ def test_the_pod_is_an_agents_but_for_what_makes_it_one():
     spec = pod["spec"]
     (mine,), (theirs,) = spec["containers"], agent["containers"]
     assert mine["command"] == [*theirs["command"], "--check"]
-    same = ("image", "volumeMounts", "securityContext", "env", "resources", "terminationMessagePolicy")
+    same = ("image", "volumeMounts", "securityContext", "env", "terminationMessagePolicy")
     assert [] == [key for key in same if mine[key] != theirs[key]]
     assert (spec["volumes"], spec["securityContext"]) == (agent["volumes"], agent["securityContext"])
     assert {"readinessProbe", "livenessProbe"}.isdisjoint(mine)
@@ -60,6 +62,35 @@ def test_the_pod_is_an_agents_but_for_what_makes_it_one():
     assert LABELS[contract.LABEL_NAME] != contract.NAME_AGENT
     assert "command" in theirs, "what was rendered is left as it was"
     assert "--check" not in theirs["command"]
+
+
+def extenders_trial(**given: Any) -> dict[str, Any]:
+    given = ADMIN_SERVER | {"readygate_extender_form": "static", "readygate_extender_node_name": "node-1"} | given
+    (one,) = objects("readygate_extender", given, "trial").values()
+    return plain(one)
+
+
+@pytest.mark.parametrize(
+    ("made", "limits"),
+    [
+        pytest.param(
+            trial_pod(DAEMON_SET, "node-1", "amd64", 90),
+            DAEMON_SET["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"],
+            id="the agent's",
+        ),
+        pytest.param(extenders_trial(), {"memory": "512Mi"}, id="the extender's"),
+        pytest.param(
+            extenders_trial(readygate_extender_resources={"limits": {"cpu": "1"}}), {"cpu": "1"}, id="limits alone"
+        ),
+    ],
+)
+def test_nobody_is_evicted_for_a_trial(made, limits):
+    """A kubelet evicts others for a critical pod that was sent to its full node."""
+    assert {"priorityClassName", "priority"}.isdisjoint(made["spec"])
+    (container,) = made["spec"]["containers"]
+    assert limits == container["resources"]["limits"]
+    assert limits.keys() <= container["resources"]["requests"].keys(), "what is left out is as the limit"
+    assert {"0"} == set(container["resources"]["requests"].values())
 
 
 def pod(phase: str, **container: Any) -> dict[str, Any]:
@@ -91,6 +122,102 @@ def test_what_became_of_it(seen, for_s, expected):
     memory: dict[str, Any] = {}
     outcome(seen, {}, memory, 50.0)
     assert expected == outcome(seen, {}, memory, 50.0 + for_s)
+
+
+SEVERAL = pod("Failed", state={"terminated": {"message": "forbidden\nno answer\nno verdict within 20 s\n"}})
+
+
+def test_of_several_lines_that_are_told_the_last_comes_first():
+    assert (True, "no verdict within 20 s (before that: no answer | forbidden)") == outcome(SEVERAL, {}, {}, 1.0, 4)
+
+
+def away(reason: str, message: str) -> dict[str, Any]:
+    return {"phase": "Failed", "reason": reason, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(away("OutOfpods", "110 of 110"), "OutOfpods: 110 of 110", id="no room"),
+        pytest.param(away("Evicted", "disk pressure"), "Evicted: disk pressure", id="nothing is admitted now"),
+        pytest.param(away("Evicted", "memory") | {"containerStatuses": [{}]}, "", id="it ran, and was evicted then"),
+        pytest.param({"phase": "Failed"}, "", id="it ran, and failed"),
+        pytest.param({"phase": "Running"}, "", id="it runs"),
+    ],
+)
+def test_where_a_kubelet_turns_it_away(status, expected):
+    assert expected == turned_away({"status": status})
+
+
+class Cluster:
+    """kubectl of a cluster whose kubelets do as `becomes` says, by node."""
+
+    def __init__(self, nodes: list[dict[str, Any]], becomes: dict[str, dict[str, Any]]) -> None:
+        self.nodes, self.becomes = nodes, becomes
+        self.pods: list[dict[str, Any]] = []
+        self.tried: list[str] = []
+
+    def get(self, kind: str, *_: str) -> dict[str, Any]:
+        return {"items": {"nodes": self.nodes, "pods": self.pods}.get(kind, [])}
+
+    def run(self, verb: str, *_: str, stdin: str = "") -> str:
+        made = [json.loads(text) for text in stdin.split("\n---\n")] if verb == "create" else []
+        self.pods = [one | {"status": self.becomes[one["spec"]["nodeName"]]} for one in made]
+        self.tried += [one["spec"]["nodeName"] for one in made]
+        return ""
+
+
+WELL = {"phase": "Succeeded"}
+FULL = away("OutOfpods", "110 of 110")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "becomes", "tried", "why"),
+    [
+        pytest.param([node("a"), node("b")], {"a": WELL}, ["a"], "", id="one that takes it is enough"),
+        pytest.param([node("a"), node("b")], {"a": FULL, "b": WELL}, ["a", "b"], "", id="a full one is passed by"),
+        pytest.param([node("a"), node("b")], {"a": FULL, "b": FULL}, ["a", "b"], "on b: 110 of 110", id="all are full"),
+        pytest.param(
+            [node("a"), node("b", "arm64")],
+            {"a": WELL, "b": FULL},
+            ["a", "b"],
+            "on b: 110 of 110",
+            id="the only one of its kind is full",
+        ),
+        pytest.param(
+            [node("a"), node("b")],
+            {"a": {"phase": "Failed"}},
+            ["a"],
+            "on a: it failed",
+            id="what fails is not tried on",
+        ),
+        pytest.param([], {}, [], "no Ready node is one that it may run on", id="no node"),
+    ],
+)
+def test_on_which_nodes_it_is_tried_until_one_takes_it(nodes, becomes, tried, why):
+    cluster = Cluster(nodes, becomes)
+    said = module("readygate_objects", "readygate_trial").Trial(cluster, 10).on_each_architecture(DAEMON_SET)
+    assert (tried, bool(why), True) == (cluster.tried, bool(said), said.startswith(why))
+    assert [] == cluster.pods, "none of them stays"
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        pytest.param(WELL, "", id="it came to verdicts"),
+        pytest.param(SEVERAL["status"], "on node-1: no verdict within 20 s (before that: no answer", id="it did not"),
+        pytest.param(
+            {"containerStatuses": [{"state": {"waiting": {"reason": "InvalidImageName", "message": "i"}}}]},
+            "on node-1: InvalidImageName: i",
+            id="its image has no name, which is not waited for",
+        ),
+    ],
+)
+def test_the_extenders_is_tried_on_its_host_alone(status, why):
+    cluster = Cluster([], {"node-1": status})
+    said, _ = module("readygate_objects", "readygate_trial").Trial(cluster, 10, 2).of([extenders_trial()])
+    assert (["node-1"], []) == (cluster.tried, cluster.pods)
+    assert (bool(why), True) == (bool(said), said.startswith(why))
 
 
 def gate(verdict: str = "", held: str = "", severity: str = "gate") -> dict[str, str]:

@@ -1,8 +1,9 @@
 #!/usr/bin/python
-"""Lets a pod of the new image read its new configuration, one for each kind of processor, before a DaemonSet rolls out.
+"""Lets a pod of a new image read its new configuration before anything is changed: one for each kind of processor
+before a DaemonSet rolls out (`daemonset`), or one that is given (`pod`).
 
-So an image that cannot be pulled or run, a folder that is not there, and a configuration that the agent refuses are
-found while no agent has been touched. The pods go to nodes by name: no scheduler is needed.
+So an image that cannot be pulled or run, a folder that is not there, and a configuration that is refused are found
+while nothing has been touched. The pods go to nodes by name: no scheduler is needed.
 """
 
 import json
@@ -10,43 +11,71 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_objects.kubectl import Kubectl, warnings_of_pods
-from ansible.module_utils.readygate_objects.trial import NAME, outcome, trial_nodes, trial_pod
+from ansible.module_utils.readygate_objects.trial import outcome, trial_nodes, trial_pod, turned_away
 
 EVERY_S = 1.0
+LABEL = "app.kubernetes.io/name"
+NO_NODE = "no Ready node is one that it may run on: see its node selector and the image's architectures"
+LINES_OF_A_POD = 4
 
 
-def run(kubectl: Kubectl, daemon_set: dict, seconds: int) -> str:
-    """Why the trial failed; "" where it went well."""
-    selector = "--selector=app.kubernetes.io/name=" + NAME
-    nodes = trial_nodes(daemon_set, kubectl.get("nodes")["items"])
-    if not nodes:
-        return "no Ready node is one that it may run on: see its node selector and the image's architectures"
-    kubectl.run("delete", "pods", selector, "--ignore-not-found", "--grace-period=0", "--force", "--wait=true")
-    wanted = [trial_pod(daemon_set, node, arch, seconds) for arch, node in nodes.items()]
-    try:
-        kubectl.run("create", "--filename=-", stdin="\n---\n".join(json.dumps(pod) for pod in wanted))
-        return _watch(kubectl, selector, nodes, seconds)
-    finally:
-        kubectl.run("delete", "pods", selector, "--ignore-not-found", "--grace-period=0", "--force", "--wait=false")
+class Trial:
+    """Pods until the end, whatever it is; none of them stays. Raises OSError for what kubectl could not do."""
 
+    def __init__(self, kubectl: Kubectl, seconds: int, lines: int = 1) -> None:
+        self._kubectl = kubectl
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._lines = lines
 
-def _watch(kubectl: Kubectl, selector: str, nodes: dict, seconds: int) -> str:
-    until, memories = time.monotonic() + seconds, {}
-    while True:
-        pods, events = kubectl.get("pods", selector)["items"], warnings_of_pods(kubectl)
-        ends = {}
-        for pod in pods:
-            memory = memories.setdefault(pod["metadata"]["name"], {})
-            ends[pod["spec"]["nodeName"]] = outcome(pod, events, memory, time.monotonic())
-        wrong = [f"on {node}: {why}" for node, (ended, why) in ends.items() if ended and why]
-        if wrong:
-            return "; ".join(wrong)
-        if len(ends) == len(nodes) and all(ended for ended, _ in ends.values()):
-            return ""
-        if time.monotonic() > until:
-            waits = [f"on {node}: {why or 'it has not ended'}" for node, (ended, why) in ends.items() if not ended]
-            return f"after {seconds} s it had not ended; " + "; ".join(waits)
-        time.sleep(EVERY_S)
+    def on_each_architecture(self, daemon_set: dict) -> str:
+        """Why it failed; "" where it went well. A node that has no room for it is not the only one of its kind."""
+        all_nodes = self._kubectl.get("nodes")["items"]
+        wanted, away = trial_nodes(daemon_set, all_nodes), {}
+        nodes = wanted
+        while nodes:
+            pods = [trial_pod(daemon_set, node, arch, self._seconds) for arch, node in nodes.items()]
+            why, more = self.of(pods)
+            away.update(more)
+            left = [node for node in all_nodes if node["metadata"]["name"] not in away]
+            nodes = trial_nodes(daemon_set, left)
+            if not more or nodes.keys() != wanted.keys() or time.monotonic() > self._until:
+                return why
+        return NO_NODE
+
+    def of(self, wanted: list) -> tuple:
+        """(why it failed, node -> why its kubelet had no room): as `on_each_architecture`."""
+        selector = "--selector={}={}".format(LABEL, wanted[0]["metadata"]["labels"][LABEL])
+        self._kubectl.run(
+            "delete", "pods", selector, "--ignore-not-found", "--grace-period=0", "--force", "--wait=true"
+        )
+        try:
+            self._kubectl.run("create", "--filename=-", stdin="\n---\n".join(json.dumps(pod) for pod in wanted))
+            return self._watch(selector, len(wanted))
+        finally:
+            self._kubectl.run(
+                "delete", "pods", selector, "--ignore-not-found", "--grace-period=0", "--force", "--wait=false"
+            )
+
+    def _watch(self, selector: str, number: int) -> tuple:
+        memories = {}
+        while True:
+            pods, events = self._kubectl.get("pods", selector)["items"], warnings_of_pods(self._kubectl)
+            ends, away = {}, {}
+            for pod in pods:
+                memory, node = memories.setdefault(pod["metadata"]["name"], {}), pod["spec"]["nodeName"]
+                ends[node] = outcome(pod, events, memory, time.monotonic(), self._lines)
+                if turned_away(pod):
+                    away[node] = turned_away(pod)
+            wrong = [f"on {node}: {why}" for node, (ended, why) in ends.items() if ended and why]
+            if wrong:
+                return "; ".join(wrong), away
+            if len(ends) == number and all(ended for ended, _ in ends.values()):
+                return "", {}
+            if time.monotonic() > self._until:
+                waits = [f"on {node}: {why or 'it has not ended'}" for node, (ended, why) in ends.items() if not ended]
+                return f"after {self._seconds} s it had not ended; " + "; ".join(waits), {}
+            time.sleep(EVERY_S)
 
 
 def main() -> None:
@@ -54,19 +83,24 @@ def main() -> None:
         argument_spec={
             "kubeconfig": {"type": "path", "required": True},
             "namespace": {"required": True},
-            "daemonset": {"type": "dict", "required": True},
+            "daemonset": {"type": "dict"},
+            "pod": {"type": "dict"},
             "timeout_seconds": {"type": "int", "default": 180},
         },
+        mutually_exclusive=[["daemonset", "pod"]],
+        required_one_of=[["daemonset", "pod"]],
     )
-    daemon_set = module.params["daemonset"]
-    image = daemon_set["spec"]["template"]["spec"]["containers"][0]["image"]
+    daemon_set, pod = module.params["daemonset"], module.params["pod"]
+    spec = pod["spec"] if pod else daemon_set["spec"]["template"]["spec"]
+    image, changed = spec["containers"][0]["image"], "nothing was changed" if pod else "no agent was changed"
     try:
         kubectl = Kubectl(module.params["kubeconfig"], module.params["namespace"])
-        why = run(kubectl, daemon_set, module.params["timeout_seconds"])
+        trial = Trial(kubectl, module.params["timeout_seconds"], LINES_OF_A_POD if pod else 1)
+        why = trial.of([pod])[0] if pod else trial.on_each_architecture(daemon_set)
     except OSError as e:
-        module.fail_json(msg=f"the trial of image {image} could not be made: {e}")
+        module.fail_json(msg=f"the trial of image {image} could not be made: {e}; {changed}")
     if why:
-        module.fail_json(msg=f"image {image} does not take this configuration: {why}; no agent was changed")
+        module.fail_json(msg=f"image {image} does not take this configuration: {why}; {changed}")
     module.exit_json(changed=False, msg=f"image {image} takes this configuration")
 
 

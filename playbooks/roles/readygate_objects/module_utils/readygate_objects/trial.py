@@ -1,4 +1,7 @@
-"""Pure: the pods in which a new image reads its new configuration before a roll-out, and what became of one."""
+"""Pure: the pods in which a new image reads its new configuration before a roll-out, and what became of one.
+
+For none of them is anybody evicted: a critical one would be, by the kubelet itself, on a node that is full.
+"""
 
 import copy
 
@@ -22,8 +25,13 @@ def trial_nodes(daemon_set: dict, nodes: list) -> dict:
 def trial_pod(daemon_set: dict, node: str, arch: str, seconds: int) -> dict:
     """As an agent's pod of that node, which ends when it has read its configuration. Not placed by a scheduler."""
     spec = copy.deepcopy(daemon_set["spec"]["template"]["spec"])
-    for name in ("readinessGates", "affinity", "nodeSelector", "serviceAccountName"):
+    for name in ("readinessGates", "affinity", "nodeSelector", "serviceAccountName", "priorityClassName"):
         spec.pop(name, None)
+    for container in spec["containers"] + spec.get("initContainers", []):
+        resources = container.get("resources", {})
+        # In words: without them they are as the limits.
+        resources["requests"] = {name: "0" for part in ("requests", "limits") for name in resources.get(part, {})}
+        container["resources"] = resources
     for container in spec["containers"]:
         container["command"] = container["command"] + ["--check"]
         for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
@@ -37,20 +45,28 @@ def trial_pod(daemon_set: dict, node: str, arch: str, seconds: int) -> dict:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def outcome(pod: dict, events: dict, memory: dict, monotonic: float) -> tuple:
+def turned_away(pod: dict) -> str:
+    """Why the kubelet has not taken it, where that is the node's fault; "" else: another node may have room."""
+    status = pod.get("status", {})
+    reason = status.get("reason", "") if status.get("phase") == "Failed" else ""
+    if not reason.startswith("OutOf") and (reason != "Evicted" or status.get("containerStatuses")):
+        return ""
+    return short("{}: {}".format(reason, status.get("message", "")))
+
+
+def outcome(pod: dict, events: dict, memory: dict, monotonic: float, lines: int = 1) -> tuple:
     """(ended, why): False while it is not known; why is "" where the trial went well.
 
-    events: as of pod_of. memory: of this pod, {} at first."""
+    events: as of pod_of. memory: of this pod, {} at first. lines: how many of its last are told, the last one first."""
     status, seen = pod.get("status", {}), pod_of(pod, events)
     if status.get("phase") == "Succeeded":
         return True, ""
     if status.get("phase") == "Failed":
         ended = [each.get("state", {}).get("terminated", {}) for each in status.get("containerStatuses", ())]
-        said = [one.get("message", "").strip().splitlines()[-1:] for one in ended]
-        words = [line for lines in said for line in lines] or [
-            status.get("message") or status.get("reason") or "it failed"
-        ]
-        return True, short(words[0])
+        said = [one.get("message", "").strip().splitlines()[-lines:] for one in ended]
+        words = [text for text in said if text] or [[status.get("message") or status.get("reason") or "it failed"]]
+        last, before = short(words[0][-1]), " | ".join(reversed(words[0][:-1]))
+        return True, f"{last} (before that: {short(before)})" if before else last
     if memory.get("kind") != seen.kind:
         memory.update(kind=seen.kind, since=monotonic)
     lasting = seen.kind in GRACE_S and monotonic - memory["since"] >= GRACE_S[seen.kind]
