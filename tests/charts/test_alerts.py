@@ -18,6 +18,7 @@ from agent.modes.pod import families
 from agent.report.metrics import metrics_page
 from agent.settings import parse as agent_settings
 from tests.charts.rendering import CHART, ROOT, SUPPORTED, objects
+from tests.extender.feed.test_wire import status
 from tests.extender.web.conftest import application, client, shown  # noqa: F401 - fixtures
 from tests.testbed.shared.tools import PROMTOOL, built
 
@@ -63,6 +64,7 @@ def failing(severity: str, state: str, values: str) -> dict[str, str]:
 
 DNS = {"check": "dns", "output": "10.96.0.10:53 timed out", "job": "readygate-agent", "node": "n-7"}
 CP = {"node": "cp-1"}
+RENEWED_EACH_HOUR = 'readygate_credentials_expiry_timestamp_seconds{job="readygate-extender", node="cp-2"}'
 CASES = [
     Case(
         "ReadygateGateOff",
@@ -106,6 +108,15 @@ CASES = [
         ends=10,
         labels=CP | {"cache": "nodes"},
         value="100",
+    ),
+    Case(
+        "ReadygateTokenEnds",
+        of_extender("readygate_credentials_expiry_timestamp_seconds", "605400x119 31536000x60")
+        | {RENEWED_EACH_HOUR: "3600x47 6480x47 9360x99"},
+        at=90,
+        ends=130,
+        labels=CP,
+        value="6d 22h 40m 0s",
     ),
     Case(
         "ReadygateSlow",
@@ -285,8 +296,9 @@ def of_ours(text: str) -> set[str]:
 
 
 @pytest.fixture
-def existing(client) -> set[str]:  # noqa: F811 - the fixture
+def existing(client, shown) -> set[str]:  # noqa: F811 - the fixtures
     """The series of both halves, as they are served."""
+    shown.said = status(credentials_expire=1.0)
     checks = b'{mode: pod, checks: [{name: a, exec: {command: ["false"]}}]}'
     engine = CheckEngine([check_spec(check) for check in agent_settings(checks, {}).checks])
     pages = client._client.get("/metrics").text + metrics_page(families(engine, None, Said())).body

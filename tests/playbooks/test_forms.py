@@ -1,6 +1,7 @@
 """The two forms of the extender: where they are the same, where not, and who may take whose place."""
 
 import ast
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import yaml
 
 from extender import settings as extender_settings
 from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, ROLES, objects, render
+from tests.playbooks.rendering import ADMIN_SERVER, ROLES, objects, render, trust
 
 NS = contract.NAMESPACE
 EXTENDER = contract.NAME_EXTENDER
@@ -154,6 +155,48 @@ def test_a_change_of_anything_is_another_revision():
     ]
     assert len(changes) == len({revision(**given) for given in changes})
     assert revision() == revision()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, "cp-1", id="the host's own name where nobody has asked"),
+        pytest.param(
+            {"__readygate_scheduler_config_node": "ip-10-0-0-1.internal"}, "ip-10-0-0-1.internal", id="the kubelet's"
+        ),
+        pytest.param(
+            {"__readygate_scheduler_config_node": "a", "readygate_extender_node_name": "b"},
+            "b",
+            id="what the inventory says",
+        ),
+    ],
+)
+def test_the_static_form_goes_by_the_name_of_the_hosts_node(given, expected):
+    facts = {"ansible_facts": {"nodename": "CP-1"}}
+    (pod,) = objects(ROLE, STATIC | ADMIN_SERVER | facts | given, "trial").values()
+    assert expected == pod["spec"]["nodeName"]
+
+
+CAPPED = {"changed": [], "expires": 1, "holds_s": 86400, "short": True}
+
+
+@pytest.mark.parametrize(
+    ("mode", "said", "refused"),
+    [
+        pytest.param("enforce", CAPPED, True, id="in enforce one that holds for less than asked is refused"),
+        pytest.param("protect", CAPPED, False, id="in protect it is told"),
+        pytest.param("enforce", CAPPED | {"short": False}, False, id="one that holds for as long is taken"),
+        pytest.param("enforce", {"changed": []} | {"short": None}, False, id="one that says nothing of it too"),
+    ],
+)
+def test_a_token_that_the_api_server_has_cut_short(mode, said, refused):
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "static.yml").read_text())}
+    task = tasks["Static | The token holds for as long as it is to"]
+    given = {"readygate_scheduler_config_mode": mode, "__readygate_extender_renewed": {"stdout": json.dumps(said)}}
+    value = render(ROLE, STATIC | ADMIN_SERVER | given, over={key: trust(text) for key, text in task["vars"].items()})
+    assert refused == (not value(f"({task['ansible.builtin.assert']['that']})"))
+    if refused:
+        assert "a token for 1.0 days, not for the 365 of" in value(task["ansible.builtin.assert"]["fail_msg"][3:-3])
 
 
 @pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])

@@ -119,6 +119,28 @@ def test_a_token_is_renewed_in_time(host, days_ago, is_taken, changed):
     assert (host.next if changed else present) == host.content("token").strip()
 
 
+@pytest.mark.parametrize(
+    ("present_days", "given_days", "changed", "holds_days", "short"),
+    [
+        pytest.param(None, 100, ["ca.crt", "token"], 100, False, id="as long as it is to"),
+        pytest.param(None, 30, ["ca.crt", "token"], 30, True, id="the API server gives none that is longer"),
+        pytest.param(30, 30, ["ca.crt"], 30, True, id="nor does it now, so the one that is there stays"),
+        pytest.param(30, 100, ["ca.crt", "token"], 100, False, id="now it does"),
+        pytest.param(400, 100, ["ca.crt"], 400, False, id="one that holds longer stays"),
+    ],
+)
+def test_a_token_that_holds_for_less_than_was_asked_for_is_told_of(
+    host, present_days, given_days, changed, holds_days, short
+):
+    host.next = token(days_ago=0, days=given_days)
+    present = token(days_ago=1, days=present_days) if present_days else ""
+    (host.files / "token").write_text(f"{present}\n")
+    code, said = host.run(taken=[present])
+    assert (0, changed) == (code, said["changed"])
+    assert (holds_days * 86400, short) == (said["holds_s"], said["short"])
+    assert (host.next if "token" in changed else present) == host.content("token").strip()
+
+
 def test_check_says_what_would_change_and_changes_nothing(host):
     assert ["ca.crt", "token"] == host.run("--check")[1]["changed"]
     assert [] == names(host.files)

@@ -5,8 +5,10 @@
 
 Runs on the host, so that no key and no token leaves it; needs Python 3.6 and kubectl. Writes by rename, so that the
 extender, which reads its files again while it runs, sees the old content or the new. The token is renewed when half of
-its time is over, and when the API server does not take it any more (another account of the same name, another key).
-Prints one JSON object: {"changed": [names of files], "expires": seconds since the epoch}.
+its time is over, when the API server does not take it any more (another account of the same name, another key), and
+when one that holds longer can be had. Prints one JSON object: {"changed": [names of files], "expires": seconds since
+the epoch, "holds_s": seconds from its issue to its end, "short": whether that is less than was asked for}; the last
+three are null where nothing is known of the token.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import time
 from pathlib import Path
 
 MODE = 0o640
+SLACK_S = 60  # by so much less is as long
 
 
 class HostError(Exception):
@@ -62,6 +65,20 @@ def is_young(claims, wall):
         return False
 
 
+def holds_s(claims):
+    """For how long it was issued; None where it does not say."""
+    try:
+        return claims["exp"] - claims["iat"]
+    except (KeyError, TypeError):
+        return None
+
+
+def is_short(arguments, claims):
+    """Whether the API server has given less than is asked for; None where that is not known."""
+    held_s = holds_s(claims)
+    return None if held_s is None else held_s < arguments.days * 86400 - SLACK_S
+
+
 def is_taken(arguments, token):
     """Whether the API server takes it for the account that it is to be of."""
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
@@ -73,14 +90,18 @@ def is_taken(arguments, token):
 
 def wanted_token(arguments, present):
     """The one that is there if it is good for long enough, else a new one."""
-    if present and is_young(claims_of(present), time.time()) and is_taken(arguments, present):
+    claims = claims_of(present)
+    stays = bool(present) and is_young(claims, time.time()) and is_taken(arguments, present)
+    if stays and (arguments.check or not is_short(arguments, claims)):
         return present
     if arguments.check:
         return "renewed"
     duration = "--duration=%dh" % (24 * arguments.days)
-    return kubectl(
+    new = kubectl(
         arguments, "create", "token", arguments.account, "--namespace=" + arguments.namespace, duration
     ).strip()
+    longer = (holds_s(claims_of(new)) or 0) > (holds_s(claims) or 0) + SLACK_S
+    return present if stays and not longer else new
 
 
 def authority(arguments):
@@ -133,7 +154,13 @@ def run(arguments):
     if arguments.tls_secret:
         files.update((arguments.tls_folder / name, text) for name, text in secret(arguments).items())
     changed = [path.name for path, content in sorted(files.items()) if put(path, content, arguments)]
-    return {"changed": changed, "expires": claims_of(token).get("exp")}
+    claims = claims_of(token)
+    return {
+        "changed": changed,
+        "expires": claims.get("exp"),
+        "holds_s": holds_s(claims),
+        "short": is_short(arguments, claims),
+    }
 
 
 def main(argv):
