@@ -1,4 +1,4 @@
-"""`scripts/venv` interrupted while pip works: nothing of it goes on."""
+"""`scripts/venv` interrupted while pip works: nothing of it goes on. What it upgrades on the machine it says before."""
 
 import os
 import shutil
@@ -23,16 +23,25 @@ esac
 """
 
 
+def copied(folder: Path, program: str) -> dict[str, str]:
+    """What the script needs, in a folder of its own with this Python; its environment."""
+    (folder / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/venv", folder / "scripts/venv")
+    for name in ("pyproject.toml", "requirements.lock", "requirements-run.lock"):
+        shutil.copy(ROOT / name, folder / name)
+    executable(folder / "python", program)
+    return {**os.environ, "PYTHON": str(folder / "python")}
+
+
+def executable(path: Path, program: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(program)
+    path.chmod(0o755)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_pip_ends_with_the_script_that_started_it(tmp_path, number):
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts/venv", tmp_path / "scripts/venv")
-    for name in ("pyproject.toml", "requirements.lock", "requirements-run.lock"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    python = tmp_path / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    environ = {**os.environ, "PYTHON": str(python)}
+    environ = copied(tmp_path, PYTHON)
     script = subprocess.Popen(["scripts/venv"], cwd=tmp_path, env=environ, start_new_session=True)
     pid = tmp_path / "pip.pid"
     try:
@@ -45,3 +54,49 @@ def test_pip_ends_with_the_script_that_started_it(tmp_path, number):
     finally:
         if script.poll() is None:
             os.killpg(script.pid, signal.SIGKILL)
+
+
+# Its venv module is missing until apt-get has installed it; then its pip fails.
+BARE_PYTHON = """\
+#!/bin/sh
+case "$*" in
+  *ensurepip*) [ -e apt-installed ] ;;
+  *"pip install"*) exit 1 ;;
+  "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  --version|-VV) echo Python 3.11.0 ;;
+esac
+"""
+APT_GET = """\
+#!/bin/sh
+case "$*" in
+  *--simulate*) cat simulated ;;
+  install*) touch apt-installed ;;
+esac
+"""
+NEW = "Inst python3-venv (3.11.2-1+b1 Debian:12 [amd64])\n"
+OLDER = "Inst python3.11 [3.11.2-6] (3.11.2-7 Debian:12 [amd64]) []\nInst libc6 [2.36-9] (2.36-10 Debian:12 [amd64])\n"
+SAID = "python3-venv needs it: python3.11 3.11.2-6 -> 3.11.2-7, libc6 2.36-9 -> 2.36-10"
+
+
+@pytest.mark.parametrize(
+    ("simulated", "upgrades", "installed", "said"),
+    [
+        pytest.param(NEW, "", True, [False, False], id="nothing is upgraded"),
+        pytest.param(NEW, "no", True, [False, False], id="nothing is upgraded, and nothing may be"),
+        pytest.param(OLDER + NEW, "", True, [True, False], id="what is upgraded is said before"),
+        pytest.param(OLDER + NEW, "no", False, [True, True], id="who forbids it keeps what is installed"),
+    ],
+)
+def test_no_package_of_the_machine_is_upgraded_without_a_word(tmp_path, simulated, upgrades, installed, said):
+    environ = copied(tmp_path, BARE_PYTHON) | {"READYGATE_UPGRADES": upgrades}
+    executable(tmp_path / "bin/apt-get", APT_GET)
+    executable(tmp_path / "bin/id", "#!/bin/sh\necho 0\n")
+    environ["PATH"] = f"{tmp_path / 'bin'}:{environ['PATH']}"
+    (tmp_path / "simulated").write_text(simulated)
+    done = subprocess.run(
+        ["scripts/venv"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    words = done.stdout + done.stderr
+    assert installed == (tmp_path / "apt-installed").exists()
+    assert said == [SAID in words, "READYGATE_UPGRADES=no, so nothing was installed" in words]
+    assert done.returncode == 2, "its pip fails, or it was refused"
