@@ -20,7 +20,6 @@ from tests.hosts.deployment.test_static import (
     NAME,
     NS,
     POD_URL,
-    ROOM_S,
     STATIC_URL,
     UNREACHABLE,
     is_there,
@@ -32,6 +31,7 @@ RESOURCES = {"requests": {"cpu": "90m"}, "limits": {"memory": "500Mi"}}
 LIMIT_S = 60.0
 PODS_EVERY_S = 5.0
 ANSWER_S = 10.0  # three hosts on one machine
+ROOM_S = 10.0  # for the same reason
 # Two whole plays before the first of these tests, host after host.
 pytestmark = pytest.mark.timeout(3600)
 

@@ -22,7 +22,7 @@ MIRROR = f"/api/v1/namespaces/{NS}/pods/{NAME}-control-1"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{NAME}"
 STATIC_URL, POD_URL = "http://127.0.0.1:337", "http://127.0.0.1:9376"
 GOES_ON_S = 10.0
-ROOM_S = 10.0  # for a machine that does much else
+TRIED_S = 5  # what a new one may take here before the earlier one is put back
 UNREACHABLE = "https://10.99.0.250:6443"
 # Takes the next port of ours that is free, as who wants to be asked in the extender's place.
 THIEF = f"""
@@ -164,7 +164,7 @@ def refused_by_the_rehearsal(hosts, api, ansible):
 
 def put_back_by_the_host(hosts, api, ansible):  # noqa: ARG001
     """The rehearsal takes no port, so it cannot know that this one is the scheduler's own."""
-    wrong = {"readygate_extender_port": 10259, "readygate_extender_static_timeout_seconds": 5}
+    wrong = {"readygate_extender_port": 10259, "readygate_extender_static_timeout_seconds": TRIED_S}
     run = ansible.run("site.yml", tags=EXTENDER, **ENFORCE, **wrong)
     assert (run.code != 0, "the earlier one is back in place and answers" in run.told()) == (True, True), run.told()
 
@@ -181,7 +181,7 @@ def test_whatever_becomes_of_it_scheduling_goes_on(hosts, api, ansible, artefact
         gap_s = asking.longest_gap_s()
     figures = {"longest time without an answer, s": gap_s, "longest wait of a pod, s": longest_s}
     save(artefacts, f"static-{become.__name__}.json", figures | {"pods": len(landings.waited_s)})
-    assert gap_s <= GOES_ON_S + ROOM_S + (5 if become is put_back_by_the_host else 0)
+    assert gap_s <= GOES_ON_S + (TRIED_S if become is put_back_by_the_host else 0)
     assert longest_s < float("inf")
 
 
