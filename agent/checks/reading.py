@@ -18,22 +18,22 @@ class NotThereError(CannotLookError):
     """This machine has none: nothing that the node lacks by its nature is a fault of it."""
 
 
-def text_of(path: str, needs: str) -> str:
+def text_of(path: str, needs: str, limit_bytes: int = LIMIT_BYTES) -> str:
     """The whole file. `needs`: what the agent must be given to see it, or what the kernel must have.
 
-    Raises CannotLookError, also for a file beyond LIMIT_BYTES; of its kind NotThereError where there is no such file.
+    Raises CannotLookError, also for a file beyond the limit; of its kind NotThereError where there is no such file.
     Never waits for a writer, as opening a named pipe would.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            found = file.read(LIMIT_BYTES + 1) or b""
+            found = file.read(limit_bytes + 1) or b""
     except OSError as e:
         if e.errno in _MISSING:
             raise NotThereError(f"{path} is not there: needs {needs}") from e
         raise CannotLookError(f"{path} cannot be read ({e.strerror}): needs {needs}") from e
-    if len(found) > LIMIT_BYTES:
-        raise CannotLookError(f"{path} is larger than {LIMIT_BYTES >> 20} MiB: needs to be what the kernel shows")
+    if len(found) > limit_bytes:
+        raise CannotLookError(f"{path} is larger than {limit_bytes >> 20} MiB: needs to be what the kernel shows")
     return found.decode(errors="replace")
 
 

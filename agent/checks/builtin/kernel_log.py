@@ -21,20 +21,20 @@ lines within which window make it true, and a way back:
 A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
 and what is still true it finds again in the kernel's buffer; with `positionFile` also what has left the buffer. The
 kernel wakes the check: with `failureThreshold` 1 a line that gates closes the node at once. Lines that programs write
-to the kernel's log do not count, unless `programs` says so.
+to the kernel's log do not count, unless `programs` says so; nor does what a pod gets into the kernel's own lines by the
+name of a process or of its program.
 """
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
+from agent.checks.kernel_lines import CLASSES, GATE, WARN, ClassName, LogClass, about, healed_by, is_of_a_process
 from agent.checks.reading import CannotLookError, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
@@ -47,78 +47,9 @@ RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=T
 RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read one in parts
 READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
-TROUBLES = 64  # kept at most; the oldest make room
-FOR_EVER = float("inf")
-
-ClassName = Literal[
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
-    "correctedError", "hungTask", "oops", "gpuXid",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class LogClass:
-    """`line`: what is searched for; a group in it names what it is about. `count` of them within `window_s` make it
-    true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
-    the thing is a block device."""
-
-    line: re.Pattern[str]
-    count: int = 1
-    window_s: float = FOR_EVER
-    lasts_s: float = FOR_EVER
-    healed: re.Pattern[str] | None = None
-    device: bool = False
-
-
-_DEV = r"([\w!.-]+)"
-CLASSES: Mapping[ClassName, LogClass] = {
-    "softLockup": LogClass(re.compile(r"BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300),
-    "hardLockup": LogClass(re.compile(r"Watchdog detected hard LOCKUP on cpu"), lasts_s=600),
-    "rcuStall": LogClass(re.compile(r"rcu: INFO: \w+ (?:self-)?detected (?:expedited )?stall"), 2, 300, 300),
-    "unregisterNetdevice": LogClass(
-        re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
-    ),
-    "ioError": LogClass(
-        re.compile(rf"(?:\w+ error, dev {_DEV}, sector|Buffer I/O error on dev(?:ice)? {_DEV},)"),
-        5, 60, 300, device=True,
-    ),
-    "filesystemShutdown": LogClass(
-        re.compile(
-            rf"^(?:XFS \({_DEV}\): .*(?:[Ss]hutting down filesystem|[Ff]ilesystem has been shut down|force_shutdown)"
-            rf"|EXT4-fs (?:error )?\((?:device )?{_DEV}\): .*Remounting filesystem read-only"
-            rf"|BTRFS\b.*\(device {_DEV}(?: state \w+)?\):? .*forced readonly)"
-        ),
-        healed=re.compile(
-            rf"^(?:XFS \({_DEV}\): Mounting V"
-            rf"|EXT4-fs \({_DEV}\): (?:mounted filesystem|re-mounted(?!.* ro\b))"
-            rf"|BTRFS info \(device {_DEV}\): first mount)"
-        ),
-        device=True,
-    ),
-    "uncorrectedError": LogClass(
-        re.compile(
-            r"EDAC \w+: \d+ UE |Hardware Error\]: event severity: (?:recoverable|fatal)|Memory failure: 0x\w+: recovery"
-            r"|Hardware Error\]: .*[Uu]ncorrected"
-        ),
-        lasts_s=3600,
-    ),
-    "correctedError": LogClass(
-        re.compile(r"EDAC \w+: \d+ CE |Hardware Error\]: (?:event severity: corrected|Machine check events logged)"),
-        10, 3600, 3600,
-    ),
-    "hungTask": LogClass(re.compile(r"INFO: task .+:\d+ blocked for more than \d+ seconds"), lasts_s=600),
-    "oops": LogClass(re.compile(r"kernel BUG at |(?:Oops|protection fault|opcode|Internal error|handle).*\[#\d+\]")),
-    "gpuXid": LogClass(
-        re.compile(
-            r"NVRM: Xid \(PCI:([\da-fA-F:.]+)[^)]*\): (?:48|62|64|74|79|95|110|119|120|136|140|143)\b"
-        ),
-        healed=re.compile(r"NVRM: loading NVIDIA"),
-    ),
-}  # fmt: skip
-GATE: tuple[ClassName, ...] = (
-    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
-)  # fmt: skip
-WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
+NEWEST = 16
+MOUNTS_BYTES = 2**24  # of each container there is a line that names all its layers
 
 
 class Settings(Section, frozen=True):
@@ -197,7 +128,12 @@ class Check:
             devices = {of for (name, of) in holding if CLASSES[name].device}
             places = places_of(devices, settings) if devices else Places()
         except CannotLookError as e:
-            return Finding(CheckState.UNKNOWN, f"{', '.join(name for name, _ in holding)}, but {e}")
+            blind = f"{', '.join(dict.fromkeys(name for name, _ in holding if CLASSES[name].device))}, but {e}"
+            others = {key: trouble for key, trouble in holding.items() if not CLASSES[key[0]].device}
+            found = judge(others, Places(), now, settings)
+            if found.state is CheckState.FAILED:  # wherever those devices are mounted
+                return Finding(CheckState.FAILED, f"{found.output}; {blind}")
+            return Finding(CheckState.UNKNOWN, blind)
         return judge(holding, places, now, settings)
 
     def descriptor(self) -> int | None:
@@ -278,24 +214,34 @@ def after(known: Known, records: Iterable[Record]) -> Known:
         if record.sequence <= sequence:
             continue
         sequence = record.sequence
+        if is_of_a_process(record.text):
+            continue
         for name, kind in CLASSES.items():
-            if (found := kind.line.search(record.text)) is not None:
-                key = name, _of(found)
-                troubles[key] = _more(troubles.pop(key, Trouble()), kind, record.at_s)
-            elif kind.healed is not None and (found := kind.healed.search(record.text)) is not None:
-                of = _of(found)
+            if (of := about(kind, record.text)) is not None:
+                troubles[name, of] = _more(troubles.pop((name, of), Trouble()), kind, record.at_s)
+            elif (of := healed_by(kind, record.text)) is not None:
                 troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
-    return Known(known.boot_id, sequence, tuple(troubles.items())[-TROUBLES:])
+    return Known(known.boot_id, sequence, _bounded(list(troubles.items())))
+
+
+def _bounded(troubles: list[tuple[Key, Trouble]]) -> tuple[tuple[Key, Trouble], ...]:
+    """The newest, and of the others those that hold for longest; which was never true goes first."""
+    if len(troubles) <= TROUBLES:
+        return tuple(troubles)
+    others, newest = troubles[:-NEWEST], troubles[-NEWEST:]
+    longest = {key for key, _ in sorted(others, key=_ends_s)[NEWEST - TROUBLES :]}
+    return (*(each for each in others if each[0] in longest), *newest)
+
+
+def _ends_s(each: tuple[Key, Trouble]) -> float:
+    (name, _), trouble = each
+    return float("-inf") if trouble.true_at_s is None else trouble.true_at_s + CLASSES[name].lasts_s
 
 
 def _more(trouble: Trouble, kind: LogClass, at_s: float) -> Trouble:
     times = (*trouble.times_s, at_s)[-kind.count :]
     true = len(times) == kind.count and at_s - times[0] <= kind.window_s
     return Trouble(times, at_s if true else trouble.true_at_s, trouble.lines + 1)
-
-
-def _of(found: re.Match[str]) -> str:
-    return next((of for of in found.groups() if of), "")
 
 
 def records_in(block: bytes) -> list[Record]:
@@ -335,7 +281,7 @@ def _kept(path: str, boot_id: str) -> Known:
 
 def places_of(devices: Iterable[str], settings: Settings) -> Places:
     """Raises CannotLookError."""
-    text = text_of(settings.mountinfo, "the host's processes (hostPID), and root")
+    text = text_of(settings.mountinfo, "the host's processes (hostPID), and root", MOUNTS_BYTES)
     mounts = [_Mount.of(line.split(" ")) for line in text.splitlines()]
     holders = {path: _holder(mounts, path) for path in settings.gate_paths}
     mounted, gated = dict[str, Sequence[str]](), dict[str, Sequence[str]]()

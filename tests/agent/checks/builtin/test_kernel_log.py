@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.checks.builtin.kernel_log import WARN, Check, Settings
+from agent.checks.builtin.kernel_log import Check, Settings
+from agent.checks.kernel_lines import WARN
 from agent.checks.state import CheckState, Finding
 from tests.fakes.kmsg import line
 
@@ -235,6 +236,33 @@ def test_mounts_that_cannot_be_read_are_unknown_only_where_a_device_is_in_troubl
     found = check()
     assert CheckState.UNKNOWN is found.state
     assert found.output.startswith("filesystemShutdown, but /none/mountinfo is not there: needs the host's processes")
+
+
+def test_mounts_that_cannot_be_read_hide_nothing_else(node: Node) -> None:
+    check = node.check(mountinfo="/none/mountinfo")
+    node.say(SHUT.format("dm-0"))
+    node.say("watchdog: BUG: soft lockup - CPU#3 stuck for 26s!", 2)
+    found = check()
+    assert CheckState.FAILED is found.state
+    assert found.output.startswith("softLockup: 2 lines, the last 0 s ago; filesystemShutdown, but /none/mountinfo is")
+
+
+def test_what_only_warns_is_unknown_beside_mounts_that_cannot_be_read(node: Node) -> None:
+    check = node.check(mountinfo="/none/mountinfo")
+    node.say(SHUT.format("dm-0"))
+    node.say("INFO: task dd:4242 blocked for more than 120 seconds.")
+    assert CheckState.UNKNOWN is check().state
+
+
+def test_a_node_with_many_containers_has_long_mounts(node: Node) -> None:
+    """Of each container an overlay, whose line names all its layers."""
+    layers = "lowerdir=" + ":".join(f"/var/lib/containerd/io/snapshots/{number}/fs" for number in range(100))
+    overlays = [f"{number} 1 0:{number} / /run/{number} rw - overlay overlay rw,{layers}" for number in range(600)]
+    mounts = (node.root / "mountinfo").read_text()
+    node.file("mountinfo", "\n".join([*overlays, mounts]))
+    assert (node.root / "mountinfo").stat().st_size > 2 * 2**20
+    node.say(SHUT.format("dm-0"))
+    assert CheckState.FAILED is node.check()().state
 
 
 def test_a_flood_is_read_on_in_the_next_run(node: Node) -> None:

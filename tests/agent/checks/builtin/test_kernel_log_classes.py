@@ -2,12 +2,17 @@
 
 import pytest
 
-from agent.checks.builtin.kernel_log import CLASSES, GATE, WARN, Known, after, holds, records_in
+from agent.checks.builtin.kernel_log import Known, after, holds, records_in
+from agent.checks.kernel_lines import CLASSES, GATE, WARN
 from tests.fakes.kmsg import line
 
 # Lines as kernels print them, by class.
 LINES = {
-    "softLockup": ["watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [kworker/3:1:412]"],
+    "softLockup": [
+        "watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [kworker/3:1:412]",
+        "NMI watchdog: BUG: soft lockup - CPU#3 stuck for 26s! [a invoked oom-killer: :412]",
+        "BUG: soft lockup - CPU#3 stuck for 26s! [x:5]",
+    ],
     "hardLockup": [
         "NMI watchdog: Watchdog detected hard LOCKUP on cpu 5",
         "watchdog: CPU5: Watchdog detected hard LOCKUP on cpu 5",
@@ -15,12 +20,15 @@ LINES = {
     "rcuStall": [
         "rcu: INFO: rcu_preempt self-detected stall on CPU",
         "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:",
+        "INFO: rcu_sched self-detected stall on CPU",
         "rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 1-...D }",
     ],
     "unregisterNetdevice": ["unregister_netdevice: waiting for lo to become free. Usage count = 2"],
     "ioError": [
         "blk_update_request: I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "I/O error, dev sda, sector 2048 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 2",
+        "print_req_error: I/O error, dev nvme0n1, sector 2048",
+        "recoverable transport error, dev sda, sector 5 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "critical medium error, dev sda, sector 5 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "Buffer I/O error on dev sda, logical block 3, lost async page write",
         "Buffer I/O error on device sda, logical block 3",
@@ -32,11 +40,18 @@ LINES = {
         "EXT4-fs (sda): Remounting filesystem read-only",
         "EXT4-fs error (device sda): ext4_x:1: comm y: Remounting filesystem read-only",
         "BTRFS info (device sda state E): forced readonly",
+        "XFS (sda): Log I/O Error (0x2) detected at xlog_a+0x1/0x2 [xfs] (fs/xfs/x.c:1).  Shutting down filesystem.",
+        "XFS (sda): xfs_do_force_shutdown(0x8) called from line 440 of file fs/xfs/libxfs/xfs_defer.c. Return address",
+        "BTRFS: info (device sda): forced readonly",
     ],
     "uncorrectedError": [
         "EDAC MCx: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#0_DIMM#0",
         "{1}[Hardware Error]: event severity: fatal",
         "Memory failure: 0x1234f: recovery action for dirty LRU page: Recovered",
+        "EDAC MC0: 1 UE on mc#0memory#0 (channel:0 slot:0 page:0x1 offset:0x0 grain:8)",
+        "mce: [Hardware Error]: Uncorrected error in the memory of a guest",
+        "[Hardware Error]: Uncorrected, software restartable error.",
+        "[Hardware Error]: event severity: recoverable",
     ],
     "correctedError": [
         "EDAC MCx: 1 CE memory read error on CPU_SrcID#0_Ha#0_Chan#0_DIMM#0",
@@ -54,6 +69,10 @@ LINES = {
         "Internal error: Oops: 0000000096000004 [#1] SMP",
         "invalid opcode: 0000 [#2] SMP",
         "kernel BUG at fs/inode.c:123!",
+        "divide error: 0000 [#1] PREEMPT(voluntary) SMP",
+        "Oops [#1]",
+        "Internal error: Oops - BUG: 00000000f2000800 [#3]  SMP",
+        "Unable to handle kernel pointer dereference in virtual kernel address space: 0004 [#1] SMP",
     ],
     "gpuXid": [
         "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
@@ -67,6 +86,65 @@ NOTHING = [
     pytest.param("sd 0:0:0:0: [sda] Attached SCSI disk", id="a disk"),
     pytest.param("audit: I/O error is a word", id="words"),
 ]
+
+# What a pod may call a process (15 bytes) and the file of its program (255). The kernel writes both into its own lines.
+COMMS = {
+    "softLockup": ["BUG: soft locku", "watchdog: BUG: "],
+    "hardLockup": ["watchdog: CPU1:", "Watchdog detect"],
+    "rcuStall": ["INFO: a detecte", "rcu: INFO: rcu "],
+    "unregisterNetdevice": ["unregister_netd"],
+    "ioError": ["I/O error, dev ", "Buffer I/O erro", "a error, dev a,"],
+    "filesystemShutdown": [
+        "XFS (sda): ",
+        "EXT4-fs (sda): ",
+        "BTRFS info (dev",
+        "XFS (sda): Log",
+        "XFS (sda):\\x01\\x01",
+    ],
+    "uncorrectedError": ["EDAC a: 1 UE ", "EDAC MC0: 1 UE ", "[Hardware Error", "Memory failure:"],
+    "correctedError": ["EDAC a: 1 CE ", "EDAC MC0: 1 CE ", "[Hardware Error"],
+    "hungTask": ["INFO: task a:1 ", "INFO: task "],
+    "oops": ["Oops [#1]", "Oops [#1] SMP", "Oops: ", "kernel BUG at ", "invalid opcode:"],
+    "gpuXid": ["NVRM: Xid (PCI:"],
+}
+ENDS = {
+    "softLockup": "BUG: soft lockup - CPU#0 stuck for",
+    "hardLockup": "Watchdog detected hard LOCKUP on cpu 0",
+    "rcuStall": "rcu: INFO: rcu_sched self-detected stall on CPU",
+    "unregisterNetdevice": "unregister_netdevice: waiting for a to become free",
+    "ioError": "I/O error, dev sda, sector 1",
+    "filesystemShutdown": "Shutting down filesystem",
+    "uncorrectedError": "EDAC MC0: 1 UE memory read error on [Hardware Error]: Uncorrected",
+    "correctedError": "EDAC MC0: 1 CE memory read error on a",
+    "hungTask": "a:1 blocked for more than 120 seconds",
+    "oops": "Oops: [#1] SMP",
+    "gpuXid": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1",
+}
+# Lines about a process: {comm} is its name, {file} that of its program or of something that it opened.
+ABOUT = [
+    pytest.param("{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000]", id="segfault"),
+    pytest.param("{comm}[7]: segfault at 0 ip 0 sp 0 error 4 in {file}[400000+1000] likely on CPU 1", id="with a CPU"),
+    pytest.param("{comm}[7] bad frame in rt_sigreturn frame:0 ip:0 sp:0 orax:0 in {file}[400000+1000]", id="bad frame"),
+    pytest.param("{comm}[7]: unhandled signal 11 code 0x1 at 0x0 in {file}[400000+1000]", id="riscv"),
+    pytest.param("{comm}[7]: unhandled exception: DABT (lower EL), ESR 0x0, in {file}[400000+1000]", id="arm64"),
+    pytest.param("traps: {comm}[7] trap invalid opcode ip:0 sp:0 error:0 in {file}[400000+1000]", id="trap"),
+    pytest.param("{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=9", id="oom-killer"),
+    pytest.param("Memory cgroup out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB", id="killed"),
+    pytest.param("Out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB", id="killed, of the node"),
+    pytest.param("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task={comm},pid=7,uid=0", id="oom-kill"),
+    pytest.param("[      7]     0     7     1000      100    40960        0           900 {comm}", id="a table's row"),
+    pytest.param("CPU: 0 PID: 7 Comm: {comm} Not tainted 6.1.0 #1", id="a trace"),
+    pytest.param("{comm}: page allocation failure: order:4, mode:0x1(GFP), nodemask=(null),cpuset=a", id="allocation"),
+    pytest.param("{comm} (7): drop_caches: 3", id="caches"),
+    pytest.param("{comm} (7) used greatest stack depth: 11000 bytes left", id="stack"),
+    pytest.param("{comm} uses wireless extensions which will stop working for Wi-Fi 7; use nl80211", id="uses"),
+    pytest.param("INFO: task {comm}:7 blocked by nobody", id="a task"),
+    pytest.param("EXT4-fs error (device sda): ext4_a:935: inode #12: comm {comm}: path /{file}: bad", id="ext4"),
+    pytest.param("EXT4-fs error (device sda): ext4_a:1: inode #2: comm {comm}: path /q: Remounting filesystem "
+                 "read-only: bad", id="ext4, a path"),
+    pytest.param("ext4 filesystem being mounted at /{file} supports timestamps until 2038 (0x7fffffff)", id="mount"),
+    pytest.param('audit: type=1701 audit(1:1): auid=1 uid=0 pid=7 comm="{comm}" exe="/{file}" sig=11', id="audit"),
+]  # fmt: skip
 
 
 def known(*lines: tuple[float, str]) -> Known:
@@ -97,6 +175,26 @@ def test_what_a_kernel_prints_is_of_one_class_and_holds_for_its_time(name: str, 
 @pytest.mark.parametrize("text", NOTHING)
 def test_what_is_of_no_class(text: str) -> None:
     assert () == known(*[(1.0, text)] * 20).troubles
+
+
+@pytest.mark.parametrize("form", ABOUT)
+def test_what_a_pod_has_put_into_a_line_about_a_process_is_of_no_class(form: str) -> None:
+    forged = [form.format(comm=comm, file=ENDS[name]) for name in CLASSES for comm in [*COMMS[name], ENDS[name][:15]]]
+    assert [] == [text for text in forged if known((1.0, text)).troubles]
+
+
+def test_a_pod_heals_nothing_by_the_name_of_a_program() -> None:
+    xid, shut = LINES["gpuXid"][0], LINES["filesystemShutdown"][0]
+    forged = "a[7]: segfault at 0 ip 0 sp 0 error 4 in {}[400000+1000]"
+    healing = ["NVRM: loading NVIDIA", "XFS (sda): Mounting V5 Filesystem"]
+    found = known((1.0, xid), (1.0, shut), *[(2.0, forged.format(words)) for words in healing])
+    assert ["gpuXid", "filesystemShutdown"] == holding(found, 3.0)
+
+
+def test_who_called_the_kernel_and_what_comes_below_a_line_change_nothing() -> None:
+    """As a kernel with CONFIG_PRINTK_CALLER says it, and one that names the device."""
+    block = "3,7,1000000,-,caller=C3;{}\n SUBSYSTEM=block\n DEVICE=b8:0\n".format(LINES["filesystemShutdown"][0])
+    assert ["filesystemShutdown"] == holding(after(Known("5f1b"), records_in(block.encode())), 2.0)
 
 
 COUNTED = [
@@ -145,6 +243,23 @@ def test_a_driver_that_is_loaded_again_heals_all_its_gpus() -> None:
     xid = LINES["gpuXid"][0]
     found = known((1.0, xid), (1.0, xid.replace("3b", "af")), (2.0, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module"))
     assert [] == holding(found, 3.0)
+
+
+def test_a_flood_of_other_things_pushes_out_nothing_that_holds() -> None:
+    """As of devices that come and go and have one error each; what is new can still become true."""
+    flapping = [(2.0, f"I/O error, dev sd{number}, sector 1") for number in range(1000)]
+    shut, lockup = LINES["filesystemShutdown"][0], LINES["softLockup"][0]
+    found = known((1.0, shut), *flapping, (3.0, lockup))
+    found = after(found, records_in(line(2000, 4.0, lockup).encode()))
+    assert (["filesystemShutdown", "softLockup"], 64) == (holding(found, 5.0), len(found.troubles))
+
+
+def test_what_holds_on_many_devices_keeps_nothing_new_from_being_counted() -> None:
+    shut = LINES["filesystemShutdown"][0]
+    found = known(*[(1.0, shut.replace("sda", f"dm-{number}")) for number in range(100)])
+    for sequence in (200, 201):
+        found = after(found, records_in(line(sequence, 2.0, LINES["softLockup"][0]).encode()))
+    assert ("softLockup", 64) == (holding(found, 3.0)[-1], len(found.troubles))
 
 
 def test_a_flood_of_different_things_is_bounded() -> None:

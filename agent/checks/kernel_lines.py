@@ -1,0 +1,128 @@
+"""Which trouble a line of the kernel's log tells of. Pure.
+
+Pods have a part in what the kernel writes: a line about a process has its name, of up to 15 bytes and often at its
+start, and the name of its program's file, which may be long and stands further on. So a class is looked for at the
+start of a line alone, what is said there is longer than a name, and no line about a process is of any class.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+FOR_EVER = float("inf")
+
+ClassName = Literal[
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+    "correctedError", "hungTask", "oops", "gpuXid",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogClass:
+    """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
+    true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
+    the thing is a block device."""
+
+    line: re.Pattern[str]
+    count: int = 1
+    window_s: float = FOR_EVER
+    lasts_s: float = FOR_EVER
+    healed: re.Pattern[str] | None = None
+    device: bool = False
+
+
+# A name as the log shows it: what is no printable ASCII takes four characters.
+_NAME = r"(?:\\x[\da-f]{2}|[^\\]){0,15}"
+# `NAME[5]: segfault`, `NAME[5] bad frame`, `NAME (5): `, `NAME invoked oom-killer`: the kernel puts no class so.
+_OF_A_PROCESS = re.compile(rf"{_NAME}(?:\[\d+\][: ]| ?\(\d+\)[: ]| invoked oom-killer: |: page allocation )")
+_DEV = r"([\w!.-]+)"
+_WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
+_HARDWARE = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
+_EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
+CLASSES: Mapping[ClassName, LogClass] = {
+    "softLockup": LogClass(re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300),
+    "hardLockup": LogClass(
+        re.compile(rf"{_WATCHDOG}(?:CPU\d+: )?Watchdog detected hard LOCKUP on cpu"), lasts_s=600
+    ),
+    "rcuStall": LogClass(
+        re.compile(r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected (?:expedited )?stall"), 2, 300, 300
+    ),
+    "unregisterNetdevice": LogClass(
+        re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
+    ),
+    "ioError": LogClass(
+        re.compile(
+            r"(?:(?:(?:blk_update_request|print_req_error|end_request): )?(?:[\w/]+ ){1,3}error, dev "
+            rf"{_DEV}, sector \d"
+            rf"|Buffer I/O error on dev(?:ice)? {_DEV}, logical block)"
+        ),
+        5, 60, 300, device=True,
+    ),
+    "filesystemShutdown": LogClass(
+        re.compile(
+            rf"(?:XFS \({_DEV}\): .*(?:[Ss]hutting down filesystem|[Ff]ilesystem has been shut down|force_shutdown)"
+            rf"|EXT4-fs \({_DEV}\): Remounting filesystem read-only"
+            # Before its own words there may be the name of the process, or a path that a pod has chosen.
+            rf"|EXT4-fs error \(device {_DEV}\): \w+:\d+: (?:comm [^:]{{1,60}}: )?Remounting filesystem read-only\Z"
+            rf"|BTRFS:? \w+ \(device {_DEV}(?::? state \w+)?\):? forced readonly)"
+        ),
+        healed=re.compile(
+            rf"(?:XFS \({_DEV}\): Mounting V"
+            rf"|EXT4-fs \({_DEV}\): (?:mounted filesystem|re-mounted(?!.* ro\b))"
+            rf"|BTRFS info \(device {_DEV}\): first mount)"
+        ),
+        device=True,
+    ),
+    "uncorrectedError": LogClass(
+        re.compile(
+            rf"{_EDAC.format('UE')}|{_HARDWARE}(?:event severity: (?:recoverable|fatal)|.*[Uu]ncorrected)"
+            r"|Memory failure: 0x\w+: recovery"
+        ),
+        lasts_s=3600,
+    ),
+    "correctedError": LogClass(
+        re.compile(rf"{_EDAC.format('CE')}|{_HARDWARE}(?:event severity: corrected|Machine check events logged)"),
+        10, 3600, 3600,
+    ),
+    "hungTask": LogClass(
+        re.compile(r"INFO: task .{1,60}:\d+ blocked (?:in I/O wait )?for more than \d+ seconds"), lasts_s=600
+    ),
+    "oops": LogClass(
+        re.compile(
+            r"(?:kernel BUG at \S+:\d+!"
+            # Behind the number there are words of the kernel's configuration alone.
+            r"|(?:Oops|Internal error|(?:general )?protection fault|invalid opcode|divide error"
+            r"|(?:BUG: )?[Uu]nable to handle)\b[^\[]*\[#\d+\](?: +[A-Z][A-Z_]*(?:\(\w+\))?)*\s*\Z)"
+        )
+    ),
+    "gpuXid": LogClass(
+        re.compile(
+            r"NVRM: Xid \(PCI:([\da-fA-F:.]+)[^)]*\): (?:48|62|64|74|79|95|110|119|120|136|140|143)\b"
+        ),
+        healed=re.compile(r"NVRM: loading NVIDIA"),
+    ),
+}  # fmt: skip
+GATE: tuple[ClassName, ...] = (
+    "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
+)  # fmt: skip
+WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+
+
+def is_of_a_process(text: str) -> bool:
+    """A line that begins with a process's name: whatever it says, a pod may have said."""
+    return _OF_A_PROCESS.match(text) is not None
+
+
+def about(kind: LogClass, text: str) -> str | None:
+    """What a line of this class is about, perhaps nothing by name; None for any other line."""
+    return _of(kind.line.match(text))
+
+
+def healed_by(kind: LogClass, text: str) -> str | None:
+    """The same of a line that ends it."""
+    return _of(kind.healed.match(text)) if kind.healed is not None else None
+
+
+def _of(found: re.Match[str] | None) -> str | None:
+    return None if found is None else next((of for of in found.groups() if of), "")
