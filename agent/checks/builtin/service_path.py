@@ -3,27 +3,33 @@
 Four things, all at once: TCP and TLS to the API server's Service address; the same straight to the API servers (where
 `apiServers` are given); kube-proxy's own health (where `proxy` is given), and how long ago it brought its rules up to
 date; and three `peers`, chosen by a hash ring so that each node is looked at by others: a connection, and a request
-larger than a packet, none of which may be split on its way. A peer that refuses a connection has been reached.
+larger than a packet, none of which may be split on its way. A peer that refuses a connection has been reached. Where
+most of the three are not, it may be that those are gone, or their rack, and up to six more are asked.
 
 | what is seen | verdict |
 |---|---|
-| most of the peers, two at least, are not reached | failed |
+| most of the peers, two at least, are not reached, and most of the further ones, two at least, neither | failed |
+| the same where no further ones are known: the Service address is not reached either | failed |
+| the same: each of these peers lets itself be connected to, then a packet of full size is lost | failed |
 | the Service address is not reached, an API server is, or kube-proxy is not well | failed |
 | this machine cannot send to the Service address | failed |
 | kube-proxy does not answer, or its rules are older than `proxyMaxAgeSeconds` | failed |
 | neither the Service address nor an API server is reached, but those refuse, or two peers are reached | shared |
 | the Service address is not reached, and nothing tells whose fault that is; the only peer is not reached | unknown |
-| a peer, or an API server, is not reached | warned |
+| peers, or an API server, are not reached, and that is all | warned |
 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
-back is the next run. The kernel tells of a default route that comes or goes and of a link that is down, and the check
-runs at once; that counts as one failure, the next one at the check's own time.
+back is the next run. `peers` may be the same list on all nodes: a node leaves itself out. The kernel tells of a default
+route that comes or goes and of a link that is down, and the check runs at once; that counts as one failure, the next
+one at the check's own time.
 """
 
+import contextlib
 import json
 import socket
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -42,7 +48,8 @@ DOC = (
     "the API server's Service address, kube-proxy and most of three other nodes are reached, with packets of full size"
 )
 RIGHTS = Rights(host_network=True)
-PEERS = 3
+PEERS, FURTHER = 3, 6
+PATIENCE = 0.5  # of a run's time: then further peers are asked, where most of the first are not reached yet
 USABLE = 0.9  # of the timeout: what is left is for the verdict
 PADDING_BYTES = 16 * 2**10  # at most: a loopback's packets are larger than any network's
 REPLY_BYTES = 64 * 2**10
@@ -119,8 +126,7 @@ class Check:
         """PASSED, WARNED, FAILED with what this node does not reach, SHARED where that is the API servers' fault,
         UNKNOWN where it may be."""
         self._routes.taken()
-        talks = {place: _look(place, self._settings) for place in places(self._settings)}
-        return judge(list(talk_all(talks, self._limit_s).values()))
+        return judge(look_all(self._settings, self._limit_s))
 
     def descriptor(self) -> int | None:
         return self._routes.descriptor()
@@ -133,8 +139,18 @@ def places(settings: Settings) -> list[Place]:
     found = [Place("service", settings.service, settings.service_port)]
     found += [Place("apiServer", address, settings.api_port) for address in dict.fromkeys(settings.api_servers)]
     found += [Place("proxy", settings.proxy, settings.proxy_port)] if settings.proxy else []
-    chosen = neighbours(settings.node or socket.gethostname(), settings.peers)
-    return found + [Place("peer", address, settings.peer_port) for address in chosen]
+    ring = neighbours(settings.node or socket.gethostname(), settings.peers, len(settings.peers))
+    others = islice((address for address in ring if not is_ours(address)), PEERS + FURTHER)
+    return found + [Place("peer", address, settings.peer_port) for address in others]
+
+
+def is_ours(address: str) -> bool:
+    """Whether this machine would send to it from it. No packet leaves."""
+    with contextlib.suppress(OSError), socket.socket(family_of(address), socket.SOCK_DGRAM) as link:
+        link.connect((address, 9))
+        family, (plain, _, _) = family_of(address), address.partition("%")
+        return socket.inet_pton(family, link.getsockname()[0].partition("%")[0]) == socket.inet_pton(family, plain)
+    return False
 
 
 def neighbours(node: str, peers: Sequence[str], count: int = PEERS) -> list[str]:
@@ -148,11 +164,15 @@ def judge(ways: Sequence[Way]) -> Finding:
     def of(kind: Kind) -> list[Way]:
         return [way for way in ways if way.to.kind == kind]
 
+    first, further = of("peer")[:PEERS], of("peer")[PEERS:]
     lost = [way for way in of("peer") if not way.open]
     proxy = [way for way in of("proxy") if not way.open]
     cut = [way for way in of("service") if not way.open]
     direct = of("apiServer")
-    most = len(lost) > 1 and 2 * len(lost) > len(of("peer"))
+    if further:
+        most = _most(first) and _most(further)
+    else:  # who lets itself be connected to is not gone
+        most = _most(first) and (bool(cut) or all(way.said == STALLED for way in first))
     ours = (lost if most else []) + proxy
     if any(way.said == UNSENT for way in cut) or (cut and (proxy or most or any(way.open for way in direct))):
         ours += cut
@@ -172,6 +192,12 @@ def judge(ways: Sequence[Way]) -> Finding:
     return Finding(CheckState.PASSED, "; ".join(map(str, ways)))
 
 
+def _most(ways: Sequence[Way]) -> bool:
+    """Most of them, two at least, are not reached."""
+    lost = sum(not way.open for way in ways)
+    return lost > 1 and 2 * lost > len(ways)
+
+
 def _lines(ways: Sequence[Way]) -> str:
     return "; ".join(map(str, ways))
 
@@ -183,6 +209,32 @@ def _hash(text: str) -> bytes:
 
 
 # Conversations
+
+
+def look_all(settings: Settings, within_s: float) -> list[Way]:
+    """The ways to all places; to further peers only where most of the first are not reached after part of that time."""
+    found, reached = places(settings), list[Way]()
+    peers = [place for place in found if place.kind == "peer"]
+    first, further = peers[:PEERS], peers[PEERS:]
+
+    def near(place: Place) -> Talk[Way | None]:
+        way = yield from _look(place, settings)
+        reached.extend([way] if way.open else [])
+        return way
+
+    def far(place: Place) -> Talk[Way | None]:
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nothing:
+                yield Wait(nothing, READ, PATIENCE * within_s)
+        except TimeoutError:
+            return None
+        return (yield from _look(place, settings)) if 2 * len(reached) < len(first) else None
+
+    talks = {
+        place: near(place) if place in first else far(place) if place in further else _look(place, settings)
+        for place in found
+    }
+    return [way for way in talk_all(talks, within_s).values() if way is not None]
 
 
 def _look(place: Place, settings: Settings) -> Talk[Way]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.checks.builtin import service_path
-from agent.checks.builtin.service_path import Check, Place, Settings, Way, judge, neighbours, proxy_way
+from agent.checks.builtin.service_path import Check, Place, Settings, Way, is_ours, judge, neighbours, places, proxy_way
 from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
@@ -31,9 +31,10 @@ def way(kind: service_path.Kind, said: str, number: int = 1) -> Way:
 
 
 def ways(text: str) -> list[Way]:
-    """`service silent, peer reached, ...`"""
-    pairs = [part.split(" ", 1) for part in text.split(", ")]
-    return [way(kind, said.replace("stalled", service_path.STALLED)) for kind, said in pairs]
+    """`service silent, 2 peer reached, ...`"""
+    parts = [part if part[0].isdigit() else f"1 {part}" for part in text.split(", ")]
+    told = [part.replace("stalled", service_path.STALLED).split(" ", 2) for part in parts]
+    return [way(kind, said) for times, kind, said in told for _ in range(int(times))]
 
 
 VERDICTS = [
@@ -54,7 +55,31 @@ VERDICTS = [
     pytest.param("service silent, proxy refused", "failed", id="kube-proxy is gone too"),
     pytest.param("service reached, proxy refused", "failed", id="kube-proxy is gone, its rules still lead there"),
     pytest.param("service reached, proxy its rules are too old", "failed", id="kube-proxy stands still"),
-    pytest.param("service reached, peer silent, peer silent, peer reached", "failed", id="most peers are not reached"),
+    pytest.param("service reached, peer silent, peer silent, peer reached", "warned", id="perhaps those two are gone"),
+    pytest.param("service reached, peer silent, peer silent", "warned", id="both are, and no further one is known"),
+    pytest.param("service reached, 2 peer silent, 1 peer reached, 6 peer reached", "warned", id="the further are not"),
+    pytest.param("service reached, 3 peer silent, 3 peer reached, 3 peer silent", "warned", id="half of them are not"),
+    pytest.param("service reached, 3 peer silent, 1 peer silent", "warned", id="one further proves little"),
+    pytest.param("service reached, 3 peer silent, 2 peer silent", "failed", id="no peer at all is reached, of five"),
+    pytest.param(
+        "service reached, 2 peer silent, 1 peer reached, 4 peer silent, 2 peer reached",
+        "failed",
+        id="most of the further ones are not reached either",
+    ),
+    pytest.param("service silent, 2 peer silent, 1 peer reached", "failed", id="most peers, and the Service as well"),
+    pytest.param(
+        "service silent, 2 peer silent, 1 peer reached, 6 peer reached",
+        "unknown",
+        id="the Service alone, as the further ones tell",
+    ),
+    pytest.param(
+        "service silent, apiServer silent, 3 peer silent, 6 peer reached",
+        "shared",
+        id="the API servers are down, and some nodes with them",
+    ),
+    pytest.param("service reached, 2 peer stalled, 1 peer reached", "warned", id="full-size packets to one of three"),
+    pytest.param("service reached, 3 peer stalled, 6 peer reached", "warned", id="full-size packets to the further"),
+    pytest.param("service reached, 1 peer silent, 1 peer stalled", "warned", id="one is gone, one is strange"),
     pytest.param(
         "service reached, peer stalled, peer stalled, peer stalled", "failed", id="no full-size packet arrives"
     ),
@@ -91,6 +116,28 @@ def test_each_node_has_three_others_and_is_looked_at_by_about_as_many() -> None:
 def test_a_node_that_goes_changes_the_peers_of_three() -> None:
     changed = [node for node in NODES[1:] if neighbours(node, NODES) != neighbours(node, NODES[1:])]
     assert 3 == len(changed)
+
+
+def test_a_node_does_not_look_at_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of peers is the same on all nodes, and which of them this is does not have to be said."""
+    mine = neighbours("node-7", NODES, 100)[1]
+    monkeypatch.setattr(service_path, "is_ours", lambda address: address == mine)
+    chosen = [place.address for place in places(Settings(peers=tuple(NODES), node="node-7")) if place.kind == "peer"]
+    assert (9, False) == (len(set(chosen)), mine in chosen)
+
+
+def test_which_address_is_ours() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.connect(("192.0.2.1", 9)) if _has_a_way() else link.connect(("127.0.0.1", 9))
+        ours = link.getsockname()[0]
+    assert [True, False, False, True] == [is_ours(address) for address in (ours, "192.0.2.77", "2001:db8::7", "::1")]
+
+
+def _has_a_way() -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link, contextlib.suppress(OSError):
+        link.connect(("192.0.2.1", 9))
+        return True
+    return False
 
 
 def test_few_nodes() -> None:
@@ -179,8 +226,7 @@ SEEN = [
 
 
 def seen(settings: Settings, timeout_s: float) -> dict[str, str]:
-    talks = {place: service_path._look(place, settings) for place in service_path.places(settings)}
-    return {str(way.to).partition(" ")[0]: way.said for way in service_path.talk_all(talks, timeout_s).values()}
+    return {str(way.to).partition(" ")[0]: way.said for way in service_path.look_all(settings, timeout_s)}
 
 
 @pytest.mark.parametrize(("behaviour", "more", "said"), SEEN)
@@ -199,6 +245,32 @@ def test_what_is_seen_of_the_service(behaviour: str, said: str) -> None:
     with serving("127.0.6.3", behaviour, port):
         found = seen(Settings(service="127.0.6.3", service_port=port), SHORT_S if behaviour == "deaf" else AMPLE_S)
     assert {"service": said} == found
+
+
+RINGS = [
+    pytest.param([], 3, id="all of three are reached: the others are left in peace"),
+    pytest.param([1], 3, id="most of three are"),
+    pytest.param([1, 2], 9, id="two of three are not: all are asked"),
+    pytest.param([1, 2, 3, 4, 5, 6, 7, 8, 9], 9, id="nobody is"),
+]
+
+
+@pytest.mark.parametrize(("silent", "asked"), RINGS)
+def test_further_nodes_are_asked_only_where_most_of_three_are_not_reached(silent: list[int], asked: int) -> None:
+    port = free_port("127.0.7.1")
+    peers = neighbours("", [f"127.0.7.{number}" for number in range(1, 13)], 12)
+    settings = Settings(**ALONE, peers=tuple(peers), peer_port=port, peer_tls=False, node="none")
+    ring = neighbours("none", peers, 9)
+    with contextlib.ExitStack() as stack:
+        for number, address in enumerate(ring, 1):
+            stack.enter_context(serving(address, "deaf" if number in silent else "http", port))
+        found = [way for way in service_path.look_all(settings, 2.0) if way.to.kind == "peer"]
+    assert (ring[:asked], len(silent)) == ([way.to.address for way in found], sum(not way.open for way in found))
+
+
+def test_a_machine_that_comes_to_nothing_asks_no_further_ones() -> None:
+    peers = tuple(f"127.0.7.{number}" for number in range(1, 13))
+    assert 3 == sum(way.to.kind == "peer" for way in service_path.look_all(Settings(**ALONE, peers=peers), 0.0))
 
 
 def test_ipv6() -> None:
