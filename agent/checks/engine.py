@@ -13,6 +13,7 @@ closed the node, not before the new ones have said something. So to replace them
 import logging
 import math
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +24,8 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.events import Events
 from agent.checks.health import NodeHealth, log_text, node_health
 from agent.checks.state import CheckState, CheckStatus, Finding, Shown, missed_runs, next_status, overdue
+from agent.checks.turns import Turns, Why
 from agent.model import Result
-from agent.probe.ticker import Ticker
 from agent.processes.command import kill_running, reap_orphans
 from agent.ration import Ration
 from agent.wire.condition import REASON_STARTING
@@ -41,18 +42,6 @@ LINE_S = 10.0  # one line in so many seconds, of the newest health
 STOP_LIMIT_S = 0.9  # a Service stops within a second
 KILL_AGAIN_S = 0.05
 OLD_RUN_S = 0.1  # how often a check looks whether the run of the one before it is over
-# One that has failed runs twice as often, if that is not each second anyway: a node that is well again shall be seen.
-SOONER = 2
-SOONER_MIN_S = 1.0
-# To wake a processor that idles costs more than most checks. So those that are due within a tenth of a second begin one
-# soon after the other, and not all at once: then they would wait for the interpreter, and for each other.
-SLOT_S = 0.1
-SLOTS = 10  # checks of periods of fewer of them begin when they are due
-CLOSER = 20
-TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news again and again
-# Where news may be of something half done: what is replaced file by file is whole again by then, as a rule; and who
-# replaces it again and again costs no more than a run in so many seconds.
-SETTLED_S, SELDOM_S = 0.2, 2.0
 
 
 class CheckEngine:
@@ -72,12 +61,14 @@ class CheckEngine:
         follow: Callable[[Sequence[CheckSpec]], None] = lambda _specs: None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random.random,
     ) -> None:
         self._publish = publish
         self._save = save
         self._follow = follow
         self._wall = wall
         self._monotonic = monotonic
+        self._random = random
         self._logged: object = None
         self._lines = Ration(LINES, LINE_S)
         self._loop = Loop("checks", self._turn, stuck_after_s=STALLED_S, join_limit_s=0.0, monotonic=monotonic)
@@ -97,7 +88,8 @@ class CheckEngine:
     def _worker(
         self, spec: CheckSpec, phase: float, restored: CheckStatus | None = None, before: "_Worker | None" = None
     ) -> "_Worker":
-        return _Worker(spec, self._loop.wake, self._wall, self._monotonic, phase, restored, self._events, before)
+        clocks = (self._wall, self._monotonic, self._random)
+        return _Worker(spec, self._loop.wake, *clocks, phase, restored, self._events, before)
 
     def start(self) -> None:
         for loop in self._loops:
@@ -199,8 +191,7 @@ class _Worker:
 
     All checks run at once when the agent starts, so that the health is soon known; `phase`, more than 0 up to 1, is the
     part of its period after which it runs again, so that checks of one period do not run together for ever. One with a
-    descriptor runs too when `events` say that there is something to be read; where its spec doubts, not while it fails:
-    every step of who replaces something would be one more failure. `before`: whose place it takes, until it
+    descriptor runs too when `events` say that there is something to be read. `before`: whose place it takes, until it
     has said something itself. `joins`: it came while the engine ran, and takes nobody's place.
     """
 
@@ -210,6 +201,7 @@ class _Worker:
         changed: Callable[[], None],
         wall: Callable[[], float],
         monotonic: Callable[[], float],
+        random: Callable[[], float],
         phase: float,
         restored: CheckStatus | None,
         events: Events | None,
@@ -219,7 +211,6 @@ class _Worker:
         self.joins = False
         # One that never ran itself has left the place to the one before it.
         self.before: _Worker | None = before.before if before is not None and before.before is not None else before
-        self._phase = phase
         self.runs: dict[CheckState, int] = {state: 0 for state in CheckState if state is not CheckState.STARTING}
         self.loop = Loop(
             f"check-{spec.name}",
@@ -237,11 +228,8 @@ class _Worker:
         self._status = restored or CheckStatus(spec.name, spec.severity, since=wall())
         self._found = CheckState.STARTING  # by the last run
         self._running_since: float | None = None  # monotonic
-        self._ticker: Ticker | None = None  # from the first run on
+        self._turns = Turns(spec.period_s, phase, spec.doubts, random)
         self._events = events
-        self._told = False
-        self._told_from = -math.inf  # monotonic: before it, what is told waits
-        self._sooner_at = math.inf  # monotonic: when one that has failed runs between two ticks
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:
         spec, status, since = self.spec, self._status, self._running_since
@@ -268,55 +256,39 @@ class _Worker:
         began = self._monotonic()
         if self.before is not None and _alive(self.before.loop):
             return OLD_RUN_S
-        again_s = TOLD_AGAIN_S
-        if self._ticker is None:
-            period_s = self.spec.period_s
-            due = _slot(began + self._phase * period_s, period_s)
-            self._ticker = Ticker(period_s, due - period_s if due > began else due)
-        elif not self._ticker.take(began) and began < self._sooner_at:
-            if not (self._is_told and began >= self._told_from):
-                wait_s = min(self._ticker.wait_s(began), self._sooner_at - began)
-                return min(wait_s, self._told_from - began) if self._is_told else wait_s
-            again_s = min(SELDOM_S, self.spec.period_s) if self.spec.doubts else TOLD_AGAIN_S
-        self._told, self._told_from = False, began + again_s
+        why = self._turns.due(began)
+        if why is None:
+            return self._turns.wait_s(began)
         self.loop.progressed(math.inf)  # a run may take as long as it likes: its check shows it, not the engine
         self._running_since = began
         before = self._status
         try:
             finding = self.spec.run()
             if not self.loop.stopping:  # a command that we killed ourselves says nothing about the node
-                self._take(finding, self._monotonic() - began)
+                self._take(finding, self._monotonic() - began, why)
         except Exception as e:
             log.exception("check could not be run", extra={"check": self.spec.name})
-            self._take(Finding(CheckState.UNKNOWN, f"{type(e).__name__}: {e}"), self._monotonic() - began)
+            self._take(Finding(CheckState.UNKNOWN, f"{type(e).__name__}: {e}"), self._monotonic() - began, why)
         self._running_since = None
         self._follow()
         if not _says_the_same(before, self._status, self.spec.thresholds.failure):
             self._changed()
-        # Only until it passes for the first time: then its success threshold counts runs of its period.
-        sooner = _has_failed(self._status.state) and _has_failed(self._found)
-        self._sooner_at = began + max(SOONER_MIN_S, self.spec.period_s / SOONER) if sooner else math.inf
-        ended = self._monotonic()
-        return min(self._ticker.wait_s(ended), max(0.0, self._sooner_at - ended))
+        self._turns.ended(why, began, fails=_has_failed(self._found), failed=_has_failed(self._status.state))
+        return self._turns.wait_s(self._monotonic())
 
     def _follow(self) -> None:
         """After a run, which may have opened the descriptor anew."""
         if self._events is not None and self.spec.descriptor is not None:
             self._events.follow(self.spec.descriptor(), self._tell)
 
-    @property
-    def _is_told(self) -> bool:
-        return self._told and not (self.spec.doubts and _has_failed(self._found))
-
     def _tell(self) -> None:
-        if self.spec.doubts and not self._told:
-            self._told_from = max(self._told_from, self._monotonic() + SETTLED_S)
-        self._told = True
+        self._turns.tell(self._monotonic())
         self.loop.wake()
 
-    def _take(self, finding: Finding, took_s: float) -> None:
+    def _take(self, finding: Finding, took_s: float, why: Why) -> None:
         """A run that comes back long after its deadline has hung, whatever it found: else the node opens and closes
-        with every run of a check that is too slow."""
+        with every run of a check that is too slow. What cannot be looked at counts by the check's own times alone: news
+        come as often as the node's pods do."""
         self.took_s = took_s
         spec, status, runs = self.spec, self._status, 1
         late_s = took_s - spec.timeout_s
@@ -326,19 +298,13 @@ class _Worker:
             runs = min(missed_runs(late_s, spec.period_s), spec.thresholds.failure)
         self._found = finding.state
         self.runs[finding.state] += 1
+        if finding.state is CheckState.UNKNOWN and why is not Why.PERIOD:
+            return
         for _ in range(runs):
             status = next_status(status, finding, spec.thresholds, self._wall())
         self._status = status
         if status.state is not CheckState.STARTING:
             self.before = None
-
-
-def _slot(monotonic: float, period_s: float) -> float:
-    """When a check begins that is due then: soon after those that begin their slot."""
-    if period_s < SLOTS * SLOT_S:
-        return monotonic
-    slot = math.floor(round(monotonic / SLOT_S, 3))
-    return (slot + max(0.0, monotonic / SLOT_S - slot) / CLOSER) * SLOT_S
 
 
 def _any_told(specs: Sequence[CheckSpec]) -> bool:

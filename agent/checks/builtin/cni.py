@@ -7,8 +7,8 @@ beside it, one a file in a folder called as the network, unless the list says ot
 plugin's binary is there and executable.
 
 The kernel tells of what is written, moved or removed in these folders, and the check runs at once. Whatever it finds
-then is one failure: what is being replaced may be half there, so the next one counts at the check's own time, which is
-half a period later, and a second at least.
+then is one failure: what is being replaced may be half there. The next one counts when nobody has touched anything for
+0.4 s; while somebody does, at the check's own time.
 
 What a runtime has loaded it may go on using when the file has changed; a file that was only moved into the folder it
 may not have seen at all. The check `runtime` asks it.

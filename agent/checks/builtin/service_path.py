@@ -21,7 +21,7 @@ most of the three are not, it may be that those are gone, or their rack, and up 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
 back is the next run. `peers` may be the same list on all nodes: a node leaves itself out. The kernel tells of a default
 route that comes or goes and of a link that is down, and the check runs at once; that counts as one failure, the next
-one at the check's own time.
+one when the kernel has told nothing more for 0.4 s.
 """
 
 import contextlib

@@ -127,13 +127,14 @@ def binaries(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.parametrize("failures", [1, 3])
 @pytest.mark.parametrize("fault", [removed, moved_away, "no plugin"], ids=["a file", "the folder", "a plugin's binary"])
-def test_the_check_of_the_cni_sees_at_once_what_goes_and_what_comes_back(
-    folder: Path, binaries: Path, fault: Callable[[Path], None] | str
+def test_the_check_of_the_cni_sees_at_once_what_goes(
+    folder: Path, binaries: Path, fault: Callable[[Path], None] | str, failures: int
 ) -> None:
-    """With a period of an hour, and one failure that counts; back it is at half of it, as any check that has failed."""
+    """With a period of an hour, whether one failure counts or three of them."""
     given = {"name": "cni", "cni": {"confDir": str(folder), "binDirs": [str(binaries)]}}
-    spec = check_spec(msgspec.convert({**given, "periodSeconds": 3600, "failureThreshold": 1}, settings.Check))
+    spec = check_spec(msgspec.convert({**given, "periodSeconds": 3600, "failureThreshold": failures}, settings.Check))
     engine = CheckEngine([spec])
     engine.start()
     try:

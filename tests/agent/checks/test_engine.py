@@ -13,9 +13,10 @@ import pytest
 from agent import settings
 from agent.checks.builtin import tcp_socket
 from agent.checks.catalogue import CheckSpec, Kind, check_section, check_spec
-from agent.checks.engine import LATE_S, LINE_S, LINES, TURN_S, CheckEngine, _says_the_same, _slot
+from agent.checks.engine import LATE_S, LINE_S, LINES, TURN_S, CheckEngine, _says_the_same
 from agent.checks.health import NodeHealth
 from agent.checks.state import CheckState, CheckStatus, Finding, Severity, Thresholds
+from agent.checks.turns import slot
 from agent.model import Result
 from agent.probe.streak import Streak
 from agent.probe.ticker import Ticker
@@ -206,7 +207,7 @@ def test_checks_of_one_period_do_not_run_together_for_ever() -> None:
 def test_checks_that_are_due_within_a_tenth_of_a_second_begin_soon_after_each_other(
     due: float, period_s: float, expected: float
 ) -> None:
-    assert expected == pytest.approx(_slot(due, period_s), abs=1e-9)
+    assert expected == pytest.approx(slot(due, period_s), abs=1e-9)
 
 
 def test_hundred_checks_of_a_second_begin_one_after_the_other() -> None:
@@ -226,28 +227,44 @@ def _turn_at(worker: object, clock: Clock, at: float) -> float:
     ("period_s", "success", "expected"),
     [
         pytest.param(2.0, 1, [2, 4, 5, 6, 7, 8, 10], id="two failures are needed, then it runs each second"),
-        pytest.param(10.0, 1, [10, 20, 25, 30, 35, 40, 50], id="as often as twice in its period"),
+        pytest.param(10.0, 1, [10, 20, 21.1, 22.2, 23.3, 24.4, 30], id="whatever its period, each second or so"),
         pytest.param(1.0, 1, [1, 2, 3, 4, 5, 6, 7], id="but never more often than each second"),
         pytest.param(2.0, 2, [2, 4, 5, 6, 7, 8, 10], id="what is counted until it has passed comes by its period"),
     ],
 )
-def test_a_check_that_has_failed_runs_twice_as_often_until_it_passes(
-    period_s: float, success: int, expected: list[int]
+def test_a_check_that_has_failed_runs_more_often_until_it_passes(
+    period_s: float, success: int, expected: list[float]
 ) -> None:
     """It fails five times."""
     clock = Clock(0.0)
     findings = iter([Finding(CheckState.FAILED)] * 5 + [PASSED] * 9)
     spec = CheckSpec("a", lambda: next(findings), period_s=period_s, thresholds=Thresholds(success, 2))
-    (worker,) = CheckEngine([replace(spec, initial_delay_s=0)], monotonic=clock)._workers
+    (worker,) = CheckEngine([replace(spec, initial_delay_s=0)], monotonic=clock, random=lambda: 0.0)._workers
     worker._status = CheckStatus("a", Severity.GATE, since=0.0, state=CheckState.PASSED)
-    worker._ticker = Ticker(period_s, 0.0)
+    worker._turns._ticker = Ticker(period_s, 0.0)
     ran: list[float] = []
     while len(ran) < len(expected):
         before = sum(worker.runs.values())
         wait_s = worker._turn()
         ran += [clock()] * (sum(worker.runs.values()) - before)
         clock.time += wait_s
-    assert expected == ran
+    assert expected == pytest.approx(ran)
+
+
+def test_a_run_that_could_not_be_made_counts_once_in_its_period_however_often_news_make_it_run() -> None:
+    """`keep_runs` of them stand for an hour, say: pods that come and go shall not make it ten minutes."""
+    clock = Clock(0.0)
+    findings = iter([PASSED])
+    thresholds = Thresholds(1, 2, keep_runs=3)
+    spec = CheckSpec("dns", lambda: next(findings, Finding(CheckState.UNKNOWN)), period_s=10.0, thresholds=thresholds)
+    (worker,) = CheckEngine([replace(spec, doubts=True)], monotonic=clock)._workers
+    good_until = 0.0
+    while clock() < 60.0:
+        worker._tell()
+        worker._turn()
+        good_until = clock() if worker._status.has_passed else good_until
+        clock.time += 0.5
+    assert (True, 39.5) == (sum(worker.runs.values()) > 20, good_until)
 
 
 def test_a_check_that_flaps_does_not_fill_the_log(caplog) -> None:

@@ -48,7 +48,7 @@ LINES = {
         "EDAC MCx: 1 UE memory read error on CPU_SrcID#0_Ha#0_Chan#0_DIMM#0",
         "{1}[Hardware Error]: event severity: fatal",
         "Memory failure: 0x1234f: recovery action for dirty LRU page: Recovered",
-        "EDAC MC0: 1 UE on mc#0memory#0 (channel:0 slot:0 page:0x1 offset:0x0 grain:8)",
+        "EDAC MCx: 1 UE on mc#0memory#0 (channel:0 slot:0 page:0x1 offset:0x0 grain:8)",
         "mce: [Hardware Error]: Uncorrected error in the memory of a guest",
         "[Hardware Error]: Uncorrected, software restartable error.",
         "[Hardware Error]: event severity: recoverable",
@@ -101,8 +101,8 @@ COMMS = {
         "XFS (sda): Log",
         "XFS (sda):\\x01\\x01",
     ],
-    "uncorrectedError": ["EDAC a: 1 UE ", "EDAC MC0: 1 UE ", "[Hardware Error", "Memory failure:"],
-    "correctedError": ["EDAC a: 1 CE ", "EDAC MC0: 1 CE ", "[Hardware Error"],
+    "uncorrectedError": ["EDAC a: 1 UE ", "EDAC MCx: 1 UE ", "[Hardware Error", "Memory failure:"],
+    "correctedError": ["EDAC a: 1 CE ", "EDAC MCx: 1 CE ", "[Hardware Error"],
     "hungTask": ["INFO: task a:1 ", "INFO: task "],
     "oops": ["Oops [#1]", "Oops [#1] SMP", "Oops: ", "kernel BUG at ", "invalid opcode:"],
     "gpuXid": ["NVRM: Xid (PCI:"],
@@ -114,8 +114,8 @@ ENDS = {
     "unregisterNetdevice": "unregister_netdevice: waiting for a to become free",
     "ioError": "I/O error, dev sda, sector 1",
     "filesystemShutdown": "Shutting down filesystem",
-    "uncorrectedError": "EDAC MC0: 1 UE memory read error on [Hardware Error]: Uncorrected",
-    "correctedError": "EDAC MC0: 1 CE memory read error on a",
+    "uncorrectedError": "EDAC MCx: 1 UE memory read error on [Hardware Error]: Uncorrected",
+    "correctedError": "EDAC MCx: 1 CE memory read error on a",
     "hungTask": "a:1 blocked for more than 120 seconds",
     "oops": "Oops: [#1] SMP",
     "gpuXid": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1",
@@ -193,7 +193,7 @@ def test_a_pod_heals_nothing_by_the_name_of_a_program() -> None:
 
 def test_who_called_the_kernel_and_what_comes_below_a_line_change_nothing() -> None:
     """As a kernel with CONFIG_PRINTK_CALLER says it, and one that names the device."""
-    block = "3,7,1000000,-,caller=C3;{}\n SUBSYSTEM=block\n DEVICE=b8:0\n".format(LINES["filesystemShutdown"][0])
+    block = "3,7,1000000,-,caller=Cx;{}\n SUBSYSTEM=block\n DEVICE=b8:0\n".format(LINES["filesystemShutdown"][0])
     assert ["filesystemShutdown"] == holding(after(Known("5f1b"), records_in(block.encode())), 2.0)
 
 
