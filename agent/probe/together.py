@@ -4,6 +4,7 @@ A conversation is a generator: it yields what it waits for next, a socket or the
 found out. So a check of several servers takes as long as the slowest of them, and a silent one keeps nobody waiting.
 """
 
+import contextlib
 import errno
 import os
 import selectors
@@ -106,3 +107,12 @@ def no_way(error: OSError) -> bool:
 def family_of(address: str) -> int:
     """Of an IP address."""
     return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def is_ours(address: str) -> bool:
+    """Whether this machine would send to it from it. No packet leaves."""
+    with contextlib.suppress(OSError), socket.socket(family_of(address), socket.SOCK_DGRAM) as link:
+        link.connect((address, 9))
+        family, (plain, _, _) = family_of(address), address.partition("%")
+        return socket.inet_pton(family, link.getsockname()[0].partition("%")[0]) == socket.inet_pton(family, plain)
+    return False

@@ -15,8 +15,9 @@ Shared: the way there and back is good, the servers answer, and with an error; s
 What is asked for, unless `type` says so, is the record of the family that the Service's address is of: in a cluster of
 IPv6 alone its own names have no other.
 
-What this machine itself cannot send, for want of a route, has failed. The way back is the next run with an answer. The
-kernel tells of a default route that comes or goes and of a link that is down, and the check runs at once.
+What this machine itself cannot send, for want of a route, has failed; so has a node-local cache whose address was one
+of this machine's and is no more: nobody waits for its answer. The way back is the next run with an answer. The kernel
+tells of a default route that comes or goes and of a link that is down, and the check runs at once.
 """
 
 import ipaddress
@@ -37,7 +38,7 @@ from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
 from agent.probe.targets import join_host_port
-from agent.probe.together import READ, Talk, Wait, connect, family_of, no_way, talk_all
+from agent.probe.together import READ, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from component.settings import Section
 
 DOC = (
@@ -48,6 +49,7 @@ RIGHTS = NO_RIGHTS
 USABLE = 0.9  # of the timeout: what is left is for the verdict
 AGAIN = 1 / 3  # of that: then a datagram that may have been lost is sent once more
 ANSWERED, SILENT, REFUSED, BROKEN, UNSENT = "answered", "silent", "refused", "no DNS message", "cannot be sent"
+NOT_OURS = "no link of this machine has that address any more"
 _RCODES = {1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED by the server"}
 _TYPES = {"A": 1, "AAAA": 28}
 _NAME = re.compile(r"(?=.{1,253}\Z)[-_a-z0-9]{1,63}(\.[-_a-z0-9]{1,63})*", re.IGNORECASE)
@@ -125,14 +127,25 @@ class Check:
         self._routes = Routes()
         self._settings = settings
         self._limit_s = USABLE * timeout_s
+        self._had_it = False
 
     def __call__(self) -> Finding:
         """PASSED, FAILED with the legs that this node has broken, SHARED where the servers are at fault, UNKNOWN where
         they may be."""
         self._routes.taken()
         settings, limit_s = self._settings, self._limit_s
-        talks = {way: _ask(way, settings, limit_s) for way in _ways(settings)}
-        return judge(list(talk_all(talks, limit_s).values()))
+        ways = _ways(settings)
+        gone = [
+            Reply(way, UNSENT, detail=NOT_OURS) for way in ways if way.leg is Leg.LOCAL and self._has_lost(way.address)
+        ]
+        talks = {way: _ask(way, settings, limit_s) for way in ways if not gone or way.leg is not Leg.LOCAL}
+        return judge([*gone, *talk_all(talks, limit_s).values()])
+
+    def _has_lost(self, address: str) -> bool:
+        """An address that this machine had."""
+        has_it = is_ours(address)
+        self._had_it = self._had_it or has_it
+        return self._had_it and not has_it
 
     def descriptor(self) -> int | None:
         return self._routes.descriptor()

@@ -24,7 +24,6 @@ route that comes or goes and of a link that is down, and the check runs at once;
 one when the kernel has told nothing more for 0.4 s.
 """
 
-import contextlib
 import json
 import socket
 from collections.abc import Generator, Sequence
@@ -40,7 +39,7 @@ from agent.checks.routes import Routes
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty, Port
 from agent.probe.targets import is_address, join_host_port
-from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, no_way, talk_all
+from agent.probe.together import READ, WRITE, Talk, Wait, connect, family_of, is_ours, no_way, talk_all
 from component.settings import Section
 from kube.times import parse_time
 
@@ -142,15 +141,6 @@ def places(settings: Settings) -> list[Place]:
     ring = neighbours(settings.node or socket.gethostname(), settings.peers, len(settings.peers))
     others = islice((address for address in ring if not is_ours(address)), PEERS + FURTHER)
     return found + [Place("peer", address, settings.peer_port) for address in others]
-
-
-def is_ours(address: str) -> bool:
-    """Whether this machine would send to it from it. No packet leaves."""
-    with contextlib.suppress(OSError), socket.socket(family_of(address), socket.SOCK_DGRAM) as link:
-        link.connect((address, 9))
-        family, (plain, _, _) = family_of(address), address.partition("%")
-        return socket.inet_pton(family, link.getsockname()[0].partition("%")[0]) == socket.inet_pton(family, plain)
-    return False
 
 
 def neighbours(node: str, peers: Sequence[str], count: int = PEERS) -> list[str]:

@@ -1,12 +1,13 @@
 """Many conversations share one deadline: a silent one keeps nobody waiting."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from agent.probe.together import READ, Talk, Wait, connect, talk_all
+from agent.probe.together import READ, Talk, Wait, connect, is_ours, talk_all
 from tests.kit.ports import free_port
 
 LIMIT_S = 0.2
@@ -99,3 +100,17 @@ def test_connections() -> None:
         port = server.getsockname()[1]
         talks = {"there": connected(port), "nobody": connected(free_port())}
         assert {"there": "connected", "nobody": "ConnectionRefusedError"} == talk_all(talks, AMPLE_S)
+
+
+def test_which_address_is_ours() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.connect(("192.0.2.1", 9)) if _has_a_way() else link.connect(("127.0.0.1", 9))
+        ours = link.getsockname()[0]
+    assert [True, False, False, True] == [is_ours(address) for address in (ours, "192.0.2.77", "2001:db8::7", "::1")]
+
+
+def _has_a_way() -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link, contextlib.suppress(OSError):
+        link.connect(("192.0.2.1", 9))
+        return True
+    return False

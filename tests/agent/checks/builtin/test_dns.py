@@ -183,6 +183,19 @@ def test_what_this_machine_cannot_send_has_failed() -> None:
     assert "Service 255.255.255.255 udp: cannot be sent (" in found.output
 
 
+def test_a_cache_whose_link_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address was this machine's own: what is sent to it now goes somewhere else, and is lost without a word."""
+    found = []
+    with dns_servers({LOCAL: SILENT, SERVICE: "answers"}, {}) as port:
+        check = Check(Settings(node_local=LOCAL, service=SERVICE, port=port, protocols=("udp",)), SHORT_S)
+        for ours in (False, True, False, True):
+            monkeypatch.setattr(dns, "is_ours", lambda _, ours=ours: ours)
+            found.append(check())
+    silent = Finding(CheckState.FAILED, f"node-local {LOCAL} udp: silent")
+    gone = Finding(CheckState.FAILED, f"node-local {LOCAL} udp: cannot be sent ({dns.NOT_OURS})")
+    assert [silent, silent, gone, silent] == found
+
+
 def reply(leg: Leg, said: str, protocol: dns.Protocol = "udp", address: str = "10.0.0.1") -> Reply:
     return Reply(Way(leg, address, protocol), said)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent.checks.builtin import service_path
-from agent.checks.builtin.service_path import Check, Place, Settings, Way, is_ours, judge, neighbours, places, proxy_way
+from agent.checks.builtin.service_path import Check, Place, Settings, Way, judge, neighbours, places, proxy_way
 from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
@@ -124,20 +124,6 @@ def test_a_node_does_not_look_at_itself(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(service_path, "is_ours", lambda address: address == mine)
     chosen = [place.address for place in places(Settings(peers=tuple(NODES), node="node-7")) if place.kind == "peer"]
     assert (9, False) == (len(set(chosen)), mine in chosen)
-
-
-def test_which_address_is_ours() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-        link.connect(("192.0.2.1", 9)) if _has_a_way() else link.connect(("127.0.0.1", 9))
-        ours = link.getsockname()[0]
-    assert [True, False, False, True] == [is_ours(address) for address in (ours, "192.0.2.77", "2001:db8::7", "::1")]
-
-
-def _has_a_way() -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link, contextlib.suppress(OSError):
-        link.connect(("192.0.2.1", 9))
-        return True
-    return False
 
 
 def test_few_nodes() -> None:
