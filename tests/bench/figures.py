@@ -73,6 +73,7 @@ TARGETS = {
     "agent_cri_grpc_rss_mib": Target(80.0),
     "fault_gate_p99_s": Target(6.0),
     "fault_gate_event_p99_s": Target(1.5),
+    "fault_gate_kmsg_p99_s": Target(1.5),
     "fault_gate_netlink_p99_s": Target(1.5),
     "fault_gate_inotify_p99_s": Target(1.5),
     "heal_bound_p99_s": Target(2.0),

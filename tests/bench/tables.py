@@ -71,8 +71,10 @@ FAULTS = (
     ("fault to node closed, checks that look: p50, s", "fault_gate_p50_s"),
     ("the same: p99, s", "fault_gate_p99_s"),
     ("fault to a new pod refused: p99, s", "fault_refused_p99_s"),
-    ("line of the kernel's log to node closed: p50, s", "fault_gate_event_p50_s"),
+    ("fault that the kernel tells of (its log, files, links, routes) to node closed: p50, s", "fault_gate_event_p50_s"),
     ("the same: p99, s", "fault_gate_event_p99_s"),
+    ("a line of its log alone: p50, s", "fault_gate_kmsg_p50_s"),
+    ("the same: p99, s", "fault_gate_kmsg_p99_s"),
     ("its news of links and routes to node closed: p50, s", "fault_gate_netlink_p50_s"),
     ("the same: p99, s", "fault_gate_netlink_p99_s"),
     ("its news of files to node closed: p50, s", "fault_gate_inotify_p50_s"),
@@ -83,7 +85,10 @@ FAULTS = (
     ("dead host to node closed, by the heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
     ("the same without heartbeats, by the kubelet's Lease: p99, s", "dead_node_lease_gate_p99_s"),
     ("kubelet that stands still to node closed: p99, s", "dead_kubelet_gate_p99_s"),
-    ("the service with the benchmark's checks, profile `default`: memory, MiB", "agent_node_rss_mib"),
+    (
+        "the service with the benchmark's checks, profile `default`, and what they start: memory, MiB",
+        "agent_node_rss_mib",
+    ),
     ("its processor time, thousandths of a core", "agent_node_cpu_m"),
     ("the same with profile `fast`, every 2 s", "agent_node_fast_cpu_m"),
 )

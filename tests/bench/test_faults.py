@@ -1,6 +1,8 @@
 """The bench of faults, but for its hosts: what is tried, how rounds become figures, and figures the table."""
 
+import os
 import subprocess
+import sys
 import threading
 from dataclasses import replace
 from unittest.mock import Mock
@@ -10,7 +12,7 @@ import pytest
 
 from agent import settings
 from agent.checks.catalogue import check_spec
-from tests.bench.faults import plan, rival
+from tests.bench.faults import cost, plan, rival
 from tests.bench.faults.results import figures, table
 from tests.bench.faults.rival import Told
 from tests.bench.faults.rounds import Player, Round, Together, script
@@ -102,7 +104,9 @@ def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
         "fault_rounds": 6,
         "fault_gate_p50_s": 3.0,
         "fault_gate_p99_s": 5.0,
-        "fault_gate_event_p99_s": 0.2,
+        "fault_gate_event_p50_s": 1.2,
+        "fault_gate_event_p99_s": 1.3,
+        "fault_gate_kmsg_p99_s": 0.2,
         "fault_gate_netlink_p99_s": 1.2,
         "fault_gate_inotify_p99_s": 1.3,
         "heal_bound_p99_s": 1.5,
@@ -114,6 +118,26 @@ def test_polled_faults_and_those_the_kernel_tells_are_kept_apart():
         "fault_fast_gpu_gpu_missing_rounds": 1,
     }.items() <= found.items()
     assert "fault_fast_gpu_gpu_missing_gate_p50_s" not in found
+
+
+def test_memory_is_of_all_processes_of_the_unit(tmp_path):
+    """A child that lives while it is looked at counts; what a unit is, is told by a systemctl of ours."""
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f"#!/bin/sh\ncase $* in *MainPID*) echo {os.getpid()};; *) echo 1000000;; esac\n")
+    systemctl.chmod(0o755)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def measured():
+        line = ["sh", "-c", cost.command("readygate-node.service", 0.3)]
+        return cost.read(subprocess.run(line, env=path, capture_output=True, text=True, check=True).stdout)
+
+    code = "import sys; kept = b'x' * 2**28; print(flush=True); sys.stdin.read()"
+    before, spent_m = measured()
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline()
+        during, _ = measured()
+        child.stdin.close()
+    assert (True, 0.0) == (during - before > 100, spent_m)
 
 
 def test_when_all_is_taken_back_no_thread_injects_anything_more():

@@ -146,7 +146,7 @@ class Run:
 
     def _cost(self, stage: Stage, profile: str) -> None:
         self.progress(f"cost: {QUIET_S:.0f} s without a fault")
-        self._costs[profile] = stage.cost(stage.workers[0], QUIET_S, time.sleep)
+        self._costs[profile] = stage.cost(stage.workers[0], QUIET_S)
 
     def _dead(self, stage: Stage, watch: Watch, seconds: list[float]) -> None:
         for each in dead.nodes(stage, watch, self.progress):

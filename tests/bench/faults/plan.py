@@ -43,7 +43,7 @@ NAMES = (
 )
 # Of these the kernel tells, and how: lines of its log, news of links and routes, of files.
 NEWS = {
-    "log-shutdown": "event",
+    "log-shutdown": "kmsg",
     "default-route-gone": "netlink",
     "dns-link-gone": "netlink",
     "cni-gone": "inotify",

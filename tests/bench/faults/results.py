@@ -20,8 +20,9 @@ def figures(
     hosts whose agents nobody hears."""
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
     polled = [each for each in good if each.fault not in NEWS and each.check != KUBELET]
-    events, netlink, inotify = (
-        [each for each in good if NEWS.get(each.fault) == word] for word in ("event", "netlink", "inotify")
+    events = [each for each in good if each.fault in NEWS]
+    kmsg, netlink, inotify = (
+        [each for each in good if NEWS.get(each.fault) == word] for word in ("kmsg", "netlink", "inotify")
     )
     kubelets = [_of(each.closed_s) for each in good if each.check == KUBELET]
     rows = [
@@ -33,7 +34,8 @@ def figures(
         ),
         *_both("fault_gate", [_of(each.closed_s) for each in polled], "fault to node closed, polled"),
         *_both("fault_refused", [_of(each.refused_s) for each in polled], "fault to a pod refused, polled"),
-        *_both("fault_gate_event", [_of(each.closed_s) for each in events], "by the kernel's log"),
+        *_both("fault_gate_event", [_of(each.closed_s) for each in events], "by what the kernel tells, all of it"),
+        *_both("fault_gate_kmsg", [_of(each.closed_s) for each in kmsg], "by the kernel's log"),
         *_both("fault_gate_netlink", [_of(each.closed_s) for each in netlink], "by the kernel's news of links, routes"),
         *_both("fault_gate_inotify", [_of(each.closed_s) for each in inotify], "by the kernel's news of files"),
         *_both(
@@ -41,7 +43,7 @@ def figures(
             [_of(each.bound_s) for each in [*polled, *netlink, *inotify]],
             "healed to the pending pod bound, but for the log's",
         ),
-        *_both("heal_bound_event", [_of(each.bound_s) for each in events], "the same by the kernel's log"),
+        *_both("heal_bound_event", [_of(each.bound_s) for each in kmsg], "the same by the kernel's log"),
         *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),
         *_both("dead_node_lease_gate", unheard_s, "the same by the kubelet's Lease"),
         *_both("dead_kubelet_gate", kubelets, "kubelet that stands still to node closed"),
@@ -49,8 +51,8 @@ def figures(
     for profile, (rss_mib, cpu_m) in costs.items():
         prefix = "agent_node" if profile == USUAL else f"agent_node_{profile}"
         rows += [
-            Figure(f"{prefix}_rss_mib", rss_mib, "MiB", f"of the service with these checks, profile {profile}"),
-            Figure(f"{prefix}_cpu_m", cpu_m, "m", "of the same, children included"),
+            Figure(f"{prefix}_rss_mib", rss_mib, "MiB", f"of the service and what its checks start, profile {profile}"),
+            Figure(f"{prefix}_cpu_m", cpu_m, "m", "of the same"),
         ]
     for profile, check, name in sorted({(each.profile, each.check, each.fault) for each in rounds}):
         mine = [each for each in rounds if (each.profile, each.fault) == (profile, name)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from images.build import TAG, readygate_image
-from tests.bench.faults import plan
+from tests.bench.faults import cost, plan
 from tests.bench.processes import MeasurementError
 from tests.faults.network import DNS
 from tests.faults.tables import PROC
@@ -20,6 +20,7 @@ from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.shared import nameserver
 
+UNIT = "readygate-node.service"
 SITE, PLUGIN = "site.yml", "node-plugin.yml"
 REMOVALS = ("node-plugin-uninstall.yml", "uninstall.yml")
 _NAMES = "kubernetes.default.svc.cluster.local=10.96.0.1"
@@ -86,19 +87,10 @@ class Stage:
             "readygate_node_host_paths": [PROC],
         }
 
-    def cost(self, node: str, seconds: float, wait: Callable[[float], None]) -> tuple[float, float]:
-        """(MiB resident, thousandths of a core) of the service on a node, over so many seconds; children count."""
-        before = self._spent(node)
-        wait(seconds)
-        after = self._spent(node)
-        return after[0], 1000 * (after[1] - before[1]) / (after[2] - before[2])
-
-    def _spent(self, node: str) -> tuple[float, float, float]:
-        pid = "p=$(systemctl show readygate-node --property=MainPID --value)"
-        text = self.hosts.ssh(node, f"{pid}; grep VmRSS /proc/$p/status; cat /proc/$p/stat; cat /proc/uptime").stdout
-        rss, stat, uptime = text.splitlines()[:3]
-        fields = stat.rpartition(")")[2].split()
-        return int(rss.split()[1]) / 1024, sum(map(int, fields[11:15])) / 100, float(uptime.split()[0])
+    def cost(self, node: str, seconds: float) -> tuple[float, float]:
+        """(MiB at the highest, thousandths of a core) of the service on a node, over so many seconds, with all that its
+        checks start."""
+        return cost.read(self.hosts.ssh(node, cost.command(UNIT, seconds), timeout_s=seconds + 60).stdout)
 
 
 @contextmanager
