@@ -1,12 +1,13 @@
 """The check `filesystem`: can files be written where the node's pods need it?
 
 For each of `mounts`: the kernel's list of mounts first (a file system that turned read-only, or was shut down after
-an error, says so there), then a file is made, written, flushed to the disk and removed. What fails is named with the
+an error, says so there), then a file is made, removed, written and flushed to the disk. What fails is named with the
 operation and the error: `EROFS`, `EIO`, `ENOSPC`, `EDQUOT`.
 
-The file is `.readygate-write-check`, and the work is done by a child process: where a disk hangs, that child is
-killed and the check says hung, with the path. A child that cannot be killed (state D) stays the only one: it is hung
-until it ends. The next run that succeeds is the way back; nothing is remembered.
+The file is `.readygate-write-check`; its name goes before anything is written, so that a run that is killed leaves
+none. The work is done by a child process: where a disk hangs, that child is killed and the check says hung, with the
+path. A child that cannot be killed (state D) stays the only one: it is hung until it ends. The next run that succeeds
+is the way back; nothing is remembered.
 
 Whether something is mounted on a folder is not looked at: where its disk is not there, but the folder is, the file is
 written on the file system below.
@@ -50,30 +51,25 @@ import os, sys, time
 def say(text):
     os.write(1, f"[{text}]\\n".encode())
 for path, told in zip(sys.argv[2::2], sys.argv[3::2]):
-    step, descriptor, began = "open", None, time.monotonic()
+    step, began = "open", time.monotonic()
     say(told)
     try:
         name = os.path.join(path, sys.argv[1])
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        step = "unlink"
+        try:
+            os.unlink(name)
+        except FileNotFoundError:
+            pass
         step = "write"
         os.write(descriptor, b"readygate\\n" * 100)
         step = "fsync"
         os.fsync(descriptor)
         step = "close"
         os.close(descriptor)
-        step = "unlink"
-        try:
-            os.unlink(name)
-        except FileNotFoundError:
-            pass
         say(f'{told}, "", 0, {time.monotonic() - began}')
     except OSError as e:
         say(f'{told}, "{step}", {e.errno}, {time.monotonic() - began}')
-        if descriptor is not None:
-            try:
-                os.unlink(name)
-            except OSError:
-                pass
 """
 
 

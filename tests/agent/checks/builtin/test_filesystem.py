@@ -143,6 +143,13 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_that_is_killed_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
+    """As each time systemd stops the service, and before it is uninstalled."""
+    killed = f"import os\nos.fsync = lambda _: os.kill(os.getpid(), 9)\n{filesystem.SCRIPT}"
+    done = subprocess.run([sys.executable, "-c", killed, FILE, str(tmp_path), '"a"'], capture_output=True, check=False)
+    assert (-9, b'["a"]\n', []) == (done.returncode, done.stdout, [*tmp_path.iterdir()])
+
+
 def test_what_a_killed_run_left_behind_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("x")
     assert Check(Settings((str(tmp_path),)), 20.0)().state is CheckState.PASSED

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,6 +182,20 @@ def test_syncs_are_measured_and_leave_nothing_behind(node: Node, tmp_path: Path)
     assert [CheckState.PASSED] * 2 == [one.state for one in found]
     assert ("; syncs p99 " in found[0].output, []) == (True, list(folder.iterdir()))
     assert 2 * pressure.SYNCS == len(check._syncs_s)
+
+
+def test_a_sync_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    killed = f"import os\nos.fsync = lambda _: os.kill(os.getpid(), 9)\n{pressure._SYNC}"
+    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path), "3"], capture_output=True, check=False)
+    assert (-9, []) == (done.returncode, [*tmp_path.iterdir()])
+
+
+def test_two_agents_may_have_one_folder(tmp_path: Path) -> None:
+    """One has removed the file that the other has just opened."""
+    other = "import os\nopen_ = os.open\ndef other(path, *more):\n    file = open_(path, *more)\n    os.unlink(path)\n"
+    taken = f"{other}    return file\nos.open = other\n{pressure._SYNC}"
+    done = subprocess.run([sys.executable, "-c", taken, str(tmp_path), "3"], capture_output=True, check=False)
+    assert (0, 3, b"") == (done.returncode, len(done.stdout.split()), done.stderr)
 
 
 def test_slow_syncs_warn() -> None:
