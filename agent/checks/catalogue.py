@@ -142,15 +142,21 @@ class CheckSpec:
     close: Callable[[], None] = lambda: None
 
 
-def check_spec(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> CheckSpec:
+def check_spec(
+    check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS, *, state_file: str | None = None
+) -> CheckSpec:
     """Of a check that names one kind. Its first run makes the check itself: one that cannot be made is unknown, as one
-    that cannot be run, and is made again by the next run."""
+    that cannot be run, and is made again by the next run. `state_file`: beside it is kept what a kind has a position
+    file for, if its settings name no other."""
     (kind,) = given_kinds(check, kinds)
     period_s = float(check.period_seconds or PROBE_DEFAULTS.period_s)
     # Where it is run often a fault shall be found soon, so the time that a kind asks for is not longer than the period.
     timeout_s = float(check.timeout_seconds or min(kinds[kind].timeout_s, period_s))
     make = kinds[kind].make
-    made = cache(partial(make, getattr(check, kind), timeout_s))
+    given = getattr(check, kind)
+    if state_file and getattr(given, "position_file", None) == "":
+        given = msgspec.structs.replace(given, position_file=f"{state_file}.{check.name}")
+    made = cache(partial(make, given, timeout_s))
 
     def close() -> None:
         if hasattr(make, "close") and made.cache_info().currsize:

@@ -65,7 +65,7 @@ def build(settings: Settings) -> list[Service]:
         raise ValueError("settings without the section node")
     client = kubelet_client(node)
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
-    specs = [check_spec(check) for check in settings.checks]
+    specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())

@@ -31,7 +31,7 @@ class Kept(TypedDict, total=False):
 def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
     publisher = _publisher(settings) if settings.condition.publish else None
-    specs = [check_spec(check) for check in settings.checks]
+    specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
     engine = CheckEngine(specs, _publish_to(publisher), **kept(settings.state_file, specs))
     services: list[Service] = []
     said = Said()

@@ -99,7 +99,8 @@ class Reloader:
         logging.getLogger().setLevel(loaded.log.level.upper())
         facts = differences(before, loaded)
         if self._engine is not None and any(facts.values()):
-            self._engine.replace([check_spec(check) for check in loaded.checks])
+            state_file = self._started_with.state_file
+            self._engine.replace([check_spec(check, state_file=state_file) for check in loaded.checks])
         log.info("configuration read again", extra={"checks": len(loaded.checks), **facts})
 
 

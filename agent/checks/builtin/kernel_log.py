@@ -19,10 +19,10 @@ lines within which window make it true, and a way back:
 | `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver is loaded or the node booted again | warn |
 
 A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
-and what is still true it finds again in the kernel's buffer; with `positionFile` also what has left the buffer. The
-kernel wakes the check: with `failureThreshold` 1 a line that gates closes the node at once. Lines that programs write
-to the kernel's log do not count, unless `programs` says so; nor does what a pod gets into the kernel's own lines by the
-name of a process or of its program.
+and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
+`stateFile` unless it is named, also what has left the buffer. The kernel wakes the check: with `failureThreshold` 1 a
+line that gates closes the node at once. Lines that programs write to the kernel's log do not count, unless `programs`
+says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program.
 """
 
 import contextlib

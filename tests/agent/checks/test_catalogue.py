@@ -1,6 +1,7 @@
 """A kind of check is a file and a row: from YAML to the node's health, its errors and its line in the documents."""
 
 import importlib.util
+import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +64,21 @@ def test_a_new_kind_is_one_file_and_one_row(with_disk: ModuleType) -> None:
 
 
 ALL = ", ".join([*KINDS, "disk"])
+
+
+def test_what_the_kernel_s_log_has_told_is_kept_beside_the_states_unless_the_settings_say_where(tmp_path: Path) -> None:
+    """Else a restart forgets it as soon as the line has left the kernel's buffer."""
+    os.mkfifo(tmp_path / "kmsg")
+    (tmp_path / "boot_id").write_text("5f1b")
+    log = {"path": str(tmp_path / "kmsg"), "bootId": str(tmp_path / "boot_id")}
+    for given in (
+        {"name": "a", "kernelLog": log},
+        {"name": "b", "kernelLog": {**log, "positionFile": f"{tmp_path}/own"}},
+    ):
+        spec = check_spec(msgspec.convert(given, settings.Check), state_file=f"{tmp_path}/checks.json")
+        assert CheckState.PASSED is spec.run().state
+        spec.close()
+    assert {"kmsg", "boot_id", "checks.json.a", "own"} == {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize(
