@@ -4,12 +4,20 @@ import shlex
 
 # Only what Debian's python3 has. The processes of a unit are those in the control group of its first one, with the
 # memory that is theirs alone and their share of what they have in common (PSS). Children live for a tenth of a second.
+# Where systemd counts no processor time the first one's does, which has that of all children that it has waited for.
 _PROGRAM = """
-import subprocess, sys, time
+import os, subprocess, sys, time
 from pathlib import Path
 unit, seconds = sys.argv[1], float(sys.argv[2])
 def shown(name):
-    return int(subprocess.check_output(["systemctl", "show", unit, "--value", "--property=" + name]))
+    command = ["systemctl", "show", unit, "--value", "--property=" + name]
+    return subprocess.check_output(command, text=True).strip()
+def spent():
+    told = shown("CPUUsageNSec")
+    if told.isdigit():
+        return int(told) / 1e9
+    ticks = (first / "stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 def group(folder):
     try:
         return (folder / "cgroup").read_text()
@@ -21,9 +29,9 @@ def share(folder):
     except OSError:
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-first = Path("/proc", str(shown("MainPID")))
+first = Path("/proc", shown("MainPID"))
 mine, peak = group(first), 0
-began, spent = time.monotonic(), shown("CPUUsageNSec")
+began, before = time.monotonic(), spent()
 while time.monotonic() - began < seconds:
     folders = [folder for folder in Path("/proc").glob("[0-9]*") if group(folder) == mine]
     peak = max(peak, sum(map(share, folders)))
@@ -31,7 +39,7 @@ while time.monotonic() - began < seconds:
 took = time.monotonic() - began
 if group(first) != mine:
     sys.exit("it has started anew meanwhile")
-print(peak / 1024, (shown("CPUUsageNSec") - spent) / 1e6 / took)
+print(peak / 1024, 1000 * (spent() - before) / took)
 """
 
 
