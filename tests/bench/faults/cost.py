@@ -4,6 +4,7 @@ import shlex
 
 # Only what Debian's python3 has. The processes of a unit are those in the control group of its first one, with the
 # memory that is theirs alone and their share of what they have in common (PSS). Children live for a tenth of a second.
+# One that has just been started and is still its parent's program has its parent's memory (vfork), which counts once.
 # Where systemd counts no processor time the first one's does, which has that of all children that it has waited for.
 _PROGRAM = """
 import os, subprocess, sys, time
@@ -18,11 +19,13 @@ def spent():
         return int(told) / 1e9
     ticks = (first / "stat").read_text().rpartition(")")[2].split()[11:15]
     return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-def group(folder):
+def text(folder, name):
     try:
-        return (folder / "cgroup").read_text()
+        return (folder / name).read_text()
     except OSError:
         return None
+def ours(folder):
+    return text(folder, "cgroup") == mine and (folder == first or text(folder, "cmdline") != words)
 def share(folder):
     try:
         lines = (folder / "smaps_rollup").read_text().splitlines()
@@ -30,14 +33,14 @@ def share(folder):
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 first = Path("/proc", shown("MainPID"))
-mine, peak = group(first), 0
+mine, words, peak = text(first, "cgroup"), text(first, "cmdline"), 0
 began, before = time.monotonic(), spent()
 while time.monotonic() - began < seconds:
-    folders = [folder for folder in Path("/proc").glob("[0-9]*") if group(folder) == mine]
+    folders = [folder for folder in Path("/proc").glob("[0-9]*") if ours(folder)]
     peak = max(peak, sum(map(share, folders)))
     time.sleep(0.1)
 took = time.monotonic() - began
-if group(first) != mine:
+if text(first, "cgroup") != mine:
     sys.exit("it has started anew meanwhile")
 print(peak / 1024, 1000 * (spent() - before) / took)
 """

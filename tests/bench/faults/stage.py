@@ -18,6 +18,7 @@ from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible
 from tests.testbed.hosts.errors import HostsError
 from tests.testbed.hosts.hosts import Hosts
+from tests.testbed.hosts.layout import chosen
 from tests.testbed.shared import nameserver
 
 UNIT = "readygate-node.service"
@@ -96,7 +97,7 @@ class Stage:
 @contextmanager
 def on_hosts(folder: Path, progress: Callable[[str], None], *, keep: bool) -> Iterator[Stage]:
     """On the hosts that are up, else on hosts made for this. keep: leaves readygate and hosts as they are."""
-    hosts = Hosts(progress=lambda text: progress(f"hosts: {text}"))
+    hosts = Hosts(chosen(), progress=lambda text: progress(f"hosts: {text}"))
     found = hosts.running()
     if not found:
         hosts.up()
