@@ -273,7 +273,7 @@ class _Worker:
         self._follow()
         if not _says_the_same(before, self._status, self.spec.thresholds.failure):
             self._changed()
-        self._turns.ended(why, began, fails=_has_failed(self._found), failed=_has_failed(self._status.state))
+        self._turns.ended(began, fails=_has_failed(self._found), failed=_has_failed(self._status.state))
         return self._turns.wait_s(self._monotonic())
 
     def _follow(self) -> None:

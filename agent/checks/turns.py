@@ -1,7 +1,7 @@
 """When a check runs: at its own times, when there is news, and soon again after a failure. Pure.
 
 News may be of something half done. So a look that they have caused, and that fails, is one failure; the look that
-confirms it comes soon, but only when nobody has touched anything since. While news go on it is the check's own times
+confirms it comes soon, but only when nobody touches anything. While news go on it is the check's own times
 that count: nobody closes a node by replacing files one by one.
 
 One that has failed runs more often than at its own times, so that a node that is well again is soon seen: every second
@@ -24,7 +24,7 @@ TOLD_AGAIN_S = 0.2  # between two runs of a check whose descriptor has news agai
 # Where news may be of something half done: what is replaced file by file is whole again by then, as a rule; and who
 # replaces it again and again costs no more than a run in so many seconds.
 SETTLED_S, SELDOM_S = 0.2, 2.0
-CONFIRM_S = 0.4  # without news: then what has failed is looked at again
+CONFIRM_S = 0.4  # after that, without news: then what has failed is looked at again
 SOONER_S, CHANCE = 1.1, 0.2  # between two runs of one that has failed, and the part of it by which they may be longer
 SOONER_MIN_S, SOONER_PERIODS = 1.0, 0.5  # what that never falls below, and what it grows to
 GROWS = 0.01  # of the time for which it has failed: two minutes go by before it grows
@@ -55,8 +55,9 @@ class Turns:
         self._told_at = -math.inf
         self._told_from = -math.inf  # before it, what is told waits
         self._again_at = math.inf  # when one that has failed runs between two ticks
-        self._confirms = False
+        self._news = False  # the last run had some, whichever time it came at
         self._fails = False
+        self._unconfirmed_since = math.inf
         self._failed_since: float | None = None
 
     def due(self, monotonic: float) -> Why | None:
@@ -64,21 +65,21 @@ class Turns:
         why = self._why(monotonic)
         if why is not None:
             seldom = why is Why.NEWS and self._doubts
-            self._told, self._again_at = False, math.inf
+            self._news = self._told or (self._news and self._fails)
+            self._told, self._again_at, self._unconfirmed_since = False, math.inf, math.inf
             self._told_from = monotonic + (min(SELDOM_S, self._period_s) if seldom else TOLD_AGAIN_S)
         return why
 
-    def ended(self, why: Why, began: float, *, fails: bool, failed: bool) -> None:
+    def ended(self, began: float, *, fails: bool, failed: bool) -> None:
         """After a run. `fails`: it did. `failed`: so is what is said of the check."""
-        self._confirms = fails and not failed and (why is Why.NEWS or self._confirms)
         self._fails = fails
         if not failed:
             self._failed_since = None
         elif self._failed_since is None:
             self._failed_since = began
         # Only until it passes for the first time: then its success threshold counts runs of its period.
-        if self._confirms:
-            self._again_at = began + CONFIRM_S
+        if fails and not failed:
+            self._unconfirmed_since = began
         elif fails and self._failed_since is not None:
             self._again_at = began + self._sooner_s(began - self._failed_since)
 
@@ -113,8 +114,10 @@ class Turns:
 
     @property
     def _next_again(self) -> float:
-        quiet_from = self._told_at + CONFIRM_S if self._confirms and self._doubts else -math.inf
-        return max(self._again_at, quiet_from)
+        if not (self._news or self._told):
+            return self._again_at
+        settled_at = self._told_at + SETTLED_S if self._doubts else -math.inf
+        return min(self._again_at, max(self._unconfirmed_since, settled_at) + CONFIRM_S)
 
     def _sooner_s(self, failed_for_s: float) -> float:
         soon_s = max(SOONER_S * (1 + CHANCE * self._random()), GROWS * failed_for_s)

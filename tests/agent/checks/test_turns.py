@@ -31,7 +31,7 @@ class Played:
                 fails = any(begin <= at < end for begin, end in self.bad)
                 failed_runs = failed_runs + 1 if fails else 0
                 before, closed = closed, failed_runs >= self.failures
-                self.turns.ended(why, at, fails=fails, failed=closed)
+                self.turns.ended(at, fails=fails, failed=closed)
                 self.ran.append((at, why))
                 self.closed += [(at, closed)] if closed is not before else []
             else:
@@ -57,11 +57,29 @@ TOLD = [
         [5.0, 5.3, 5.6, 5.9, 6.2, 6.5], [(5.0, 6.5)], 2, [], id="replaced file by file, in a second and a half"
     ),
     pytest.param(
-        [5.0, 5.3, 5.6, 5.9, 6.2, 6.5], [(5.0, 99.0)], 2, [(6.9, True)], id="broken so: when nobody touches it any more"
+        [5.0, 5.3, 5.6, 5.9, 6.2, 6.5], [(5.0, 99.0)], 2, [(7.1, True)], id="broken so: when nobody touches it any more"
     ),
     pytest.param([5.0], [(5.0, 5.7)], 2, [(5.6, True), (6.7, False)], id="half there for longer: a second later open"),
     pytest.param([], [(5.0, 99.0)], 2, [], id="what nobody tells of has the check's own times"),
 ]
+
+
+TICKS = [
+    pytest.param([9.5], [(9.5, 99.0)], [(10.0, True)], id="its own time is what confirms"),
+    pytest.param([9.9], [(9.9, 99.0)], [(10.5, True)], id="its own time comes before the news have settled"),
+    pytest.param([10.1], [(9.9, 99.0)], [(10.7, True)], id="its own time comes before the news"),
+    pytest.param([9.9], [(9.9, 10.4)], [], id="and what was half there is whole again"),
+    pytest.param([9.9, 10.2], [(9.9, 10.7)], [], id="somebody is still at it"),
+    pytest.param([9.0], [(9.9, 99.0)], [(20.0, True)], id="news that were looked at before do not count"),
+]
+
+
+@pytest.mark.parametrize(("news", "bad", "expected"), TICKS)
+def test_a_failure_is_confirmed_soon_whichever_run_finds_it_where_there_were_news(
+    news: list[float], bad: list[tuple[float, float]], expected: list[tuple[float, bool]]
+) -> None:
+    found = play(news=news, bad=bad, period_s=10.0, end_s=25.0)
+    assert expected == [(pytest.approx(at, abs=0.01), closed) for at, closed in found.closed]
 
 
 @pytest.mark.parametrize(("news", "bad", "failures", "expected"), TOLD)
@@ -70,6 +88,12 @@ def test_what_is_told_is_looked_at_twice_before_it_closes(
 ) -> None:
     found = play(news=news, bad=bad, failures=failures)
     assert expected == [(pytest.approx(at, abs=0.01), closed) for at, closed in found.closed]
+
+
+def test_its_own_time_between_the_looks_that_confirm_changes_nothing() -> None:
+    """News at 9.7, the first look at 9.9, its own time at 10, and the third failure closes."""
+    found = play(news=[9.7], bad=[(9.7, 99.0)], period_s=10.0, failures=3)
+    assert [(pytest.approx(10.4), True)] == found.closed
 
 
 def test_who_goes_on_replacing_files_closes_no_node_and_costs_few_runs() -> None:
@@ -104,9 +128,9 @@ def test_how_soon_one_that_has_failed_runs_again(
 ) -> None:
     turns = Turns(period_s, 1.0, doubts=False, random=lambda: drawn)
     assert turns.due(0.0) is Why.PERIOD
-    turns.ended(Why.PERIOD, 0.0, fails=True, failed=True)
+    turns.ended(0.0, fails=True, failed=True)
     turns._ticker.reset(failed_for_s)
-    turns.ended(Why.FAILURE, failed_for_s, fails=True, failed=True)
+    turns.ended(failed_for_s, fails=True, failed=True)
     assert expected == pytest.approx(turns.wait_s(failed_for_s))
 
 
