@@ -64,6 +64,7 @@ class Client(Connection):
             self._send_aside(wire)
         if stream.ready and not was_ready:
             self.deadline = monotonic + limits.IDLE_LIMIT_S
+        self.gone |= stream.done
         if plain:
             self.receive(plain, monotonic)
 

@@ -20,6 +20,9 @@ PIPELINED_MAX = 32  # requests in one packet; the last of them is answered with 
 # A body that comes in many small pieces costs a call a piece.
 PIECES_MAX = 256
 PIECE_MIN_BYTES = 512  # on average, beyond PIECES_MAX
+# The same of TLS, until something is answered: Go's begin with 1,200 bytes, and only the last of a request is smaller.
+SMALL_RECORD_BYTES = 512
+SMALL_RECORDS_MAX = 64
 FRAMING_MAX_BYTES = 2**16  # what chunks may have around them, beside an eighth of the body
 DISCARD_MAX_BYTES = 2**28  # how much of a refused body is read past so that its client sees the answer
 

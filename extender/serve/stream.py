@@ -8,10 +8,14 @@ class StreamError(Exception):
 
 
 class Stream(Protocol):
-    """One connection. ready: the handshake is done. may_ask: the client is one that may ask a verb."""
+    """One connection. ready: the handshake is done. done: the client has said that it sends no more. may_ask: it is one
+    that may ask a verb.
+    """
 
     @property
     def ready(self) -> bool: ...
+    @property
+    def done(self) -> bool: ...
     @property
     def may_ask(self) -> bool: ...
     def receive(self, data: bytes | memoryview, /) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any
 
 from component.loop import Loop
 from component.text import one_line
+from extender.serve import limits
 from extender.serve.stream import StreamError
 from extender.settings import Tls
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
 READ_BYTES = 65536
+_RECORD_HEAD_BYTES = 5  # kind, version and, in the last two, how many bytes follow
 
 
 class CertificateError(Exception):
@@ -31,7 +33,9 @@ class CertificateError(Exception):
 
 
 class TlsStream:
-    """One connection. ready: the handshake is done. may_ask: the client is one that may ask a verb."""
+    """One connection. ready: the handshake is done. done: the client has said that it sends no more. may_ask: it is one
+    that may ask a verb.
+    """
 
     def __init__(
         self,
@@ -41,13 +45,20 @@ class TlsStream:
     ) -> None:
         """may_ask: is given the verified certificate, or None. refused: is told why a handshake failed."""
         self.ready = False
+        self.done = False
         self.may_ask = False
+        self._small_records = 0  # since we last had something to say
+        self._rest_bytes = 0  # how much of a record is still to come, beside its head
+        self._half_head = b""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._may_ask, self._refused = may_ask, refused
 
     def receive(self, data: bytes | memoryview) -> bytes:
         """What of the bytes off the wire is for us. Raises StreamError; an alert may be pending() then."""
+        if self.done:
+            return b""  # OpenSSL reads nothing any more: it would be kept
+        self._count_records(data)
         self._incoming.write(data)
         pieces: list[bytes] = []
         try:
@@ -57,17 +68,46 @@ class TlsStream:
                 self.may_ask = self._may_ask(self._tls.getpeercert())
             while piece := self._tls.read(READ_BYTES):
                 pieces.append(piece)
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-            pass  # no whole record more; or the client has said that it is done, and will close
+            self._end()
+        except ssl.SSLWantReadError:
+            pass  # no whole record more
+        except ssl.SSLZeroReturnError:
+            self._end()
         except ssl.SSLError as e:
             cause = one_line(e.reason or str(e), 100).lower().replace("_", " ")
             if not self.ready:
                 self._refused(cause)
             raise StreamError(cause) from e
+        if self._incoming.pending > READ_BYTES:
+            raise StreamError("bytes that OpenSSL does not take")
         return b"".join(pieces)
+
+    def _end(self) -> None:
+        """The client has said that it is done, and will close."""
+        self.done = True
+        self._incoming.read()
+
+    def _count_records(self, data: bytes | memoryview) -> None:
+        """A small record costs as much as a large one, and one that changes keys ten times as much: OpenSSL takes any
+        number of them at once, so they are counted before it has them, by what all records begin with. What is no
+        record it finds itself. Raises StreamError.
+        """
+        if self._half_head:
+            data, self._half_head = self._half_head + bytes(data), b""
+        at, last = self._rest_bytes, len(data) - _RECORD_HEAD_BYTES
+        while at <= last and self._small_records <= limits.SMALL_RECORDS_MAX:
+            record_bytes = _RECORD_HEAD_BYTES + (data[at + 3] << 8 | data[at + 4])
+            self._small_records += record_bytes < limits.SMALL_RECORD_BYTES
+            at += record_bytes
+        if self._small_records > limits.SMALL_RECORDS_MAX:
+            raise StreamError("many small records without a request")
+        if at < len(data):
+            self._half_head, at = bytes(data[at:]), len(data)
+        self._rest_bytes = at - len(data)
 
     def send(self, plain: bytes) -> bytes:
         """What to write to the wire for it."""
+        self._small_records = 0
         left = memoryview(plain)
         while left:
             left = left[self._tls.write(left) :]  # a record at a time

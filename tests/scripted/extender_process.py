@@ -114,3 +114,13 @@ def checked(body: bytes, names=None):
         assert result.NodeNames == [name for name in asked if name not in result.FailedAndUnresolvableNodes]
         assert set(result.FailedAndUnresolvableNodes) == set(asked) - set(result.NodeNames)
     return result
+
+
+def memory_mib(pid: int, key: str) -> float:
+    """key: of /proc/PID/status, VmRSS or VmHWM."""
+    return int(re.search(rf"{key}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
+
+
+def begin_peak(pid: int) -> None:
+    """VmHWM begins anew."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")

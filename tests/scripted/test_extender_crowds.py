@@ -4,21 +4,19 @@ The caller waits a second for an answer, as kube-scheduler does by our configura
 """
 
 import json
-import re
 import select
 import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
 from extender.serve.limits import CONNECTIONS_MAX
 from extender.verbs.wire import BODY_LIMIT_BYTES, NAMES_MAX
 from tests.kit.pid import children
-from tests.scripted.extender_process import checked
+from tests.scripted.extender_process import begin_peak, checked, memory_mib
 
 GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
 POST = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"
@@ -186,10 +184,6 @@ def test_x39_dear_requests_without_a_pause_cost_no_call(extender):
             thread.join()
 
 
-def memory_mib(pid, key):
-    return int(re.search(rf"{key}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1024
-
-
 VALUES = 190_000  # a little less than are taken
 SHAPES = {
     "as many names as are taken, as long as they may be": names_body(NAMES_MAX, 121),
@@ -212,7 +206,7 @@ def test_no_body_takes_more_memory_than_is_allowed(extender):
     idle_mib = memory_mib(worker, "VmRSS")
     peaks = {}
     for shape, body in SHAPES.items():
-        Path(f"/proc/{worker}/clear_refs").write_text("5")  # VmHWM begins anew
+        begin_peak(worker)
         with ThreadPoolExecutor(7) as pool:
             statuses = {answer[0] for answer in pool.map(extender.post, [body] * 7)}
         assert statuses <= {200, 400}
@@ -223,7 +217,7 @@ def test_no_body_takes_more_memory_than_is_allowed(extender):
 def test_bodies_and_answers_that_nobody_goes_on_with_take_no_more_memory_than_is_allowed(extender):
     (worker,) = children(extender.process.pid)
     idle_mib = memory_mib(worker, "VmRSS")
-    Path(f"/proc/{worker}/clear_refs").write_text("5")
+    begin_peak(worker)
     half = POST + b"Content-Length: 1048576\r\n\r\n" + b"x" * 1_000_000
     unread = POST + b"Content-Length: %d\r\n\r\n%b" % (len(MANY_NAMES), MANY_NAMES)
     for data in (half, unread):

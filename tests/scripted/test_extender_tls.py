@@ -15,30 +15,13 @@ from extender.serve import limits
 from extender.serve.loop import LOOK_S
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
-from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.filter_load import FilterLoad
 from tests.scripted.tls import make_authority
+from tests.scripted.tls_extender import TlsExtender, client_of, listen_section
 
 NAMES, SURVIVORS = ["h1", "u1"], ["h1"]
 SLACK_S = 2.0  # for a loaded machine
 POD = b'{"Pod":{"metadata":{"name":"a","namespace":"b"}},"NodeNames":["h1","u1"]}'
-
-
-class TlsExtender(ExtenderProcess):
-    """Asked over TLS. trusted: the folder of the CA that its certificate is checked by."""
-
-    trusted = None
-
-    def connection(self, timeout=10):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=client_of(self.trusted))
-
-
-def client_of(trusted, certificate=None):
-    context = ssl.create_default_context(cafile=str(trusted / "ca.crt"))
-    if certificate is not None:
-        folder, name = certificate
-        context.load_cert_chain(folder / f"{name}.crt", folder / f"{name}.key")
-    return context
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +44,11 @@ def disk(ours, gunicorn, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def process(disk, ours, gunicorn, tmp_path_factory):
-    tls = {"certificate": "server.crt", "key": "server.key", "clientCA": "ca.crt"}
-    tls = {key: str(disk / name) for key, name in tls.items()} | {"clientNames": ["system:kube-scheduler"]}
     with FakeApiServer() as api:
         for name in NAMES:
             api.put(node_json(name))
             api.put(pod_json(name, Ready=str(name in SURVIVORS)))
-        config = {"listen": {"port": 0, "tls": tls}}
+        config = {"listen": listen_section(disk)}
         folder = tmp_path_factory.mktemp("extender")
         with TlsExtender(api, folder, config=config, environ=gunicorn.environ) as process:
             process.trusted = ours

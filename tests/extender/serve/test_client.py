@@ -17,6 +17,7 @@ class Handshake:
     """A stream that is ready after some bytes and passes on what comes then."""
 
     may_ask = True
+    done = False
 
     def __init__(self):
         self._left = HANDSHAKE_BYTES

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from extender.serve import tls
+from extender.serve import limits, tls
 from extender.settings import Tls
 from tests.scripted.tls import make_authority
 
@@ -88,6 +88,48 @@ def test_a_client_that_says_it_is_done_gives_what_it_sent_before(ours):
     last = say(client, b"last")
     client.try_(client.tls.unwrap)
     assert (b"last", b"") == (stream.receive(last + client.outgoing.read()), stream.receive(b""))
+
+
+@VERSIONS
+def test_after_a_client_has_said_that_it_is_done_nothing_more_of_it_is_kept(ours, newest):
+    client = Client(ours, newest=newest)
+    stream = shake(tls.Certificates(settings(ours)).stream(), client)
+    client.try_(client.tls.unwrap)
+    assert (b"", True) == (stream.receive(client.outgoing.read()), stream.done)
+    for _ in range(100):
+        assert b"" == stream.receive(b"x" * 65536)
+    assert 0 == stream._incoming.pending
+
+
+@VERSIONS
+def test_half_a_record_waits_where_it_has_a_bound(ours, newest):
+    stream = shake(tls.Certificates(settings(ours)).stream(), Client(ours, newest=newest))
+    assert b"" == stream.receive(b"\x17\x03\x03\x40\x00" + b"x" * 16_000)
+    assert 0 == stream._incoming.pending
+
+
+@VERSIONS
+def test_a_client_that_sends_a_record_a_byte_is_cut_before_they_cost_time(ours, newest):
+    """Each costs as much as a packet of its own; and so does one that changes keys, which holds no byte at all."""
+    client = Client(ours, newest=newest)
+    stream = shake(tls.Certificates(settings(ours)).stream(), client)
+    few, many = ([say(client, b"x") for _ in range(count)] for count in (50, limits.SMALL_RECORDS_MAX))
+    assert b"x" * 50 == stream.receive(b"".join(few))
+    with pytest.raises(tls.StreamError, match="records"):
+        stream.receive(b"".join(many))
+    assert 0 == stream._incoming.pending
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100_000], ids=["a byte at a time", "in sevens", "all at once"])
+def test_small_records_are_counted_anew_after_each_answer_and_large_ones_are_not(ours, piece):
+    client = Client(ours)
+    stream = shake(tls.Certificates(settings(ours)).stream(), client)
+    for _ in range(3):
+        words = [b"x" * size for size in (1, 600, 16_384, 40_000)] * 20
+        wire = b"".join(say(client, word) for word in words)
+        got = [stream.receive(wire[start : start + piece]) for start in range(0, len(wire), piece)]
+        assert b"".join(words) == b"".join(got)
+        client.take(stream.send(b"answer"))
 
 
 @pytest.mark.parametrize(
