@@ -30,15 +30,15 @@ _IDLE, _HEAD, _BODY, _ASKED, _ANSWERING, _CLOSING = Stage  # looked up for each 
 class Connection:
     """One client's side of HTTP.
 
-    out: what is to be sent, in order. good: it has had a verdict from us, so it may be kube-scheduler. since: when the
-    wait for a request, for all of it, for us or for the client to read began; deadline: when that is too long. waits:
-    it may not be read from, as another client's large body has the turn. expects: it is to be told to send its body.
-    gone: the client sends nothing any more.
+    out: what is to be sent, in order. verdicts: how many it has had from us; with one it may be kube-scheduler. since:
+    when the wait for a request, for all of it, for us or for the client to read began; deadline: when that is too long.
+    waits: it may not be read from, as another client's large body has the turn. expects: it is to be told to send its
+    body. gone: the client sends nothing any more.
     """
 
     __slots__ = (
-        *("deadline", "discard_bytes", "expects", "gone", "good", "last", "out", "reader", "refused", "requests"),
-        *("since", "stage", "waits"),
+        *("deadline", "discard_bytes", "expects", "gone", "last", "out", "reader", "refused", "requests"),
+        *("since", "stage", "verdicts", "waits"),
     )
 
     def __init__(self, monotonic: float, heads: Heads | None = None) -> None:
@@ -47,7 +47,7 @@ class Connection:
         self.refused = False  # the reader's refusal was answered
         self.last = False  # the last answer was given
         self.out: deque[bytes | memoryview] = deque()
-        self.good = False
+        self.verdicts = 0
         self.gone = False
         self.expects = False
         self.waits = False

@@ -4,14 +4,16 @@ The first to go is the one that we have waited for longest: for a request, for t
 Bytes that drip do not shorten that. One whose request waits for us goes last.
 
 One that has had a verdict may be kube-scheduler at rest, and must not fall to a crowd that says nothing; one that comes
-may be kube-scheduler, and must not fall to a crowd that has had verdicts. So each of the two has places of its own.
+may be kube-scheduler, and must not fall to a crowd that has had verdicts. So each of the two has places of its own. Of
+those that have had verdicts some keep theirs by how many it were: a crowd that has had one each takes no place from a
+kube-scheduler that rests.
 """
 
 from collections.abc import Collection, Iterable
 from typing import Generic, TypeVar
 
 from extender.serve.connection import Connection, Stage
-from extender.serve.limits import NEWCOMERS_MIN
+from extender.serve.limits import KEPT_MAX, NEWCOMERS_MIN
 
 C = TypeVar("C", bound=Connection)
 
@@ -22,9 +24,11 @@ def first_to_go(connections: Iterable[C]) -> C | None:
 
 def gives_its_place(connections: Collection[C]) -> C | None:
     """Who goes for a new one."""
-    newcomers = [one for one in connections if not one.good]
-    kind = newcomers if len(newcomers) > NEWCOMERS_MIN else [one for one in connections if one.good]
-    return first_to_go(kind or newcomers)
+    newcomers = [one for one in connections if not one.verdicts]
+    if len(newcomers) > NEWCOMERS_MIN or len(newcomers) == len(connections):
+        return first_to_go(newcomers)
+    known = sorted((one for one in connections if one.verdicts), key=lambda one: one.verdicts)
+    return first_to_go(known[:-KEPT_MAX] or known)
 
 
 class Held(Generic[C]):

@@ -28,6 +28,7 @@ DISCARD_MAX_BYTES = 2**28  # how much of a refused body is read past so that its
 
 CONNECTIONS_MAX = 128
 NEWCOMERS_MIN = 32  # of them, that have had no verdict; more only while there is room
+KEPT_MAX = 32  # of them, that have had the most verdicts, and do not give their places as long as others can
 FILES_RESERVED = 64  # descriptors that are not for connections: watches, files, the log
 # All bytes of all clients, in and out. One body of 8 MiB, its answer, and as much again.
 HELD_MAX_BYTES = 32 * 2**20

@@ -291,7 +291,7 @@ class Loop:
                 answer, verdict = FAILED, False
             keep = asked.keep and self._drained_at is None
             if verdict:
-                client.good = True
+                client.verdicts += 1
             body = b"" if asked.method == b"HEAD" else answer.body
         else:
             large = False

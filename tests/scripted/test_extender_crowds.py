@@ -152,6 +152,19 @@ def test_a_connection_at_rest_keeps_its_place_though_more_come_than_there_are_pl
     resting.close()
 
 
+def test_a_connection_at_rest_keeps_its_place_though_those_that_come_get_a_verdict_each(extender):
+    resting = extender.connection(timeout=5)
+    for _ in range(20):
+        is_answered(resting)
+    before = resting.sock.getsockname()
+    for _ in range(2):
+        with crowd(extender, CONNECTIONS_MAX + 72, CALL):
+            assert 200 == extender.get("/livez")[0]
+    is_answered(resting)
+    assert before == resting.sock.getsockname()
+    resting.close()
+
+
 def test_one_that_comes_is_answered_though_all_places_are_taken_by_those_that_had_answers(extender):
     with crowd(extender, CONNECTIONS_MAX + 20, CALL):
         for _ in range(CALLS):

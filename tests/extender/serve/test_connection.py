@@ -124,14 +124,14 @@ def test_the_first_to_go_is_who_we_have_waited_for_longest_and_never_who_waits_f
     assert None is first_to_go([])
 
 
-def good(at):
+def known(at, verdicts=1):
     connection = Connection(at)
-    connection.good = True
+    connection.verdicts = verdicts
     return connection
 
 
 @pytest.mark.parametrize(
-    ("newcomers", "known", "expected"),
+    ("newcomers", "answered_ones", "expected"),
     [
         pytest.param(127, 1, "newcomer", id="a silent crowd takes no place from kube-scheduler at rest"),
         pytest.param(1, 127, "known", id="a crowd that had verdicts takes no place from a kube-scheduler that comes"),
@@ -140,13 +140,36 @@ def good(at):
         pytest.param(32, 0, "newcomer", id="a small table of newcomers"),
     ],
 )
-def test_who_gives_its_place(newcomers, known, expected):
-    crowd = [Connection(100.0 + i) for i in range(newcomers)] + [good(float(i)) for i in range(known)]
+def test_who_gives_its_place(newcomers, answered_ones, expected):
+    crowd = [Connection(100.0 + i) for i in range(newcomers)] + [known(float(i)) for i in range(answered_ones)]
     victim = gives_its_place(crowd)
-    assert (expected == "known", min(one.since for one in crowd if one.good is victim.good)) == (
-        victim.good,
-        victim.since,
-    )
+    of_its_kind = [one.since for one in crowd if one.verdicts == victim.verdicts]
+    assert (expected == "known", min(of_its_kind)) == (victim.verdicts > 0, victim.since)
+
+
+@pytest.mark.parametrize(
+    ("since", "verdicts", "others", "expected"),
+    [
+        pytest.param(0.0, 500, [(50.0, 1)] * 127, "another", id="one at rest that had many, beside who had one each"),
+        pytest.param(60.0, 1, [(50.0, 500)] * 127, "another", id="one that has just come, beside who had many"),
+        pytest.param(0.0, 1, [(50.0, 500)] * 127, "it", id="one at rest that had one, beside who had many"),
+        pytest.param(0.0, 500, [(50.0, 1)] * 3, "it", id="in a table where all have such places"),
+    ],
+)
+def test_the_most_verdicts_keep_a_place_and_among_the_others_who_was_there_last(since, verdicts, others, expected):
+    one = known(since, verdicts)
+    victim = gives_its_place([one, *(known(*other) for other in others)])
+    assert expected == ("it" if victim is one else "another")
+
+
+def test_a_crowd_that_comes_again_and_again_with_a_verdict_each_takes_no_place_from_one_at_rest():
+    crowd, resting = [], known(0.0, 100)
+    crowd.append(resting)
+    for second in range(1, 1000):
+        if len(crowd) == limits.CONNECTIONS_MAX:
+            crowd.remove(gives_its_place(crowd))
+        crowd.append(known(float(second)))
+    assert resting in crowd
 
 
 def test_too_many_bytes_cost_the_one_that_we_have_waited_for_longest_among_those_that_hold_any():
