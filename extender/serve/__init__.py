@@ -1,6 +1,7 @@
 """HTTP for kube-scheduler: one thread, one epoll, no client that can hold another one up.
 
     loop        sockets in, sockets out; the only one here that waits for them
+    entrance    the listeners
     client      a connection and its socket
     connection  what is known of one client: bytes in, requests out, answers in, bytes out (pure)
     crowd       all connections at once: who goes when there are too many, or too many bytes (pure)

@@ -4,7 +4,6 @@ A call of kube-scheduler costs three system calls: epoll_wait, recv, send. There
 are looked for once a second.
 """
 
-import errno
 import logging
 import math
 import select
@@ -18,6 +17,7 @@ from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
 from extender.serve.crowd import Held, LargeBodies, gives_its_place
+from extender.serve.entrance import Entrance
 from extender.serve.http import CONTINUE, Heads, Request, head_of
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
@@ -63,7 +63,7 @@ class Loop:
         self._monotonic = monotonic
         self._sleep = sleep
         self._epoll = select.epoll()
-        self._listeners: dict[int, socket.socket] = {}
+        self._entrance = Entrance(self._epoll, self._welcome, self._make_place)
         self._watched: dict[int, Callable[[], None]] = {}
         self._clients: dict[int, Client] = {}
         self._held: Held[Client] = Held(held_max_bytes)
@@ -90,13 +90,7 @@ class Loop:
 
     def open(self, listeners: Sequence[socket.socket]) -> None:
         """Takes connections from these, which are non-blocking, from now on."""
-        for listener in listeners:
-            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # of the connections too, which inherit them
-                listener.setsockopt(socket.SOL_SOCKET, option, limits.SOCKET_BUFFER_BYTES)
-            if listener.family in {socket.AF_INET, socket.AF_INET6}:
-                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._listeners[listener.fileno()] = listener
-            self._epoll.register(listener.fileno(), _IN)
+        self._entrance.open(listeners)
 
     def drain(self, *, idle_s: float, limit_s: float) -> None:
         """Takes no connections any more: they are refused, if nobody else has the listeners. The answers that are still
@@ -104,11 +98,7 @@ class Loop:
         on which nothing is under way is left open for idle_s, so that a request that is just coming is not lost.
         """
         monotonic = self._monotonic()
-        for fd, listener in self._listeners.items():
-            self._epoll.unregister(fd)  # closing alone does not: others have the same listener
-            self._accept(listener, monotonic)  # who has come until now is not refused any more
-            listener.close()
-        self._listeners.clear()
+        self._entrance.close(monotonic)
         self._idle_until = min(self._idle_until, monotonic + idle_s) if self.draining else monotonic + idle_s
         self._drained_at = min(self._drained_at or monotonic + limit_s, monotonic + limit_s)
         self._look_at = 0.0
@@ -168,8 +158,9 @@ class Loop:
         """Last in a turn: a new connection may get the descriptor of one that was closed in this turn."""
         watched = False
         for fd in fds:
-            if fd in self._listeners:
-                self._accept(self._listeners[fd], monotonic)
+            if fd in self._entrance:
+                if not self._entrance.accept(fd, monotonic):
+                    self._look_at = min(self._look_at, monotonic + limits.NO_DESCRIPTORS_S)
             elif fd in self._watched:
                 self._watched[fd]()
                 watched = True
@@ -224,19 +215,12 @@ class Loop:
         self._log_at = monotonic + LOG_AGAIN_S
         return True
 
-    def _accept(self, listener: socket.socket, monotonic: float) -> None:
-        for _ in range(limits.ACCEPTS_MAX):
-            try:
-                sock, _address = listener.accept()
-            except OSError as e:
-                if e.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
-                    self._make_place("descriptors")
-                return  # else there is none, any more
-            if len(self._clients) >= self._connections_max:
-                self._make_place("connections")
-            client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
-            self._clients[client.fd] = client
-            self._epoll.register(client.fd, _IN)
+    def _welcome(self, sock: socket.socket, monotonic: float) -> None:
+        if len(self._clients) >= self._connections_max:
+            self._make_place("connections")
+        client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
+        self._clients[client.fd] = client
+        self._epoll.register(client.fd, _IN)
 
     def _disturb(self, client: Client, event: int) -> None:
         """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
@@ -358,15 +342,17 @@ class Loop:
             log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self._held.sum_bytes})
             self._close(victim)
 
-    def _make_place(self, what: str) -> None:
+    def _make_place(self, what: str) -> bool:
+        """Whether one was closed."""
         crowd = list(self._clients.values())
         while (victim := gives_its_place(crowd)) is not None:
             # A request that is here and was not read yet shall not be lost.
             if victim.stage is not _IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
                 log.debug("closed a connection: too many %s", what)
                 self._close(victim)
-                return
+                return True
             crowd.remove(victim)
+        return False
 
     def _close(self, client: Client) -> None:
         if self._clients.get(client.fd) is not client:
@@ -380,6 +366,7 @@ class Loop:
 
     def _look(self, monotonic: float) -> None:
         self._date = formatdate(usegmt=True).encode()
+        self._entrance.wake()
         for client in [one for one in self._clients.values() if one.deadline <= monotonic]:
             self._guarded(self._overdue, client, monotonic)
         self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)

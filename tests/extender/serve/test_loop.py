@@ -1,14 +1,16 @@
 """The loop over loopback sockets, with routes of its own: what a bug of ours, or a lack of descriptors, may cost."""
 
 import errno
+import select
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 
 import pytest
 
+from extender.serve import limits
 from extender.serve.http import Answer
 from extender.serve.loop import FROZEN_S, THAW_S, Loop
 from tests.kit.clock import Clock
@@ -142,6 +144,31 @@ def test_without_descriptors_the_one_waited_for_longest_gives_its_own(cause):
             assert asked(third, b"/good").endswith(b"/good")
             assert b"" == first.recv(1)
             assert asked(second, b"/good").endswith(b"/good")
+
+
+@pytest.mark.parametrize("clients", [0, 3], ids=["nobody has one to give", "others have some to give"])
+def test_without_descriptors_for_long_it_neither_spins_nor_closes_one_after_the_other(clients):
+    """A connection that waits to be taken shows at each look."""
+    with serving() as listener, ExitStack() as stack:
+        socks = [stack.enter_context(connected(listener)) for _ in range(clients)]
+        for sock in socks:
+            assert asked(sock, b"/good").endswith(b"/good")
+        listener.failures.extend([errno.EMFILE] * 100_000)
+        with connected(listener) as new:
+            time.sleep(0.5)
+            looks = 100_000 - len(listener.failures)
+            listener.failures.clear()
+            assert asked(new, b"/good").endswith(b"/good")
+        assert 1 <= looks <= 0.5 / limits.NO_DESCRIPTORS_S + 2
+        still = sum(select.select([sock], [], [], 0)[0] == [] for sock in socks)
+        assert max(0, clients - 1) <= still
+
+
+def test_a_lack_of_descriptors_does_not_outlast_the_end():
+    with serving() as listener:
+        listener.failures.extend([errno.EMFILE] * 100_000)
+        connected(listener).close()
+        time.sleep(0.05)
 
 
 def test_beyond_the_places_there_are_the_oldest_goes():
