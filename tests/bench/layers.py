@@ -91,9 +91,14 @@ def _figures(names: int, whole: Round, server: Round, parts: dict[str, float]) -
             "ms",
             f"client, sockets, parser: an event loop with nothing behind it; processor time {server.cpu:.2f}",
         ),
-        Figure(f"{label}_frame_ms", frame, "ms", "exemption, staleness, counters around the three parts below"),
-        Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to names"),
-        Figure(f"{label}_look_up_ms", look_up, "ms", "one look-up per name"),
+        Figure(
+            f"{label}_frame_ms",
+            frame,
+            "ms",
+            "exemption, staleness, counters, what is remembered",
+        ),
+        Figure(f"{label}_decode_ms", parts["decode"], "ms", "request bytes to a Pod, and to names as they are spelled"),
+        Figure(f"{label}_look_up_ms", look_up, "ms", "one look-up per name, and what of it is noted"),
         Figure(f"{label}_encode_ms", parts["encode"], "ms", "reply to bytes"),
         Figure(
             f"{label}_rest_ms", whole.p50 - server.p50 - parts["answer"], "ms", "the larger reply on its way; noise"

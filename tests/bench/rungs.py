@@ -12,6 +12,7 @@ from typing import Any
 
 from extender.serve.http import Answer, Request
 from extender.serve.loop import Loop
+from extender.serve.routes import Given
 
 REPLY = b'{"Nodes":null,"NodeNames":["one"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 CHORES_EVERY_S = 1.0
@@ -20,8 +21,8 @@ CHORES_EVERY_S = 1.0
 class Floor:
     """Answers the same bytes whatever was asked; in the place of `extender.serve.routes.Routes`."""
 
-    def answer(self, _request: Request, *, may_ask: bool) -> tuple[Answer, bool]:
-        return Answer(HTTPStatus.OK, REPLY), may_ask
+    def answer(self, _request: Request, *, may_ask: bool) -> Given:
+        return Answer(HTTPStatus.OK, REPLY), may_ask, None
 
 
 def main() -> None:

@@ -229,9 +229,13 @@ def layers(figures: Figures) -> str:
         [label, *(cell(figures, f"layer_{names}_{name}_ms") for names in (420, 812)), what]
         for label, name, what in (
             ("server", "server", "client, sockets, HTTP parser: the event loop with nothing behind it"),
-            ("frame", "frame", "exemption, staleness, counters"),
-            ("decode", "decode", "request bytes to names, by msgspec, into the fields that count only"),
-            ("look-up", "look_up", "one look-up per name; the names are fresh text, so each is hashed first"),
+            ("frame", "frame", "exemption, staleness, counters, what is remembered"),
+            (
+                "decode",
+                "decode",
+                "request bytes to what counts of a Pod, by msgspec, and to names as they are spelled",
+            ),
+            ("look-up", "look_up", "one look-up per name; the names are fresh bytes, so each is hashed first"),
             ("encode", "encode", "the reply"),
             ("rest", "rest", "the larger reply on its way, caches that others have emptied"),
             ("**whole**", "whole", "as the client sees it"),
