@@ -36,6 +36,11 @@ class Client(Connection):
         """Whether it may ask a verb."""
         return self.stream is None or self.stream.may_ask
 
+    @property
+    def shakes(self) -> bool:
+        """Whether what comes is of a handshake."""
+        return self.stream is not None and not self.stream.ready
+
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""
         try:

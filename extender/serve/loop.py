@@ -35,6 +35,7 @@ THAW_S = 0.25
 LOG_AGAIN_S = 60.0  # between two bugs of ours in the log
 _IN = select.EPOLLIN
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
+_GONE = _BROKEN | select.EPOLLRDHUP
 _ASKED, _IDLE = Stage.ASKED, Stage.IDLE
 
 
@@ -142,24 +143,42 @@ class Loop:
                 return False
         asked: list[Client] = []
         others: list[int] = []
+        shaking: list[tuple[Client, int]] = []
         for fd, event in events:
             client = self._clients.get(fd)
             if client is None:
                 others.append(fd)
+            elif client.shakes:
+                shaking.append((client, event))
             elif client.queued:
                 self._disturb(client, event)
             elif self._guarded(self._serve, client, event, monotonic):
                 asked.append(client)
         if asked or self._turns.waiting:
             self._answer_in_turn(asked, monotonic)
-        return bool(others) and self._serve_others(others, monotonic)
+        all_shaken = not shaking or self._shake(shaking)
+        return bool(others) and self._serve_others(others, monotonic, may_come=all_shaken)
 
-    def _serve_others(self, fds: list[int], monotonic: float) -> bool:
+    def _shake(self, clients: list[tuple[Client, int]]) -> bool:
+        """Handshakes cost ten times what an answer does: as many as fit into a slice. Whether it was all of them; if
+        not, nobody else is to come yet, who might take the place of one that was not looked at."""
+        ends = self._monotonic() + limits.SLICE_S
+        for number, (client, event) in enumerate(clients, 1):
+            monotonic = self._monotonic()
+            if event & _GONE:  # in the midst of it: not worth a signature
+                self._close(client)
+            elif self._clients.get(client.fd) is client and self._guarded(self._serve, client, event, monotonic):
+                self._queue(client, monotonic)
+            if self._monotonic() >= ends:
+                return number == len(clients)
+        return True
+
+    def _serve_others(self, fds: list[int], monotonic: float, *, may_come: bool) -> bool:
         """Last in a turn: a new connection may get the descriptor of one that was closed in this turn."""
         watched = False
         for fd in fds:
             if fd in self._entrance:
-                if not self._entrance.accept(fd, monotonic):
+                if may_come and not self._entrance.accept(fd, monotonic):
                     self._look_at = min(self._look_at, monotonic + limits.NO_DESCRIPTORS_S)
             elif fd in self._watched:
                 self._watched[fd]()
@@ -220,7 +239,7 @@ class Loop:
             self._make_place("connections")
         client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
         self._clients[client.fd] = client
-        self._epoll.register(client.fd, _IN)
+        self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
 
     def _disturb(self, client: Client, event: int) -> None:
         """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
@@ -274,8 +293,7 @@ class Loop:
                     log.exception("a request failed")
                 answer, verdict = FAILED, False
             keep = asked.keep and self._drained_at is None
-            if verdict:
-                client.verdicts += 1
+            client.verdicts += verdict
             body = b"" if asked.method == b"HEAD" else answer.body
         else:
             large = False
@@ -333,8 +351,7 @@ class Loop:
             self._epoll.modify(client.fd, events)
 
     def _leave_large(self, client: Client, monotonic: float) -> None:
-        holder = self._large.leaves(client, monotonic)
-        if holder is not None:
+        if (holder := self._large.leaves(client, monotonic)) is not None:
             self._want(holder)
 
     def _shed(self) -> None:
@@ -371,9 +388,8 @@ class Loop:
             self._guarded(self._overdue, client, monotonic)
         self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
         if self.draining and monotonic >= self._idle_until:
-            for client in [one for one in self._clients.values() if one.stage is _IDLE]:
-                if client.silent():
-                    self._close(client)
+            for client in [one for one in self._clients.values() if one.stage is _IDLE and one.silent()]:
+                self._close(client)
 
     def _overdue(self, client: Client, monotonic: float) -> None:
         if client.stage is Stage.BODY:

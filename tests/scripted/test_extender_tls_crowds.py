@@ -3,6 +3,8 @@
 import http.client
 import socket
 import ssl
+import subprocess
+import sys
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
@@ -119,3 +121,83 @@ def test_what_comes_after_a_client_has_said_that_it_is_done_is_not_kept(process,
             wire.sock.sendall(b"x" * 2**20)
         pytest.fail("it was read to its end")
     assert memory_mib(worker, "VmHWM") - idle_mib <= PEAK_LIMIT_MIB
+
+
+FLOOD = """
+import socket, ssl, sys
+from contextlib import ExitStack, suppress
+
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+with suppress(ssl.SSLWantReadError):
+    context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
+hello = outgoing.read()  # sent again and again, it costs its sender nothing
+print("begun", flush=True)
+while True:
+    with ExitStack() as stack:
+        for _ in range(int(sys.argv[2])):
+            with suppress(OSError):
+                sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=1)
+                stack.enter_context(sock).sendall(hello)
+"""
+
+
+@pytest.mark.parametrize("held", [1, 60], ids=["each gone at once", "sixty held by each"])
+def test_a_flood_of_handshakes_costs_a_kept_connection_no_call(process, ours, held):
+    context = client_of(ours, (ours, "scheduler"))
+    kept = http.client.HTTPSConnection("127.0.0.1", process.port, timeout=1, context=context)
+    is_answered(kept)
+    before = kept.sock.getsockname()
+    # Each in a process of its own, or it would slow the one who asks by their common interpreter.
+    argv = [sys.executable, "-c", FLOOD, str(process.port), str(held)]
+    with ExitStack() as stack:
+        for _ in range(2):
+            flood = stack.enter_context(subprocess.Popen(argv, stdout=subprocess.PIPE))
+            stack.callback(flood.kill)
+            flood.stdout.readline()
+        for _ in range(2 * CALLS):
+            is_answered(kept)
+    assert before == kept.sock.getsockname()
+    kept.close()
+
+
+def half_hello(process):
+    """All but the end of the largest hello that is taken, which a client may send without ever ending it."""
+    sock = socket.create_connection(("127.0.0.1", process.port), timeout=10)
+    rest_bytes = 131_000
+    message = b"\x01" + rest_bytes.to_bytes(3, "big") + b"\x03\x03" + b"x" * (rest_bytes - 1000)
+    with suppress(OSError):
+        for start in range(0, len(message), 16_384):
+            piece = message[start : start + 16_384]
+            sock.sendall(b"\x16\x03\x01" + len(piece).to_bytes(2, "big") + piece)
+    return sock
+
+
+def test_no_shape_of_tls_takes_more_memory_than_is_allowed(process, worker):
+    idle_mib = memory_mib(worker, "VmRSS")
+    peaks = {}
+    for shape, client in {
+        "a hello without its end": half_hello,
+        "a record without its end": lambda process: stalled(process, STALLS["half a record"]),
+        "answers that are not read": lambda process: stalled(process, lambda wire: wire.say(GET * 30)),
+        "a body without its end": lambda process: stalled(
+            process, lambda wire: wire.say(POST + b"Content-Length: 1048576\r\n\r\n" + b"x" * 1_000_000)
+        ),
+    }.items():
+        begin_peak(worker)
+        with ExitStack() as stack:
+            for _ in range(200):
+                with suppress(OSError):
+                    stack.enter_context(client(process))
+            assert 200 == process.request("GET", "/livez")[0]
+        peaks[shape] = round(memory_mib(worker, "VmHWM") - idle_mib)
+    print(peaks)
+    assert {} == {shape: mib for shape, mib in peaks.items() if mib > PEAK_LIMIT_MIB}
+
+
+def stalled(process, stall):
+    wire = Wire(process)
+    with suppress(OSError):
+        stall(wire)
+    return wire.sock

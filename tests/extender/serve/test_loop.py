@@ -171,6 +171,75 @@ def test_a_lack_of_descriptors_does_not_outlast_the_end():
         time.sleep(0.05)
 
 
+class SlowHandshake:
+    """A stream whose handshake is one byte, and dear to us."""
+
+    took_s = 0.02
+    counted = 0  # of all of them
+
+    def __init__(self):
+        self.ready, self.done, self.may_ask = False, False, True
+
+    def receive(self, data):
+        if self.ready:
+            return bytes(data)
+        time.sleep(self.took_s)
+        type(self).counted += 1
+        self.ready = True
+        return bytes(data[1:])
+
+    def send(self, plain):
+        return plain
+
+    def pending(self):
+        return b""
+
+    def ended(self):
+        return b""
+
+
+def test_a_crowd_of_handshakes_holds_up_nobody_whose_own_is_done():
+    class Stream(SlowHandshake):
+        pass
+
+    with serving(stream=Stream) as listener, ExitStack() as stack:
+        kept = stack.enter_context(connected(listener))
+        kept.sendall(b"x")
+        assert asked(kept, b"/before").endswith(b"/before")
+        crowd = [stack.enter_context(connected(listener)) for _ in range(60)]
+        time.sleep(0.1)
+        for sock in crowd:
+            sock.send(b"x")
+        before = Stream.counted
+        assert asked(kept, b"/beside").endswith(b"/beside")
+        # Each turn looks at a part of those that are ready, and does what fits into a slice.
+        assert Stream.counted - before <= 2 * (len(crowd) // limits.EVENTS_MAX + 1)
+        for sock in crowd:
+            assert asked(sock, b"/after").endswith(b"/after")
+
+
+def test_whoever_comes_is_not_taken_as_long_as_handshakes_wait():
+    """So that nobody loses a place before its handshake was looked at."""
+
+    class Stream(SlowHandshake):
+        pass
+
+    with serving(stream=Stream, connections_max=20) as listener, ExitStack() as stack:
+        crowd = []
+        for _ in range(60):
+            crowd.append(stack.enter_context(connected(listener)))
+            crowd[-1].send(b"x" + GET % b"/good")
+        answers = [_received(sock) for sock in crowd]
+    assert 60 == len([answer for answer in answers if answer.endswith(b"/good")])
+
+
+def _received(sock):
+    try:
+        return sock.recv(1000)
+    except ConnectionError:
+        return b""
+
+
 def test_beyond_the_places_there_are_the_oldest_goes():
     with serving(connections_max=2) as listener, connected(listener) as first, connected(listener) as second:
         for sock in (first, second):
