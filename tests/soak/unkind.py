@@ -2,14 +2,17 @@
 asks as kube-scheduler does, over a kept connection and over new ones.
 """
 
+import os
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from tests.kit.programs import python_environ
 from tests.soak import stage
 from tests.soak.rows import Trial
 from tests.soak.slow_clients import HEAD
@@ -68,10 +71,11 @@ def resets_in_mid_body(port: int, stop: threading.Event) -> None:
 
 def asks_dear_things(port: int, stop: threading.Event) -> None:
     def once(sock: socket.socket) -> None:
-        sock.sendall(DEAR)
-        while sock.recv(2**20):
-            if stop.is_set():
-                return
+        while not stop.is_set():
+            sock.sendall(DEAR)
+            while not (piece := sock.recv(2**20)).endswith(b"}"):  # the end of an answer, or of a piece by chance
+                if not piece:
+                    return
 
     _again(port, stop, once)
 
@@ -223,14 +227,8 @@ def _under(
     attack: Attack, processes: int, port: int, names: list[str], kept: stage.Caller, seconds: float
 ) -> stage.Calls:
     """The calls over new connections; those over the kept one are in `kept`."""
-    argv = [sys.executable, "-m", __spec__.name, attack.__name__, str(port)]
     fresh = stage.Calls()
-    # Each in a process of its own, or it would slow the one who asks by their common interpreter.
-    attackers = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
-    try:
-        for one in attackers:
-            assert one.stdout is not None
-            one.stdout.readline()
+    with attacked(attack, processes, port):
         time.sleep(min(0.5, seconds / 4))
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
@@ -242,11 +240,26 @@ def _under(
             for word in new.calls.failures:
                 fresh.fail(word)
             time.sleep(0.02)
+    return fresh
+
+
+@contextmanager
+def attacked(attack: Attack, processes: int, port: int) -> Iterator[None]:
+    """Each in a process of its own, or it would slow the one who asks by their common interpreter."""
+    argv = [sys.executable, "-m", __spec__.name, attack.__name__, str(port)]
+    attackers = [
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **python_environ()})
+        for _ in range(processes)
+    ]
+    try:
+        for one in attackers:
+            assert one.stdout is not None
+            one.stdout.readline()
+        yield
     finally:
         for one in attackers:
             one.kill()
             one.communicate()
-    return fresh
 
 
 def main() -> None:
