@@ -1,6 +1,9 @@
 """Crowds at kube-scheduler's port with TLS on: they cost what the same crowds cost without it."""
 
 import http.client
+import itertools
+import os
+import signal
 import socket
 import ssl
 import subprocess
@@ -11,8 +14,9 @@ import pytest
 
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
+from tests.kit.pid import ProcessId, children
 from tests.scripted.extender_process import begin_peak, memory_mib
+from tests.scripted.filter_load import FilterLoad
 from tests.scripted.test_extender_crowds import CALLS, PEAK_LIMIT_MIB, is_answered
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of, listen_section
@@ -27,18 +31,23 @@ def ours(tmp_path_factory):
     return make_authority(tmp_path_factory.mktemp("ours"), clients={"scheduler": "system:kube-scheduler"}).folder
 
 
-@pytest.fixture(scope="module")
-def process(ours, tmp_path_factory):
+@contextmanager
+def running(ours, folder):
     with FakeApiServer() as api:
         for name in NAMES:
             api.put(node_json(name))
             api.put(pod_json(name, Ready=str(name in SURVIVORS)))
-        config = {"listen": listen_section(ours)}
-        with TlsExtender(api, tmp_path_factory.mktemp("extender"), config=config) as process:
+        with TlsExtender(api, folder, config={"listen": listen_section(ours)}) as process:
             process.trusted = ours
             process.wait(lambda: process.request("GET", "/readyz")[0] == 200)
             yield process
             assert "Traceback" not in process.log
+
+
+@pytest.fixture(scope="module")
+def process(ours, tmp_path_factory):
+    with running(ours, tmp_path_factory.mktemp("extender")) as process:
+        yield process
 
 
 @pytest.fixture
@@ -201,3 +210,35 @@ def stalled(process, stall):
     with suppress(OSError):
         stall(wire)
     return wire.sock
+
+
+MIXED = 200
+STOP_S = 1.0  # the promise; these tests allow a loaded machine four times that
+SLACK = 4.0
+
+
+@contextmanager
+def mixed_crowd(process):
+    """Of each way to stall alike many."""
+    ways = itertools.cycle(STALLS.values())
+    with crowd(process, MIXED, lambda wire: next(ways)(wire)):
+        yield
+
+
+def test_a_stop_beside_clients_that_stall_over_tls_takes_a_second(ours, tmp_path):
+    with running(ours, tmp_path) as process, mixed_crowd(process):
+        workers = children(process.process.pid)
+        code, took_s = process.stop()
+        assert (0, True, []) == (code, took_s < STOP_S * SLACK, [pid for pid in workers if ProcessId.of(pid)])
+
+
+def test_a_reload_beside_clients_that_stall_over_tls_costs_no_call(ours, tmp_path):
+    context = client_of(ours, (ours, "scheduler"))
+    with running(ours, tmp_path) as process, mixed_crowd(process):
+        (old,) = children(process.process.pid)
+        with FilterLoad(process.port, NAMES, SURVIVORS, tls=context, patience_s=5.0) as load:
+            os.kill(process.process.pid, signal.SIGHUP)
+            process.wait(lambda: old not in children(process.process.pid), timeout_s=40)
+            calls = load.calls
+            process.wait(lambda: load.calls > calls + 10, timeout_s=20)
+        assert [] == load.failed
