@@ -24,7 +24,7 @@ from extender.why.entries import Entry, PodRecord
 PROTOCOL = 4  # both ends are of one release, but for the moments of an update
 PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter call waits for it
 PIECE_ENTRIES = 200  # of what is remembered, and
-PIECE_NAMES = 20_000  # names of nodes in them, five bytes each; one pod may have 65,536
+PIECE_NAMES = 20_000  # what they hold, in names of five bytes; one pod may have 65,536
 FRAME_LIMIT_BYTES = 16 * 2**20
 _LENGTH_BYTES = 4
 

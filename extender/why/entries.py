@@ -7,6 +7,12 @@ import msgspec
 
 GATES_MAX = 32  # of which are told apart here; the bits of a mask
 CAUSES_MAX = 255  # one byte each
+NAME_BYTES = 5  # a node that is known is a number of four bytes, and a code
+# Characters of namespace, name and uid that a pod has for nothing: those of an ordinary one are bounded by the number
+# of pods. The others are held twice, as the key has most of them too.
+TEXTS_FREE = 128
+TEXTS_TIMES = 2
+TEXT_BYTES = 57  # of a text, and of its place, besides its characters
 
 
 class Anew(msgspec.Struct, frozen=True, tag="anew", array_like=True):
@@ -69,8 +75,15 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False, tag="pod", array_like=Tru
 
     @property
     def names(self) -> int:
-        """What it holds, for the bound of all."""
-        return len(self.codes) + len(self.unknown)
+        """What it holds, for the bounds of all: in names of known nodes, of NAME_BYTES each. Texts that only a client
+        with ill intent makes so long, or so many, count by their bytes."""
+        held = len(self.codes)
+        if self.unknown:
+            held += sum(len(name) + TEXT_BYTES for name in self.unknown) // NAME_BYTES
+        texts = len(self.namespace) + len(self.name) + len(self.uid)
+        if texts > TEXTS_FREE:
+            held += (texts - TEXTS_FREE) * TEXTS_TIMES // NAME_BYTES
+        return held
 
 
 class Forgotten(msgspec.Struct, frozen=True, tag="forgotten", array_like=True):

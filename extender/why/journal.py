@@ -10,7 +10,7 @@ from extender.why.entries import Entry, PodRecord
 from extender.why.memory import Memory
 
 STEPS_MAX = 20_000
-STEP_NAMES_MAX = 1_000_000  # in their records: 5 MB
+STEP_NAMES_MAX = 1_000_000  # that their records hold: 5 MB
 
 
 class Journal:
@@ -50,7 +50,7 @@ class Journal:
         steps = self._steps
         if type(entry) is PodRecord:  # nearly all are
             self.memory.pods.put(entry)
-            self._names += len(entry.codes)
+            self._names += entry.names
         else:
             self.memory.apply(entry)
         self.serial += 1
@@ -58,7 +58,7 @@ class Journal:
         while len(steps) > self._steps_max or self._names > STEP_NAMES_MAX:
             gone = steps.popleft()
             if type(gone) is PodRecord:
-                self._names -= len(gone.codes)
+                self._names -= gone.names
 
     def renew(self, entries: Iterable[Entry]) -> None:
         """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""

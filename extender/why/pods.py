@@ -1,4 +1,4 @@
-"""Pure: the remembered pods, bounded by their number and by the names of nodes in all of them together.
+"""Pure: the remembered pods, bounded by their number and by what all of them hold together, in names of nodes.
 
 Pods that were refused nothing go first, then those that kube-scheduler has not asked about for the longest time: one
 that still waits is asked about every five minutes at least, and whenever something changes.
@@ -11,7 +11,7 @@ from itertools import chain, islice
 from extender.why.entries import PodRecord
 
 PODS_MAX = 100_000
-NAMES_MAX = 4_000_000  # of five bytes each
+NAMES_MAX = 4_000_000  # of NAME_BYTES each
 # One in so many goes more than must, so that the oldest are looked for once in a while: who walks a dictionary from the
 # front walks over all that was taken out there.
 SPARE_OF = 200
@@ -19,6 +19,8 @@ FORGET_AFTER_S = 3600.0  # after the last question: the pod was placed, or is go
 
 
 class Pods:
+    """names: what all of them hold, as PodRecord.names."""
+
     def __init__(self, *, pods_max: int = PODS_MAX, names_max: int = NAMES_MAX) -> None:
         self._pods_max = pods_max
         self._names_max = names_max
@@ -26,6 +28,7 @@ class Pods:
         self._accepted: dict[str, PodRecord] = {}
         self._refused: dict[str, PodRecord] = {}
         self.names = 0
+        self._accepted_names = 0  # of these, what those that were refused nothing hold
 
     def __len__(self) -> int:
         return len(self._accepted) + len(self._refused)
@@ -38,26 +41,27 @@ class Pods:
         return self._refused.get(key) or self._accepted.get(key)
 
     def put(self, record: PodRecord) -> None:
-        key = f"{record.namespace}/{record.name}"
-        before = self._refused.pop(key, None)
-        if before is None:
-            self._accepted.pop(key, None)
-        else:
-            self.names -= len(before.codes) + len(before.unknown)
+        key, names = f"{record.namespace}/{record.name}", record.names
+        self._take_out(key)
+        self.names += names
         if record.codes or record.unknown_count or record.unanswered:
             self._refused[key] = record
-            self.names += len(record.codes) + len(record.unknown)
         else:
             self._accepted[key] = record
+            self._accepted_names += names
 
     def drop(self, keys: Iterable[str]) -> None:
-        refused, accepted = self._refused, self._accepted
         for key in keys:
-            record = refused.pop(key, None)
+            self._take_out(key)
+
+    def _take_out(self, key: str) -> None:
+        record = self._refused.pop(key, None)
+        if record is None:
+            record = self._accepted.pop(key, None)
             if record is None:
-                accepted.pop(key, None)
-            else:
-                self.names -= len(record.codes) + len(record.unknown)
+                return
+            self._accepted_names -= record.names
+        self.names -= record.names
 
     def too_many(self, most: int) -> list[str]:
         """Keys of those that must go, so that the rest is within the bounds, and a few more; the first `most`."""
@@ -66,14 +70,17 @@ class Pods:
             over += self._pods_max // SPARE_OF
         if names_over <= 0:
             return list(islice(chain(self._accepted, self._refused), max(0, min(most, over))))
+        names_over += self._names_max // SPARE_OF
         found: list[str] = []
-        for pods in (self._accepted, self._refused):
+        for pods, names in ((self._accepted, self._accepted_names), (self._refused, self.names)):
+            left = names
             for key, record in pods.items():
-                if len(found) >= most or (over <= 0 and (names_over <= 0 or pods is self._accepted)):
+                if len(found) >= most or (over <= 0 and (names_over <= 0 or left <= 0)):
                     break
                 found.append(key)
                 over -= 1
                 names_over -= record.names
+                left -= record.names
         return found
 
     def aged(self, monotonic: float, most: int) -> list[str]:

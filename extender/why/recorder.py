@@ -71,6 +71,7 @@ class Recorder:
         self._rememberer = Rememberer(journal.memory, journal.put)
         self._tallies = Tallies()
         self._ages_at = -math.inf
+        self._too_many = False  # more is remembered than one turn may forget: until then nothing new is
         self._loop = Loop("recorder", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
@@ -104,7 +105,7 @@ class Recorder:
         """Whether more may wait than one turn takes."""
         memory = self.journal.memory
         self._attempts.keep_names = closes_in_shadow(self._board.snapshot)
-        attempts = self._attempts.take(AT_ONCE)
+        attempts = [] if self._too_many else self._attempts.take(AT_ONCE)
         everywhere = []
         with self.journal.writing():
             for attempt in attempts:
@@ -117,7 +118,8 @@ class Recorder:
             self._on_refused_everywhere(attempt)
         if gone := memory.pods.too_many(FORGET_AT_ONCE):
             self.journal.write(Forgotten(gone))
-        return len(attempts) == AT_ONCE
+        self._too_many = len(gone) == FORGET_AT_ONCE
+        return self._too_many or len(attempts) == AT_ONCE
 
     def _look_at_decisions(self, monotonic: float) -> bool:
         """Whether there is more than one turn takes."""

@@ -1,9 +1,16 @@
-"""How many pods, and names of nodes in them, are remembered, and who is forgotten first."""
+"""How many pods, and how much of them, are remembered, and who is forgotten first."""
+
+import tracemalloc
+from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from extender.why.entries import PodRecord
-from extender.why.pods import FORGET_AFTER_S, Pods
+from extender.why.journal import Journal
+from extender.why.pods import FORGET_AFTER_S, NAMES_MAX, PODS_MAX, Pods
+
+MIB = 2**20
 
 
 def record(name, *, at=0.0, nodes=0, unanswered=0):
@@ -75,3 +82,82 @@ def test_which_pods_were_refused_a_node():
     pods = pods_of(refused("a", [1, 2], 2), refused("b", [2, 3], 1), refused("c", [3, 2], 1), refused("d", [2], 1))
     assert [one.name for one in pods.refused_on(2)] == ["d", "b", "a"]
     assert [one.name for one in pods.refused_on(9)] == []
+
+
+def ordinary(number: int) -> PodRecord:
+    """As pods of a Deployment are named; refused a few nodes that are known."""
+    name, uid = f"recommendation-service-7c9d8f6b5d-{number:05}", f"{number:08}-1d2c-4b3a-9f8e-0123456789ab"
+    return PodRecord(
+        "team-recommendations", name, uid, number, number, refused=9, nodes=b"\0\0\0\1" * 9, codes=b"\1" * 9
+    )
+
+
+def hostile(number: int, *, unknown: int, refused: int = 0) -> PodRecord:
+    """The longest texts that are remembered, each its own."""
+    names = tuple(f"{number * 10 + one:0253}" for one in range(unknown))
+    return PodRecord(
+        "n" * 63,
+        f"{number:0253}",
+        f"{number:064}",
+        number,
+        number,
+        refused=refused,
+        nodes=b"\0" * 4 * refused,
+        codes=b"\0" * refused,
+        unknown=names,
+        unknown_count=unknown,
+    )
+
+
+def taken_mib(journal: Journal, records: Iterable[PodRecord]) -> float:
+    """MiB, once these were put in, and so many forgotten as must go."""
+    tracemalloc.start()
+    try:
+        for record in records:
+            journal.put(record)
+            journal.memory.pods.drop(journal.memory.pods.too_many(500))
+        return tracemalloc.get_traced_memory()[0] / MIB
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda number: hostile(number, unknown=8), id="refused nodes that nobody knows, by long names"),
+        pytest.param(lambda number: hostile(number, unknown=0), id="refused nothing"),
+        pytest.param(lambda number: hostile(number, unknown=0, refused=1), id="refused one node that is known"),
+    ],
+)
+def test_pods_with_the_longest_names_take_less_memory_than_ordinary_ones(make):
+    """All in a tenth of the size: 100,000 ordinary ones take 59 MiB, and 77 with all the names that they may hold."""
+    journal = Journal(steps_max=0)
+    journal.memory.pods = Pods(pods_max=PODS_MAX // 10, names_max=NAMES_MAX // 10)
+    assert taken_mib(journal, map(make, range(10_000))) <= 5.0
+
+
+def test_a_pod_that_is_refused_other_long_names_each_time_fills_nothing():
+    """For who follows the steps are kept, each with the names of its own."""
+    assert taken_mib(Journal(), (hostile(number, unknown=8) for number in range(10_000))) <= 35.0
+    records = (replace(hostile(0, unknown=0), unknown=hostile(number, unknown=8).unknown) for number in range(10_000))
+    assert taken_mib(Journal(), records) <= 10.0
+
+
+def test_a_hundred_thousand_pods_of_ordinary_names_are_all_remembered():
+    pods = Pods()
+    for number in range(PODS_MAX):
+        pods.put(ordinary(number))
+    assert (PODS_MAX, []) == (len(pods), pods.too_many(9))
+
+
+def test_as_many_names_of_known_nodes_are_remembered_as_before():
+    pods = pods_of(*(replace(ordinary(number), codes=b"\1" * 4000) for number in range(1000)))
+    assert (1000, NAMES_MAX, []) == (len(pods), pods.names, pods.too_many(9))
+
+
+def test_the_oldest_that_were_refused_nothing_go_first_by_their_characters_too():
+    pods = pods_of(record("a", nodes=3), names_max=50)
+    pods.put(hostile(1, unknown=0))
+    assert pods.too_many(9) == [hostile(1, unknown=0).key]
+    pods.drop(pods.too_many(9))
+    assert (pods.names, [one.name for one in pods]) == (3, ["a"])

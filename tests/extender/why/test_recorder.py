@@ -11,7 +11,7 @@ from extender.why import attempts as attempts_module
 from extender.why import recorder as module
 from extender.why.attempts import Attempts
 from extender.why.journal import Journal
-from extender.why.pods import FORGET_AFTER_S
+from extender.why.pods import FORGET_AFTER_S, Pods
 from extender.why.recorder import Recorder
 from tests.extender.builders import node, pod
 from tests.extender.verbs.test_dispatch import World
@@ -190,6 +190,26 @@ def test_a_pod_that_is_gone_ages_out():
     recording.clock.time += FORGET_AFTER_S + module.AGES_EVERY_S
     recording.recorder.turn()
     assert (0, 0) == (len(recording.memory.pods), recording.memory.pods.names)
+
+
+def test_while_more_is_remembered_than_may_be_nothing_new_is_taken(world, monkeypatch):
+    """Else many small pods would be there still, a few hundred going in each turn, when large ones have come."""
+    monkeypatch.setattr(module, "FORGET_AT_ONCE", 2)
+    recorder, memory = world.services.recorder, world.services.recorder.journal.memory
+    recorder.turn()
+    memory.pods = Pods(names_max=10)
+    for number in range(4):
+        asks(world, ["u1"], name=f"small-{number}")
+    recorder.turn()
+    for number in range(2):
+        asks(world, ["x" * 200], name=f"large-{number}")
+    found = []
+    for _ in range(4):
+        asks(world, ["u1"])
+        recorder.turn()
+        found.append([one.name for one in memory.pods])
+    small, large = [f"small-{number}" for number in range(4)], ["large-0", "large-1"]
+    assert [[*small[2:], *large, "train-7"], [*large, "train-7"], ["train-7"], ["train-7"]] == found
 
 
 def test_names_of_nodes_that_are_no_more_are_forgotten_with_the_pods_that_were_refused_them(monkeypatch):

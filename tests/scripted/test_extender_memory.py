@@ -1,0 +1,62 @@
+"""What is remembered of pods, in both processes, takes no more memory than it may, whatever a client asks about."""
+
+import json
+import socket
+
+import pytest
+
+from tests.extender.builders import node_json, pod_json
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import children
+from tests.kit.waiting import wait_until
+from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
+from tests.scripted.test_extender_crowds import memory_mib
+
+CALLS, AT_ONCE = 8_000, 20  # 28 MiB, if all that they name were remembered; and steps, and what waits
+ALLOWED_MIB = 160
+
+
+@pytest.fixture
+def both(tmp_path):
+    with FakeApiServer() as api:
+        api.put(node_json("h1", Ready="True"))
+        api.put(pod_json("h1"))
+        with (
+            ExtenderProcess(api, tmp_path) as extender,
+            PeopleProcess(extender.settings, tmp_path, people={"port": 0}) as people,
+        ):
+            extender.wait_ready()
+            people.process.wait_ready(people.ready, timeout_s=30)
+            yield extender, people
+
+
+def call(number):
+    """About the longest identity that is remembered, and as many unknown nodes as are, with names as long."""
+    metadata = {"namespace": "n" * 63, "name": f"{number:0253}", "uid": f"{number:064}"}
+    names = [f"{number * 10 + one:0253}" for one in range(8)]
+    body = json.dumps({"Pod": {"metadata": metadata}, "NodeNames": names}).encode()
+    return b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def test_pods_with_the_longest_names_that_are_refused_unknown_nodes_fill_no_memory(both):
+    extender, people = both
+    pids = {"worker": children(extender.process.pid)[0], "people": children(people.process.pid)[0]}
+    idle_mib = {name: memory_mib(pid, "VmRSS") for name, pid in pids.items()}
+    with socket.create_connection(("127.0.0.1", extender.port), timeout=20) as sock:
+        for first in range(0, CALLS, AT_ONCE):
+            sock.sendall(b"".join(call(number) for number in range(first, first + AT_ONCE)))
+            answers = b""
+            while answers.count(b"HTTP/1.1 200") < AT_ONCE:
+                piece = sock.recv(2**20)
+                assert piece, answers
+                answers += piece
+
+    def is_remembered(number):
+        status, told = people.get(f"/api/v1/pods/{'n' * 63}/{number:0253}")
+        return status == 200 and bool(json.loads(told).get("uid"))
+
+    wait_until(lambda: is_remembered(CALLS - 1), "the last pod is shown", timeout_s=20)
+    assert not is_remembered(0), "the oldest are forgotten long before there are a hundred thousand"
+    grown = {name: round(memory_mib(pid, "VmHWM") - idle_mib[name]) for name, pid in pids.items()}
+    assert {} == {name: mib for name, mib in grown.items() if mib > ALLOWED_MIB}, grown
