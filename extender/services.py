@@ -130,6 +130,13 @@ class Services:
         gc.freeze()
         lifecycle.start_all(self._threads())
 
+    def begin_to_stop(self) -> None:
+        """What is written for people ends beside the last answers: giving the Lease back may take most of a second. A
+        kick may still follow from an answer. Does not wait."""
+        self.stopping = True
+        for service in self._written():
+            threading.Thread(target=service.stop, daemon=True).start()
+
     def stop(self) -> None:
         self.stopping = True
         # Each may wait a second for its thread: side by side they need one in all.

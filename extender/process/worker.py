@@ -98,7 +98,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.notify()
         if not self.alive:
             if not self._services.stopping:
-                self._services.stopping = True
+                self._services.begin_to_stop()
                 self._leave(idle_s=DRAIN_IDLE_S, limit_s=DRAIN_LIMIT_S)
         elif not self._synced:
             self._look(monotonic)

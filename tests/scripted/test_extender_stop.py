@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from kube import contract
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import ProcessId, children
@@ -76,6 +77,24 @@ def test_a_stop_takes_a_second_whatever_the_clients_do(process, number, code):
     workers = children(process.process.pid)
     found, took_s = process.stop(number)
     assert (code, True, []) == (found, took_s < STOP_S * SLACK, [pid for pid in workers if ProcessId.of(pid)])
+
+
+def test_the_lease_is_given_back_while_those_who_have_asked_get_their_answers(api, process, unkind):
+    """Each may take most of a second: a server that hangs does not answer the one, a client does not end the other."""
+
+    def held():
+        return [one for one in api.objects("Lease") if one["metadata"]["name"] == contract.NAME_EXTENDER]
+
+    process.wait(held)
+    before = len(api.requests)
+    api.stall_next(method="PUT", path=f"/leases/{contract.NAME_EXTENDER}", times=9)
+    os.kill(process.process.pid, signal.SIGTERM)
+    for client in unkind[1:3]:  # half a header, half a body: they are waited for
+        client.settimeout(20)
+        while client.recv(4096):
+            continue
+    assert "PUT" in {one.method for one in api.requests[before:] if one.path.endswith(contract.NAME_EXTENDER)}
+    process.wait(lambda: not process.process.running(), timeout_s=STOP_S * SLACK)
 
 
 def test_x56_new_calls_are_refused_and_a_kept_connection_hears_that_we_stop(process):
