@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionErr
 
 from kube.addresses import Addresses
 from kube.auth import Connection
+from kube.dial import dial
 from kube.errors import CredentialsInvalid
 
 # Patroni's choice: a peer that vanished is noticed within 30 s, idle or with unacknowledged data. Keepalive is answered
@@ -183,26 +185,35 @@ class _Timed(HTTPConnection):
             raise NameResolutionError(self.host, self, e) from e  # type: ignore[arg-type]
         failure: OSError = OSError("the name has no address")
         for number, (family, kind, protocol, _, address) in enumerate(addresses):
-            sock = socket.socket(family, kind, protocol)
+            lifelines: dict[socket.socket, Lifeline] = {}
+            begin = partial(self._begin, lifelines, family, kind, protocol)
+            left_s = began + self._limit_s() - time.monotonic()
             try:
-                for option in SOCKET_OPTIONS:
-                    sock.setsockopt(*option)
-                self.lifeline = self.lifelines.register(sock)
-                left_s = began + self._limit_s() - time.monotonic()
                 # An equal share for each: an IPv6 address that leads nowhere leaves time for the others.
-                sock.settimeout(max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
-                sock.connect(address)
+                sock = dial(begin, address, max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
             except OSError as e:
-                sock.close()
-                self.lifeline = None
                 failure = e
             else:
+                self.lifeline = lifelines[sock]
                 self._connected_in_s = time.monotonic() - began
                 sock.settimeout(self._left_s())  # for the TLS handshake
                 return sock
+            finally:
+                lifelines.clear()  # each holds its socket open, and an error that is kept holds them
         if isinstance(failure, TimeoutError):
             raise ConnectTimeoutError(self, "connecting took too long") from failure
         raise NewConnectionError(self, str(failure)) from failure
+
+    def _begin(self, lifelines: dict[socket.socket, Lifeline], *kind: int) -> socket.socket:
+        sock = socket.socket(*kind)
+        try:
+            for option in SOCKET_OPTIONS:
+                sock.setsockopt(*option)
+            lifelines[sock] = self.lifelines.register(sock)
+        except OSError:
+            sock.close()
+            raise
+        return sock
 
     def connect(self) -> None:
         try:
