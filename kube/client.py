@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -26,12 +27,21 @@ from kube.errors import CredentialsInvalid, KubeError, was_sent
 from kube.media_types import JSON, MERGE_PATCH
 from kube.objects import UNREADABLE
 from kube.stream import WatchStream
+from kube.times import parse_http_date
 from kube.transport import NoConnection, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
+
+
+class Dated(NamedTuple):
+    """An answer, and when it was given by the server's clock, or by that of who stands before it: seconds since the
+    epoch, whole ones. None: it does not say."""
+
+    body: bytes
+    date: float | None
 
 
 class _Status(msgspec.Struct):
@@ -88,16 +98,19 @@ class Client:
         connect_s: float | None = None,
     ) -> bytes:
         """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls). connect_s: as of patch()."""
-        target = f"{path}?{urlencode(query)}" if query else path
-        return self._call("GET", target, b"", "", deadline_s, connect_s)
+        return self._call("GET", _target(path, query), b"", "", deadline_s, connect_s).body
+
+    def get_dated(self, path: str, *, query: Mapping[str, str] = _NO_QUERY) -> Dated:
+        """As get()."""
+        return self._call("GET", _target(path, query), b"", "", None)
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
         """POST to a collection (or a subresource). Returns what the server made of it."""
-        return self._call("POST", path, body, JSON, deadline_s)
+        return self._call("POST", path, body, JSON, deadline_s).body
 
     def replace(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
         """PUT a whole object."""
-        return self._call("PUT", path, body, JSON, deadline_s)
+        return self._call("PUT", path, body, JSON, deadline_s).body
 
     def patch(
         self,
@@ -109,11 +122,11 @@ class Client:
         connect_s: float | None = None,
     ) -> bytes:
         """connect_s: a time of its own for a connection that must be made first; deadline_s counts from then on."""
-        return self._call("PATCH", path, body, content_type, deadline_s, connect_s)
+        return self._call("PATCH", path, body, content_type, deadline_s, connect_s).body
 
     def delete(self, path: str, body: bytes = b"", *, deadline_s: float | None = None) -> bytes:
         """body: DeleteOptions, or nothing."""
-        return self._call("DELETE", path, body, JSON if body else "", deadline_s)
+        return self._call("DELETE", path, body, JSON if body else "", deadline_s).body
 
     def watch(self, path: str, *, query: Mapping[str, str], silence_limit_s: float = 70.0) -> WatchStream:
         """Open a watch (`watch=1` is added to the query). Opening takes at most the deadline of a call.
@@ -170,7 +183,7 @@ class Client:
         content_type: str,
         deadline_s: float | None,
         connect_s: float | None = None,
-    ) -> bytes:
+    ) -> Dated:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         ends = self._monotonic() + limit_s + (connect_s or 0.0)
         path = target.partition("?")[0]
@@ -241,7 +254,7 @@ class Client:
         content_type: str,
         timeout: urllib3.Timeout,
         limit_s: float,
-    ) -> bytes:
+    ) -> Dated:
         try:
             response = self._transport.pool.urlopen(
                 method,
@@ -257,7 +270,7 @@ class Client:
             )
             try:
                 if response.status < 300:
-                    return response.read()
+                    return Dated(response.read(), parse_http_date(response.headers.get("Date")))
                 answer = response.read(ERROR_BODY_LIMIT_BYTES)
                 if len(answer) == ERROR_BODY_LIMIT_BYTES:
                     response.close()  # else it was read to its end, and the connection is back in the pool
@@ -287,6 +300,10 @@ class Client:
             message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
             return errors.Unreachable(path=path, reason="TLS", message=message, sent=sent)
         return errors.Unreachable(path=path, message=f"{self._server.server}: {error}", sent=sent)
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _is_reset(error: KubeError) -> bool:

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -64,13 +64,14 @@ def _event_type(item_type: type) -> Any:  # noqa: ANN401 - a Struct that exists 
 @dataclass(frozen=True)
 class Page(Generic[T]):
     """resource_version: of the whole list. more: token of the next page, "" at the end. skipped: items that could not
-    be decoded. kind: of the items."""
+    be decoded. kind: of the items. date: as of client.Dated."""
 
     items: list[T]
     resource_version: str
     more: str
     skipped: int
     kind: str
+    date: float | None = None
 
 
 class ListerWatcher(Generic[T]):
@@ -103,7 +104,8 @@ class ListerWatcher(Generic[T]):
             query["limit"] = str(limit)
         if more:
             query["continue"] = more
-        return self._decode_page(self._client.get(self.path, query=query))
+        answer = self._client.get_dated(self.path, query=query)
+        return replace(self._decode_page(answer.body), date=answer.date)
 
     def watch(self, resource_version: str, *, timeout_s: int, silence_limit_s: float) -> WatchStream:
         """timeout_s: after which the server ends the stream. Raises KubeError, CredentialsInvalid."""

@@ -97,6 +97,8 @@ class Reflector(Generic[T]):
         self.last_contact: float | None = None  # the last answer: a page, an opened watch, a line; monotonic
         self.last_word: float | None = None  # the last that told how things are: a line, a whole list; monotonic
         self.list_began: float | None = None  # the last list in the store: what it shows is no older; monotonic
+        # By its first answer, what the server's clock shows more than ours, which is monotonic; None: it does not say.
+        self.list_ahead_s: float | None = None
 
     @property
     def name(self) -> str:
@@ -182,7 +184,7 @@ class Reflector(Generic[T]):
             self._count("relists")
         began = self._monotonic()
         try:
-            items, last_page, skipped = self._pages()
+            items, last_page, skipped, ahead_s = self._pages()
         except (KubeError, CredentialsInvalid) as e:
             return self._failed(e, Next.LIST_LATER)
         version, now = last_page.resource_version, self._monotonic()
@@ -196,7 +198,7 @@ class Reflector(Generic[T]):
             self._count("rewinds")
             log.warning("resourceVersion went back; accepting the restored server", extra={"reflector": self._name})
         self._refused_since = None
-        self.list_began = began
+        self.list_began, self.list_ahead_s = began, ahead_s
         self._store.replace(items)
         self._kind = last_page.kind
         self._resource_version = version
@@ -207,10 +209,12 @@ class Reflector(Generic[T]):
             self._guard = self._guard.troubled(now)
         return None
 
-    def _pages(self) -> tuple[list[T], Page[T], int]:
-        """All items, the last page, which has the resourceVersion (the same on each), and how many were left out."""
+    def _pages(self) -> tuple[list[T], Page[T], int, float | None]:
+        """All items, the last page, which has the resourceVersion (the same on each), how many were left out; and what
+        `list_ahead_s` will be."""
         limit = RELIST_PAGE_SIZE if self.synced else FIRST_PAGE_SIZE
         page = self._page(limit, "")
+        ahead_s = None if page.date is None else page.date - self._monotonic()
         items, skipped = list(page.items), page.skipped
         while page.more:
             try:
@@ -222,7 +226,7 @@ class Reflector(Generic[T]):
                 items, skipped = [], 0
             items.extend(page.items)
             skipped += page.skipped
-        return items, page, skipped
+        return items, page, skipped, ahead_s
 
     def _page(self, limit: int | None, more: str) -> Page[T]:
         self._loop.progressed()

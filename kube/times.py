@@ -1,6 +1,7 @@
-"""Times as the API writes them: RFC 3339 text <-> seconds since the epoch. Pure."""
+"""Times as the API and HTTP write them: text <-> seconds since the epoch. Pure."""
 
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 import msgspec
@@ -14,6 +15,14 @@ def parse_time(text: str | None) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError as e:
         raise msgspec.ValidationError(f"not an RFC 3339 time: {text[:40]!r}") from e
+
+
+def parse_http_date(text: str | None) -> float | None:
+    """A header `Date` -> seconds since the epoch, whole ones; None for one that says no time."""
+    try:
+        return None if text is None else parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def format_time(time_s: float) -> str:

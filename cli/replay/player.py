@@ -31,6 +31,7 @@ class _LeaseWatch:
 
     last_word: float | None = None
     list_began: float | None = None
+    list_ahead_s: float | None = None  # a tape has no answers
     counters: Mapping[str, int] = field(default_factory=dict)
 
 

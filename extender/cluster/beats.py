@@ -41,10 +41,11 @@ AGENTS = Kind(30.0, 3.0, of_an_agent)
 
 class Watch(Protocol):
     """What is asked of the reflector of these Leases. last_word, list_began: monotonic seconds, None before the
-    first."""
+    first. list_ahead_s: as of Reflector."""
 
     last_word: float | None
     list_began: float | None
+    list_ahead_s: float | None
 
     @property
     def counters(self) -> Mapping[str, int]: ...
@@ -89,6 +90,7 @@ class Beats:
                 listed,
                 self._monotonic(),
                 began=None if watch is None else watch.list_began,
+                ahead_s=None if watch is None else watch.list_ahead_s,
                 after_failures=watch is not None and any(name.startswith("errors.") for name in watch.counters),
             )
             self._look_now = self._listed = True

@@ -17,7 +17,9 @@ which no Lease at all has moved shows that no line was waiting to be read: of tw
 the dead one is still found in time. The first list tells ages too, by comparing its own Leases: the API server's clock
 stands in `managedFields`, and by it a node that was dead before we started is lost at once. Without that clock
 `renewTime` is compared, which is the kubelet's clock and may be wrong by any amount: such a node is lost only when it
-has not moved for BLIND_LIMIT_S more. A first list that could only be had after failures comes in the seconds in which
+has not moved for BLIND_LIMIT_S more. So it is with what `managedFields` say beside the Date of the answer, which tells
+the age of a Lease where no other one lives: a proxy may have said it, or the API server been away itself until now, and
+who lives moves within that time. A first list that could only be had after failures comes in the seconds in which
 kubelets return: RETURN_S again.
 
 *Many at once.* Two nodes that fall silent are dead; a fifth of a cluster more likely cannot reach its API server (a
@@ -106,9 +108,16 @@ class Heartbeats:
         self._wanted = False  # a list beside the watch, at once
 
     def replace(
-        self, leases: Sequence[Renewal], monotonic: float, *, began: float | None = None, after_failures: bool = False
+        self,
+        leases: Sequence[Renewal],
+        monotonic: float,
+        *,
+        began: float | None = None,
+        after_failures: bool = False,
+        ahead_s: float | None = None,
     ) -> None:
-        """A whole list. began: when it was asked for. after_failures: we had to ask more than once."""
+        """A whole list. began: when it was asked for. after_failures: we had to ask more than once. ahead_s: what the
+        API server's clock shows more than ours, by the Date of its answer, if that has one."""
         as_of = monotonic if began is None else min(began, monotonic)
         self.heard(monotonic)
         if not self._listed and after_failures:
@@ -123,10 +132,12 @@ class Heartbeats:
             node, beat = lease.node, before.get(lease.node)
             if beat is None or beat.renew_time != lease.renew_time:
                 beat = self._beat(lease, as_of, beat)
+                unsure_s = beat.limit_s - max(self._blind_limit_s, beat.late_s)  # then who lives has moved
                 if node in by_server:
                     age_s = by_server[node] - WHOLE_SECOND_S
+                    age_s = max(age_s, min(_age_by_date(lease, as_of, ahead_s), unsure_s))
                 else:
-                    age_s = min(by_kubelets.get(node, 0.0), beat.limit_s - self._blind_limit_s)
+                    age_s = min(by_kubelets.get(node, 0.0), unsure_s)
                 seen_at = max(as_of - max(0.0, age_s), moved_after)
                 own = _by_its_own_clock(before.get(node), lease)
                 if moved_after - STEP_S <= own <= as_of + STEP_S:  # or that clock was set meanwhile
@@ -280,6 +291,12 @@ def _behind_the_newest(leases: Iterable[Renewal], time: Literal["written", "rene
     known = {node: at for node, at in times.items() if at is not None}
     newest = max(known.values(), default=0.0)
     return {node: newest - at for node, at in known.items()}
+
+
+def _age_by_date(lease: Renewal, as_of: float, ahead_s: float | None) -> float:
+    """How old the Lease was at `as_of`, in whole seconds that are rather too few. 0: nothing tells."""
+    written = _seconds(lease.written)
+    return 0.0 if ahead_s is None or written is None else as_of + ahead_s - written - WHOLE_SECOND_S
 
 
 def _by_its_own_clock(before: Beat | None, after: Renewal) -> float:

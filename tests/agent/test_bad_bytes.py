@@ -15,6 +15,7 @@ from agent.report.condition import ConditionPublisher
 from agent.runtime.base import RuntimePod
 from agent.runtime.process import ProcessRuntime
 from agent.store.granted import GrantedFile
+from kube.client import Dated
 from kube.errors import CredentialsInvalid, MalformedReply
 from kube.listing import ListerWatcher
 from kube.objects import UNREADABLE
@@ -50,6 +51,9 @@ class Server:
 
     def get(self, _path: str, **_more: object) -> bytes:
         return self.answer
+
+    def get_dated(self, _path: str, **_more: object) -> Dated:
+        return Dated(self.answer, None)
 
     def branch(self) -> "Server":
         return self

@@ -35,7 +35,7 @@ class LeaseWatchOf:
     """What their store asks of the reflector of Leases."""
 
     def __init__(self):
-        self.last_word = self.list_began = None
+        self.last_word = self.list_began = self.list_ahead_s = None
         self.counters = {}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kube import errors
+from kube.client import Dated
 from tests.fakes import api_http, api_store, api_words
 from tests.fakes.api_store import ApiStore, Change
 from tests.kit.clock import Clock
@@ -62,7 +63,7 @@ class World:
     def close(self) -> None:
         return
 
-    def get(self, path: str, *, query: dict) -> bytes:
+    def get_dated(self, path: str, *, query: dict) -> Dated:
         self._maybe_refuse(watch=False)
         items = self.store.select("nodes", "", lambda _: True)
         at = int(query["continue"]) if "continue" in query else 0
@@ -77,7 +78,7 @@ class World:
             items = items[at:]
         if any("spec" in item for item in items):
             self.doubtful = True
-        return json.dumps({"kind": "NodeList", "metadata": meta, "items": items}).encode()
+        return Dated(json.dumps({"kind": "NodeList", "metadata": meta, "items": items}).encode(), None)
 
     def watch(self, path: str, *, query: dict, silence_limit_s: float) -> "World":
         del silence_limit_s

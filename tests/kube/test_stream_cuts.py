@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from kube.client import Dated
 from kube.listing import ListerWatcher
 from kube.reflector import Reflector
 from kube.stream import WatchStream
@@ -83,8 +84,8 @@ class Server:
     def close(self) -> None:
         return
 
-    def get(self, *_, **__) -> bytes:
-        return b'{"kind":"NodeList","metadata":{"resourceVersion":"1000"},"items":[]}'
+    def get_dated(self, *_, **__) -> Dated:
+        return Dated(b'{"kind":"NodeList","metadata":{"resourceVersion":"1000"},"items":[]}', None)
 
     def watch(self, path: str, *, query: dict, silence_limit_s: float) -> WatchStream:
         if not self.cuts:

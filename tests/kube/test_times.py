@@ -1,9 +1,9 @@
-"""Times as the API writes and reads them, at the ends of the calendar too."""
+"""Times as the API and HTTP write and read them, at the ends of the calendar too."""
 
 import msgspec
 import pytest
 
-from kube.times import format_micro_time, format_time, parse_time
+from kube.times import format_micro_time, format_time, parse_http_date, parse_time
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,18 @@ def test_what_is_no_time(text):
 
 def test_no_time_is_none():
     assert None is parse_time(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("Thu, 01 Jan 2026 00:00:10 GMT", 1_767_225_610.0, id="as servers write it"),
+        pytest.param(None, None, id="no header"),
+        pytest.param("", None, id="an empty one"),
+        pytest.param("soon", None, id="no time"),
+        pytest.param("Thu, 01 Jan 99999 00:00:10 GMT", None, id="beyond all times"),
+        pytest.param("Thu, 32 Jan 2026 00:00:10 GMT", None, id="no day"),
+    ],
+)
+def test_the_date_of_an_answer(text, expected):
+    assert expected == parse_http_date(text)

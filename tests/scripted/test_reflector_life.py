@@ -22,6 +22,11 @@ def api():
         yield server
 
 
+def test_a_list_tells_what_the_clock_of_the_server_shows_more_than_ours(api):
+    with following(api) as it:
+        assert it.reflector.list_ahead_s == pytest.approx(time.time() - time.monotonic(), abs=10.0)
+
+
 def test_a_silent_watch_is_opened_again_at_the_last_version_without_a_list(api):
     with following(api, silence_limit_s=0.2) as it:
         api.wait_requests(2, lambda r: r.is_watch)

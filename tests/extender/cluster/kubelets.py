@@ -3,6 +3,7 @@ extender's own rooms from the Lease to the snapshot, and whose node is closed wh
 
 import heapq
 import itertools
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Cluster:
     suspended: Sequence[tuple[float, float]] = ()  # the extender: stopped, and what comes waits to be read
     watch_broken: tuple[float, float, float] | None = None  # from, to, and a list each so many seconds instead
     seed: int = 1
+    date_skew_s: float = 0.0  # of the clock of the HTTP answers, a proxy's say, to the one that writes managedFields
     controller: bool = True  # the node lifecycle controller
     heartbeat_limit_s: float = 24.0
     closings: list[tuple[float, str]] = field(default_factory=list)
@@ -133,6 +135,7 @@ class Cluster:
 
     def list_leases(self) -> None:
         self.watch.last_word = self.watch.list_began = self.clock.time
+        self.watch.list_ahead_s = math.floor(EPOCH + self.clock.time + self.date_skew_s) - self.clock.time
         self.leases.replace(self._leases())
 
     def page(self, *, limit: int | None, more: str = "") -> Page[observed.Lease]:

@@ -39,6 +39,7 @@ class Scene:
         self.clock = Clock(0.0)
         self.last_word: float | None = 0.0
         self.list_began: float | None = 0.0
+        self.list_ahead_s: float | None = None
         self.counters: dict[str, int] = {}
         self.living = list(nodes)
         self.nodes = nodes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.cluster.heartbeat import RETURN_S
 from tests.extender.cluster.kubelets import Away, Cluster, kubelets
 
 START = 60.0  # by then all have renewed
@@ -164,6 +165,47 @@ def test_a_start_closes_at_once_who_was_dead_before(nodes: int, dead_s: float) -
     cluster.start_extender()
     cluster.run(100.0 + dead_s + 0.1)
     assert [(100.0 + dead_s, "n0")] == cluster.closings
+
+
+@pytest.mark.parametrize("dead_s", [36, 45, 600])
+@pytest.mark.parametrize("nodes", [1, 2, 10])
+def test_where_all_are_dead_a_start_gives_nobody_more_than_the_time_to_return(nodes: int, dead_s: float) -> None:
+    """There is no living one to compare with; the API server's own clock tells. Two and more need their controller."""
+    cluster = started(Cluster(kubelets(nodes, dies=dict.fromkeys(range(nodes), 110.0)), controller=False))
+    cluster.run(100.0 + dead_s)
+    cluster.closings.clear()
+    cluster.start_extender()
+    cluster.run(100.0 + dead_s + RETURN_S + 0.5)
+    assert (["n0"] if nodes == 1 else []) == [name for _, name in cluster.closings]
+
+
+def test_an_extender_that_starts_again_each_thirteen_seconds_closes_the_only_node_once_it_is_dead() -> None:
+    cluster = started(Cluster(kubelets(1, dies={0: 110.0}), controller=False))
+    cluster.run(120.0)
+    for at in range(121, 160, 13):
+        cluster.start_extender()
+        cluster.run(at)
+    assert {"n0"} == {name for _, name in cluster.closings}
+
+
+@pytest.mark.parametrize("date_skew_s", [-600.0, -3.0, 3.0, 600.0])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 30])
+def test_a_start_closes_nobody_who_lives_whatever_the_clock_of_a_proxy(nodes: int, date_skew_s: float) -> None:
+    cluster = started(Cluster(kubelets(nodes), date_skew_s=date_skew_s, controller=False))
+    for at in range(100, 400, 31):
+        cluster.run(at)
+        cluster.start_extender()
+    assert [] == cluster.closings
+
+
+@pytest.mark.parametrize("after_s", [0.5, 2, 4, 6, 8])
+def test_a_start_soon_after_the_api_server_has_come_back_does_not_close_the_only_node(after_s: float) -> None:
+    """Its Lease is old, as it could not be written."""
+    cluster = started(Cluster(kubelets(1), [Away(100.0, 400.0)], controller=False))
+    cluster.run(400.0 + after_s)
+    cluster.start_extender()
+    cluster.run(500.0)
+    assert [] == cluster.closings
 
 
 @pytest.mark.parametrize("after_s", [0.5, 2, 4, 6, 8])
