@@ -1,0 +1,37 @@
+"""The memory that the extender's two containers are given, by the chart and by the playbooks, is enough for the worst.
+
+All figures are MiB, at 5,000 nodes; docs/performance.md and the comments beside the limits have them too.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROLE = ROOT / "playbooks/roles/readygate_extender/defaults/main.yml"
+CHART = ROOT / "charts/readygate/values.yaml"
+
+VERBS_IDLE, PEOPLE_IDLE = 120, 60
+RELOADING = 60  # what a second worker takes besides what both share
+CLIENTS = 160  # above idle, with anything that clients can send: bodies at work, and what is remembered of pods
+PEOPLE_BODIES = 110  # one large body at a time, and seven small ones
+REMEMBERED = 80  # a hundred thousand pods, and four million names of nodes in them
+
+
+def mib(limits: dict[str, str]) -> int:
+    found = re.fullmatch(r"(\d+)Mi", limits["memory"])
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.parametrize("path", [ROLE, CHART], ids=["by the playbooks", "by the chart"])
+def test_the_limits_are_enough_for_the_worst(path):
+    told = msgspec.yaml.decode(path.read_bytes())
+    if path == ROLE:
+        verbs, people = told["readygate_extender_resources"], told["readygate_extender_people_resources"]
+    else:
+        verbs, people = told["extender"]["resources"], told["extender"]["people"]["resources"]
+    assert VERBS_IDLE + RELOADING + CLIENTS <= mib(verbs["limits"])
+    assert PEOPLE_IDLE + PEOPLE_BODIES + REMEMBERED <= mib(people["limits"])
