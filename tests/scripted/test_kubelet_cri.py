@@ -74,3 +74,17 @@ def test_pl48_a_pod_that_is_begun_while_the_runtime_is_away_runs_when_it_is_back
     wait_until(lambda: phase("meanwhile") == "Running", lambda: phase("meanwhile"), timeout_s=PATIENT_S)
     assert [] == [r.message for r in caplog.records if r.exc_info]
     assert "Running" == phase("before")
+
+
+def test_pw14_a_pod_that_is_deleted_while_its_image_is_pulled_is_gone_at_once(
+    api: FakeApiServer, runtime: Runtime, phase: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime.says(PullImage="do, hang")
+    made = pod("pulls")
+    made["spec"]["containers"][0] |= {"image": "far", "imagePullPolicy": "Always"}
+    api.put(made)
+    wait_until(lambda: "PullImage far" in runtime.store.read()["calls"], timeout_s=PATIENT_S)
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+    api.put({**made, "metadata": {**made["metadata"], **deleted}})
+    wait_until(lambda: api.get("Pod", "pulls") is None, lambda: phase("pulls"), timeout_s=30.0)
+    assert [] == [r.message for r in caplog.records if r.exc_info]
