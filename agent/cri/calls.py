@@ -44,5 +44,6 @@ class Calls:
             self.go_on()
             raise
         finally:
+            call.cancel()  # of one that is over nothing
             with self._lock:
                 self._open = [other for other in self._open if other is not call]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent.cri.calls import Calls
 from agent.cri.runtime import CriRuntime
 from agent.cri.stops import Stops
 from agent.processes.command import RuntimeUnavailable
@@ -77,6 +78,25 @@ def test_cw18_a_pod_that_is_to_end_waits_for_nothing_that_is_made_for_it(faked: 
     agent.stop_pod("u")
     agent.remove_pod("u")
     assert {} == agent._calls
+
+
+def test_cw18_a_call_that_begins_while_its_pod_is_given_up_is_cancelled() -> None:
+    calls, did = Calls(), []
+
+    class Call:
+        def result(self) -> None:
+            did.append("waited")
+
+        def cancel(self) -> None:
+            did.append("cancelled")
+
+    def begin() -> Call:
+        calls.end()
+        return Call()
+
+    with pytest.raises(PodIsEnding):
+        calls.result(begin)
+    assert ["cancelled"] == did
 
 
 def test_cw18_a_sandbox_too(faked: Faked) -> None:
