@@ -13,7 +13,8 @@
     runtimes  random pods of a runtime, as JSON and as the agent has them
     kept/     histories that an error has told from the kubelet, with its answers; `make test-fast` replays them
     fixes     named fixes switched on: do exactly their differences appear?
-    planted   errors put into a copy of the agent: does the comparison find them?
+    errors    errors for a copy of the agent, a table
+    planted   puts them there: does the comparison find them?
     judge     the agent beside answers that are known: what looks for a planted error
     __main__  the command
 

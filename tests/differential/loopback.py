@@ -13,7 +13,7 @@ from pathlib import Path
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _ANSWER = b"HTTP/1.0 200 OK\r\n\r\n"
-_PATIENCE_S = 5.0
+_PATIENCE_S = 60.0
 
 
 def leave_network() -> bool:

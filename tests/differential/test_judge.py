@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent.semantics import Semantics
-from tests.differential.compare import AGAIN, compare, differs_again, drawn_batch
+from tests.differential.compare import AGAIN, FORGIVEN, compare, differs_again, drawn_batch, too_many
 from tests.differential.judge import NONE, Batch, batch_line, first_difference
 from tests.differential.kubelet import GATES
 
@@ -107,3 +107,24 @@ def test_a_history_that_meets_a_network_differs_where_it_does_so_again(name: str
     target = Doubled()
     target.name = name
     assert expected is differs_again(target, Slow(wrong), GATES_OF_A_KUBELET, 3)
+
+
+def test_those_that_agreed_only_when_they_were_played_again_are_told():
+    target = Doubled()
+    target.name = "handlers"
+    tally = compare(target, Slow(1), batches=[(0, 20), (1, 30)], seed=1)
+    _, drawn = drawn_batch(target, 0, 20, seed=1)
+    assert (50, None, tuple(drawn)) == (tally.histories, tally.difference, tally.forgiven)
+
+
+@pytest.mark.parametrize(
+    ("forgiven", "histories", "expected"),
+    [
+        pytest.param(FORGIVEN, 100, False, id="a few, as where a machine is busy"),
+        pytest.param(FORGIVEN + 1, 100, True, id="more than a few"),
+        pytest.param(20, 20_000, False, id="one in a thousand"),
+        pytest.param(21, 20_000, True, id="more than one in a thousand"),
+    ],
+)
+def test_how_many_may_agree_only_when_they_are_played_again(forgiven: int, histories: int, *, expected: bool):
+    assert expected is too_many(forgiven, histories)

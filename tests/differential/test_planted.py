@@ -12,18 +12,20 @@ import pytest
 
 from tests.differential import planted
 from tests.differential.compare import BATCH, agents_answer, drawn_batch, semantics_of
-from tests.differential.judge import batch_line
+from tests.differential.errors import ERRORS, Planted
+from tests.differential.judge import Batch, batch_line
 from tests.differential.targets import TARGETS
 
 SEARCH = textwrap.dedent("""
     import signal, sys, time
     from tests.differential import __main__ as differential, planted
+    from tests.differential.errors import ERRORS
     signal.signal(signal.SIGTERM, differential._end)
     class Slow:
         def batch(self, number):
             print("planted", flush=True)
             time.sleep(600)
-    planted.found(planted.ERRORS[0], Slow())
+    planted.found(ERRORS[0], Slow())
 """)
 
 
@@ -42,7 +44,7 @@ def test_what_was_not_begun_yet_is_not_begun(tmp_path: Path, monkeypatch) -> Non
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     planted.over.set()
     try:
-        assert planted.found(planted.ERRORS[0], answered=None) is None
+        assert planted.found(ERRORS[0], answered=None) is None
     finally:
         planted.over.clear()
     assert [] == list(tmp_path.iterdir())
@@ -73,5 +75,30 @@ class OneStrange:
 )
 def test_how_many_histories_an_error_needs_is_told(monkeypatch, strange: int, histories: int | None) -> None:
     monkeypatch.setattr(planted, "MOST", 2 * BATCH)
-    harmless = planted.Planted("lease", "node/lease.py", "import logging", "import  logging")
+    harmless = Planted("lease", "node/lease.py", "import logging", "import  logging")
     assert histories == planted.found(harmless, OneStrange(strange))
+
+
+class Late(OneStrange):
+    """Of a target that meets a network: the kubelet was late once, or is each time."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(3)
+        self._left = times
+
+    def again(self, batch: Batch, at: int) -> bytes:
+        self._left -= 1
+        right = agents_answer(self._target, batch.histories[at], semantics_of(batch.gates))
+        answer = {"error": "strange"} if self._left > 0 else right
+        return batch_line(batch.gates, batch.histories[at : at + 1], [answer])
+
+
+@pytest.mark.parametrize(
+    ("times", "histories"),
+    [pytest.param(2, None, id="it was late twice"), pytest.param(4, 4, id="it differs each time")],
+)
+def test_what_a_network_made_late_ends_no_search(monkeypatch, times: int, histories: int | None) -> None:
+    monkeypatch.setattr(planted, "MOST", BATCH)
+    monkeypatch.setattr(planted, "BY_REAL_TIME", {"lease"})
+    harmless = Planted("lease", "node/lease.py", "import logging", "import  logging")
+    assert histories == planted.found(harmless, Late(times))

@@ -7,7 +7,8 @@ import pytest
 
 from agent.node.pressure import CONTAINER_SIGNALS
 from tests.differential.build import Copied, copy_package
-from tests.differential.planted import ERRORS, Planted, plant
+from tests.differential.errors import ERRORS, Planted
+from tests.differential.planted import plant
 from tests.differential.shrink import candidates, shrunk
 from tests.differential.targets.eviction import EvictionTarget
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from agent.semantics import Semantics
 from tests.differential.scripted import Script, Scripted
 from tests.differential.target import Answers, History
-from tests.differential.targets.handlers import HandlersTarget
+from tests.differential.targets.handlers import LATE_S, HandlersTarget
 from tests.differential.worlds import Json, maybe
 
 PORT = 70004
@@ -32,11 +32,11 @@ class GrpcTarget(HandlersTarget):
         action: Json = {"port": PORT}
         if (service := random.choice(SERVICES)) is not None:
             action["service"] = service
-        probe = {"timeoutSeconds": 1, "periodSeconds": 1}
+        probe = {"timeoutSeconds": LATE_S, "periodSeconds": 1}
         probe |= {"successThreshold": 1, "failureThreshold": 1}
-        container: Json = {"name": "a", "livenessProbe": {**probe, "grpc": action}}
         if maybe(random, 0.001):  # nobody listens, which takes the whole of its time
-            action["port"] = 1
+            action["port"], probe["timeoutSeconds"] = 1, 1
+        container: Json = {"name": "a", "livenessProbe": {**probe, "grpc": action}}
         pod = {"metadata": {"uid": "u", "name": "pod", "namespace": "default"}, "spec": {"containers": [container]}}
         pod["status"] = {"podIP": "127.0.0.1"}
         script = {"greeting": _text(GREETING), "reply": _text(_reply(random))}
