@@ -41,7 +41,7 @@ def _sandboxes(random: Random, pod: Json) -> list[Json]:
     host_network = bool(pod["spec"].get("hostNetwork"))
     newest: Json = {"ready": maybe(random, 0.93), "hostNetwork": host_network ^ maybe(random, 0.03)}
     newest["ip"] = random.choice(("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "", None))
-    older = {"ready": maybe(random, 0.1), "ip": None, "hostNetwork": False}
+    older = {"ready": maybe(random, 0.3), "ip": None, "hostNetwork": False}
     sandboxes = [[], [newest], [newest, older]][random.choice((0, 1, 1, 1, 1, 1, 1, 2, 2))]
     return [{"id": f"s{len(sandboxes) - place}", **sandbox} for place, sandbox in enumerate(sandboxes)]
 

@@ -1,8 +1,14 @@
 """What of the network a history meets: nobody outside is asked for anything."""
 
+from random import Random
+
 import pytest
 
+from agent.probe import http, names
+from tests.differential.compare import agents_answer, semantics_of
+from tests.differential.kubelet import GATES
 from tests.differential.targets import handlers
+from tests.differential.targets.http import HttpTarget
 
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "localhost"])
@@ -15,3 +21,13 @@ def test_what_the_c_library_knows_by_itself_is_found_as_on_any_machine(host: str
 def test_a_name_is_not_found(host: str) -> None:
     with pytest.raises(OSError, match="not known"):
         handlers._looked_up(host)
+
+
+def test_a_history_leaves_the_network_as_it_found_it() -> None:
+    """One process plays several targets: probes of `handlers` shall not meet the network in memory of `http`."""
+    before = http.connect, names.look_up
+    random = Random(1)
+    for target in (HttpTarget(), handlers.HandlersTarget()):
+        for _ in range(20):
+            agents_answer(target, target.draw(random), semantics_of(dict(GATES[0])))
+    assert before == (http.connect, names.look_up)

@@ -110,18 +110,20 @@ class HandlersTarget:
         return {"pod": {**pod, "status": {"podIP": ip}}, "type": kind, "runs": [_run(random) for _ in range(3)]}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
-        names.look_up = _looked_up
         numbers = dict(zip((BOTH, FOUR, SIX), loopback.ports(), strict=True))
         history = json.loads(_replaced(json.dumps(history), numbers))
         pod = parse_pod(msgspec.json.encode(history["pod"]))
         runtime, container = _Runtime(history["runs"]), pod.containers[0]
         prober = Prober(runtime.execute, runtime.record)
         result, errored = "Failure", True
+        names.look_up = _looked_up
         try:
             result = WORDS[prober.probe(TYPES[history["type"]], pod, pod.status, container, "test://1")]
             errored = False
         except ProbeErrored:
             pass
+        finally:
+            names.look_up = look_up
         symbols = {number: symbol for symbol, number in numbers.items()}
         events = [_replaced(event, symbols).encode().decode("latin-1") for event in runtime.events]
         return {"result": result, "errored": errored, "events": events, "asked": runtime.asked}

@@ -246,20 +246,25 @@ class HttpTarget:
         return {"get": get, "podIP": random.choice(("10.0.0.1", "::1", "")), "replies": replies}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
-        network = _Network(history["replies"])
+        network, dialled = _Network(history["replies"]), handler.connect
         handler.connect = network.connect  # type: ignore[assignment]
-        get = msgspec.convert(history["get"], _HttpGet)
-        action: Any = _action(_Probe(http_get=get))
-        said: dict[str, Any] = {"result": "unknown", "output": "", "errored": False}
         try:
-            outcome = handler.http_get(http_request(action, Container(name=""), history["podIP"]), 20.0)
-            said |= {"result": str(outcome.result), "output": outcome.output.encode().decode("latin-1")}
-        except TargetError:
-            said["errored"] = True
-        except HandlerError as e:
-            said |= {"result": str(e.result), "errored": True}
+            said = self._probed(history)
+        finally:
+            handler.connect = dialled
         sent = [made.request.decode("latin-1") for made in network.made]
         return {**said, "dialled": network.dialled, "sent": sent}
+
+    def _probed(self, history: History) -> dict[str, Any]:
+        get = msgspec.convert(history["get"], _HttpGet)
+        action: Any = _action(_Probe(http_get=get))
+        try:
+            outcome = handler.http_get(http_request(action, Container(name=""), history["podIP"]), 20.0)
+        except TargetError:
+            return {"result": "unknown", "output": "", "errored": True}
+        except HandlerError as e:
+            return {"result": str(e.result), "output": "", "errored": True}
+        return {"result": str(outcome.result), "output": outcome.output.encode().decode("latin-1"), "errored": False}
 
     def told(self, answer: Answers) -> Answers:
         """The words of a client's error are Go's own; that there is one is compared. A body is text for people."""

@@ -89,6 +89,9 @@ class NodeTarget:
             wall += random.choice(STEPS_S)
             op = random.choice(("report", "report", "report", "report", "fast", "register"))
             step = _step(random, op, wall)
+            if maybe(random, 0.1):  # nothing has changed when it is time to report again, to the second
+                wall = steps[-1]["wall"] + 300.0
+                step = {"op": "report", "wall": wall, "random": 0.5, "causes": steps[-1]["causes"], "faults": {}}
             if "found" in steps[-1] and maybe(random, 0.4):  # nothing has changed but, perhaps, one thing
                 step["found"] = {**steps[-1]["found"], "groups": random.choice((None, True, False))}
             if maybe(random, 0.15):
@@ -136,7 +139,9 @@ def _step(random: Random, op: str, wall: float) -> Any:
         if maybe(random, 0.1)
     }
     causes = {kind: random.choice(of) for kind, of in CAUSES.items() if maybe(random, 0.1)}
-    step = {"op": op, "wall": wall, "random": random.random(), "causes": causes, "faults": faults}
+    step = {"op": op, "wall": wall, "random": 0.5, "causes": causes, "faults": faults}
+    if maybe(random, 0.7):  # else it reports again to the second
+        step["random"] = random.random()
     if maybe(random, 0.7):
         step["looked"] = [_said_of(random, kind) for kind in RUNTIME if maybe(random, 0.95)]
     return {**step, "found": _found(random)} if maybe(random, 0.4) else step

@@ -53,6 +53,8 @@ RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no pro
 ANEW = (("sync", "pending", "pending", "sync"), ("sync", "progress", "progress", "sync"), *[("backfill", "sync")] * 2)
 # The status of a static pod is compared with its mirror's: once it was written and seen.
 WRITTEN = ("sync", "batch", "watch", "batch")
+# A mirror that is to go is not deleted by whoever writes its status.
+GONE = ("sync", "terminate", "batch")
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
 ENDS = ("terminate", "terminate", "batch", "batch", "sync", "watch")
 STATIC = {"kubernetes.io/config.source": "file"}
@@ -84,15 +86,18 @@ class StatusTarget:
         wall, steps, runtime = worlds.START, [], draw_runtime(random, pod, worlds.START)
         ops = ENDS if ending else RESIZES if maybe(random, 0.15) else OPS
         plan = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
-        if static and not ending and maybe(random, 0.2):
-            plan = WRITTEN
+        if static and maybe(random, 0.4 if ending else 0.2):
+            plan = GONE if ending else WRITTEN
         for number in range(len(plan) or random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
             first = number == 0 and maybe(random, 0.9)
             step: Json = {"op": plan[number] if plan else "sync" if first else random.choice(ops), "wall": wall}
             if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
                 runtime = draw_runtime(random, pod, wall)
-            steps.append({**step, **self._more(random, step, static.get("mirror", pod), runtime)})
+            step |= self._more(random, step, static.get("mirror", pod), runtime)
+            if plan is GONE:
+                step |= {"sync": {"terminal": True}, "batch": {"couldRun": False}}.get(step["op"], {})
+            steps.append(step)
         return {"pod": pod, "steps": steps, **static}
 
     def _status(self, random: Random, pod: Json, wall: float) -> Json:
