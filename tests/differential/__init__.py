@@ -12,6 +12,7 @@
     scripted  a server there that says what a history has
     runtimes  random pods of a runtime, as JSON and as the agent has them
     kept/     histories that an error has told from the kubelet, with its answers; `make test-fast` replays them
+    fixed/    the rows of docs/kubelet-parity.md as histories, played before those by chance
     fixes     named fixes switched on: do exactly their differences appear?
     errors    errors for a copy of the agent, a table
     planted   puts them there: does the comparison find them?

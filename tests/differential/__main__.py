@@ -22,11 +22,23 @@ from pathlib import Path
 from images.commands import BuildError
 from tests.differential import planted
 from tests.differential.build import driver
-from tests.differential.compare import SLOWER, Tally, batches_of, compare, shortened, too_many
+from tests.differential.compare import (
+    SLOWER,
+    Difference,
+    Tally,
+    answers,
+    batches_of,
+    compare,
+    differs_again,
+    shortened,
+    too_many,
+)
 from tests.differential.errors import ERRORS
+from tests.differential.fixed import CASES, write_answers
 from tests.differential.fixes import FIXES, Fix, shown
-from tests.differential.kubelet import Kubelet
+from tests.differential.kubelet import GATES, Kubelet
 from tests.differential.loopback import leave_network
+from tests.differential.target import Target
 from tests.differential.targets import TARGETS
 from tests.kit.endings import end_with_parent
 from tests.testbed.shared.binaries import BinariesMissing
@@ -37,6 +49,8 @@ PARTS = 4
 TURN = 5_000
 """Where time ends a run, each target plays so many at a time, in turns: so when it is over all have about as many,
 those too whose histories take long."""
+SHOWN = 3
+"""So many fixed histories of a target that differ are shown."""
 RAREST = 3
 """So many planted errors are named with how long it took to find them: one that gets rarer is to be seen in time."""
 
@@ -57,6 +71,9 @@ def main() -> int:
     parser.add_argument(
         "--fixes", action="store_true", help="then look whether named fixes, switched on, make differences"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="only write down what the kubelet answers to the fixed histories"
+    )
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
@@ -73,7 +90,12 @@ def main() -> int:
         print("no network of our own is allowed here: handlers are tried on the loopback of this machine", flush=True)
     with Kubelet(executable) as kubelet:
         print(f"kubelet packages {kubelet.said['kubernetes']}, {kubelet.said['go']}, gates {kubelet.said['gates']}")
-    names = [t.name for t in TARGETS if not options.only or t.name in options.only]
+        names = [t.name for t in TARGETS if not options.only or t.name in options.only]
+        fixed = [t for t in TARGETS if t.name in names and t.name in CASES]
+        if options.record:
+            return _record(fixed, kubelet)
+    with ProcessPoolExecutor(1, initializer=end_with_parent) as one:  # servers of histories are not to be forked
+        failed_fixed = one.submit(_play_fixed, executable, [t.name for t in fixed]).result()
     parts = options.parts if options.minutes is None else -(-options.histories // TURN)
     jobs = _jobs(executable, names, options.histories, parts, seed)
     if options.minutes is not None:
@@ -82,8 +104,42 @@ def main() -> int:
     failed = _compare(jobs)
     missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
+    if failed_fixed:
+        print(f"fixed histories of {failed_fixed} targets differ")
     print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")
-    return 1 if failed or missed or failed_fixes else 0
+    return 1 if failed_fixed or failed or missed or failed_fixes else 0
+
+
+def _record(targets: Sequence[Target], kubelet: Kubelet) -> int:
+    for target in targets:
+        cases = CASES[target.name]
+        _, theirs = answers(target, kubelet, dict(GATES[0]), list(cases.values()))
+        write_answers(target.name, dict(zip(cases, theirs, strict=True)))
+        print(f"{target.name:<12} {len(cases):>9,} answers written")
+    return 0
+
+
+def _play_fixed(executable: Path, names: Sequence[str]) -> int:
+    """How many targets answer fixed histories otherwise than the kubelet."""
+    with Kubelet(executable) as kubelet:
+        return sum(_plays_otherwise(target, kubelet) for target in TARGETS if target.name in names)
+
+
+def _plays_otherwise(target: Target, kubelet: Kubelet) -> bool:
+    """Whether the agent answers one of the target's fixed histories otherwise than the kubelet, under some gates."""
+    cases, differing = CASES[target.name], list[str]()
+    for gates in map(dict, GATES):
+        ours, theirs = answers(target, kubelet, gates, list(cases.values()))
+        for why, agent, upstream in zip(cases, ours, theirs, strict=True):
+            if agent != upstream and differs_again(target, kubelet, gates, cases[why]):
+                differing.append(f"{why}\n{Difference(target.name, cases[why], gates, agent, upstream)}")
+    said = "DIFFERS" if differing else "equal"
+    print(
+        f"{target.name:<12} {len(cases):>9,} fixed histories, each with {len(GATES)} sets of gates  {said}", flush=True
+    )
+    for told in differing[:SHOWN]:
+        print(told, flush=True)
+    return bool(differing)
 
 
 @dataclass(frozen=True)
