@@ -157,7 +157,7 @@ def test_each_recipe_of_a_gate_is_one_that_the_extender_takes(name: str) -> None
     assert all(gate.needs_pod or gate.conditions or gate.by_starts for gate in gates)
 
 
-@pytest.mark.parametrize("name", ["agent.yaml", "node.yaml", "kubelet.yaml"])
+@pytest.mark.parametrize("name", ["agent.yaml", "node.yaml", "kubelet.yaml", "kubelet-cri.yaml"])
 def test_a_documented_agent_file_is_valid(name: str) -> None:
     assert agent_settings.parse(YAML_FILES[name].encode()).mode == yaml.safe_load(YAML_FILES[name])["mode"]
 
