@@ -72,10 +72,11 @@ soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS=
 chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--only R12 --minutes 1")
 	@$(VENV)/python -m tests.chaos $(ARGS)
 
-manifests: venv ## deploy/, the chart's README and schema, from charts/readygate; docs/checks.md and what checks need, from the checks
+manifests: venv ## deploy/, the chart's README and schema, from charts/readygate; docs/checks.md and what checks need, from the checks; which tests hold docs/kubelet-parity.md
 	@$(VENV)/python -m tests.charts.manifests
 	@$(VENV)/python -m tests.agent.checks.document
 	@$(VENV)/python -m tests.playbooks.node_rights
+	@$(VENV)/python -m tests.architecture.parity
 
 stubs: venv ## the messages of the container runtime interface, of plugins and of the kubelet's pods, from their api.proto
 	@$(VENV)/python -m pip install --quiet --target build/protoc 'grpcio-tools==1.85.1'

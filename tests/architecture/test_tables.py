@@ -1,8 +1,6 @@
 """A case that the code or a test names by its row, as W14 or X54, stands in a table of docs/, once and truly."""
 
-import ast
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -10,17 +8,12 @@ import pytest
 
 from agent.prober import decide
 from tests.agent.status import test_phase
+from tests.architecture import parity
+from tests.architecture.parity import ids
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("docs/kubelet-parity.md", "docs/extender-contract.md")
 
-# The rows of docs/reliability.md are other ones, which only these name; tests/soak/test_rows.py holds them together.
-SCORECARD = ("tests/soak/", "tests/chaos/")
-ROW = re.compile(r"\b([A-Z]{1,2})(1?\d{1,2})(?:-\1(1?\d{1,2}))?\b")  # W14, or W55-W57 for three of them
-CELL = re.compile(r"\| ([A-Z]{1,2}\d[-A-Z\d]*) \| ")
-LINTER = re.compile(r"# (?:ruff: )?noqa.*")  # the linter's rules have names of the same shape
-TEST_NAME = re.compile(r"test((?:_[a-z]{1,2}1?\d{1,2})+)_")
-OPEN = ("*Not built", "*Not covered")
 # What the list that the rows are from calls otherwise: PLEG, differences of old, quirks, the API server's validation.
 OTHERWISE = [
     f"{prefix}{number}"
@@ -38,47 +31,18 @@ OTHERWISE = [
 ]
 
 
-def ids(text: str) -> list[str]:
-    """Each id of a text, ranges taken apart."""
-    return [
-        f"{prefix}{number}"
-        for prefix, first, last in ROW.findall(text)
-        for number in range(int(first), int(last or first) + 1)
-    ]
-
-
-def names_rows(path: Path) -> set[str]:
-    """The ids that a file of Python mentions: in texts, comments, and names of tests."""
-    source = path.read_text()
-    found = set(ids(LINTER.sub("", source)))
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (match := TEST_NAME.match(node.name)):
-            found |= set(ids(match[1].upper().replace("_", " ")))
-    return found
-
-
 def rows() -> list[tuple[str, str]]:
     """(id, line) of each row of the documents."""
-    lines = [line for document in DOCUMENTS for line in (ROOT / document).read_text().splitlines()]
-    return [(row, line) for line in lines if (cell := CELL.match(line)) for row in ids(cell[1])]
+    return [row for document in DOCUMENTS for row in parity.rows(ROOT / document)]
 
 
 @pytest.fixture(scope="module")
 def mentioned() -> dict[str, list[str]]:
-    """By id: the files that mention it."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    """By id: the files that mention it, wherever they do."""
     found: dict[str, list[str]] = {}
-    for name in tracked.stdout.split():
-        path = ROOT / name
-        if path != Path(__file__) and path.exists() and not name.startswith(SCORECARD):
-            for row in names_rows(path):
-                found.setdefault(row, []).append(name)
+    for name, source in parity.sources().items():
+        for row in parity.names_rows(source, docstrings=True):
+            found.setdefault(row, []).append(name)
     return found
 
 
@@ -91,13 +55,34 @@ def test_no_row_stands_twice() -> None:
     assert [row for row, count in Counter(row for row, _ in rows()).items() if count > 1] == []
 
 
-def test_a_row_is_named_by_a_test_or_says_that_none_does(mentioned: dict[str, list[str]]) -> None:
-    unnamed = {row for row, line in rows() if not any(word in line for word in OPEN)} - set(mentioned)
-    assert sorted(unnamed) == [], "name the row in its test, or write *Not covered* into it"
+def test_a_row_is_named_by_a_test_or_says_that_none_does() -> None:
+    unnamed = [row for row, line in rows() if parity.state(row, line) == "unheld"]
+    assert unnamed == [], "name the row in its test (a docstring of a file is none), or write *Not covered* into it"
+
+
+def test_the_document_says_which_tests_hold_which_row() -> None:
+    text = parity.DOCUMENT.read_text()
+    assert parity.with_index(text) == text, "make manifests"
+
+
+@pytest.mark.parametrize(
+    ("source", "docstrings", "expected"),
+    [
+        pytest.param('"""Rows W1-W3."""', False, set(), id="what a file says of many is no test of one"),
+        pytest.param('"""Rows W1-W3."""', True, {"W1", "W2", "W3"}, id="but where targets say what they compare"),
+        pytest.param('class T:\n    """Rows W1."""', False, set(), id="nor is what a class says"),
+        pytest.param('def test_w4_w5_so():\n    """W6."""', False, {"W4", "W5", "W6"}, id="names and words of a test"),
+        pytest.param('CASES = ["W7: so"]  # W8', False, {"W7", "W8"}, id="ids and comments"),
+    ],
+)
+def test_what_names_a_row(source: str, docstrings: bool, expected: set[str]) -> None:
+    assert expected == parity.names_rows(source, docstrings=docstrings)
 
 
 def test_a_row_that_a_test_names_is_not_called_open(mentioned: dict[str, list[str]]) -> None:
-    assert {row: mentioned[row] for row, line in rows() if any(w in line for w in OPEN) and row in mentioned} == {}
+    assert {
+        row: mentioned[row] for row, line in rows() if any(w in line for w in parity.OPEN) and row in mentioned
+    } == {}
 
 
 def test_each_id_of_the_first_list_has_a_row_or_a_reason() -> None:

@@ -54,7 +54,7 @@ def trouble(error: object) -> Trouble:
     return error.trouble
 
 
-def test_a_plugin_says_who_it_is_and_is_told(server: Server, tmp_path: Path) -> None:
+def test_pm11_a_plugin_says_who_it_is_and_is_told(server: Server, tmp_path: Path) -> None:
     plugin = Client(str(tmp_path / "p.sock"))
     plugin.connect(60.0)
     assert INFO == plugin.info(60.0)
@@ -121,7 +121,7 @@ def test_an_answer_of_another_kind(server: Server, tmp_path: Path, answer: bytes
     assert found == PluginInfo("", "") if expected is None else trouble(found) is expected
 
 
-def test_a_socket_that_is_not_there_is_gone(tmp_path: Path) -> None:
+def test_pm11_a_socket_that_is_not_there_is_gone(tmp_path: Path) -> None:
     path = str(tmp_path / "none.sock")
     assert Trouble.NO_SOCKET == trouble(ask_all([path], 60.0)[path])
     with pytest.raises(PluginError, match="the socket is gone"):
