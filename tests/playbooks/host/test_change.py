@@ -271,6 +271,18 @@ def test_detach_needs_neither_api_server_nor_a_scheduler_that_works(world):
     assert "the manifest stays as asked" in verdict["cause"]
 
 
+def test_detach_leaves_what_was_noted_of_the_time_before_us(world):
+    """An upgrade by kubeadm may bring ours back, and then it is asked for again."""
+    world.change().apply(world.job(note={"config": "/etc/own.yaml"}))
+    world.change().apply(dict(detached(str(world.folder)), limit_s=0.3))
+    assert {"config": "/etc/own.yaml"} == json.loads((world.folder / "original/noted.json").read_text())
+
+
+def test_what_nobody_knows_is_not_noted(world):
+    world.change().apply(world.job(note={}))
+    assert not (world.folder / "original").exists()
+
+
 def test_detach_does_not_overwrite_what_is_not_ours(world):
     world.change().apply(world.job())
     world.target.write_text(manifest([*OLD_COMMAND, "--v=2"]))

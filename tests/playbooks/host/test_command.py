@@ -2,10 +2,13 @@
 traceback."""
 
 import json
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from readygate_scheduler import command
 from readygate_scheduler.command import main
+from readygate_scheduler.hands import Hands
 
 from tests.playbooks.host.world import OLD_COMMAND, manifest
 
@@ -120,6 +123,44 @@ def test_wrong_usage_has_a_code_of_its_own(capsys, given):
     with pytest.raises(SystemExit) as ended:
         main(given)
     assert (2, True) == (ended.value.code, "usage: readygate-scheduler" in capsys.readouterr().err)
+
+
+class Systemd(Hands):
+    """Of a host whose bus does not always answer: what `systemctl is-active` ends with, look by look; the change ends
+    at the last."""
+
+    codes: ClassVar[list[int]] = []
+    calls: ClassVar[list[str]] = []
+    verdict = ""
+
+    def run(self, argv, limit_s=30.0, binary=None):  # noqa: ARG002
+        self.calls.append(argv[-1])
+        if argv[:2] != ["systemctl", "is-active"]:
+            return 0, ""
+        code = self.codes.pop(0)
+        if not self.codes:
+            Path(self.verdict).write_text(json.dumps({"id": "job-1", "outcome": "confirmed"}))
+            self.codes.append(code)
+        return code, ""
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        pytest.param([0, 0, 3], id="it runs, then it has ended"),
+        pytest.param([0, 4], id="it has ended, and nothing is left of it"),
+        pytest.param([0, 1, 1, 3], id="the bus does not answer for a while"),
+        pytest.param([0, 124, 127, 1], id="nor ever again, and the verdict comes"),
+    ],
+)
+def test_a_change_is_waited_for_until_it_has_ended(world, monkeypatch, codes):
+    monkeypatch.setattr(command, "POLL_S", 0.0)
+    monkeypatch.setattr(command, "Hands", Systemd)
+    monkeypatch.setattr(Systemd, "codes", [*codes])
+    monkeypatch.setattr(Systemd, "calls", [])
+    monkeypatch.setattr(Systemd, "verdict", str(world.folder / "verdict.json"))
+    verdict = command.start(str(world.folder), {"id": "job-1", "limit_s": 60.0})
+    assert ("confirmed", False) == (verdict["outcome"], "recover" in Systemd.calls)
 
 
 def test_its_help_has_the_exit_codes(capsys):

@@ -70,8 +70,9 @@ class Look:
         return (told or running or [None])[-1]
 
     def configs(self, process, target, noted):
-        """Content by path of the files that --config names, as the process sees them, else as the host does."""
-        argv = " ".join(process[1]) if process else target or ""
+        """Content by path of the files that --config names, as the process sees them, else as the host does: of the
+        process, and of the manifest, which may be of one that does not run yet, or no more."""
+        argv = " ".join([*(process[1] if process else []), target or ""])
         paths = set(re.findall(r"--config[= ]([^\s\"']+)", argv)) | {(noted or {}).get("config", "")}
         root = "/proc/%d/root" % process[0][0] if process else ""
         return {path: text(root + path) or text(path) for path in paths if path}

@@ -25,6 +25,10 @@ def silent(_cause: str) -> None:
     """Nobody looks on."""
 
 
+def untold(_verdict: Dict[str, Any]) -> None:
+    """Whoever asked gets it as a value."""
+
+
 def to_the_journal(verdict: Dict[str, Any]) -> None:
     print(json.dumps(verdict), flush=True)
 
@@ -152,7 +156,10 @@ class Change:
         return Lease(self.hands.run, job.get("lease", {})).ours()
 
     def _keep_original(self, job: Job, before: Optional[bytes]) -> None:
-        """The file once and never again; the note where what is not ours has changed since."""
+        """The file once and never again; the note where what is not ours has changed since. Nothing where nobody knows
+        what was there before us: of a host that joined with ours, and of a job that only takes ours out."""
+        if not job["note"]:
+            return
         noted = self.path("original", "noted.json")
         if not os.path.exists(noted):
             self.hands.make(self.path("original"))

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from .change import POLL_S, Change, silent
+from .change import POLL_S, Change, silent, untold
 from .dead_man import AGAIN_S, DeadMan
 from .hands import Hands, read
 from .jobs import Job, digest
@@ -19,6 +19,7 @@ FOLDER = "/etc/kubernetes/readygate"
 UNIT = "readygate-scheduler"
 UNITS = "/etc/systemd/system"
 MORE_PATHS = ["/usr/local/bin", "/opt/bin"]
+NOT_ACTIVE = (3, 4)  # of `systemctl is-active`: it has ended, there is no such unit (any more)
 LOCK_LIMIT_S = 60.0
 SETTLE_LIMIT_S = 240.0
 BUSY = "another run changes kube-scheduler of this host now"
@@ -70,13 +71,16 @@ def change_of(folder: str, hands: Hands, units: str = UNITS, proc: str = "/proc"
 
 
 def settle(folder: str) -> Optional[Dict[str, Any]]:
-    """Waits for a change that runs, ends one that was interrupted; None where there was none."""
+    """Waits for a change that runs, ends one that was interrupted; None where there was none. Prints nothing: what a
+    module of Ansible's prints is its result."""
     if not os.path.isdir(folder):
         return None
     with locked(folder, SETTLE_LIMIT_S) as free:
         if not free:
             return {"outcome": "busy", "changed": False, "cause": BUSY}
-        return change_of(folder, Hands()).recover()
+        change = change_of(folder, Hands())
+        change.say = untold
+        return change.recover()
 
 
 def start(folder: str, job: Job) -> Dict[str, Any]:
@@ -90,7 +94,8 @@ def start(folder: str, job: Job) -> Dict[str, Any]:
     code, said = hands.run(["systemd-run", "--unit=" + UNIT, *limit, *command, "apply", where])
     if code != 0:
         return {"outcome": "busy", "changed": False, "cause": "systemd-run: " + said.strip()[-300:]}
-    while hands.run(["systemctl", "is-active", "--quiet", UNIT])[0] in (0, 124):
+    end = time.monotonic() + limit_s
+    while not _ended(hands, told, job) and time.monotonic() < end:
         time.sleep(POLL_S)
     verdict = _verdict(told)
     if verdict.get("id") != job["id"]:  # it was killed
@@ -99,6 +104,12 @@ def start(folder: str, job: Job) -> Dict[str, Any]:
     if verdict.get("id") != job["id"]:
         return {"outcome": "failed", "changed": True, "cause": "no verdict: see journalctl --unit " + UNIT}
     return verdict
+
+
+def _ended(hands: Hands, told: str, job: Job) -> bool:
+    """Has the unit? Where systemd cannot be asked, as with a bus that does not answer (1), by the verdict."""
+    code, _ = hands.run(["systemctl", "is-active", "--quiet", UNIT])
+    return code in NOT_ACTIVE or (code != 0 and _verdict(told).get("id") == job["id"])
 
 
 def _verdict(path: str) -> Dict[str, Any]:

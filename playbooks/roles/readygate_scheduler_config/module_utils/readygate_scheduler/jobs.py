@@ -7,7 +7,7 @@ A job is a JSON object:
     expected, mode   digest of what was there when it was looked at, empty for no file; rights of a new one
     without          the content without us, for `detach`; None: no file
     files            content by path of the configuration beside it
-    note             what is kept of the state before us, once
+    note             what is kept of the state before us; {}: nobody knows, an earlier note stays
     command          arguments of the new process; before_command: of the old one; empty: any
     restarts         whether a new process has to start
     restart          commands after each change of the file, where no kubelet looks at it
