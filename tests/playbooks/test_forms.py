@@ -225,3 +225,12 @@ def test_the_programs_on_the_host_are_read_by_the_oldest_python_there(name):
 @pytest.mark.parametrize(("names", "expected"), [([], None), (["a", "b"], [{"name": "a"}, {"name": "b"}])])
 def test_a_daemon_sets_image_is_pulled_with_the_inventorys_secrets(names, expected):
     assert expected == daemon_set_spec(readygate_image_pull_secrets=names).get("imagePullSecrets")
+
+
+def test_what_an_earlier_change_has_said_is_forgotten_before_the_next_begins():
+    """Else a change that systemd does not even begin would be told by the words of the last one."""
+    tasks = yaml.safe_load((ROLES / ROLE / "tasks" / "swap.yml").read_text())
+    words = [str(task) for task in tasks]
+    (begun,) = [number for number, text in enumerate(words) if "systemd-run" in text]
+    forgotten = [n for n, text in enumerate(words) if "verdict.json" in text and "'state': 'absent'" in text]
+    assert [True] == [number < begun for number in forgotten]
