@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,22 @@ def in_place(archive: Path) -> dict[str, str]:
 
 
 def play(
-    folder: Path, hosts: dict[str, dict[str, str] | None], group: str, *options: str, **variables: Any
+    folder: Path,
+    hosts: dict[str, dict[str, str] | None],
+    group: str,
+    *options: str,
+    controls: Sequence[str] = (),
+    **variables: Any,
 ) -> tuple[int, str]:
-    """Exit code and output. hosts: what each says of itself, None for one that is down."""
+    """Exit code and output. hosts: what each says of itself, None for one that is down. controls: the control
+    planes of them."""
     lines = {host: seen and [f"{key}={value}" for key, value in seen.items()] for host, seen in hosts.items()}
     (folder / "hosts.json").write_text(json.dumps(lines))
     own = {"ansible_connection": "pretended", "ansible_python_interpreter": "/usr/bin/python3", "ansible_become": False}
-    (folder / "inventory.yml").write_text(
-        json.dumps({group: {"hosts": {host: {} for host in hosts}, "vars": own | variables}})
-    )
+    everybody = {group: {"hosts": {host: {} for host in hosts}, "vars": own | variables}}
+    if controls:
+        everybody["control_plane"] = {"hosts": {host: {} for host in controls}}
+    (folder / "inventory.yml").write_text(json.dumps(everybody))
     given = {
         "READYGATE_HOSTS": str(folder / "hosts.json"),
         "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection_plugins"),
@@ -106,6 +114,23 @@ def test_the_first_run_in_check_mode_shows_each_host_what_it_would_get(tmp_path)
     assert "readygate can be on 3 of 4 nodes in this version; not reached" in sentence(output)
     shown = [len(re.findall(rf"^\+{line}", output, re.MULTILINE)) for line in ("ExecStart=", "checks:")]
     assert (0, [3, 3]) == (code, shown), output
+
+
+@pytest.mark.parametrize(
+    ("controls", "expected"),
+    [
+        pytest.param(["node-1"], (1, 1), id="by a control plane"),
+        pytest.param(["node-3", "node-1"], (1, 1), id="by one that is down nobody can, and nobody is stopped"),
+        pytest.param([], (0, 0), id="not where the inventory has none"),
+    ],
+)
+def test_other_runs_of_the_cluster_are_kept_waiting(tmp_path, controls, expected):
+    archive = small(tmp_path / "image.tar", "amd64")
+    hosts = {"node-1": in_place(archive), "node-2": in_place(archive), "node-3": None}
+    given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": [1, 2]}
+    code, output = play(tmp_path, hosts, "workers", controls=controls, **given)
+    told = [len(re.findall(rf"^TASK \[readygate_objects : {name}", output, re.MULTILINE)) for name in ("Begin", "End")]
+    assert (0, expected) == (code, tuple(told)), output
 
 
 def test_hosts_that_are_down_alone_are_no_failure(tmp_path):

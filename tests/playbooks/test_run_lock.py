@@ -46,6 +46,13 @@ def test_who_may_run(found, dead, expected):
     assert expected == standing(found, ME, AT, dead)
 
 
+def test_one_that_has_said_how_long_it_may_be_silent_is_waited_for_so_long():
+    made = lease(OTHER)
+    made["spec"] |= taken({}, OTHER, AT, 3000)["spec"]
+    assert [HELD, FREE] == [standing(made, ME, AT + silent) for silent in (2999, 3001)]
+    assert "nothing was heard of it for 3000 s" in told(made, AT)
+
+
 def test_whoever_takes_it_shows_the_version_that_was_read_so_that_one_of_two_wins():
     after = taken(lease(OTHER, SILENT_S + 1), ME, AT)
     assert ("7", ME) == (after["metadata"]["resourceVersion"], after["spec"]["holderIdentity"])

@@ -6,19 +6,31 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_objects.kubectl import Kubectl
-from ansible.module_utils.readygate_objects.lock import FREE, HELD, NAME, NAMESPACE, OURS, standing, taken, told
+from ansible.module_utils.readygate_objects.lock import (
+    FREE,
+    HELD,
+    NAME,
+    NAMESPACE,
+    OURS,
+    SILENT_S,
+    standing,
+    taken,
+    told,
+)
 
 TRIES = 3
 
 
-def begin(kubectl: Kubectl, holder: str, dead: str) -> dict:
+def begin(kubectl: Kubectl, holder: str, dead: str, seconds: int) -> dict:
     """{} when the run is ours; else the Lease of the other one. dead: a holder that is no more."""
     for _ in range(TRIES):
         wall, lease = time.time(), _read(kubectl)
         if standing(lease, holder, wall, dead) == HELD:
             return lease
         try:
-            kubectl.run("replace" if lease else "create", "--filename=-", stdin=json.dumps(taken(lease, holder, wall)))
+            kubectl.run(
+                "replace" if lease else "create", "--filename=-", stdin=json.dumps(taken(lease, holder, wall, seconds))
+            )
             return {}
         except OSError as e:  # somebody was faster: who?
             if "AlreadyExists" not in str(e) and "Conflict" not in str(e) and "modified" not in str(e):
@@ -44,6 +56,7 @@ def main() -> None:
             "holder": {"required": True},
             "dead": {"default": ""},
             "take_over": {"type": "bool", "default": False},
+            "seconds": {"type": "int", "default": SILENT_S},
         },
     )
     holder = module.params["holder"]
@@ -52,9 +65,10 @@ def main() -> None:
         if module.params["state"] == "end":
             end(kubectl, holder)
             module.exit_json(changed=False)
-        other = begin(kubectl, holder, module.params["dead"])
+        seconds = module.params["seconds"]
+        other = begin(kubectl, holder, module.params["dead"], seconds)
         if other and module.params["take_over"]:
-            other = begin(kubectl, holder, other["spec"].get("holderIdentity", ""))
+            other = begin(kubectl, holder, other["spec"].get("holderIdentity", ""), seconds)
     except OSError as e:
         module.fail_json(msg=f"kubectl with {module.params['kubeconfig']}: {e}")
     if other:
