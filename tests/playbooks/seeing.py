@@ -32,9 +32,9 @@ LAST = {"urlPrefix": "http://127.0.0.1:2", "filterVerb": "last"}
 PROFILES = [{"schedulerName": "default-scheduler", "plugins": {"score": {"disabled": [{"name": "ImageLocality"}]}}}]
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 CLIENT = {"clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"}}
-plan, kubeadm, edits, job, findings = (
+plan, kubeadm, edits, job, findings, asks, stays, differing, unread = (
     filters("readygate_scheduler_config")[f"readygate_scheduler_{name}"]
-    for name in ("plan", "kubeadm", "edits", "job", "findings")
+    for name in ("plan", "kubeadm", "edits", "job", "findings", "asks", "stays", "differing", "unread")
 )
 
 

@@ -17,14 +17,15 @@ IMAGE = {"readygate_image": "registry.example/readygate:1.1"}
 COMMAND = {"exec": {"command": ["true"]}}
 
 
-def play(folder: Path, inventory: str, *more: str) -> tuple[int, str]:
+def play(folder: Path, inventory: str, playbook: str = "site.yml") -> tuple[int, str]:
     """Exit code, and what was said of the first task that failed; else the recap."""
     (folder / "inventory.yml").write_text(inventory)
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml"), "--tags=always"]
-    command += ["--skip-tags=end_of_run", *more]  # which asks a host, to let other runs begin
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml")]
+    if playbook == "site.yml":
+        command += ["--tags=always", "--skip-tags=end_of_run"]  # which asks a host, to let other runs begin
     environ = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(folder / "ansible")}
     done = subprocess.run(
-        [*command, str(PLAYBOOKS / "site.yml")], env=environ, capture_output=True, text=True, timeout=100, check=False
+        [*command, str(PLAYBOOKS / playbook)], env=environ, capture_output=True, text=True, timeout=100, check=False
     )
     failed = re.search(r"^fatal: .*", done.stdout, re.MULTILINE)
     return done.returncode, failed[0] if failed else done.stdout.partition("PLAY RECAP")[2]
@@ -47,6 +48,18 @@ def test_an_inventory_without_control_plane_hosts_is_an_error(tmp_path, text):
     code, told = play(tmp_path, text)
     assert code != 0
     assert "no host in the group control_plane" in told
+
+
+@pytest.mark.parametrize("playbook", ["check.yml", "detach.yml", "prepare-control-plane.yml", "uninstall.yml"])
+def test_no_playbook_of_the_control_plane_ends_well_for_nobody(tmp_path, playbook):
+    code, told = play(tmp_path, inventory(IMAGE, "control_planes"), playbook)
+    assert (True, True) == (code != 0, "no host in the group control_plane" in told), told
+
+
+@pytest.mark.parametrize("playbook", ["check.yml", "prepare-control-plane.yml", "uninstall.yml"])
+def test_a_misspelled_name_is_refused_by_every_playbook_but_the_emergency_exit(tmp_path, playbook):
+    code, told = play(tmp_path, inventory({"readygate_scheduler_mode": "enforce"}), playbook)
+    assert (True, True) == (code != 0, "no role knows readygate_scheduler_mode" in told), told
 
 
 @pytest.mark.parametrize("group", ["control_plane", "kube_control_plane"])

@@ -15,7 +15,10 @@ from tests.playbooks.seeing import (
     LAST,
     PROFILES,
     THEIRS,
+    cluster,
+    differing,
     given,
+    job,
     manifest,
     plan,
     seen,
@@ -95,6 +98,71 @@ def test_ours_in_place_is_not_the_base_but_what_was_there_before_it():
     assert "parallelism" not in configuration(text, noted={"config": ""}, configs={FILE: "parallelism: 9"})
 
 
+JOINED = {**KIND, **CLIENT, "extenders": [FIRST, {**EXTENDER, "httpTimeout": "9s"}, LAST], "profiles": PROFILES}
+OURS_ASKED = cluster({"extraArgs": [{"name": "config", "value": FILE}]})
+THEIRS_ASKED = cluster({"extraArgs": [{"name": "config", "value": THEIRS}]})
+
+
+def test_a_host_that_joined_with_our_file_keeps_what_is_not_ours_in_it():
+    """It was brought there before the join, so nothing was noted on this host of the time before us."""
+    made = configuration(manifest(f"--config={FILE}"), configs={FILE: yaml.safe_dump(JOINED)}, cluster=OURS_ASKED)
+    assert {**JOINED, "extenders": [FIRST, EXTENDER, LAST]} == made
+
+
+@pytest.mark.parametrize(
+    ("more", "elsewhere", "expected"),
+    [
+        pytest.param({"noted": {"config": THEIRS}}, {}, (THEIRS, {"config": THEIRS}, False), id="noted here"),
+        pytest.param({}, {"config": THEIRS}, (THEIRS, {"config": THEIRS}, False), id="noted on another host"),
+        pytest.param({"noted": {}}, {"config": ""}, ("", {"config": ""}, False), id="none, as another host knows"),
+        pytest.param({"cluster": THEIRS_ASKED}, {}, (THEIRS, {"config": THEIRS}, False), id="in kubeadm's ConfigMap"),
+        pytest.param({}, {}, ("", {}, True), id="nowhere: it is not noted as none, and it would be lost"),
+        pytest.param(
+            {"configs": {FILE: yaml.safe_dump({**KIND, "extenders": [EXTENDER]})}},
+            {},
+            ("", {}, False),
+            id="nowhere, and there is nothing to be lost",
+        ),
+    ],
+)
+def test_what_a_scheduler_ran_with_before_us(more, elsewhere, expected):
+    looked = {"configs": {FILE: yaml.safe_dump(JOINED)}, "cluster": OURS_ASKED, **more}
+    settings = {**given(), "elsewhere": elsewhere}
+    found = seen(manifest(f"--config={FILE}"), **looked)
+    made = plan(found, settings)
+    note = job(found, settings, made, {"wanted": manifest(), "without": manifest()})["note"]
+    assert expected == (made["theirs"], note, made["forgotten"])
+
+
+def test_a_scheduler_without_a_configuration_gets_none_from_another_host():
+    """As one whose manifest kubeadm has written anew from a file that knows nothing of us."""
+    made = plan(seen(manifest(), cluster=cluster({})), {**given(), "elsewhere": {"config": THEIRS}})
+    assert ("", {"config": ""}, []) == (made["theirs"], made["note"], made["problems"])
+
+
+def test_a_file_of_ours_that_is_gone_where_nothing_was_noted_stops_the_play():
+    made = plan(seen(manifest(f"--config={FILE}"), cluster=OURS_ASKED), given())
+    (problem,) = made["problems"]
+    assert [] == [word for word in (FILE, "original/noted.json", "scheduler_config_base") if word not in problem]
+    assert [] == plan(seen(manifest(f"--config={FILE}"), cluster=OURS_ASKED), given(base=KIND))["problems"]
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        pytest.param({"clientConnection": None}, id="clientConnection"),
+        pytest.param({"clientConnection": {"qps": None}}, id="a key of clientConnection"),
+        pytest.param({"extenders": None, "profiles": None, "parallelism": None}, id="others"),
+    ],
+)
+def test_what_a_file_leaves_null_is_as_if_it_were_not_there(base):
+    made = plan(seen(manifest("--kube-api-qps=7")), given(base={**KIND, **base}))
+    assert {**KIND, "clientConnection": {**CLIENT["clientConnection"], "qps": 7}, "extenders": [EXTENDER]} == made[
+        "configuration"
+    ]
+    assert {"clientConnection", "extenders"} == made["expect"].keys()
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -160,3 +228,27 @@ def test_a_host_that_kubeadm_does_not_run_is_refused_with_the_ways_there_are(tex
     made = plan({**seen(None), "target": text}, given(**inventory))
     assert named in made["problems"][0]
     assert "readygate_scheduler_config_method" in made["problems"][0]
+
+
+# Several hosts
+
+
+@pytest.mark.parametrize(
+    ("configurations", "expected"),
+    [
+        pytest.param({"a": {"parallelism": 1}}, [], id="one host"),
+        pytest.param({"a": {"parallelism": 1}, "b": {"parallelism": 1}}, [], id="the same on all"),
+        pytest.param(
+            {"a": {"parallelism": 1, "x": 1}, "b": {"parallelism": 2, "x": 1}, "c": {"x": 1}},
+            ["parallelism: 1 on a; 2 on b; none on c"],
+            id="what differs, and where",
+        ),
+        pytest.param(
+            {"a": {"k": {"y": 1}}, "b": {"k": {"y": 2}}, "c": {"k": {"y": 1}}},
+            ['k: {"y": 1} on a, c; {"y": 2} on b'],
+            id="the hosts that agree together",
+        ),
+    ],
+)
+def test_hosts_whose_schedulers_would_get_different_configurations_are_named(configurations, expected):
+    assert expected == differing({host: {"configuration": each} for host, each in configurations.items()})

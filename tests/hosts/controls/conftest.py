@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.hosts.conftest import booted, with_image
 from tests.hosts.controls.schedulers import THREE, Schedulers
@@ -12,9 +13,22 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.deployment.test_survival import SCHEDULER_OFF
+from tests.kit.waiting import wait_for
 from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.layout import THREE_CONTROLS
 
+TWO = ("control-1", "control-2")
+THEIRS = "/etc/kubernetes/own-scheduler.yaml"
+OWN = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 7,
+    "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
+}
+SECTION = {
+    "extraArgs": [{"name": "config", "value": THEIRS}],
+    "extraVolumes": [{"name": "own", "hostPath": THEIRS, "mountPath": THEIRS, "readOnly": True, "pathType": "File"}],
+}
 PLAY_LIMIT_S = 1200.0  # a hung one; three hosts one after the other, and three of etcd that wait for each other's disk
 
 
@@ -42,9 +56,19 @@ def plays(controls: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
 
 
 @pytest.fixture(scope="package")
-def untouched(schedulers: Schedulers) -> dict[str, str]:
+def own(controls: Hosts, schedulers: Schedulers) -> None:
+    """The schedulers of the cluster of two have a configuration of the operator's, a file on each host."""
+    for name in TWO:
+        controls.ssh(name, f"cat > {THEIRS}", stdin=yaml.safe_dump(OWN))
+    schedulers.give(SECTION, TWO)
+    told = wait_for(lambda: all((schedulers.loaded(name) or {}).get("parallelism") == 7 for name in TWO), timeout_s=120)
+    assert told, "the operator's own configuration is loaded"
+
+
+@pytest.fixture(scope="package")
+def untouched(schedulers: Schedulers, own: None) -> dict[str, str]:  # noqa: ARG001
     """The manifests of kube-scheduler as kubeadm made them, by host."""
-    return {name: schedulers.manifest(name) for name in ("control-1", "control-2")}
+    return {name: schedulers.manifest(name) for name in TWO}
 
 
 @pytest.fixture(scope="package")

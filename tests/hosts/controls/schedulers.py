@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -40,10 +41,13 @@ class Schedulers:
     def extenders(self, host: str, key: str = "urlPrefix") -> list[str] | None:
         """The addresses of the extenders that this host's scheduler has loaded, or another of their fields; None while
         it does not answer."""
+        loaded = self.loaded(host)
+        return None if loaded is None else [extender[key] for extender in loaded.get("extenders") or []]
+
+    def loaded(self, host: str) -> dict[str, Any] | None:
+        """The configuration of this host's scheduler as it says itself; None while it does not answer."""
         done = self._hosts.ssh(host, "python3 -", stdin=_ASK, check=False)
-        if done.returncode != 0:
-            return None
-        return [extender[key] for extender in configuration_of(done.stdout).get("extenders") or []]
+        return dict(configuration_of(done.stdout)) if done.returncode == 0 else None
 
     def timeouts(self) -> dict[str, str | None]:
         """The time limit of the one extender that each of the three asks; None where it does not answer, or asks more
@@ -83,6 +87,13 @@ class Schedulers:
             "--type=merge",
             f"--patch={json.dumps(patch)}",
         )
+
+    def give(self, section: dict[str, Any], hosts: Sequence[str] = THREE) -> None:
+        """What kubeadm's ClusterConfiguration has for the scheduler, and the manifests that kubeadm makes of it."""
+        text = yaml.safe_dump({**yaml.safe_load(self.cluster()), "scheduler": section})
+        self._api.patch(KUBEADM_CONFIG, {"data": {"ClusterConfiguration": text}})
+        for host in hosts:
+            self._hosts.ssh(host, "kubeadm init phase control-plane scheduler --config=/dev/stdin", stdin=text)
 
     def leader(self) -> str:
         """The host whose scheduler schedules."""

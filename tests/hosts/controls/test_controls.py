@@ -4,11 +4,15 @@ import re
 
 import pytest
 
+from kube import contract
+from tests.hosts.controls.conftest import THEIRS, TWO
 from tests.hosts.controls.schedulers import MANIFEST
 from tests.kit.waiting import wait_for
 
-TWO = ("control-1", "control-2")
 THREE = (*TWO, "control-3")
+DAEMON_SETS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+RUN = "readygate-playbooks"
 # The first test waits for the boot, and for a whole play.
 pytestmark = pytest.mark.timeout(1800)
 UPGRADE = "--yes --skip-phases=addon --ignore-preflight-errors=all 2>&1"
@@ -90,6 +94,30 @@ def test_a_control_plane_that_was_prepared_joins_and_asks(controls, plays, sched
 
 
 @pytest.mark.usefixtures("registered")
+def test_the_next_run_keeps_on_it_what_the_operator_has_configured_and_the_file_that_kubeadm_names(plays, schedulers):
+    cluster = schedulers.cluster()
+    run = plays.run("site.yml", hosts=THREE, readygate_scheduler_config_http_timeout="3s")
+    assert 0 == run.code, run.told()
+    assert [7, 7, 7] == [(schedulers.loaded(host) or {}).get("parallelism") for host in THREE]
+    assert cluster == schedulers.cluster()
+    assert [[], [], []] == [schedulers.missing_files(host) for host in THREE]
+    assert all_ask(schedulers, THREE)
+
+
+@pytest.mark.usefixtures("registered")
+def test_uninstalled_from_one_host_alone_the_others_still_have_an_extender_to_ask(admin, plays, schedulers):
+    run = plays.run("uninstall.yml", hosts=THREE, limit="control-2")
+    assert 0 == run.code, run.told()
+    asked = {host: schedulers.extenders(host) for host in THREE}
+    assert {"control-1": ["http://127.0.0.1:9376"], "control-2": [], "control-3": ["http://127.0.0.1:9376"]} == asked
+    assert "readygate-extender" in {one["metadata"]["name"] for one in admin.items(DAEMON_SETS)}
+    assert [] == [one["metadata"]["name"] for one in admin.items(LEASES) if one["metadata"]["name"] == RUN]
+    again = plays.run("site.yml", hosts=THREE, readygate_scheduler_config_http_timeout="3s")
+    assert 0 == again.code, again.told()
+    assert all_ask(schedulers, THREE)
+
+
+@pytest.mark.usefixtures("registered")
 def test_kubeadm_upgrades_each_and_all_ask_afterwards(controls, schedulers):
     schedulers.change_cluster(**{"kube-api-burst": "150"})
     version = controls.kubectl("version", "--output=json").stdout
@@ -111,4 +139,7 @@ def test_uninstall_leaves_each_as_kubeadm_would_make_it(controls, plays, schedul
     assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE), timeout_s=60, every_s=1)
     for host in TWO:
         assert untouched[host] == schedulers.manifest(host).replace("    - --kube-api-burst=150\n", "")
+    assert f"--config={THEIRS}" in schedulers.manifest("control-3")
     assert [""] * 3 == [controls.ssh(h, "ls -A /etc/kubernetes | grep readygate || true").stdout for h in THREE]
+    schedulers.give({})
+    assert wait_for(lambda: all(schedulers.extenders(host) == [] for host in THREE), timeout_s=60, every_s=1)

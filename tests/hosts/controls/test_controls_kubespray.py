@@ -6,10 +6,9 @@ import json
 import re
 
 import pytest
-import yaml
 
 from tests.hosts.controls.schedulers import MANIFEST, THREE
-from tests.hosts.deployment.conftest import KUBEADM_CONFIG, ansible_for
+from tests.hosts.deployment.conftest import ansible_for
 from tests.playbooks import kubespray
 from tests.testbed.hosts.hosts import Hosts
 
@@ -46,24 +45,15 @@ def render(controls, extenders) -> None:
         controls.ssh(host, write, stdin=kubespray.configuration(extenders))
 
 
-def give(controls, admin, section) -> None:
-    """What kubeadm's ClusterConfiguration has for the scheduler, and the manifests that kubeadm makes of it."""
-    cluster = yaml.safe_load(admin.get(KUBEADM_CONFIG)["data"]["ClusterConfiguration"])
-    text = yaml.safe_dump({**cluster, "scheduler": section})
-    admin.patch(KUBEADM_CONFIG, {"data": {"ClusterConfiguration": text}})
-    for host in THREE:
-        controls.ssh(host, "kubeadm init phase control-plane scheduler --config=/dev/stdin", stdin=text)
-
-
 @pytest.fixture(scope="module")
-def sprayed(controls, admin, plays, schedulers, unasked, tmp_path_factory):  # noqa: ARG001
+def sprayed(controls, plays, schedulers, unasked, tmp_path_factory):  # noqa: ARG001
     """readygate on a cluster whose schedulers are kubespray's and do not ask. Returns what plays there."""
     render(controls, [])
-    give(controls, admin, kubespray.SECTION)
+    schedulers.give(kubespray.SECTION)
     assert schedulers.all_ask([]), "kubespray's schedulers run"
     image = plays.variables["readygate_image"]
     yield ansible_for(Sprayed(controls), image, tmp_path_factory.mktemp("sprayed"), "controls", limit_s=1200.0)
-    give(controls, admin, {})
+    schedulers.give({})
     assert schedulers.all_ask([])
     for host in THREE:
         controls.ssh(host, f"rm {kubespray.FILE}")

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 Document = dict[str, Any]
+KIND = "KubeSchedulerConfiguration"
 ENDPOINT = (
     "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"  # an annotation of the API server's manifest
 )
@@ -37,6 +38,7 @@ _documents = _ours("documents")
 plain, flags_of, command_of, without = _documents.plain, _documents.flags_of, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
 section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
+asked_of, differing = _documents.asked_of, _documents.differing
 exec_start, with_config, proxies_of = _documents.exec_start, _documents.with_config, _documents.proxies_of
 
 
@@ -62,7 +64,8 @@ def written(value: Document) -> str:
 
 def plan(seen: Document, given: Document) -> Document:
     """All that follows from what was seen, but kubeadm's renderings: `problems` (nothing may be changed while there are
-    any), `content` and `file` of the configuration, `expect`, `cluster_*` for kubeadm, `notice` for people."""
+    any), `content` and `file` of the configuration, `expect`; `theirs`: the --config from before us, empty for none;
+    `note`: what is to be noted of that, {} where nobody knows; `forgotten`: nobody knows, and there was more."""
     seen, given = plain(seen), plain(given)
     problems = []
     static = given["method"] == "kubeadm"
@@ -77,12 +80,24 @@ def plan(seen: Document, given: Document) -> Document:
     line = exec_start(seen["unit_text"], given["target"])
     command = (command_of(manifest) if manifest.get("spec") else []) or running
     named = flags_of(command).get("config", "")
-    theirs = (seen["noted"] or {}).get("config", "") if is_ours(named, given["folder"]) or not named else named
+    ours_named = is_ours(named, given["folder"])
+    before = _before(seen, given, ours_named=ours_named) if ours_named or not named else named
+    theirs = before or ""
     flags = {**flags_of(running), **flags_of(command)} | ({} if static else flags_of(line.split()))
-    base = given["base"]
-    if not base and theirs:
-        base = document(seen["configs"].get(theirs))
-        if base.get("kind") != "KubeSchedulerConfiguration":
+    base, kept = given["base"], document(seen["configs"].get(theirs))
+    if ours_named and "config" not in (seen["noted"] or {}) and (before is None or (theirs and not kept)):
+        # A host that has joined with our file: what is not ours in it is theirs.
+        kept = document(seen["configs"].get(named))
+        if not base and kept.get("kind") != KIND:
+            problems.append(
+                f"kube-scheduler runs with --config={named}, which is ours but cannot be read, and what it ran with"
+                f" before us was not noted here: bring {given['folder']}/original/noted.json from another control plane"
+                " host, or give your own configuration as readygate_scheduler_config_base"
+            )
+        base = base or kept
+    elif not base and theirs:
+        base = kept
+        if base.get("kind") != KIND:
             problems.append(
                 f"kube-scheduler runs with --config={theirs}, which cannot be read as a KubeSchedulerConfiguration:"
                 " mend it, or give its content as readygate_scheduler_config_base"
@@ -101,11 +116,25 @@ def plan(seen: Document, given: Document) -> Document:
         "file": f"{given['folder']}/kube-scheduler-{digest(content)[:12]}.yaml",
         "expect": expected(configuration),
         "theirs": theirs,
+        "note": {} if before is None else {"config": theirs},
+        "forgotten": before is None and configuration != merged({}, given["extender"], flags),
         "named": named,
-        "ours_named": is_ours(named, given["folder"]),
+        "ours_named": ours_named,
         "command": command,
         "line": line,
     }
+
+
+def _before(seen: Document, given: Document, *, ours_named: bool) -> str | None:
+    """The --config that the scheduler had before us, empty for none: as it was noted here, or on another host of the
+    same cluster, or as kubeadm's ConfigMap has it again. None: ours is there, and nobody knows what was before."""
+    for noted in (seen["noted"] or {}, (given.get("elsewhere") or {}) if ours_named else {"config": ""}):
+        if "config" in noted:
+            return str(noted["config"])
+    config = config_of(document((seen["cluster"].get("data") or {}).get("ClusterConfiguration")))
+    if given["method"] == "kubeadm" and config and not is_ours(config, given["folder"]):
+        return config
+    return None
 
 
 def kubeadm_plan(seen: Document, given: Document, made: Document) -> Document:
@@ -212,7 +241,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         "target": given["target"],
         "expected": digest(seen["target"]),
         "mode": 0o600 if static else 0o644,
-        "note": {"config": made["theirs"]},
+        "note": made["note"],
         "before_command": made["command"] if static else seen["process"],
         "restart": [] if static else [["systemctl", "daemon-reload"], ["systemctl", "restart", given["unit"]]],
         "mirror": _mirror(seen, given) if static else [],
@@ -284,6 +313,33 @@ def registered(seen: Document, given: Document) -> bool:
     return bool(manifest.get("spec")) and manifest != without(manifest, given["folder"], given["volume"], "")
 
 
+def asks(seen: Document, given: Document) -> list[str]:
+    """Whether this host's scheduler still asks us, whoever has told it to: a line for each place, or one that nobody
+    can see. One that does not say is known by the file that it is started with."""
+    seen = plain(seen)
+    manifest = document(seen["target"]) if given["method"] != "systemd" else {}
+    command = (command_of(manifest) if manifest.get("spec") else []) or seen["process"]
+    loaded, named = seen["configz"], flags_of(command).get("config", "")
+    if "error" in loaded and named:
+        loaded = document(seen["configs"].get(named)) or loaded
+        if "error" in loaded:
+            return [f"nobody can see whether kube-scheduler asks: {loaded['error']}"]
+    return [f"kube-scheduler asks {url}" for url in asked_of(loaded.get("extenders") or [], plain(given["extender"]))]
+
+
+def stays(seen: Document, given: Document) -> list[str]:
+    """What `detach` could not end: as `asks`; and a manifest that is no manifest cannot be mended by a program."""
+    if given["method"] == "kubeadm" and seen["target"] is not None and not document(seen["target"]).get("spec"):
+        return [f"{given['target']} is no manifest, so nothing was changed: mend it, or move it away"]
+    return asks(seen, given)
+
+
+def unread(seen: Document, given: Document) -> str:
+    """Why kubeadm's ConfigMap could not be read; empty where it was, or the API server says that there is none."""
+    error = str(seen["cluster"].get("error", ""))
+    return "" if "(NotFound)" in error or given["method"] != "kubeadm" else error
+
+
 def findings(seen: Document, given: Document, made: Document) -> list[str]:
     """What keeps readygate from being asked by this host's scheduler, a line each; nothing is needed but a look."""
     seen, given, made = plain(seen), plain(given), plain(made)
@@ -330,5 +386,9 @@ class FilterModule:
             "readygate_scheduler_job": job,
             "readygate_scheduler_registered": registered,
             "readygate_scheduler_asked": asked,
+            "readygate_scheduler_asks": asks,
+            "readygate_scheduler_differing": differing,
+            "readygate_scheduler_stays": stays,
+            "readygate_scheduler_unread": unread,
             "readygate_scheduler_findings": findings,
         }

@@ -48,7 +48,8 @@ def flags_of(command: List[str]) -> Dict[str, str]:
 def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Document:
     """`base` with the extender in the place where an earlier one of ours stood, or last; what `base` does not say is
     carried over from the flags. Others' extenders, profiles and plugins stay as they are."""
-    made = plain(base)
+    made = _given(plain(base))
+    made["clientConnection"] = _given(made.get("clientConnection") or {})
     made.setdefault("apiVersion", "kubescheduler.config.k8s.io/v1")
     made.setdefault("kind", "KubeSchedulerConfiguration")
     for flag, (keys, read) in CARRIED.items():
@@ -57,7 +58,7 @@ def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Documen
             for key in keys[:-1]:
                 part = part.setdefault(key, {})
             part.setdefault(keys[-1], read(flags[flag]))
-    made.setdefault("clientConnection", {}).setdefault("kubeconfig", "/etc/kubernetes/scheduler.conf")
+    made["clientConnection"].setdefault("kubeconfig", "/etc/kubernetes/scheduler.conf")
     others = [one for one in made.get("extenders") or [] if not same_url(one, extender)]
     places = [n for n, one in enumerate(made.get("extenders") or []) if same_url(one, extender)]
     place = min([*places, len(others)])
@@ -65,9 +66,36 @@ def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Documen
     return made
 
 
+def _given(section: Document) -> Document:
+    """Without what is null: kube-scheduler reads that as not there."""
+    return {key: value for key, value in section.items() if value is not None}
+
+
 def same_url(one: Document, other: Document) -> bool:
     """Is it the same extender? By where it is asked; how is what may change."""
     return str(one.get("urlPrefix", "")).rstrip("/") == str(other.get("urlPrefix", "")).rstrip("/")
+
+
+def asked_of(extenders: List[Document], extender: Document) -> List[str]:
+    """Where ours is asked: as `extender` says, or where a form of ours answers on the host itself, for an inventory may
+    have changed since it was registered."""
+    loopback = r"https?://(127[.]0[.]0[.]1|localhost|\[::1\]):(9376|337)/?"
+    urls = [str(one.get("urlPrefix", "")) for one in extenders if same_url(one, extender)]
+    others = [str(one.get("urlPrefix", "")) for one in extenders if not same_url(one, extender)]
+    return urls + [url for url in others if re.fullmatch(loopback, url)]
+
+
+def differing(made: Dict[str, Document]) -> List[str]:
+    """What is not the same in the configurations of all hosts, a line each; `made`: the plan by host."""
+    configurations = {host: one["configuration"] for host, one in made.items()}
+    lines = []
+    for key in sorted({key for one in configurations.values() for key in one}):
+        hosts: Dict[str, List[str]] = {}
+        for host, one in sorted(configurations.items()):
+            hosts.setdefault(json.dumps(one[key], sort_keys=True) if key in one else "none", []).append(host)
+        if len(hosts) > 1:
+            lines.append(key + ": " + "; ".join(what + " on " + ", ".join(where) for what, where in hosts.items()))
+    return lines
 
 
 def expected(configuration: Document) -> Document:
