@@ -2,6 +2,7 @@
 
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
@@ -62,7 +63,8 @@ class ProberTarget:
         return {**step, "op": random.choice(("add", "add", "stop", "remove", "cleanup"))}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
-        return _Scene(history, semantics).play()
+        with patch.object(manager_module, "Worker", _Steps):  # other tests of this process have the one with a thread
+            return _Scene(history, semantics).play()
 
     def told(self, answer: Answers) -> Answers:
         return answer
@@ -116,7 +118,6 @@ class _Scene:
         self.events: list[str] = []
         self.caches = {kind: Results(self.updates[kind].append) for kind in ORDER}
         self.prober = _Script(_nothing_runs, self._event)
-        manager_module.Worker = _Steps  # type: ignore[misc]
         self.manager = ProberManager(
             get_pod_status=self.known.get,
             probe=self.prober.probe,
