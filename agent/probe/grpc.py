@@ -29,20 +29,29 @@ def grpc_check(host: str, port: int, service: str, timeout_s: float) -> Outcome:
     it are not installed."""
     grpc, messages, protobuf = _packages()
     where = join_host_port(host, port)
+    received: list[bytes] = []
+
+    def take(message: bytes) -> bytes:
+        received.append(message)
+        return message
+
+    failed = None
     with grpc.insecure_channel(_target(host, port), options=OPTIONS) as channel:
         try:
             asked = messages.HealthCheckRequest(service=service).SerializeToString()
-            answer = channel.unary_unary(CHECK)(asked, timeout=timeout_s, wait_for_ready=True)
+            channel.unary_unary(CHECK, response_deserializer=take)(asked, timeout=timeout_s, wait_for_ready=True)
         except grpc.RpcError as e:
             connected = e.code() is not grpc.StatusCode.DEADLINE_EXCEEDED or _is_connected(grpc, channel)
-            return Outcome(HandlerResult.FAILURE, _why(grpc, e, where, timeout_s, connected=connected))
-    if answer is None:  # the call has ended well, and nothing came
-        return Outcome(HandlerResult.FAILURE, f"{RPC_FAILED} = Internal desc = {NO_ANSWER}")
+            failed = Outcome(HandlerResult.FAILURE, _why(grpc, e, where, timeout_s, connected=connected))
     try:
         # Read here, not by the library: that writes a traceback where it cannot.
-        answer = messages.HealthCheckResponse.FromString(answer)
-    except protobuf.DecodeError:
+        answer = messages.HealthCheckResponse.FromString(received[0]) if received else None
+    except protobuf.DecodeError:  # whatever the server says behind it
         return Outcome(HandlerResult.FAILURE, f"{RPC_FAILED} = Internal desc = {NO_MESSAGE}")
+    if failed is not None:
+        return failed
+    if answer is None:  # the call has ended well, and nothing came
+        return Outcome(HandlerResult.FAILURE, f"{RPC_FAILED} = Internal desc = {NO_ANSWER}")
     if answer.status == messages.HealthCheckResponse.SERVING:
         return Outcome(HandlerResult.SUCCESS, "service healthy")
     return Outcome(HandlerResult.FAILURE, f'service unhealthy (responded with "{_status(messages, answer.status)}")')

@@ -171,10 +171,19 @@ def test_g8_an_answer_without_a_message_is_a_failure() -> None:
     assert Outcome(FAILURE, f"{RPC} = Internal desc = {why}") == grpc_check("127.0.0.1", server.port, "", 20)
 
 
-def test_g10_a_message_that_is_none_is_a_failure_and_leaves_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "ended",
+    [
+        pytest.param(headers(5, OK), id="and the call ends well"),
+        pytest.param(headers(5, (b"grpc-status", b"5")), id="and the server says an error behind it"),
+    ],
+)
+def test_g10_a_message_that_is_none_is_a_failure_and_leaves_no_traceback(
+    ended: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     server = Scripted()
     message = frame(0, 0, 1, b"\0" + (8).to_bytes(4, "big") + b"\xff" * 8)
-    server.script = Script(SETTINGS, headers(4, *ANSWERS) + message + headers(5, OK))
+    server.script = Script(SETTINGS, headers(4, *ANSWERS) + message + ended)
     why = "grpc: failed to unmarshal the received message: proto: cannot parse invalid wire-format data"
     assert Outcome(FAILURE, f"{RPC} = Internal desc = {why}") == grpc_check("127.0.0.1", server.port, "", 20)
     assert [] == [record.getMessage() for record in caplog.records]
