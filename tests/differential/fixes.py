@@ -78,12 +78,16 @@ def _less(some: Answers, others: Answers) -> set[str]:
 
 
 def _removed_ones_go(history: History, ours: Answers, theirs: Answers) -> bool:
-    """What was removed is in the cache no more, so who waits for something newer may be freed by that."""
+    """What was removed is in the cache no more, so who waits for something newer may be freed by that; also where it is
+    still listed, and the cache holds what it held before."""
     at = _first(ours, theirs)
     step, mine, others = history["steps"][at], ours[at], theirs[at]
     removed = step["op"] == "event" and step["kind"] == "deleted"
     changed = {key for key in mine if mine[key] != others[key]}
     pods = {uid for uid in {*mine["cache"], *others["cache"]} if mine["cache"].get(uid) != others["cache"].get(uid)}
+    mine_freed, others_freed = mine.get("freed", {}), others.get("freed", {})
+    waits = {w for w in {*mine_freed, *others_freed} if mine_freed.get(w) != others_freed.get(w)}
+    pods |= {history["steps"][int(wait)]["uid"] for wait in waits}
     return removed and changed <= {"cache", "freed"} and pods == {step["uid"]}
 
 

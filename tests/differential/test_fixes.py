@@ -18,6 +18,8 @@ ENDED = {
 }
 NOTHING = {"init": [], "start": [], "kill": [], "killPod": False}
 REMOVED = {"steps": [{"op": "relist", "uid": "p"}, {"op": "event", "kind": "deleted", "uid": "p"}]}
+WAITS = {"steps": [{"op": "wait", "uid": "q"}, {"op": "event", "kind": "deleted", "uid": "p"}]}
+FREES: dict[str, Any] = {"cache": {}, "freed": {}}
 KNOWN, GONE = {"p": 1, "q": 1}, {"p": 2, "q": 1}
 CLOCK = {"steps": [{"op": "probe", "ahead": 0.0, "wall": 0.0}, {"op": "probe", "ahead": 5.0, "wall": 5.0}]}
 
@@ -51,6 +53,14 @@ CLOCK = {"steps": [{"op": "probe", "ahead": 0.0, "wall": 0.0}, {"op": "probe", "
         pytest.param(
             *("removed_container_stays_known", REMOVED, [{}, {"cache": GONE}], [{}, {"cache": KNOWN}], True),
             id="it is gone",
+        ),
+        pytest.param(
+            *("removed_container_stays_known", REMOVED, [FREES, {**FREES, "freed": {"0": {}}}], [FREES, FREES], True),
+            id="it is listed still, and who waited for something newer is freed",
+        ),
+        pytest.param(
+            *("removed_container_stays_known", WAITS, [FREES, {**FREES, "freed": {"0": {}}}], [FREES, FREES], False),
+            id="who waited for another pod is freed",
         ),
         pytest.param(
             *("removed_container_stays_known", REMOVED, [{"cache": GONE}], [{"cache": KNOWN}], False),
