@@ -118,7 +118,7 @@ def wait_for_a_pod(program: Program, api: FakeApiServer) -> None:
         return str((api.get("Pod", "p") or {}).get("status", {}).get("phase", ""))
 
     wait_until(lambda: phase() == "Running", program.process.text, timeout_s=PATIENT_S)
-    assert api.objects("Node")
+    wait_until(lambda: bool(api.objects("Node")), program.process.text, timeout_s=PATIENT_S)
 
 
 def test_mode_kubelet(started: Any, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_cw19_images_are_pulled_one_after_another(faked: Faked) -> None:
 
     threads = [threading.Thread(target=start, args=of) for of in ((POD, "slow"), (other, "quick"))]
     threads[0].start()
-    wait_until(agent._images._pulling.locked, timeout_s=PATIENT_S)
+    wait_until(lambda: "PullImage" in faked.calls(), timeout_s=PATIENT_S)
     faked.says()
     threads[1].start()
     threads[1].join(1.5)
