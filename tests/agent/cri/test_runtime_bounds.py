@@ -1,6 +1,7 @@
 """What a container runtime makes of us must not pile up, and nobody waits for it who need not (rows CW)."""
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -125,7 +126,8 @@ def test_cw19_images_are_pulled_one_after_another(faked: Faked) -> None:
 
     threads = [threading.Thread(target=start, args=of) for of in ((POD, "slow"), (other, "quick"))]
     threads[0].start()
-    wait_until(lambda: "PullImage" in faked.calls(), timeout_s=PATIENT_S)
+    wait_until(agent._images._pulling.locked, timeout_s=PATIENT_S)
+    time.sleep(2.0)  # until the runtime, another process, has read that it is to hang
     faked.says()
     threads[1].start()
     threads[1].join(1.5)
