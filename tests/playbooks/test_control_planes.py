@@ -45,7 +45,7 @@ def test_hosts_that_would_get_different_files_are_refused_before_the_first_chang
 
 def test_the_tag_that_only_verifies_finds_what_is_lost_and_leaves_no_trace(here):
     here.asks("control-1", EXTENDER)
-    # One host after the other, so that the first is control-1: any that follows may be the first, and the first ends it.
+    # One host after the other: else any that follows may be the first, and the first that fails ends the play.
     run = here.play("site.yml", "--forks=1", "--tags=readygate_scheduler_config_verify")
     assert run.code != 0
     assert "the next kubeadm upgrade loses the registration" in run.output
