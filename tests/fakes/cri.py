@@ -54,6 +54,10 @@ class Runtime:
         self.process.start()
         self.process.wait_ready(lambda: self.process.lines()[-1:] == ["ready"], timeout_s=60)
 
+    def hung(self, method: str) -> int:
+        """How many calls of it have been told to hang until now."""
+        return self.process.lines().count(f"hangs in {method}")
+
     def says(self, **answers: object) -> None:
         """From the next call on. A name's `__` stands for the / before an id."""
         self.answers |= {name.replace("__", "/"): answer for name, answer in answers.items()}
@@ -78,6 +82,7 @@ def answer(method: Any, request: bytes, file: Path, context: Any) -> bytes:
     if said == "vanish":
         os._exit(1)
     if said == "hang":
+        print(f"hangs in {method.name}", flush=True)  # for who waits until it does
         time.sleep(HANGS_S)
     if said == "large":
         return b"\x0a\x00" * (LARGE_BYTES // 2)

@@ -1,7 +1,6 @@
 """What a container runtime makes of us must not pile up, and nobody waits for it who need not (rows CW)."""
 
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -125,9 +124,9 @@ def test_cw19_images_are_pulled_one_after_another(faked: Faked) -> None:
             told.append(f"{pod.uid} runs")
 
     threads = [threading.Thread(target=start, args=of) for of in ((POD, "slow"), (other, "quick"))]
+    before = faked.fake.hung("PullImage")
     threads[0].start()
-    wait_until(agent._images._pulling.locked, timeout_s=PATIENT_S)
-    time.sleep(2.0)  # until the runtime, another process, has read that it is to hang
+    wait_until(lambda: faked.fake.hung("PullImage") > before, timeout_s=PATIENT_S)
     faked.says()
     threads[1].start()
     threads[1].join(1.5)
