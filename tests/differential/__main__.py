@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import math
+import multiprocessing
 import os
 import secrets
 import signal
@@ -56,9 +57,18 @@ RAREST = 3
 
 
 def _end(_number: int, _frame: object) -> None:
-    """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes."""
+    """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes. Those that
+    compare may wait for a network for minutes, and whoever holds them for their end."""
     planted.over.set()
+    for process in multiprocessing.active_children():
+        process.terminate()
     raise SystemExit(128 + signal.SIGTERM)
+
+
+def _begin_to_compare() -> None:
+    """In a process that compares: told to end, it ends, and does not take the next job."""
+    end_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def main() -> int:
@@ -94,7 +104,7 @@ def main() -> int:
         fixed = [t for t in TARGETS if t.name in names and t.name in CASES]
         if options.record:
             return _record(fixed, kubelet)
-    with ProcessPoolExecutor(1, initializer=end_with_parent) as one:  # servers of histories are not to be forked
+    with ProcessPoolExecutor(1, initializer=_begin_to_compare) as one:  # servers of histories are not to be forked
         failed_fixed = one.submit(_play_fixed, executable, [t.name for t in fixed]).result()
     parts = options.parts if options.minutes is None else -(-options.histories // TURN)
     jobs = _jobs(executable, names, options.histories, parts, seed)
@@ -193,7 +203,7 @@ def _ended(jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Tally]]:
     if len(jobs) == 1:
         yield jobs[0], jobs[0].run()
         return
-    with ProcessPoolExecutor(os.cpu_count(), initializer=end_with_parent) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_to_compare) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(running):
             job = running[future]

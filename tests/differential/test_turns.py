@@ -1,5 +1,9 @@
-"""In what order the parts of a run are played, and how many."""
+"""In what order the parts of a run are played, how many, and that a run ends when it is told to."""
 
+import signal
+import subprocess
+import sys
+import textwrap
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -33,3 +37,32 @@ def test_a_target_of_which_too_many_agreed_late_differs(monkeypatch, forgiven: i
     monkeypatch.setattr(differential, "_ended", lambda jobs: [(job, tally) for job in jobs])
     assert expected == differential._compare(jobs)
     assert f"{2 * forgiven} agreed only when they were played again" in capsys.readouterr().out
+
+
+WAITING = textwrap.dedent("""
+    import os, signal, time
+    from dataclasses import dataclass
+    from tests.differential import __main__ as differential
+
+    @dataclass(frozen=True)
+    class Waits:
+        target: str
+        def run(self):
+            print("waits", flush=True)
+            time.sleep(600)
+
+    signal.signal(signal.SIGTERM, differential._end)
+    list(differential._ended([Waits(str(number)) for number in range(8)]))
+""")
+
+
+def test_a_run_that_is_told_to_end_does_not_wait_for_those_that_compare() -> None:
+    """One of them may wait for a server that is silent, and others have not begun yet."""
+    with subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert "waits\n" == run.stdout.readline()
+        run.send_signal(signal.SIGTERM)
+        try:
+            assert 128 + signal.SIGTERM == run.wait(60)
+        finally:
+            run.kill()
