@@ -39,7 +39,8 @@ class Reflector(Generic[T]):
     """One thread from start() to stop(). All properties may be read from any thread at any time.
 
     peers: shared by the reflectors of one server. rest_s: how long the lines of a flood may wait to be taken together;
-    the first after a pause never waits. stated: the RFC 3339 time at which an object says it was written, if it does.
+    the first after a pause never waits. stated: is given what was listed and what has come; the RFC 3339 time at which
+    it says it was written, if it does.
     counters: relists, watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over),
     refused (by the store), rewinds, and `errors.<Cause>` for each cause of a failure.
     """
@@ -136,7 +137,7 @@ class Reflector(Generic[T]):
     @property
     def lag_s(self) -> float | None:
         """How old the news were when they came, of late; None where no object states when it was written."""
-        return self._lag.s
+        return self._lag.s(self._monotonic())
 
     def healthy(self, monotonic: float) -> bool:
         """The thread lives and is not stuck in a step. An API server that is away does not make it unhealthy."""
@@ -207,6 +208,9 @@ class Reflector(Generic[T]):
         self._guard = self._guard.listed()
         if skipped:
             self._guard = self._guard.troubled(now)
+        if self._stated is not None:  # what they state now is no news later
+            for item in items:
+                self._stated(item)
         return None
 
     def _pages(self) -> tuple[list[T], Page[T], int, float | None]:
@@ -278,7 +282,7 @@ class Reflector(Generic[T]):
 
     def _take_over(self, lines: Sequence[bytes]) -> Next | None:
         """What the watch has brought goes into the store. None: go on reading."""
-        moved = None
+        stated = None
         self._loop.progressed()
         if lines:
             self._heard()
@@ -291,13 +295,15 @@ class Reflector(Generic[T]):
                 if version and not watching.is_older(version, self._resource_version):
                     self._hand_over(OPERATIONS[event.type], item)
                     self._move_to(version)
-                    moved = item if event.type == "MODIFIED" else moved
+                    if self._stated is not None:
+                        told = self._stated(item)
+                        stated = told if told and event.type == "MODIFIED" else stated
                     continue
             following = self._look_closer(line)
             if following is not None:
                 return following
-        if moved is not None and self._stated is not None:
-            self._lag.saw(self._stated(moved), self._wall())
+        if stated is not None:
+            self._lag.saw(stated, self._wall(), self._monotonic())
         return Next.LIST if self._monotonic() >= self._guard.due_at else None
 
     def _look_closer(self, line: bytes) -> Next | None:

@@ -258,6 +258,17 @@ def _observed_condition(condition: Condition, wanted: Wanted, texts: Texts) -> O
     )
 
 
+def pod_written(pod: Pod) -> str | None:
+    """When a condition of it changed last, as its kubelet says."""
+    return max((one.last_transition_time or "" for one in pod.status.conditions or ()), default=None)
+
+
+def node_written(node: Node) -> str | None:
+    """When its kubelet told of a condition last: every five minutes at least."""
+    conditions = node.status.conditions or ()
+    return max((one.last_heartbeat_time or one.last_transition_time or "" for one in conditions), default=None)
+
+
 def renewal(lease: Lease) -> Renewal:
     """The Lease in kube-node-lease is named after its node."""
     duration_s = lease.spec.lease_duration_seconds

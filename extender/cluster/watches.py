@@ -22,6 +22,7 @@ from extender.cluster.starts import SELECTOR, STARTS, PodStarts, StartingPod
 from extender.cluster.volumes import CLAIMS, STORAGE_CLASSES, VOLUMES, Volumes
 from kube import contract, paths
 from kube.client import Client
+from kube.lag import News
 from kube.listing import HasMetadata
 from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
@@ -88,13 +89,14 @@ class Watches:
                 partial(index.replace_pods, pods), partial(index.upsert_pod, pods), partial(index.remove_pod, pods)
             )
             lister = self._lister(paths.pods(pods.namespace), observed.Pod, label_selector=pods.label_selector)
-            self._keep(name, lister, store)
+            self._keep(name, lister, store, stated=News(_uid, observed.pod_written))
         store = _Store(index.replace_nodes, index.upsert_node, index.remove_node)
         if also is not None:
             store = _Store(
                 _both(also.replace, store.replace), _both(also.upsert, store.upsert), _both(also.remove, store.remove)
             )
-        self._keep(NODES, self._lister(paths.nodes(), observed.Node), store)
+        lister_of_nodes = self._lister(paths.nodes(), observed.Node)
+        self._keep(NODES, lister_of_nodes, store, stated=News(_uid, observed.node_written))
         self.required = tuple(self.caches)
 
     def heartbeats(self, kubelets: Beats) -> None:
@@ -171,6 +173,10 @@ class Watches:
         reflector = Reflector(lister, store, name=name, peers=self._peers, rest_s=rest_s, stated=stated)
         self.caches[name] = reflector
         return reflector
+
+
+def _uid(item: observed.Pod | observed.Node) -> str:
+    return item.metadata.uid
 
 
 def _both(first: Callable[[Any], None], second: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -52,8 +52,18 @@ def node_name(i: int) -> str:
     return f"bench-node-{i:04d}"
 
 
-def prepare(api: Api, nodes: int, progress: Callable[[str], None]) -> None:
-    """Namespaces with their service accounts, the nodes, one Ready health pod on each."""
+def priority_class(batch: int) -> str:
+    """Of the pods of the batch with this number, the first being 0."""
+    return f"bench-batch-{batch:03d}"
+
+
+def prepare(api: Api, nodes: int, batches: int, progress: Callable[[str], None]) -> None:
+    """Namespaces with their service accounts, the nodes, one Ready health pod on each, a priority for each batch."""
+    for batch in range(batches):
+        api.create_unless_there(
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            {"metadata": {"name": priority_class(batch)}, "value": batches - batch, "preemptionPolicy": "Never"},
+        )
     api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for namespace in (NAMESPACE, contract.NAMESPACE):
         # The controller manager would make it in a moment; the admission of pods insists on it now.
@@ -72,9 +82,12 @@ def prepare(api: Api, nodes: int, progress: Callable[[str], None]) -> None:
         in_parallel(add, nodes)
 
 
-def create_pods(api: Api, resources: Sequence[str]) -> list[str]:
-    """A pod that wants a node for each of these extended resources, of which it asks for zero. The names, in an order
-    that is that of names, too: a scheduler that starts later meets them so, as the API server lists them so."""
+def create_pods(api: Api, resources: Sequence[str], *, batch: int) -> list[str]:
+    """A pod that wants a node for each of these extended resources, of which it asks for zero; their names.
+
+    Each `batch` of them has a lower priority than the one before: a scheduler that starts later takes them by priority,
+    and within one in any order (it hears of all that are there in the order of a map).
+    """
 
     def create(i: int) -> None:
         asked = {"cpu": "100m", "memory": "64Mi", resources[i]: "0"}
@@ -87,6 +100,7 @@ def create_pods(api: Api, resources: Sequence[str]) -> list[str]:
                 }
             ],
             "terminationGracePeriodSeconds": 0,
+            "priorityClassName": priority_class(i // batch),
         }
         document = {"metadata": {"name": names[i], "labels": {"app": "web"}}, "spec": spec}
         api.create(f"/api/v1/namespaces/{NAMESPACE}/pods", document)

@@ -1,8 +1,8 @@
 """Pods a second of the real kube-scheduler at 1,000 nodes: without an extender, with the Go ones, with readygate.
 
 One scheduler knows all extenders, each for pods that ask for a resource of its own (`managedResources`), and meets the
-pods in an order that is known: a hundred of one arm, a hundred of the next. So the arms are a third of a second apart,
-and what the machine, the API server's collector or etcd do in a slow moment hits all.
+pods in an order that is known: a hundred of one arm, a hundred of the next, by priority. So the arms are a third of a
+second apart, and what the machine, the API server's collector or etcd do in a slow moment hits all.
 """
 
 import json
@@ -17,13 +17,16 @@ from kube.auth import Connection
 from kube.connect import connect
 from tests.bench import arms, cluster
 from tests.bench.figures import Figure, median, median_ratio, spread
+from tests.bench.processes import MeasurementError
 from tests.testbed.plane import scheduler_config
 from tests.testbed.plane.plane import Plane
 
+ARMS = ("none", "null", "go", "readygate")
 NODES = 1000
 BATCH = 100  # pods of one arm in a row
 TURNS = 21  # of all arms in a round; the first warms up and is not counted
-EDGE = 5  # pods on either side of the moment in which one batch ends and the next begins: they are bound side by side
+EDGE = 10  # pods on either side of the moment in which one batch ends and the next begins: they are bound side by side
+MIXED_MAX = 0.05  # share of batches: what waits for a slow moment of the API server is bound all at once after it
 ROUND_LIMIT_S = 180.0
 # The garbage collector would remove health pods whose DaemonSet does not exist; the others only watch what we make.
 WITHOUT_CONTROLLERS = (
@@ -49,7 +52,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
     progress("scheduler: starting the control plane")
     with Plane("bench", without_controllers=WITHOUT_CONTROLLERS, scheduler=False, progress=progress) as plane:
         connection = connect(str(plane.kubeconfig))
-        cluster.prepare(plane.api, NODES, progress)
+        cluster.prepare(plane.api, NODES, len(_batches(ARMS)), progress)
         api = service_account(plane.server, plane.kubeconfig_for_extender())
         with ExitStack() as started:
             null = arms.start_null(binary)
@@ -60,7 +63,7 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             started.enter_context(readygate.child)
             for arm in (go, readygate):
                 arms.wait_synced(arm)
-            running = {"none": None, "null": null, "go": go, "readygate": readygate}
+            running = dict(zip(ARMS, (None, null, go, readygate), strict=True))
             return _figures(_rounds(plane, connection, running, progress, rounds=2 if quick else 5))
 
 
@@ -81,15 +84,28 @@ def resource(arm: str) -> str:
     return f"bench.example.com/{arm}"
 
 
+def _batches(arms_: Sequence[str]) -> list[str]:
+    """The arm of each batch of a round."""
+    return [*order(arms_, TURNS), "none"]  # the scheduler goes on for a while after the last turn
+
+
 def order(arms_: Sequence[str], turns: int) -> list[str]:
     """The arms of batches, one after another: each turn has each arm once and begins with another one."""
     return [arms_[(turn + place) % len(arms_)] for turn in range(turns) for place in range(len(arms_))]
 
 
 def durations_s(times: Sequence[float], *, batch: int) -> list[float]:
-    """How long each batch took but for the first and the last. times: of the bindings (monotonic), in the order of the
-    pods."""
-    ends = [median(times[end - EDGE : end + EDGE]) for end in range(batch, len(times), batch)]
+    """How long each batch took but for the first and the last.
+
+    times: of the bindings (monotonic), by pod, one batch after the other. Within a batch they may come in any order,
+    and at its end some may come after the first of the next one. Raises MeasurementError where batches are mixed.
+    """
+    batches = [sorted(times[begin : begin + batch]) for begin in range(0, len(times), batch)]
+    mixed = sum(median(earlier) > median(later) for earlier, later in pairwise(batches))
+    if mixed > MIXED_MAX * len(batches):
+        raise MeasurementError(f"pods are bound in another order: {mixed} of {len(batches)} batches before their turn")
+    edge = min(EDGE, batch // 2)
+    ends = [median([*earlier[-edge:], *later[:edge]]) for earlier, later in pairwise(batches)]
     return [later - earlier for earlier, later in pairwise(ends)]
 
 
@@ -114,8 +130,9 @@ def _rounds(
     # The default of 50 calls/s would be all there is to measure.
     configuration = plane.scheduler_config(extenders, "bench-arms", queries_per_s=5000, burst=10000)
     for number in range(rounds):
-        batches = [*order(list(running), TURNS), "none"]  # the scheduler goes on for a while after the last turn
-        names = cluster.create_pods(plane.api, [resource(name) for name in batches for _ in range(BATCH)])
+        batches = _batches(list(running))
+        asked = [resource(name) for name in batches for _ in range(BATCH)]
+        names = cluster.create_pods(plane.api, asked, batch=BATCH)
         bindings = cluster.Bindings(connection)
         before_s = {name: arm.child.cpu_s() for name, arm in running.items() if arm is not None}
         try:

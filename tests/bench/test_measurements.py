@@ -200,10 +200,21 @@ def test_each_turn_has_all_arms_and_begins_with_another() -> None:
             [10.1],
             id="two that overtake one another, and twice as slow after the second",
         ),
+        pytest.param(
+            [*range(10), *reversed(range(10, 20)), *(20.0 + 2 * place for place in range(10))],
+            [10.0],
+            id="the second one backwards",
+        ),
     ],
 )
 def test_a_batch_lasts_from_edge_to_edge(times: list[float], expected: list[float]) -> None:
     assert expected == scheduler_rate.durations_s(times, batch=10)
+
+
+def test_batches_that_are_mixed_are_not_measured() -> None:
+    times = [float(place * 37 % 90) for place in range(90)]
+    with pytest.raises(MeasurementError, match="bound in another order"):
+        scheduler_rate.durations_s(times, batch=30)
 
 
 def test_the_first_turn_is_not_counted() -> None:
