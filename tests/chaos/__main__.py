@@ -1,6 +1,6 @@
 """python -m tests.chaos: the rows of the scorecard in which something fails. Loopback only."""
 
-from tests.chaos import outages, restarts, watching
+from tests.chaos import agent_kills, outages, restarts, watching
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
@@ -10,6 +10,7 @@ ROWS = {
     "R12": Row("the API server restarted every 10 s, etcd compacted between", 10, outages.hold),
     "R26": Row("the extender killed every 5 s under the real kube-scheduler, in both modes", 20, restarts.hold_kills),
     "R27": Row("the extender stopped and started every 30 s, with kept connections", 5, restarts.hold_restarts),
+    "R40": Row("the agent killed a hundred times beside busy loops, its checks failing by chance", 5, agent_kills.hold),
     "R13": Row("two API servers, one a minute behind, in turns", 10, watching.hold_replica_behind),
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.playbooks.host.configz import configuration_of
 HERE = Path(__file__).parent
 SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_off.yml"
 FOLDER = "/etc/kubernetes/readygate"
+API_SERVER = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 CHANGE = "Change | What kube-scheduler runs with"
 EVERY_TASK = "READYGATE_EVERY_TASK"
@@ -190,11 +192,33 @@ def test_another_user_than_root_becomes_root_by_a_password(hosts, ansible, opera
     assert PASSWORD not in run.output
 
 
+@contextmanager
+def no_api_server(hosts):
+    """The kubelet ends it, as its manifest has gone, and starts it again afterwards."""
+    asked = "curl --silent --insecure --max-time 2 --output /dev/null https://127.0.0.1:6443/readyz --fail"
+
+    def answers():
+        return hosts.ssh("control-1", asked, check=False).returncode == 0
+
+    hosts.ssh("control-1", f"mv {API_SERVER} /root/")
+    try:
+        assert wait_for(lambda: not answers(), timeout_s=LIMIT_S), "the API server is still there"
+        yield
+    finally:
+        hosts.ssh("control-1", f"mv /root/{Path(API_SERVER).name} {API_SERVER}")
+        assert wait_for(answers, timeout_s=2 * LIMIT_S), "the API server does not come back"
+
+
 @pytest.mark.usefixtures("registered")
-def test_check_finds_a_registration_that_was_lost_and_detach_is_the_way_out(hosts, ansible):
-    run = ansible.run("detach.yml")
-    assert (run.code, run.changed) == (0, 1), run.told()
-    assert FOLDER not in hosts.ssh("control-1", f"cat {MANIFEST}").stdout
+def test_detach_is_the_way_out_without_an_api_server_and_check_finds_what_was_lost(hosts, ansible):
+    with no_api_server(hosts):
+        run = ansible.run("detach.yml")
+        assert (run.code, run.changed) == (0, 1), run.told()
+        assert FOLDER not in hosts.ssh("control-1", f"cat {MANIFEST}").stdout
+        again = ansible.run("detach.yml")
+        assert (again.code, again.changed) == (0, 0), again.told()
+    assert wait_for(lambda: configz(hosts), timeout_s=LIMIT_S), "no scheduler answers"
+    assert [] == timeouts(hosts)
     lost = ansible.run("check.yml")
     assert (lost.code != 0, lost.changed) == (True, 0)
     assert "kube-scheduler does not ask http://127.0.0.1:9376" in lost.output
