@@ -18,7 +18,8 @@ SCHEDULER = "readygate_scheduler_config"
 NEW_SANDBOX = """
 sandbox=$(ctr --namespace k8s.io containers ls --quiet \
   "labels.\\"io.cri-containerd.kind\\"==sandbox,labels.\\"io.kubernetes.pod.name\\"==kube-scheduler-$(hostname)")
-for one in $sandbox; do ctr --namespace k8s.io tasks kill --signal SIGKILL $one; done
+# An earlier one that has ended has no task any more.
+for one in $sandbox; do ctr --namespace k8s.io tasks kill --signal SIGKILL $one || true; done
 """
 
 
