@@ -38,6 +38,7 @@ def play(
     group: str,
     *options: str,
     controls: Sequence[str] = (),
+    playbook: str = "node-plugin.yml",
     **variables: Any,
 ) -> tuple[int, str]:
     """Exit code and output. hosts: what each says of itself, None for one that is down. controls: the control
@@ -59,7 +60,7 @@ def play(
     }
     command = [sys.executable, "-m", "ansible", "playbook", "-i", str(folder / "inventory.yml")]
     done = subprocess.run(
-        [*command, *options, str(PLAYBOOKS / "node-plugin.yml")],
+        [*command, *options, str(PLAYBOOKS / playbook)],
         env=os.environ | given,
         capture_output=True,
         text=True,
@@ -124,11 +125,12 @@ def test_the_first_run_in_check_mode_shows_each_host_what_it_would_get(tmp_path)
         pytest.param([], (0, 0), id="not where the inventory has none"),
     ],
 )
-def test_other_runs_of_the_cluster_are_kept_waiting(tmp_path, controls, expected):
+@pytest.mark.parametrize("playbook", ["node-plugin.yml", "node-plugin-uninstall.yml"])
+def test_other_runs_of_the_cluster_are_kept_waiting(tmp_path, playbook, controls, expected):
     archive = small(tmp_path / "image.tar", "amd64")
     hosts = {"node-1": in_place(archive), "node-2": in_place(archive), "node-3": None}
     given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": [1, 2]}
-    code, output = play(tmp_path, hosts, "workers", controls=controls, **given)
+    code, output = play(tmp_path, hosts, "workers", controls=controls, playbook=playbook, **given)
     told = [len(re.findall(rf"^TASK \[readygate_objects : {name}", output, re.MULTILINE)) for name in ("Begin", "End")]
     assert (0, expected) == (code, tuple(told)), output
 
