@@ -12,9 +12,10 @@ move before its age counts again; client-go's lease controller tries again after
 
 *Lists.* A list is no sign of life: a Lease that has not moved keeps its age, so lists again and again give nobody more
 time. What has moved between two of them has moved when its `renewTime` says, by the difference to the one before: that
-is the kubelet's clock with itself, and is believed only within what we have not seen. One list beside the watch in
-which no Lease at all has moved shows that no line was waiting to be read: of two agents the other may beat late, and
-the dead one is still found in time. The first list tells ages too, by comparing its own Leases: the API server's clock
+is the kubelet's clock with itself, and is believed only within what we have not seen, and not where `managedFields` and
+the Date of the answer say that it was seconds later: then that clock was set back. One list beside the watch in which
+no Lease at all has moved shows that no line was waiting to be read: of two agents the other may beat late, and the dead
+one is still found in time. The first list tells ages too, by comparing its own Leases: the API server's clock
 stands in `managedFields`, and by it a node that was dead before we started is lost at once. Without that clock
 `renewTime` is compared, which is the kubelet's clock and may be wrong by any amount: such a node is lost only when it
 has not moved for BLIND_LIMIT_S more. So it is with what `managedFields` say beside the Date of the answer, which tells
@@ -58,6 +59,7 @@ MANY_SHARE = 0.2
 TOGETHER_S = 60.0  # a node that was lost so long before belongs to another event
 
 WHOLE_SECOND_S = 1.0  # times in managedFields have no fraction
+DATED_S = 2 * WHOLE_SECOND_S  # by so much an age by the Date of an answer may be too low
 STEP_S = 2.0  # by so much a kubelet's clock may be off after some seconds; more, and it was set
 
 
@@ -133,14 +135,15 @@ class Heartbeats:
             if beat is None or beat.renew_time != lease.renew_time:
                 beat = self._beat(lease, as_of, beat)
                 unsure_s = beat.limit_s - max(self._blind_limit_s, beat.late_s)  # then who lives has moved
+                dated_s = _age_by_date(lease, as_of, ahead_s)
                 if node in by_server:
-                    age_s = by_server[node] - WHOLE_SECOND_S
-                    age_s = max(age_s, min(_age_by_date(lease, as_of, ahead_s), unsure_s))
+                    age_s = max(by_server[node] - WHOLE_SECOND_S, min(dated_s or 0.0, unsure_s))
                 else:
                     age_s = min(by_kubelets.get(node, 0.0), unsure_s)
                 seen_at = max(as_of - max(0.0, age_s), moved_after)
                 own = _by_its_own_clock(before.get(node), lease)
-                if moved_after - STEP_S <= own <= as_of + STEP_S:  # or that clock was set meanwhile
+                earliest = moved_after if dated_s is None else max(moved_after, as_of - dated_s - DATED_S)
+                if earliest - STEP_S <= own <= as_of + STEP_S:  # or that clock was set meanwhile
                     seen_at = min(seen_at, max(own, moved_after))
                 beat = replace(beat, seen_at=seen_at)
             elif node in self._lost:
@@ -293,10 +296,10 @@ def _behind_the_newest(leases: Iterable[Renewal], time: Literal["written", "rene
     return {node: newest - at for node, at in known.items()}
 
 
-def _age_by_date(lease: Renewal, as_of: float, ahead_s: float | None) -> float:
-    """How old the Lease was at `as_of`, in whole seconds that are rather too few. 0: nothing tells."""
+def _age_by_date(lease: Renewal, as_of: float, ahead_s: float | None) -> float | None:
+    """How old the Lease was at `as_of`, in whole seconds that are rather too few. None: nothing tells."""
     written = _seconds(lease.written)
-    return 0.0 if ahead_s is None or written is None else as_of + ahead_s - written - WHOLE_SECOND_S
+    return None if ahead_s is None or written is None else as_of + ahead_s - written - WHOLE_SECOND_S
 
 
 def _by_its_own_clock(before: Beat | None, after: Renewal) -> float:

@@ -145,6 +145,6 @@ class _Health:
         for name, cache in services.caches.items():
             age_s = cache.age_s(monotonic)
             caches[name] = {"synced": cache.synced, "ageSeconds": None if math.isinf(age_s) else round(age_s, 3)}
-            if cache.lag_s is not None:
-                caches[name]["lagSeconds"] = round(cache.lag_s, 3)
+            if (lag_s := cache.lag_s) is not None:  # asked once: by the next time it may be too old to be told
+                caches[name]["lagSeconds"] = round(lag_s, 3)
         return not why, msgspec.json.encode({"ready": not why, "why": why, "caches": caches})

@@ -15,9 +15,11 @@ _IDLE, _IN = Stage.IDLE, select.EPOLLIN  # looked up for each call
 
 
 class Client(Connection):
-    """events: what epoll was asked for. queued: its request waits for its turn to be answered."""
+    """events: what epoll was asked for. queued: its request waits for its turn to be answered. shakes: what comes is of
+    a handshake.
+    """
 
-    __slots__ = ("events", "fd", "queued", "sock", "stream")
+    __slots__ = ("events", "fd", "queued", "shakes", "sock", "stream")
 
     def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float, heads: Heads) -> None:
         """stream: None = nothing stands between the socket and HTTP."""
@@ -27,6 +29,7 @@ class Client(Connection):
         self.stream = stream
         self.events = _IN
         self.queued = False
+        self.shakes = stream is not None
         sock.setblocking(False)
         if stream is not None:
             self.deadline = monotonic + limits.HEAD_LIMIT_S
@@ -35,11 +38,6 @@ class Client(Connection):
     def may_ask(self) -> bool:
         """Whether it may ask a verb."""
         return self.stream is None or self.stream.may_ask
-
-    @property
-    def shakes(self) -> bool:
-        """Whether what comes is of a handshake."""
-        return self.stream is not None and not self.stream.ready
 
     def receive_some(self, view: memoryview, monotonic: float) -> bool:
         """One receive, into `view` first. False if the connection has broken."""
@@ -58,7 +56,6 @@ class Client(Connection):
         return True
 
     def _receive_through(self, stream: Stream, data: memoryview, monotonic: float) -> None:
-        was_ready = stream.ready
         try:
             plain = stream.receive(data)
         except StreamError as e:
@@ -67,7 +64,8 @@ class Client(Connection):
             self.gone = True
         if wire := stream.pending():
             self._send_aside(wire)
-        if stream.ready and not was_ready:
+        if self.shakes and stream.ready:
+            self.shakes = False
             self.deadline = monotonic + limits.IDLE_LIMIT_S
         self.gone |= stream.done
         if plain:

@@ -49,8 +49,7 @@ class Journal:
         """As write(), within writing()."""
         steps = self._steps
         if type(entry) is PodRecord:  # nearly all are
-            self.memory.pods.put(entry)
-            self._names += entry.names
+            self._names += self.memory.pods.put(entry)
         else:
             self.memory.apply(entry)
         self.serial += 1

@@ -40,7 +40,8 @@ class Pods:
     def get(self, key: str) -> PodRecord | None:
         return self._refused.get(key) or self._accepted.get(key)
 
-    def put(self, record: PodRecord) -> None:
+    def put(self, record: PodRecord) -> int:
+        """What it holds, as PodRecord.names."""
         key, names = f"{record.namespace}/{record.name}", record.names
         self._take_out(key)
         self.names += names
@@ -49,6 +50,7 @@ class Pods:
         else:
             self._accepted[key] = record
             self._accepted_names += names
+        return names
 
     def drop(self, keys: Iterable[str]) -> None:
         for key in keys:

@@ -88,6 +88,18 @@ def test_lists_in_the_place_of_a_watch_keep_no_dead_kubelet_open(phase: int, nod
     assert 23.9 < closed_at - cluster.kubelets[0].written <= 25.0
 
 
+@pytest.mark.parametrize("step_s", [-18.0, -15.0, -9.0, -5.0, 9.0])
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_lists_in_the_place_of_a_watch_close_nobody_whose_clock_is_set(nodes: int, step_s: float) -> None:
+    """Once, at any moment between two lists."""
+    for at in range(120, 140, 3):
+        cluster = Cluster(kubelets(nodes, seed=at), watch_broken=(100.0, 300.0, 20.0), controller=False, seed=at)
+        cluster.run(float(at))
+        cluster.kubelets[0].skew_s = step_s
+        cluster.run(280.0)
+        assert [] == cluster.closings
+
+
 @pytest.mark.parametrize("each_s", [10, 20])
 def test_lists_of_5000_in_the_place_of_a_watch_keep_no_dead_kubelet_open(each_s: float) -> None:
     """They are read in between, in pages."""
