@@ -240,3 +240,15 @@ def test_cw18_a_call_for_a_pod_needs_no_thread_of_the_librarys(faked: Faked, mon
     wait_until(lambda: bool(made), timeout_s=PATIENT_S)
     assert (1, 1) == faked.left()
     stream.cancel()
+
+
+def test_nothing_is_made_beside_a_kubelet_that_came_while_the_image_was_pulled(
+    faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    pulls = iter(["", "a kubelet answers", "a kubelet answers"])
+    monkeypatch.setattr(faked.guard, "refusal", lambda: next(pulls))
+    with pytest.raises(StartError, match="a kubelet answers"):
+        agent.start_container(POD, replace(C, image_pull_policy="Always"), 0)
+    assert (1, 0) == faked.left()
