@@ -50,6 +50,9 @@ def channel(grpc: ModuleType, socket: str, *, most_bytes: int) -> Any:  # noqa: 
         ("grpc.enable_retries", 0),
         ("grpc.max_receive_message_length", most_bytes),
         ("grpc.use_local_subchannel_pool", 1),  # else two clients of one socket share a connection
+        # Else a stream is read by a thread of the library's. Where none could be had for it that channel never reads
+        # one again, and its close() waits for ever.
+        ("SingleThreadedUnaryStream", 1),
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.min_reconnect_backoff_ms", 20_000),  # how long one attempt may take; a call's deadline comes first
         ("grpc.max_reconnect_backoff_ms", 1000),

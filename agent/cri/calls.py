@@ -4,6 +4,7 @@ sandbox, is told at once. As a kubelet cancels the sync of a pod that becomes te
 
 import threading
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from agent.runtime.base import PodIsEnding
@@ -31,15 +32,16 @@ class Calls:
             if self._ended:
                 raise PodIsEnding("what was being made for the pod is given up: it is to end")
 
-    def result(self, begin: Callable[[], Any]) -> Any:  # noqa: ANN401 - the library's, loaded late
-        """Of a call that `begin` begins, which does not wait. Raises PodIsEnding, else what the call ends with."""
+    def answers(self, begin: Callable[[], Any], most: int) -> list[Any]:
+        """Of a call that `begin` begins, which does not wait: all that come, at most so many. Raises PodIsEnding, else
+        what the call ends with."""
         self.go_on()
         call = begin()
         with self._lock:
             self._open.append(call)
         try:
             self.go_on()  # it was not among those that were cancelled, if they were just now
-            return call.result()
+            return list(islice(call, most))
         except Exception:
             self.go_on()
             raise

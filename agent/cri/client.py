@@ -48,21 +48,23 @@ class Client:
         within_s = min(LONGEST_S, self.deadline_s if deadline_s is None else deadline_s)
         try:
             # Read here, not by the library: that writes a traceback where it cannot.
-            found = self._said_to(path, request.SerializeToString(), within_s)
+            return answer.FromString(self._said_to(path, request.SerializeToString(), within_s))
         except self._grpc.RpcError as e:
             raise self._error(name, e, within_s) from None
         except ValueError as e:
             raise CriError(name, self.socket, Trouble.WENT_AWAY, e) from None  # closed, by us
-        try:
-            return answer.FromString(found)
         except DecodeError as e:
             raise CriError(name, self.socket, Trouble.GARBAGE, e) from None
 
     def _said_to(self, path: str, request: bytes, within_s: float) -> bytes:
-        call = self._channel.unary_unary(path)
         if self._calls is None:
-            return bytes(call(request, timeout=within_s))
-        return bytes(self._calls.result(lambda: call.future(request, timeout=within_s)))
+            return bytes(self._channel.unary_unary(path)(request, timeout=within_s))
+        # One that can be cancelled, and yet is read by our own thread, is one of a stream.
+        call = self._channel.unary_stream(path)
+        found = self._calls.answers(lambda: call(request, timeout=within_s), 2)
+        if len(found) != 1:
+            raise DecodeError(f"{len(found)} messages instead of one")
+        return bytes(found[0])
 
     def stream(self, request: Message, answer: type[M]) -> "Stream[M]":
         """The answers to a request that has many, for as long as there are any. No deadline: silence is no fault."""

@@ -147,6 +147,7 @@ class CriRuntime:
             raise StartError(REASON_CREATE, "the pod has no sandbox any more")
         env = variables(pod, container, Place(known.ip, self.host_ip, {}))
         image_ref = self._images.ensure(writer, calls, pod.uid, container.image, container.image_pull_policy)
+        self._may_write()  # a pull may take an hour, and one waits for the others
         config = container_config(pod, container, restart_count, self._writer.owner, image_ref, env)
         folder = self._folder(pod.uid)
         try:

@@ -4,7 +4,9 @@ Both make the same probes at other moments, so for a while after each change the
 whoever has changed later knows more. In particular, by what we say of a pod that was ready:
 
     we say ready                                        open
-    we do not know                                      as before, until the kubelet has changed its word
+    we do not know                                      as before, until the kubelet has changed its word, or until
+                                                        all that was not ready is: a container whose probe we cannot
+                                                        make is unknown for ever, and holds nothing closed
     both say not ready                                  as before (its Ready closes the node anyway)
     ours has changed from ready since the kubelet's     closed at once: it will say the same within its next probes
     ours was there first                                closed once both stand for `stand_s`: it changed its word later
@@ -16,6 +18,7 @@ An agent that starts has no words of before, but what was said of the pod stands
 What the kubelet says is news only while the API server tells any: without it no disagreement grows old.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -33,7 +36,8 @@ class Stance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Since when what is said, monotonic seconds. `fell`: ours was ready before it was not. `closed`: see above."""
+    """Since when what is said, monotonic seconds. `fell`: ours was ready before it was not. `closed`: see above.
+    `by`: containers that were not ready when it was heard of them last."""
 
     ours: Word = Word.UNKNOWN
     ours_since: float = 0.0
@@ -42,6 +46,7 @@ class Words:
     fell: bool = False
     closed: bool = False
     closed_at: float = 0.0
+    by: frozenset[str] = frozenset()
 
     @property
     def both_since(self) -> float:
@@ -56,30 +61,35 @@ def heard(
     *,
     stand_s: float,
     news: bool,
-    was_closed: bool = False,
+    unready: Collection[str] = (),
+    unknown: Collection[str] = (),
+    closed_before: frozenset[str] | None = None,
 ) -> Words:
-    """The words after one more look. news: the API server has told of late what there is to tell. was_closed: by an
-    agent before us."""
+    """The words after one more look. news: the API server has told of late what there is to tell. unready, unknown:
+    containers that we find so. closed_before: what an agent before us may have closed it for; None: it has not."""
     if before is None:
-        before = Words(ours, monotonic, theirs, monotonic, closed=was_closed, closed_at=monotonic)
+        closed, by = closed_before is not None, closed_before or frozenset()
+        before = Words(ours, monotonic, theirs, monotonic, closed=closed, closed_at=monotonic, by=by)
     words = before
     if theirs is not words.theirs:
         words = replace(words, theirs=theirs, theirs_since=monotonic)
     if ours is not words.ours:
         fell = ours is Word.NOT_READY and (words.ours is Word.READY or words.fell)
         words = replace(words, ours=ours, ours_since=monotonic, fell=fell)
-    closed = _closed(words, monotonic, stand_s, news=news)
+    by = frozenset(unready) | (words.by & frozenset(unknown))
+    over = bool(words.by) and not by
+    closed = _closed(words, monotonic, stand_s, news=news, over=over)
     if closed is not words.closed:
         words = replace(words, closed=closed, closed_at=monotonic)
-    return words
+    return words if by == words.by else replace(words, by=by)
 
 
-def _closed(words: Words, monotonic: float, stand_s: float, *, news: bool) -> bool:
+def _closed(words: Words, monotonic: float, stand_s: float, *, news: bool, over: bool) -> bool:
     match words.ours:
         case Word.READY:
             return False
         case Word.UNKNOWN:
-            return words.closed and words.theirs_since <= words.closed_at
+            return words.closed and not over and words.theirs_since <= words.closed_at
         case Word.NOT_READY if words.theirs is Word.READY and not words.closed:
             is_later = words.fell and words.ours_since >= words.theirs_since
             return is_later or (news and monotonic - words.both_since >= stand_s)

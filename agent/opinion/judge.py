@@ -206,12 +206,24 @@ class Judge:
             monotonic,
             stand_s=stand_s,
             news=news,
-            was_closed=was_said(pod.status, BY_PROBES),
+            unready=opinion.unready,
+            unknown=opinion.unknown,
+            closed_before=self._closed_before(pod),
         )
         settled = opinion.containers is not Word.UNKNOWN or monotonic - since >= budget_s(pod) + SETTLE_S
         judged = Judged(pod, since, opinion, words, settled or (before is not None and before.settled))
         stance = agreement.stance(words, monotonic, stand_s=stand_s, news=news)
         return replace(judged, findings=tuple(self._on(judged, stance)))
+
+    def _closed_before(self, pod: Pod) -> frozenset[str] | None:
+        """The containers that our probes may have closed it for before we were started; None: they had not."""
+        if not was_said(pod.status, BY_PROBES):
+            return None
+        all_of_them = counted(pod)
+        made = (
+            c for c in all_of_them if not c.readiness_probe or can_probe(c.readiness_probe, with_exec=self._with_exec)
+        )
+        return frozenset(c.name for c in made) or frozenset(c.name for c in all_of_them)
 
     def _on(self, judged: Judged, stance: Stance) -> list[Finding]:
         """What is found of one pod."""

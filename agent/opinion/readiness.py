@@ -45,14 +45,16 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """`containers`, `pod`: our ContainersReady and Ready. `unready`: names of containers. `by_runtime`: the container
-    states are the runtime's own, not those that the API server tells. `status`: with these states, for the probes."""
+    """`containers`, `pod`: our ContainersReady and Ready. `unready`, `unknown`: names of containers. `by_runtime`: the
+    container states are the runtime's own, not those that the API server tells. `status`: with these states, for the
+    probes."""
 
     containers: Word
     pod: Word
     unready: tuple[str, ...] = ()
     by_runtime: bool = False
     status: PodStatus = field(default_factory=PodStatus, compare=False, repr=False)
+    unknown: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 NO_OPINION = Opinion(Word.UNKNOWN, Word.UNKNOWN)
@@ -104,7 +106,8 @@ def opinion_of(
     ours = containers_ready_condition(pod, pod.status, statuses, status.phase)
     whole = ready_condition(pod, pod.status, pod.status.conditions, statuses, status.phase)
     unready = tuple(c.name for c in counted(pod) if not by_name[c.name].ready)
-    return Opinion(_word(ours.status, unknown), _word(whole.status, unknown), unready, known, status)
+    words = _word(ours.status, unknown), _word(whole.status, unknown)
+    return Opinion(*words, unready, known, status, frozenset(unknown))
 
 
 def told(status: PodStatus) -> tuple[Word, Word]:

@@ -1,6 +1,7 @@
 """What a container runtime makes of us must not pile up, and nobody waits for it who need not (rows CW)."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -84,8 +85,9 @@ def test_cw18_a_call_that_begins_while_its_pod_is_given_up_is_cancelled() -> Non
     calls, did = Calls(), []
 
     class Call:
-        def result(self) -> None:
+        def __iter__(self) -> Iterator[bytes]:
             did.append("waited")
+            yield b""
 
         def cancel(self) -> None:
             did.append("cancelled")
@@ -95,7 +97,7 @@ def test_cw18_a_call_that_begins_while_its_pod_is_given_up_is_cancelled() -> Non
         return Call()
 
     with pytest.raises(PodIsEnding):
-        calls.result(begin)
+        calls.answers(begin, 1)
     assert ["cancelled"] == did
 
 
@@ -220,3 +222,33 @@ def test_cw4_of_a_runtime_that_passes_filters_over_a_pod_gets_its_own(faked: Fak
     }
     faked.says(ListContainers={"containers": [listed]})
     assert ((), 1) == (agent.pod("u1").containers, len(agent.pod("other").containers))
+
+
+def test_cw18_a_call_for_a_pod_needs_no_thread_of_the_librarys(faked: Faked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it could not be started it counted as begun: later calls were never read, and to stop took for ever."""
+    agent = faked.agent()
+
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", no_thread)
+        agent.prepare_pod(POD)
+        stream = agent.reader.events()
+    made: list[str] = []
+    threading.Thread(target=lambda: made.append(agent.start_container(POD, C, 0)), daemon=True).start()
+    wait_until(lambda: bool(made), timeout_s=PATIENT_S)
+    assert (1, 1) == faked.left()
+    stream.cancel()
+
+
+def test_nothing_is_made_beside_a_kubelet_that_came_while_the_image_was_pulled(
+    faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = faked.agent()
+    agent.prepare_pod(POD)
+    pulls = iter(["", "a kubelet answers", "a kubelet answers"])
+    monkeypatch.setattr(faked.guard, "refusal", lambda: next(pulls))
+    with pytest.raises(StartError, match="a kubelet answers"):
+        agent.start_container(POD, replace(C, image_pull_policy="Always"), 0)
+    assert (1, 0) == faked.left()
