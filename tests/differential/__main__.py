@@ -13,6 +13,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -60,9 +61,16 @@ def _end(_number: int, _frame: object) -> None:
     """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes. Those that
     compare may wait for a network for minutes, and whoever holds them for their end."""
     planted.over.set()
-    for process in multiprocessing.active_children():
-        process.terminate()
+    threading.Thread(target=_end_children, daemon=True).start()
     raise SystemExit(128 + signal.SIGTERM)
+
+
+def _end_children() -> None:
+    """Until we are gone: one may have been about to start."""
+    while True:
+        for process in multiprocessing.active_children():
+            process.kill()
+        time.sleep(0.1)
 
 
 def _begin_to_compare() -> None:
