@@ -13,7 +13,6 @@ import os
 import secrets
 import signal
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -58,19 +57,21 @@ RAREST = 3
 
 
 def _end(_number: int, _frame: object) -> None:
-    """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes. Those that
-    compare may wait for a network for minutes, and whoever holds them for their end."""
+    """As by an error, so that what is held is let go: copies of the agent in temporary folders, processes."""
     planted.over.set()
-    threading.Thread(target=_end_children, daemon=True).start()
     raise SystemExit(128 + signal.SIGTERM)
 
 
-def _end_children() -> None:
-    """Until we are gone: one may have been about to start."""
-    while True:
-        for process in multiprocessing.active_children():
-            process.kill()
-        time.sleep(0.1)
+@contextlib.contextmanager
+def _comparing(count: int | None) -> Iterator[ProcessPoolExecutor]:
+    """Processes that compare. An error ends them: they may wait for a network for minutes, and the pool for them."""
+    with ProcessPoolExecutor(count, initializer=_begin_to_compare) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _begin_to_compare() -> None:
@@ -112,7 +113,7 @@ def main() -> int:
         fixed = [t for t in TARGETS if t.name in names and t.name in CASES]
         if options.record:
             return _record(fixed, kubelet)
-    with ProcessPoolExecutor(1, initializer=_begin_to_compare) as one:  # servers of histories are not to be forked
+    with _comparing(1) as one:  # servers of histories are not to be forked
         failed_fixed = one.submit(_play_fixed, executable, [t.name for t in fixed]).result()
     parts = options.parts if options.minutes is None else -(-options.histories // TURN)
     jobs = _jobs(executable, names, options.histories, parts, seed)
@@ -211,7 +212,7 @@ def _ended(jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Tally]]:
     if len(jobs) == 1:
         yield jobs[0], jobs[0].run()
         return
-    with ProcessPoolExecutor(os.cpu_count(), initializer=_begin_to_compare) as pool:
+    with _comparing(os.cpu_count()) as pool:
         running = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(running):
             job = running[future]
