@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -37,15 +38,32 @@ def leave_network() -> bool:
 
 @cache
 def ports() -> tuple[str, str, str]:
-    """Of a server on both families, one on IPv4 and one on IPv6 alone; they end with the process. Raises OSError."""
-    (_, four), (_, six) = _serve("127.0.0.1", 0), _serve("::1", 0)
+    """Of a server on both families, one on IPv4 and one on IPv6 alone; they end with the process. Raises OSError.
+
+    Where one does not answer, nobody else is to: other processes have servers in this network, too.
+    """
+    both = _paired("127.0.0.1", lambda port: _serve("::1", port))
+    four = _paired("127.0.0.1", lambda port: _keep("::1", port))
+    return both, four, _paired("::1", lambda port: _keep("127.0.0.1", port))
+
+
+def _paired(address: str, take: Callable[[int], object]) -> str:
+    """The port of a server at this address, of which `take` has the other family. Raises OSError."""
     for _ in range(100):
-        listener, both = _serve("127.0.0.1", 0)
+        listener, port = _serve(address, 0)
         with contextlib.suppress(OSError):
-            _serve("::1", both)
-            return str(both), str(four), str(six)
+            take(port)
+            return str(port)
         listener.close()
     raise OSError("no port is free on both families")
+
+
+@cache  # so that it is held
+def _keep(address: str, port: int) -> socket.socket:
+    """Nobody listens there from now on. Raises OSError: somebody does."""
+    kept = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    kept.bind((address, port))
+    return kept
 
 
 def _serve(address: str, port: int) -> tuple[socket.socket, int]:

@@ -1,10 +1,12 @@
 """What of the network a history meets: nobody outside is asked for anything."""
 
+import socket
 from random import Random
 
 import pytest
 
 from agent.probe import http, names
+from tests.differential import loopback
 from tests.differential.compare import agents_answer, semantics_of
 from tests.differential.kubelet import GATES
 from tests.differential.targets import handlers
@@ -15,6 +17,15 @@ from tests.differential.targets.http import HttpTarget
 def test_what_the_c_library_knows_by_itself_is_found_as_on_any_machine(host: str) -> None:
     """Else an agent that takes 127.1 for an address would be taken for one that does not."""
     assert "127.0.0.1" in {address[0] for *_, address in handlers._looked_up(host)}
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "place"), [(socket.AF_INET6, "::1", 1), (socket.AF_INET, "127.0.0.1", 2)]
+)
+def test_nobody_else_answers_at_a_port_that_is_of_the_other_family_alone(family, address: str, place: int) -> None:
+    """A process beside us had a server there once: what the kubelet reached was gone when the agent asked."""
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server((address, int(loopback.ports()[place])), family=family)
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "a b", "127.0.0.1:80"])

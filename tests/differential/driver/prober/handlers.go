@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -90,17 +91,54 @@ func charactersOf(text string) string {
 	return string(runes)
 }
 
-// Both servers answer whatever asks by HTTP; a probe that only connects finds them too.
+// The servers answer whatever asks by HTTP; a probe that only connects finds them too. Where one does not answer nobody
+// else is to: other processes have servers in this network, too.
 var ports = sync.OnceValue(func() [3]string {
-	four, six := serve("127.0.0.1:0"), serve("[::1]:0")
+	return [3]string{
+		paired("127.0.0.1", func(port string) bool { return serve(net.JoinHostPort("::1", port)) != "" }),
+		paired("127.0.0.1", keepSix),
+		paired("::1", keepFour),
+	}
+})
+
+// paired is the port of a server at this address, of which take has the other family.
+func paired(address string, take func(port string) bool) string {
 	for range 100 {
-		both := serve("127.0.0.1:0")
-		if taken := serve(net.JoinHostPort("::1", both)); taken != "" {
-			return [3]string{both, four, six}
+		if port := serve(net.JoinHostPort(address, "0")); take(port) {
+			return port
 		}
 	}
 	panic("no port is free on both families")
-})
+}
+
+// Nobody listens there from now on: it is bound, and the descriptor is never closed. False: somebody does.
+func keepFour(port string) bool {
+	return keep(syscall.AF_INET, &syscall.SockaddrInet4{Port: numberOf(port), Addr: [4]byte{127, 0, 0, 1}})
+}
+
+func keepSix(port string) bool {
+	return keep(syscall.AF_INET6, &syscall.SockaddrInet6{Port: numberOf(port), Addr: [16]byte{15: 1}})
+}
+
+func numberOf(port string) int {
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		panic(err)
+	}
+	return number
+}
+
+func keep(family int, address syscall.Sockaddr) bool {
+	descriptor, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	if syscall.Bind(descriptor, address) != nil {
+		syscall.Close(descriptor)
+		return false
+	}
+	return true
+}
 
 // Names stand in files or are none: nobody outside is asked.
 func init() {
