@@ -16,17 +16,24 @@ CHECKS = 20
 LIVES_S = (0.2, 4.0)  # from one start to the kill: before its first answer, and some runs of each check later
 LOOK_EVERY_S = 0.05
 START_LIMIT_S = 60.0
-# Fails by chance, at most twice one after the other, then passes three times at least: a kill may take one of them from
-# the agent, which has then not seen it. What a check has done is in a file beside it.
+# Fails by chance, at most twice one after the other, and then passes for twenty seconds at least. Of a check's runs the
+# agent has not seen the one in which it was killed, so a pass or two may be none to it; of lives of four seconds it
+# sees one in that time. What a check has done is in a file beside it, of which no kill leaves a half.
 SCRIPT = """#!/bin/sh
-read -r failed passed 2>/dev/null < "$0.done" || { failed=0 passed=3; }
+read -r failed passed at 2>/dev/null < "$0.done" || { failed=0 passed=1 at=0; }
 dice=$(od -An -N1 -tu1 /dev/urandom)
-if [ "$dice" -lt 100 ] && { [ "$passed" -ge 3 ] || { [ "$passed" -eq 0 ] && [ "$failed" -lt 2 ]; }; }; then
-    [ "$passed" -eq 0 ] || failed=0
-    echo $((failed + 1)) 0 > "$0.done"
-    exit 1
+now=$(date +%s)
+code=0
+if [ "$passed" -eq 0 ] && [ "$failed" -lt 2 ] && [ "$dice" -lt 128 ]; then
+    failed=2 code=1
+elif [ "$((now - at))" -ge 20 ] && [ "$dice" -lt 128 ]; then
+    failed=1 passed=0 at=$now code=1
+else
+    passed=1
 fi
-echo "$failed" $((passed + 1)) > "$0.done"
+echo "$failed $passed $at" > "$0.new.$$"
+mv "$0.new.$$" "$0.done"
+exit $code
 """
 
 
