@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
+from tests.testbed.shared.bare import pod_spec
 
 NS, AGENT, EXTENDER = contract.NAMESPACE, contract.NAME_AGENT, contract.NAME_EXTENDER
 KIND = contract.CONDITION_NODE_HEALTHY
@@ -114,13 +115,15 @@ RUNS_NOTHING: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("/api/v1", "configmaps", {"data": {"a": "b"}}),
     ("/api/v1", "secrets", {"stringData": {"a": "b"}}),
 )
+# A pod may get more of them, and loses none: a list stands for all.
+TOLERATED = pod_spec()["tolerations"]
 # Of a pod that is there, by part. ours: it runs what it ran.
 POD = (
     ("", Change({"metadata": {"labels": {"a": "b"}}}, ours=True)),
     ("", Change({"metadata": {"annotations": {"a": "b"}}}, ours=True)),
     ("", Change({"spec": {"containers": [{"name": "main", "image": "registry.invalid/other:1"}]}}, ours=False)),
     ("", Change({"spec": {"activeDeadlineSeconds": 1}}, ours=False)),
-    ("", Change({"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}, ours=False)),
+    ("", Change({"spec": {"tolerations": [*TOLERATED, {"key": "a", "operator": "Exists"}]}}, ours=False)),
     ("/ephemeralcontainers", Change({"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}]}}, ours=False)),
 )
 
