@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-ipv6 test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-controls: venv ## ring 3 with three control planes: real joins and upgrades
 
 test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root), not in `make test`
 	@$(VENV)/python -m tests.run ipv6
+
+test-policy: venv ## ring 3 with kube-router, which enforces the NetworkPolicies (root), not in `make test`
+	@$(VENV)/python -m tests.run policy
 
 test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
 	@$(VENV)/python -m tests.run kills

@@ -62,8 +62,9 @@ CHART = "tests/hosts/chart"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
 DEPLOYMENT = "tests/hosts/deployment"
-SURVIVAL = [f"{DEPLOYMENT}/test_survival.py", f"{DEPLOYMENT}/test_undo_static.py"]
-DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in SURVIVAL)]
+SURVIVAL = [f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static")]
+POLICY = f"{DEPLOYMENT}/test_network_policy.py"
+DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in (*SURVIVAL, POLICY))]
 OTHERS = (DEPLOYMENT, THREE_CONTROLS, IPV6_ALONE, CHART, *WITHOUT_HOSTS)
 NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in OTHERS)]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
@@ -180,6 +181,8 @@ CONTROLS = replace(
 )
 # A minute and more for each supported form.
 FORMS = replace(RING_3, name="chart", command=pytest("-v", CHART), what="every form of the chart, by helm")
+# With a program of its own, which takes as long to build as helm.
+ENFORCED = replace(RING_3, name="policy", command=pytest("-v", POLICY), what="NetworkPolicies that somebody enforces")
 IPV6 = replace(RING_3, name="ipv6", command=pytest("-v", IPV6_ALONE), what="a cluster that speaks IPv6 alone")
 # Dozens of runs of Ansible, and a host whose plug is pulled.
 KILLS = replace(
@@ -200,6 +203,7 @@ SELECTIONS = {
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     "ipv6": [PACKAGES, SOURCES, BINARIES, IPV6],
+    "policy": [PACKAGES, SOURCES, BINARIES, ENFORCED],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
     "chart": [PACKAGES, SOURCES, BINARIES, TOOLS, FORMS],
     # What has to come over the network comes first, what waits next; what computes uses every processor that is idle,
@@ -225,6 +229,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "hosts": of_ring_3,
     "controls": of_ring_3,
     "ipv6": of_ring_3,
+    "policy": of_ring_3,
     "kills": of_ring_3,
     "chart": of_ring_3,
     "all": obstacles.disk_space,

@@ -244,7 +244,7 @@ def test_where_ci_is_set_nothing_is_left_out(monkeypatch, capsys, ci):
     assert "cannot run: ring 3 needs root, it boots systemd hosts: sudo make test\n" == capsys.readouterr().out
 
 
-@pytest.mark.parametrize("selection", ["hosts", "controls", "ipv6", "kills", "chart"])
+@pytest.mark.parametrize("selection", ["hosts", "controls", "ipv6", "policy", "kills", "chart"])
 def test_a_ring_called_for_by_its_name_is_not_left_out(monkeypatch, capsys, selection):
     as_ordinary_user(monkeypatch, ci="")
     assert run.main([selection]) == run.EXIT_OBSTACLE
@@ -277,7 +277,7 @@ def test_what_one_step_of_ring_3_ignores_another_one_runs():
     assert {run.DEPLOYMENT, run.THREE_CONTROLS, run.IPV6_ALONE, run.CHART, *run.WITHOUT_HOSTS} == ignored(
         run.SERVICE.command
     )
-    assert set(run.SURVIVAL) == ignored(run.RING_3.command)
+    assert {*run.SURVIVAL, run.POLICY} == ignored(run.RING_3.command)
     assert "tests/hosts" in run.SERVICE.command
     assert run.DEPLOYMENT in run.RING_3.command
     assert set(run.WITHOUT_HOSTS) <= set(run.ARCHIVE.command)
@@ -298,6 +298,6 @@ def test_what_a_step_waits_for_comes_before_it(selection):
 
 
 def test_a_ring_named_by_its_command_is_a_ring_with_its_obstacles():
-    assert {"plane", "hosts", "controls", "ipv6", "kills", "chart", "all"} == set(run.OBSTACLES)
+    assert {"plane", "hosts", "controls", "ipv6", "policy", "kills", "chart", "all"} == set(run.OBSTACLES)
     assert set(run.OBSTACLES) <= set(run.SELECTIONS)
     assert os.environ.get(run.STEP_VARIABLE) != ""

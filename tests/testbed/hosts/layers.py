@@ -23,6 +23,7 @@ HOST_PACKAGES = (
     "curl",
     "dbus",
     "iproute2",
+    "ipset",
     "iptables",
     "kmod",
     "nftables",

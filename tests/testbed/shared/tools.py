@@ -1,4 +1,5 @@
-"""helm and promtool, each built from source once and kept in the user's cache folder, as the Kubernetes components are.
+"""helm and promtool, and where they are asked for others, each built from source once and kept in the user's cache
+folder, as the Kubernetes components are.
 
 Each has a folder with a Go module that names it as its tool and pins all it is made of. helm's shares the libraries of
 Kubernetes with the testbed's binaries, so little has to be compiled for it where those were built.
@@ -69,6 +70,12 @@ PROMTOOL = Tool(
     tags="remove_all_sd",
 )
 TOOLS = (HELM, PROMTOOL)
+# Enforces NetworkPolicies by iptables and ipset. Nothing but its own ring asks for it.
+KUBE_ROUTER = Tool(
+    "kube-router",
+    "github.com/cloudnativelabs/kube-router/v2",
+    "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router",
+)
 
 
 def cache_key(tool: Tool) -> str:
