@@ -198,7 +198,7 @@ def _cause(error: Exception, fault: Callable[[Exception], str]) -> str:
 
 def request_head(request: HttpRequest) -> bytes:
     """The bytes of the request, in Go's order. Raises _ClientError for what Go would not send."""
-    url, headers = request.url, request.headers
+    url, headers = request.url, _with_user(request)
     if url.scheme in PORTS:
         _check_headers(headers)
     if url.scheme not in PORTS:
@@ -212,10 +212,6 @@ def request_head(request: HttpRequest) -> bytes:
     agent = headers["User-Agent"][0].strip(" \t") if "User-Agent" in headers else "Go-http-client/1.1"
     if agent:
         lines.append(f"User-Agent: {agent}")
-    if url.user is not None and not headers.get("Authorization", ("",))[0]:
-        name, password = (*url.user, "")[:2]
-        basic = base64.b64encode(f"{name}:{password}".encode("latin-1")).decode()
-        headers = {**headers, "Authorization": (f"Basic {basic}",)}
     for name in sorted(headers.keys() - _NOT_WRITTEN):
         lines += [f"{name}: {value.strip(_BLANKS)}" for value in headers[name]]
     connection = headers.get("Connection", ())
@@ -223,6 +219,16 @@ def request_head(request: HttpRequest) -> bytes:
     if not switches and not (connection and _CLOSE.search(connection[0])):
         lines.append("Connection: close")
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _with_user(request: HttpRequest) -> Mapping[str, tuple[str, ...]]:
+    """The headers; the URL's user takes the place of all values of a header that begins with an empty one."""
+    user, headers = request.url.user, request.headers
+    if user is None or headers.get("Authorization", ("",))[0]:
+        return headers
+    name, password = (*user, "")[:2]
+    basic = base64.b64encode(f"{name}:{password}".encode("latin-1")).decode()
+    return {**headers, "Authorization": (f"Basic {basic}",)}
 
 
 def _check_headers(headers: Mapping[str, tuple[str, ...]]) -> None:
