@@ -181,7 +181,11 @@ CONTROLS = replace(
 )
 # A minute and more for each supported form.
 FORMS = replace(RING_3, name="chart", command=pytest("-v", CHART), what="every form of the chart, by helm")
-# With a program of its own, which takes as long to build as helm.
+ROUTER = Step(
+    "kube-router",
+    [PYTHON, "-m", "tests.testbed.shared.tools", "kube-router"],
+    "who enforces NetworkPolicies, built once and cached",
+)
 ENFORCED = replace(RING_3, name="policy", command=pytest("-v", POLICY), what="NetworkPolicies that somebody enforces")
 IPV6 = replace(RING_3, name="ipv6", command=pytest("-v", IPV6_ALONE), what="a cluster that speaks IPv6 alone")
 # Dozens of runs of Ansible, and a host whose plug is pulled.
@@ -203,7 +207,7 @@ SELECTIONS = {
     "hosts": HOSTS,
     "controls": [PACKAGES, SOURCES, BINARIES, CONTROLS],
     "ipv6": [PACKAGES, SOURCES, BINARIES, IPV6],
-    "policy": [PACKAGES, SOURCES, BINARIES, ENFORCED],
+    "policy": [PACKAGES, SOURCES, BINARIES, ROUTER, ENFORCED],
     "kills": [PACKAGES, SOURCES, BINARIES, KILLS, KILLS_OF_THREE],
     "chart": [PACKAGES, SOURCES, BINARIES, TOOLS, FORMS],
     # What has to come over the network comes first, what waits next; what computes uses every processor that is idle,

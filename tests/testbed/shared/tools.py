@@ -110,10 +110,14 @@ def _build(tool: Tool, folder: Path, progress: Progress) -> None:
 
 
 def main() -> int:
+    known = {tool.name: tool for tool in (*TOOLS, KUBE_ROUTER)}
     parser = argparse.ArgumentParser(prog="python -m tests.testbed.shared.tools", description=__doc__)
-    parser.parse_args()
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: the first two")
+    names = parser.parse_args().names or [tool.name for tool in TOOLS]
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"{unknown[0]} is not known, allowed: {', '.join(known)}")
     try:
-        for tool in TOOLS:
+        for tool in (known[name] for name in names):
             _say(str(built(tool, _say)))
     except BinariesMissing as e:
         _say(str(e))
