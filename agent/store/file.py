@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from agent.checks.catalogue import CheckSpec
 from agent.checks.state import CheckStatus
-from agent.processes.proc import boot_id
+from agent.processes.proc import boot_id, seconds_since_boot
 from agent.ration import Ration
 from agent.store import wire
 
@@ -20,11 +20,6 @@ log = logging.getLogger(__name__)
 WRITES, WRITE_S = 10, 2.0  # so many at once, then one in so many seconds
 AGAIN_S = wire.LONGEST_S / 10  # where nothing changes: a file tells when the agent was last there, and that has a limit
 LIMIT_BYTES = 2**20  # of what is read
-
-
-def seconds_since_boot() -> float:
-    """Goes on while the machine sleeps, and no step of the wall's clock moves it."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class _Moment(TypedDict):
