@@ -1,4 +1,7 @@
-"""gRPC's packages, loaded by whoever first needs them: an agent that speaks no gRPC neither needs nor loads them."""
+"""gRPC's packages, loaded by whoever first needs them: an agent that speaks no gRPC neither needs nor loads them.
+
+Nobody imports them otherwise, for what they make of the environment they make of it once, when they are loaded.
+"""
 
 import importlib
 import os

@@ -6,7 +6,6 @@ from types import ModuleType
 from typing import Any, Generic, Self, TypeVar
 
 from google.protobuf.message import DecodeError, Message
-from grpc import RpcError
 
 from agent import rpc
 from agent.cri import api_pb2
@@ -14,6 +13,7 @@ from agent.cri.base import CriError, Trouble
 from agent.cri.calls import Calls
 from agent.cri.look import trouble_with
 
+(_grpc,) = rpc.load("grpc")  # whoever imports this first: an import of its own would make it look after our forks
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
 LONGEST_S = 2.0**31 - 1
 """What the library and runtimes count up to; in one of them a longer deadline is over at once."""
@@ -117,7 +117,7 @@ class Stream(Generic[M]):
         try:
             for found in self._call:
                 yield self._answer.FromString(found)
-        except (DecodeError, RpcError) as e:
+        except (DecodeError, _grpc.RpcError) as e:
             self._call.cancel()
             raise self._failed(e) from None
 

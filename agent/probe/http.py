@@ -147,7 +147,7 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
             from agent.probe import tls  # late: OpenSSL is an eighth of our memory
 
             fault = tls.fault
-            opened = tls.wrap_tls(opened, request.url.hostname, deadline)
+            opened = tls.wrap_tls(opened, host, deadline)
         opened.settimeout(deadline.left_s())
         opened.sendall(head)
         reader = Reader(_receiver(opened, deadline))

@@ -47,6 +47,13 @@ class Reader:
             pass
         return bytes(self._data[self._at : self._at + size])
 
+    def sees(self, mark: bytes, size: int) -> bool:
+        """Whether it comes within so many bytes; waits for none behind it."""
+        while self._data.find(mark, self._at, self._at + size) < 0:
+            if len(self._data) - self._at >= size or not self._fill():
+                return False
+        return True
+
     def take(self, size: int) -> bytes:
         """At least one byte and at most so many; none at the end of the stream."""
         if self._at == len(self._data) and not self._fill():
@@ -274,7 +281,7 @@ def _trailer(reader: Reader) -> None:
         return
     if len(start) < 2:
         raise ReplyError("http: unexpected EOF reading trailer")
-    if b"\r\n\r\n" not in reader.peek(BUFFER_BYTES):
+    if not reader.sees(b"\r\n\r\n", BUFFER_BYTES):
         raise ReplyError("http: suspiciously long trailer after chunked body")
     read_headers(reader)
 

@@ -17,10 +17,8 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES+SHA1:@SECLEVEL=0"
 
 
 def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket.socket:
-    """Raises TimeoutError, OSError."""
-    wrapped = tls_context().wrap_socket(
-        connection, server_hostname=None if is_address(host) or not host else host, do_handshake_on_connect=False
-    )
+    """`host`: an address, or a name as it is looked up. Raises TimeoutError, OSError."""
+    wrapped = tls_context().wrap_socket(connection, server_hostname=_named(host), do_handshake_on_connect=False)
     try:
         wrapped.settimeout(min(deadline.left_s(), HANDSHAKE_LIMIT_S))
         wrapped.do_handshake()
@@ -28,6 +26,12 @@ def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket
         wrapped.close()
         raise
     return wrapped
+
+
+def _named(host: str) -> bytes | None:
+    """Whom the server is told to be meant; in bytes, which Python leaves as they are. OpenSSL takes no dot in front."""
+    name = host.rstrip(".")
+    return None if is_address(host) or not name or name.startswith(".") else name.encode()
 
 
 @lru_cache(maxsize=1)

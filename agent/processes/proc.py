@@ -26,6 +26,11 @@ def boot_id() -> str:
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
+def seconds_since_boot() -> float:
+    """Goes on while the machine sleeps, and no step of the wall's clock moves it."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def start_ticks(pid: int) -> int | None:
     """When the process started, in clock ticks since boot; None if there is no such process (a zombie counts as none).
 

@@ -9,8 +9,8 @@ what pods were granted, and what probes have found.
     sealed  and what is in it: a version, a checksum; pure
 
 Guaranteed: a file that is corrupt or foreign is ignored, with one line, one of checks also where it is of another boot
-or too old; a disk that cannot be written costs the memory and nothing else; a check whose settings have changed starts
-anew.
+or too old, and of one of probes that is too old the failures that end a container; a disk that cannot be written costs
+the memory and nothing else; a check whose settings have changed starts anew.
 
 Imported by `modes` only.
 """

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,19 +11,15 @@ from typing import TypedDict
 
 from agent.checks.catalogue import CheckSpec
 from agent.checks.state import CheckStatus
-from agent.processes.proc import boot_id
+from agent.processes.proc import boot_id, seconds_since_boot
 from agent.ration import Ration
 from agent.store import wire
 
 log = logging.getLogger(__name__)
 
 WRITES, WRITE_S = 10, 2.0  # so many at once, then one in so many seconds
+AGAIN_S = wire.LONGEST_S / 10  # where nothing changes: a file tells when the agent was last there, and that has a limit
 LIMIT_BYTES = 2**20  # of what is read
-
-
-def seconds_since_boot() -> float:
-    """Goes on while the machine sleeps, and no step of the wall's clock moves it."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class _Moment(TypedDict):
@@ -32,7 +29,8 @@ class _Moment(TypedDict):
 
 
 class StateFile:
-    """`restored` reads it once; `save` replaces it where something has changed that counts. Used by one thread."""
+    """`restored` reads it once; `save` replaces it where something has changed that counts, and else once in a minute.
+    Used by one thread."""
 
     def __init__(
         self,
@@ -51,6 +49,7 @@ class StateFile:
         self._monotonic = monotonic
         self._boot_id = boot_id
         self._written: object = None
+        self._written_at = -math.inf
         self._failed = False
         self._ration = Ration(WRITES, WRITE_S)
 
@@ -75,8 +74,9 @@ class StateFile:
         return found
 
     def save(self, statuses: Sequence[CheckStatus]) -> None:
-        essence = wire.essence(statuses, self._thresholds)
-        if essence == self._written or not self._ration.take(self._monotonic()):
+        essence, monotonic = wire.essence(statuses, self._thresholds), self._monotonic()
+        is_young = monotonic - self._written_at < AGAIN_S
+        if (essence == self._written and is_young) or not self._ration.take(monotonic):
             return
         try:
             self._replace(wire.encode(statuses, self._keys, **self._moment()))
@@ -85,7 +85,7 @@ class StateFile:
                 log.warning("states not kept", extra={"path": str(self._path), "error": str(e)})
             self._failed = True
             return
-        self._failed, self._written = False, essence
+        self._failed, self._written, self._written_at = False, essence, monotonic
 
     def _moment(self) -> _Moment:
         return {"boot_id": self._boot_id(), "wall": self._wall(), "since_boot": self._since_boot()}

@@ -18,6 +18,8 @@ IMPURE = {
     *("subprocess", "tempfile", "threading", "time", "urllib3"),
 }
 
+GRPC = {"grpc", "grpc_health"}
+
 
 def imported_by(name: str) -> list[str]:
     return [
@@ -46,6 +48,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_only_the_kubeconfig_room_imports_the_package_kubernetes() -> None:
     assert imported_by("kubernetes") == ["kube/kubeconfig.py"]
+
+
+@pytest.mark.parametrize("package", ["agent", "tests", "images", "scripts"])
+def test_nobody_imports_grpc_but_by_agent_rpc(package: str) -> None:
+    """In the tests' process too: one import before the environment is set, and now and then a child of it dies."""
+    found = {path: imports(path) for path in (ROOT / package).rglob("*.py")}
+    assert [name_of(path) for path, names in found.items() if {n.split(".")[0] for n in names} & GRPC] == []
 
 
 def test_flask_stays_in_the_extender() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.bench import tables
 from tests.bench.figures import TARGETS, Figure
+from tests.differential import targets as differential
 
 
 def figures(**values: float) -> dict[str, Figure]:
@@ -84,3 +85,11 @@ def test_each_target_is_in_a_table() -> None:
         for name in TARGETS
         if shown == "".join(make({**everything, name: Figure(name, 1.0, "")}) for make in tables.TABLES.values())
     ]
+
+
+def test_the_table_of_the_differential_test_names_each_of_its_targets() -> None:
+    """One that is new is measured by `make bench-agent`, which writes no table by itself."""
+    document = tables.DOCUMENT.read_text()
+    table = next(place[0] for place in tables.PLACE.finditer(document) if place[2] == "differential")
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")][2:]
+    assert [target.name for target in differential.TARGETS] == rows

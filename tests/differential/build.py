@@ -18,7 +18,11 @@ from tests.testbed.shared import binaries
 
 DRIVER = Path(__file__).resolve().parent / "driver"
 _MODULE_FILES = ("go.mod", "go.sum")
-_FLAGS = ("-trimpath", "-ldflags", f"-s -w -X k8s.io/component-base/version.gitVersion={binaries.KUBERNETES_VERSION}")
+_FLAGS = (
+    "-trimpath",
+    "-ldflags",
+    f"-checklinkname=0 -s -w -X k8s.io/component-base/version.gitVersion={binaries.KUBERNETES_VERSION}",
+)
 _NOT_OURS = re.compile(r"_test\.go$")
 
 

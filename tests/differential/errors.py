@@ -17,7 +17,7 @@ class Planted:
         return f"{self.target}: {self.file}: {self.was.strip()!r} -> {self.becomes.strip()!r}"
 
 
-_HTTP, _REPLY, _URL = "probe/http.py", "probe/reply.py", "probe/url.py"
+_HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "probe/tls.py"
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
 _GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
@@ -290,5 +290,13 @@ ERRORS = (
     Planted("http", _REPLY, "if len(code) != 3 or not", "if not"),
     Planted("http", _REPLY, "status in (204, 304)", "status == 204"),
     Planted("http", _URL, 'base[: base.rfind("/") + 1] + ref', 'base[: base.rfind("/")] + ref'),
+    Planted("http", _HTTP, "        connection.settimeout(deadline.left_s())\n        return", "        return"),
+    Planted("http", _HTTP, "if exchange.head.length <= DRAIN_BYTES:", "if False:"),
+    Planted("http", _HTTP, 'if last.scheme == "https" and following.scheme == "http":', "if False:"),
+    Planted("http", _REPLY, 'if not reader.sees(b"\\r\\n\\r\\n", BUFFER_BYTES):', "if not reader.peek(BUFFER_BYTES):"),
+    Planted("http", _TLS, "HANDSHAKE_LIMIT_S = 10.0", "HANDSHAKE_LIMIT_S = 20.0"),
+    Planted("http", _TLS, 'host.rstrip(".")', "host"),
+    Planted("http", _TLS, "ssl.TLSVersion.TLSv1_2", "ssl.TLSVersion.TLSv1_1"),
+    Planted("http", _TLS, "ECDHE+AES+SHA1:", "ECDHE+AES+SHA1:AES128-GCM-SHA256:"),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
 )

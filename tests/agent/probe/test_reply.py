@@ -92,3 +92,25 @@ def test_headers_without_end_are_given_up_at_ten_megabytes() -> None:
     endless = Reader(lambda: head.pop() if head else b"X: " + b"y" * 10_000 + b"\r\n")
     with pytest.raises(ReplyError, match="headers exceeded 10485760 bytes"):
         read_head(endless)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(OK + "Content-Length: 5\r\n\r\nhello", "hello", id="a length"),
+        pytest.param(CHUNKED + "5\r\nhello\r\n0\r\n\r\n", "hello", id="chunks"),
+        pytest.param(CHUNKED + "5\r\nhello\r\n0\r\nX-T: a\r\n\r\n", "hello", id="a trailer behind the chunks"),
+        pytest.param(OK + "\r\n" + "x" * 10240, "x" * 10240, id="as much as is read"),
+    ],
+)
+def test_nothing_is_waited_for_behind_the_end(text: str, expected: str) -> None:
+    """A server may keep its connection open, whatever it is asked for."""
+    blocks = [text.encode()]
+
+    def receive() -> bytes:
+        if not blocks:
+            raise TimeoutError("timed out")
+        return blocks.pop()
+
+    reader = Reader(receive)
+    assert expected == read_at_most(reader, read_head(reader), 10240).decode()

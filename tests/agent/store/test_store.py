@@ -241,10 +241,20 @@ def test_a_full_disk_costs_the_memory_and_one_line(
     assert node.path.read_bytes() != before
 
 
-def test_what_does_not_change_is_not_written_again(node: Node) -> None:
-    for _ in range(3):
+def test_a_node_that_has_been_fit_for_hours_stays_open_over_a_restart(node: Node) -> None:
+    """What is kept counts for ten minutes from when the agent was last there, not from when something last changed."""
+    for _ in range(1000):
         node.run()
+    node.restart()
+    assert node.healthy
+
+
+def test_what_does_not_change_is_written_again_each_minute(node: Node) -> None:
+    node.run()
     node.path.unlink()
-    for _ in range(100):
+    seen = []
+    for _ in range(14):
         node.run()
-    assert not node.path.exists()
+        seen.append(node.path.exists())
+        node.path.unlink(missing_ok=True)
+    assert [4, 10] == [number for number, written in enumerate(seen) if written]

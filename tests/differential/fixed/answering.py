@@ -86,7 +86,7 @@ GRPC: dict[str, History] = {
 }
 
 
-def _got(*replies: str, headers: tuple[tuple[str, str], ...] = (), **get: Any) -> History:
+def _got(*replies: str | Json, headers: tuple[tuple[str, str], ...] = (), **get: Any) -> History:
     action = {"port": 80, "path": "/", "host": "127.0.0.1", **get}
     if headers:
         action["httpHeaders"] = [{"name": name, "value": value} for name, value in headers]
@@ -98,8 +98,15 @@ def _reply(status: str, body: str = "", location: str = "") -> str:
     return "\r\n".join(lines) + "\r\n\r\n" + body
 
 
+def _serving(*parts: tuple[float, str], tls: str = "", ending: str = "close", handshake: float = 0.0) -> Json:
+    """A server that sends each part so many seconds after the one before."""
+    told = [{"after": after, "text": text} for after, text in parts]
+    return {"tls": tls, "handshake": handshake, "parts": told, "ending": ending}
+
+
 _OK, _OOPS = _reply("200 OK", "ok body"), _reply("500 Internal Server Error")
 _LOOP = _reply("302 Found", location="/")
+_CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: a\r\n\r\n"
 HTTP: dict[str, History] = {
     "H1 H42 H43: it succeeds": _got(_OK),
     "H2 V12: a header": _got(_OK, headers=(("X-Muffins-Or-Cupcakes", "muffins"),)),
@@ -138,4 +145,34 @@ HTTP: dict[str, History] = {
     "V10: a query alone": _got(_OK, path="?foo"),
     "V11: a path and a query": _got(_OK, path="/path?bar"),
     "V8: no path": _got(_OK, path=""),
+    "H10: an answer that comes too late": _got(_serving((20.5, _OK))),
+    "H10: one that comes in time": _got(_serving((19.5, _OK))),
+    "H10: nothing, ever": _got(_serving(ending="silent")),
+    "H10: half a head": _got(_serving((0.0, "HTTP/1.1 200 OK\r\nContent-"), ending="silent")),
+    "H10: each byte in time, all of them too late": _got(_serving(*[(1.5, one) for one in _OK])),
+    "H10: the timeout is of all redirects together": _got(
+        _serving((11.5, _reply("302 Found", location="/next"))), _serving((11.5, _OK))
+    ),
+    "H40: half a body": _got(_serving((0.0, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"), ending="silent")),
+    "H40: a redirect whose body stalls": _got(
+        _serving((0.0, "HTTP/1.1 302 F\r\nLocation: /next\r\nContent-Length: 5\r\n\r\n"), ending="silent"), _OK
+    ),
+    "H40: all of a body, from one that stays": _got(_serving((0.0, _OK), ending="silent")),
+    "H40: a trailer behind the chunks, from one that stays": _got(_serving((0.0, _CHUNKED), ending="silent")),
+    "H41: a certificate that nobody signed": _got(_serving((0.0, _OK), tls="self-signed"), scheme="HTTPS"),
+    "H41: one that is expired": _got(_serving((0.0, _OK), tls="expired"), scheme="HTTPS"),
+    "H41: a short key": _got(_serving((0.0, _OK), tls="short key"), scheme="HTTPS"),
+    "H8: HTTPS to a server without it": _got(_OK, scheme="HTTPS"),
+    "H8: HTTPS to one that is too old": _got(_serving((0.0, _OK), tls="1.1"), scheme="HTTPS"),
+    "H8: HTTP to a server with TLS": _got(_serving((0.0, _OK), tls="self-signed")),
+    "H48: a handshake of nine seconds": _got(_serving((0.0, _OK), tls="1.2", handshake=9.5), scheme="HTTPS"),
+    "H48: one of more than ten": _got(_serving((0.0, _OK), tls="1.2", handshake=10.5), scheme="HTTPS"),
+    "H49: a name with a dot at its end": _got(_serving((0.0, _OK), tls="1.2"), host="a.", scheme="HTTPS"),
+    "H49: a name of other letters": _got(_serving((0.0, _OK), tls="1.2"), host="ä.example", scheme="HTTPS"),
+    "H21: from HTTPS to HTTP and back": _got(
+        _serving((0.0, _reply("302 Found", location="http://127.0.0.1/plain")), tls="self-signed"),
+        _reply("302 Found", location="https://127.0.0.1/secret"),
+        _serving((0.0, _OK), tls="self-signed"),
+        scheme="HTTPS",
+    ),
 }

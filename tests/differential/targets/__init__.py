@@ -5,7 +5,7 @@ backoff how long a container that keeps ending waits, and what is told of it
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
 grpc    the handler for grpc, with a server that says what the history has
 handlers probes by the prober: commands, connections on loopback, ports, retries, events
-http    the handler for httpGet: what is sent, and what is made of any bytes that come back
+http    the handler for httpGet: what is sent, and what is made of any bytes that come back, or do not, over TLS or not
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
 pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them

@@ -1,18 +1,21 @@
 """The httpGet handler: what is sent for a probe, and what is made of any bytes that come back. No sockets: connections
-are in memory on both sides, and close when their bytes are read."""
+are in memory on both sides, and close when their bytes are read, or stall, in a time that is the history's own."""
 
+from itertools import pairwise
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
 from agent.model import Container
 from agent.probe import http as handler
-from agent.probe.dial import Deadline, DialError
+from agent.probe import tls
 from agent.probe.outcome import HandlerError
-from agent.probe.targets import TargetError, http_request, join_host_port
+from agent.probe.targets import TargetError, http_request
 from agent.semantics import Semantics
 from agent.wire.pod import _action, _HttpGet, _Probe
+from tests.differential.servers import KINDS, InMemory, Network
 from tests.differential.target import Answers, History
 from tests.differential.worlds import maybe
 
@@ -225,6 +228,28 @@ BODIES = (
     "z" * 12000,
 )
 INTERIM = ("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n")
+PAUSES_S = (0.0137731, 0.0137731, 0.4173297, 0.4173297, 1.3391713, 3.7191371, 9.2371319, 11.2371191, 70.1137913)
+"""No sum of them is a timeout: which of two things at the same moment is the first is nobody's rule."""
+SOUND = (
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nContent-Length: 12000\r\n\r\n" + "z" * 12000,
+    "HTTP/1.1 200 OK\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: a\r\n\r\n",
+    "HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello",
+)
+TLS_HOSTS = (
+    "localhost",
+    "::1",
+    "[::1]",
+    "a_b",
+    "\xe4.example",
+    "a.",
+    "A.example",
+    "xn--a",
+    "x" * 64 + ".example",
+    "-a",
+)
 
 
 class HttpTarget:
@@ -243,23 +268,33 @@ class HttpTarget:
         if maybe(random, 0.02):  # around the limit of redirects
             replies = ["HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n"] * random.choice((9, 10, 11))
         replies += [_reply(random) for _ in range(1 - maybe(random, 0.02))]
-        return {"get": get, "podIP": random.choice(("10.0.0.1", "::1", "")), "replies": replies}
+        history = {"get": get, "podIP": random.choice(("10.0.0.1", "::1", "")), "replies": replies}
+        if maybe(random, 0.05):
+            _with_tls(random, history)
+        if maybe(random, 0.05):
+            history["timeoutSeconds"] = random.choice((1, 2, 20, 61))
+            history["replies"] = [
+                _taking_time(random, r) if isinstance(r, str) and maybe(random, 0.7) else r for r in history["replies"]
+            ]
+        return history
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
-        network, dialled = _Network(history["replies"]), handler.connect
-        handler.connect = network.connect  # type: ignore[assignment]
-        try:
+        network, in_memory = Network(history["replies"]), InMemory(tls.tls_context())
+        with (
+            patch.object(handler, "connect", network.connect),
+            patch.object(handler, "Deadline", network.deadline),
+            patch.object(tls, "tls_context", lambda: in_memory),
+        ):
             said = self._probed(history)
-        finally:
-            handler.connect = dialled
-        sent = [made.request.decode("latin-1") for made in network.made]
-        return {**said, "dialled": network.dialled, "sent": sent}
+        return {**said, "dialled": network.dialled, "sent": [made.sent for made in network.made]}
 
     def _probed(self, history: History) -> dict[str, Any]:
         get = msgspec.convert(history["get"], _HttpGet)
         action: Any = _action(_Probe(http_get=get))
         try:
-            outcome = handler.http_get(http_request(action, Container(name=""), history["podIP"]), 20.0)
+            outcome = handler.http_get(
+                http_request(action, Container(name=""), history["podIP"]), history.get("timeoutSeconds", 20)
+            )
         except TargetError:
             return {"result": "unknown", "output": "", "errored": True}
         except HandlerError as e:
@@ -304,36 +339,54 @@ def _reply(random: Random) -> str:
     return text
 
 
-class _Connection:
-    """Of a server that has its whole answer ready once the request is there, and then ends."""
-
-    def __init__(self, reply: str) -> None:
-        self.request = b""
-        self._reply = reply.encode("latin-1")
-
-    def settimeout(self, _seconds: float) -> None:
-        pass
-
-    def sendall(self, data: bytes) -> None:
-        self.request += data
-
-    def recv(self, size: int) -> bytes:
-        block, self._reply = self._reply[:size], self._reply[size:]
-        return block
-
-    def close(self) -> None:
-        pass
+def _taking_time(random: Random, reply: str, tls: str = "") -> dict[str, Any]:
+    """The reply of a server that pauses somewhere, or from somewhere on before each byte, and may never end."""
+    pause_s = random.choice(PAUSES_S)
+    if maybe(random, 0.3) and not reply.startswith("HTTP/1.1 30"):
+        reply = random.choice(SOUND)
+    cuts = sorted(random.choice(_places(random, reply)) for _ in range(random.choice((0, 0, 1, 1, 2, 3))))
+    if maybe(random, 0.2):
+        first = random.choice(_places(random, reply))
+        cuts = list(range(first, min(len(reply), first + 12)))
+    bounds = [0, *cuts, len(reply)]
+    parts = [
+        {"after": pause_s if maybe(random, 0.7) else random.choice(PAUSES_S), "text": reply[a:b]}
+        for a, b in pairwise(bounds)
+    ]
+    parts[0]["after"] = random.choice((0.0, 0.0, pause_s))
+    ending = random.choice((*["close"] * 4, *["silent"] * 4, "reset", *(["drop", "drop"] if tls else [])))
+    return {"tls": tls, "handshake": random.choice((0.0, 0.0, pause_s, PAUSES_S[-2])), "parts": parts, "ending": ending}
 
 
-class _Network:
-    def __init__(self, replies: list[str]) -> None:
-        self.replies = list(replies)
-        self.dialled: list[str] = []
-        self.made: list[_Connection] = []
+def _places(random: Random, reply: str) -> tuple[int, ...]:
+    """Where a server may pause: anywhere, in the middle of its headers' end, before its body or in it."""
+    body = reply.find("\r\n\r\n") + 4
+    places = (random.randrange(len(reply) + 1), body - 1, body, body + 1, body + 10239, body + 10240, body + 10241)
+    return tuple(min(place, len(reply)) for place in places)
 
-    def connect(self, host: str, port: int, _deadline: Deadline) -> _Connection:
-        self.dialled.append(join_host_port(host, port))
-        if not self.replies:
-            raise DialError("connect: connection refused")
-        self.made.append(_Connection(self.replies.pop(0)))
-        return self.made[-1]
+
+def _at_once(reply: str, tls: str) -> dict[str, Any]:
+    return {"tls": tls, "handshake": 0.0, "parts": [{"after": 0.0, "text": reply}], "ending": "close"}
+
+
+def _with_tls(random: Random, history: History) -> None:
+    """Servers with TLS of some kind, one without it, redirects from one to the other and back."""
+    get = history["get"]
+    get |= {"scheme": random.choice(("HTTPS", "HTTPS", "HTTPS", "HTTP", "https")), "path": random.choice(PATHS[:5])}
+    get["host"] = random.choice((*["127.0.0.1"] * 3, *TLS_HOSTS))
+    host = f"[{get['host']}]" if ":" in get["host"] and get["host"][0] != "[" else get["host"]
+    secured, replies = get["scheme"] != "HTTP", list[Any]()
+    texts = [_reply(random)] if maybe(random, 0.3) else [random.choice(SOUND)]
+    for _ in range(random.choice((0, 0, 0, 1, 1, 2, 3))):
+        place = random.choice((f"http://{host}/x", f"https://{host}/x", f"https://{host}/x", "/next", "http://b/"))
+        texts.insert(len(replies), f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 2\r\n\r\nhi")
+        replies.append(_secured(random, texts[len(replies)], secured=secured))
+        secured = place.startswith("https") if ":" in place else secured
+    history["replies"] = [*replies, _secured(random, texts[-1], secured=secured)]
+
+
+def _secured(random: Random, text: str, *, secured: bool) -> str | dict[str, Any]:
+    tls = random.choice(KINDS) if secured != maybe(random, 0.1) else ""
+    if maybe(random, 0.2):
+        return _taking_time(random, text, tls)
+    return _at_once(text, tls) if tls else text

@@ -1,4 +1,5 @@
-// The probe handler for httpGet, over connections in memory: replies are bytes of the history, one a connection.
+// The probe handler for httpGet, over connections in memory: replies are bytes of the history, one a connection. Time is
+// that of a bubble, where a timeout costs none: it passes when nobody there has anything to do.
 package httpprobe
 
 import (
@@ -12,14 +13,22 @@ import (
 	"sync"
 	"time"
 
+	_ "unsafe" // for the bubble
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/probe"
 )
 
+// What testing/synctest has for tests alone: runs a function, with a clock that none but its own goroutines wait for.
+//
+//go:linkname bubble internal/synctest.Run
+func bubble(func())
+
 type history struct {
-	Get     v1.HTTPGetAction `json:"get"`
-	PodIP   string           `json:"podIP"`
-	Replies []string         `json:"replies"` // one character a byte
+	Get            v1.HTTPGetAction `json:"get"`
+	PodIP          string           `json:"podIP"`
+	TimeoutSeconds int              `json:"timeoutSeconds"`
+	Replies        []reply          `json:"replies"`
 }
 
 type answered struct {
@@ -56,6 +65,13 @@ type connection struct {
 	closed  bool
 }
 
+// asked: whether a request is there, or a ClientHello, which is one to a server that speaks no TLS.
+func asked(data []byte) bool {
+	return bytes.HasSuffix(data, []byte("\r\n\r\n")) || isHello(data)
+}
+
+func isHello(data []byte) bool { return len(data) > 0 && data[0] == 0x16 }
+
 type address struct{}
 
 func (address) Network() string { return "tcp" }
@@ -64,7 +80,7 @@ func (address) String() string  { return "127.0.0.1:1" }
 func (c *connection) Read(to []byte) (int, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for !c.closed && !bytes.HasSuffix(c.request.Bytes(), []byte("\r\n\r\n")) {
+	for !c.closed && !asked(c.request.Bytes()) {
 		c.wake.Wait()
 	}
 	if c.closed {
@@ -99,9 +115,24 @@ func (c *connection) SetWriteDeadline(time.Time) error { return nil }
 
 type network struct {
 	mutex       sync.Mutex
-	replies     []string
+	replies     []reply
 	dialled     []string
-	connections []*connection
+	connections []interface{ sent() string }
+	servers     sync.WaitGroup
+}
+
+func (c *connection) sent() string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return shown(c.request.Bytes())
+}
+
+// A ClientHello is each library's own.
+func shown(request []byte) string {
+	if isHello(request) {
+		return "ClientHello"
+	}
+	return text(request)
 }
 
 func (n *network) dial(_ context.Context, _, to string) (net.Conn, error) {
@@ -111,9 +142,15 @@ func (n *network) dial(_ context.Context, _, to string) (net.Conn, error) {
 	if len(n.replies) == 0 {
 		return nil, errors.New("connect: connection refused")
 	}
-	made := &connection{reply: bytes.NewReader(raw(n.replies[0]))}
-	made.wake = sync.NewCond(&made.mutex)
+	next := n.replies[0]
 	n.replies = n.replies[1:]
+	if next.Ending != "" {
+		made := &server{reply: next}
+		n.connections = append(n.connections, made)
+		return made.start(), nil
+	}
+	made := &connection{reply: bytes.NewReader(raw(next.Text))}
+	made.wake = sync.NewCond(&made.mutex)
 	n.connections = append(n.connections, made)
 	return made, nil
 }
@@ -141,17 +178,21 @@ func Answer(given json.RawMessage) (any, error) {
 	if agents := request.Header["User-Agent"]; len(agents) == 1 && len(agents[0]) > 10 && agents[0][:10] == "kube-probe" {
 		request.Header["User-Agent"] = []string{"kube-probe/1.36"} // the release is stamped in by a flag
 	}
+	if h.TimeoutSeconds == 0 {
+		h.TimeoutSeconds = 20
+	}
 	memory = &network{replies: h.Replies}
-	prober := New(false)
-	result, output, err := prober.Probe(request, 20*time.Second)
-	prober.(httpProber).transport.CloseIdleConnections()
-	said.Result, said.Errored = result, err != nil
-	said.Output = text([]byte(output))
+	bubble(func() {
+		prober := New(false)
+		result, output, err := prober.Probe(request, time.Duration(h.TimeoutSeconds)*time.Second)
+		prober.(httpProber).transport.CloseIdleConnections()
+		said.Result, said.Errored = result, err != nil
+		said.Output = text([]byte(output))
+		memory.servers.Wait() // what they sleep for passes only as long as somebody waits
+	})
 	said.Dialled = append(said.Dialled, memory.dialled...)
 	for _, made := range memory.connections {
-		made.mutex.Lock()
-		said.Sent = append(said.Sent, text(made.request.Bytes()))
-		made.mutex.Unlock()
+		said.Sent = append(said.Sent, made.sent())
 	}
 	return said, nil
 }

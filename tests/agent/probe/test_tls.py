@@ -1,0 +1,42 @@
+"""Whom a probe over TLS names as the one it wants to speak to."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from agent.model import Container, HttpGetAction
+from agent.probe import http
+from agent.probe.dial import Deadline
+from agent.probe.outcome import HandlerResult
+from agent.probe.targets import http_request
+from tests.agent.probe.http_target import Target, self_signed
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        pytest.param("a.example", "a.example", id="a name"),
+        pytest.param("a.example.", "a.example", id="the dot at its end is no part of it"),
+        pytest.param("ä.example", "xn--4ca.example", id="one of other letters as name servers know it"),
+        pytest.param("x" * 64 + ".example", "x" * 64 + ".example", id="a label that no name server has"),
+        pytest.param(".example", None, id="a dot first: OpenSSL says none"),
+        pytest.param(".", None, id="a dot alone"),
+        pytest.param("127.0.0.1", None, id="an address is no name"),
+        pytest.param("::1", None, id="nor is one of IPv6"),
+    ],
+)
+def test_h49_the_server_is_told_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, expected: str | None
+) -> None:
+    named: list[str | None] = []
+    context = self_signed(tmp_path)
+    context.sni_callback = lambda _tls, name, _context: named.append(name)
+    with Target(lambda call: call.reply(200), tls=context) as target:
+
+        def connect(_host: str, _port: int, deadline: Deadline) -> socket.socket:
+            return socket.create_connection(("127.0.0.1", target.port), deadline.left_s())
+
+        monkeypatch.setattr(http, "connect", connect)
+        outcome = http.http_get(http_request(HttpGetAction(443, "/", host, "HTTPS"), Container("c"), ""), 20.0)
+    assert (HandlerResult.SUCCESS, [expected]) == (outcome.result, named), outcome.output
