@@ -20,9 +20,11 @@ MONITORING, STRANGER = "monitoring", "default"
 FROM = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": MONITORING}}}]
 PROGRAM, KUBECONFIG, UNIT = "/usr/local/bin/kube-router", "/root/kube-router.conf", "kube-router"
 # Only the firewall: routes and Services are others'. Pods of one host are on one bridge, whose packets the kernel
-# shows its firewall when it is told to, as kubeadm asks of each host.
+# shows its firewall when it is told to, as kubeadm asks of each host. Between hosts the bridge plugin gives a pod its
+# host's address; networks that know policies do not.
 ENFORCE = (
     "sysctl --write net.bridge.bridge-nf-call-iptables=1 && "
+    "iptables --table nat --insert POSTROUTING --source {pods} --destination {pods} --jump ACCEPT && "
     f"systemd-run --unit={UNIT} {PROGRAM} --run-firewall --run-router=false --run-service-proxy=false "
     f"--kubeconfig={KUBECONFIG} --hostname-override={{host}} --health-port=0"
 )
@@ -32,7 +34,7 @@ try:
     with socket.create_connection((sys.argv[1], {port}), 3) as asked:
         asked.sendall(b"GET /readyz HTTP/1.0\\r\\n\\r\\n")
         print(asked.recv(100).split()[1].decode())
-except TimeoutError:
+except (TimeoutError, ConnectionRefusedError):
     print("nothing")
 """
 PROBES_S = 20.0  # more than the kubelet's three failures at 2 s take
@@ -57,7 +59,8 @@ def agent(api, ansible, deployed):  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def asked(hosts, api, image, agent) -> Iterator:
-    """A function: what a pod of a namespace on a node is answered by the agent; `nothing` after three seconds."""
+    """A function: what a pod of a namespace on a node is answered by the agent; `nothing` where it is refused, or
+    after three seconds."""
     api.create("/api/v1/namespaces", {"metadata": {"name": MONITORING}})
     pods = [(namespace, node) for namespace in (MONITORING, STRANGER) for node in (HOST, "worker-2")]
     for namespace, node in pods:
@@ -89,7 +92,7 @@ def enforced(hosts, before) -> Iterator[None]:  # noqa: ARG001
         with program.open("rb") as file:
             hosts.ssh(host, f"cat > {PROGRAM} && chmod 755 {PROGRAM}", stdin=file)
         hosts.ssh(host, f"umask 077 && cat > {KUBECONFIG}", stdin=hosts.kubeconfig.read_text())
-        hosts.ssh(host, ENFORCE.format(host=host))
+        hosts.ssh(host, ENFORCE.format(host=host, pods=hosts.layout.network.pods))
     chains = "iptables-save | grep --count KUBE-NWPLCY"
     for host in hosts.names:
         assert wait_for(lambda at=host: hosts.ssh(at, chains, check=False).returncode == 0, timeout_s=60), host
