@@ -190,19 +190,20 @@ class Loop:
         for client in asked:
             self._queue(client, monotonic)
         self._shed()
+        monotonic = self._monotonic()
         ends = monotonic + limits.SLICE_S
-        while self._turns.waiting:
+        while self._turns.waiting and monotonic < ends:
             client = self._turns.take()
             client.queued = False
             if self._clients.get(client.fd) is client:
-                monotonic = self._monotonic()
                 self._guarded(self._answer, client, monotonic)
-                if monotonic >= ends:
-                    return
+                began, monotonic = monotonic, self._monotonic()
+                client.charged_until = self._turns.charged(client.charged_until, monotonic - began, monotonic)
 
     def _queue(self, client: Client, monotonic: float) -> None:
         client.queued = True
-        self._turns.put(client, cost_s(client.requests[0].body if client.requests else b""), monotonic)
+        cost = cost_s(client.requests[0].body if client.requests else b"")
+        self._turns.put(client, cost, monotonic, client.charged_until)
         self._held.update(client)
 
     # One connection.
