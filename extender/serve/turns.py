@@ -60,6 +60,9 @@ class Turns(Generic[T]):
         begins = monotonic if asks_much else max(monotonic, charged_until)
         self.waiting[self._came] = one = (asks_much, begins + self._patience * cost_s, self._came, cost_s, client)
         heapq.heappush(self._by_time, one)
+        if len(self._by_time) > 2 * self._patience:  # most have had their turn, as those that have waited longest
+            self._by_time = list(self.waiting.values())
+            heapq.heapify(self._by_time)
 
     def charged(self, charged_until: float, took_s: float, monotonic: float) -> float:
         """The same after an answer that took so long, by the clock: a slow machine is slow for all."""

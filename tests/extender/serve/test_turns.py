@@ -107,6 +107,20 @@ def test_the_one_that_has_waited_longest_is_next_when_those_before_it_have_cost_
     assert [*range(10), "dear", *range(10, 20)] == order
 
 
+def test_who_has_had_its_turn_out_of_order_is_forgotten():
+    """One that asks seldom is always there, so of the others each is taken because it has waited longest."""
+    turns, most = Turns(4), 0
+    costs_s = {"seldom": 0.01, "much": 0.001}
+    for client, cost in costs_s.items():
+        turns.put(client, cost, 0.0)
+    for number in range(2_000):
+        client, now = turns.take(), number * 0.001
+        turns.put(client, costs_s[client], now, now + 2 * PAST_S if client == "much" else 0.0)
+        most = max(most, len(turns._by_time))
+    assert most <= 4 * 4
+    assert 2 == len(turns)
+
+
 def test_who_takes_a_turn_where_nobody_waits_is_told_so():
     with pytest.raises(LookupError):
         Turns(10).take()
