@@ -56,8 +56,8 @@ def unkind(process):
 
 
 def refused_within(port, limit_s):
-    """Whether a new connection is refused by then. Tried without a pause they fill the listener's queue where the worker
-    gets no processor for half a second, and the next one waits for a second."""
+    """Whether a new connection is refused by then. Tried without a pause they fill the listener's queue where the
+    worker gets no processor for half a second, and the next one waits for a second."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         try:
