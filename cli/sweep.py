@@ -3,6 +3,8 @@
 On the Nodes: the extenders' condition, which would say for ever what was true once, and the annotation of the kick. In
 its namespace: the Lease by which one extender wrote both, and the pod of `helm test`. The chart does it after its
 removal, a person after `kubectl delete` or `helm uninstall --no-hooks`. What operators ordered stays: it is theirs.
+
+What the API server refuses is told, and the rest goes on: a webhook at one node keeps no other marked.
 """
 
 import argparse
@@ -13,10 +15,11 @@ from cli import screen
 from cli.arguments import Commands, add_api, command
 from cli.errors import CommandError
 from cli.reach import api_client, api_problem
+from component.command import EXIT_FAILED, complain
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract, paths
 from kube.client import Client
-from kube.errors import CredentialsInvalid, KubeError, NotFound
+from kube.errors import CredentialsInvalid, KubeError, NotFound, Unauthorized, Unreachable
 from kube.media_types import STRATEGIC_MERGE_PATCH
 from kube.objects import UNREADABLE, Condition, ObjectMeta
 
@@ -24,9 +27,13 @@ PAGE = "500"
 TEST_POD = "readygate-test"  # as the chart's templates/hooks/test.yaml calls it
 EXIT_CODES = """\
   0    nothing is left
-  1    something could not be taken away; what was is not put back, so run it again
+  1    something could not be taken away, and each is told; what was is not put back, so run it again
   3    the API server is not found
 """
+
+
+class RefusedError(CommandError):
+    """The API server refuses one thing; others may go."""
 
 
 class _Node(msgspec.Struct, frozen=True):
@@ -60,14 +67,29 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     client, namespace = api_client(arguments), arguments.readygate_namespace
+    refused: list[RefusedError] = []
+    swept = 0
     with screen.progress("listing the nodes"):
         marked = [node.metadata.name for node in listed(client) if node.is_marked]
     with screen.progress("taking it off the nodes"):
-        swept = sum(unmark(client, name) for name in marked)
-    delete(client, paths.lease(namespace, contract.NAME_EXTENDER), f"the Lease {contract.NAME_EXTENDER} in {namespace}")
-    delete(client, paths.pod(namespace, TEST_POD), f"the pod {TEST_POD} in {namespace}")
-    print(f"swept: {swept} {'node' if swept == 1 else 'nodes'}, and namespace {namespace}")
-    return 0
+        for name in marked:
+            try:
+                swept += unmark(client, name)
+            except RefusedError as e:
+                refused.append(e)
+    for path, what in (
+        (paths.lease(namespace, contract.NAME_EXTENDER), f"the Lease {contract.NAME_EXTENDER} in {namespace}"),
+        (paths.pod(namespace, TEST_POD), f"the pod {TEST_POD} in {namespace}"),
+    ):
+        try:
+            delete(client, path, what)
+        except RefusedError as e:
+            refused.append(e)
+    rest = f"; {len(refused)} refused" if refused else ""
+    print(f"swept: {swept} {'node' if swept == 1 else 'nodes'}, and namespace {namespace}{rest}")
+    for error in refused:
+        complain("readygate sweep", error, EXIT_FAILED)
+    return EXIT_FAILED if refused else 0
 
 
 def listed(client: Client) -> list[_Node]:
@@ -89,7 +111,7 @@ def listed(client: Client) -> list[_Node]:
 
 def unmark(client: Client, node: str) -> bool:
     """False: the node is gone. One write for both: who may write a Node's status may change its annotations there, and
-    needs no right to the Node itself. Raises CommandError."""
+    needs no right to the Node itself. Raises CommandError, of which RefusedError is told of this node alone."""
     patch = {
         "metadata": {"annotations": {ANNOTATION_KICK: None}},
         "status": {"conditions": [{"type": contract.CONDITION_NODE_HEALTHY, "$patch": "delete"}]},
@@ -99,15 +121,21 @@ def unmark(client: Client, node: str) -> bool:
     except NotFound:
         return False
     except (KubeError, CredentialsInvalid) as e:
-        raise CommandError(api_problem(e, f"patch the status of node {node}")) from e
+        raise _problem(e, f"patch the status of node {node}") from e
     return True
 
 
 def delete(client: Client, path: str, what: str) -> None:
-    """No matter if it is not there. Raises CommandError."""
+    """No matter if it is not there. Raises CommandError, as unmark()."""
     try:
         client.delete(path)
     except NotFound:
         return
     except (KubeError, CredentialsInvalid) as e:
-        raise CommandError(api_problem(e, f"delete {what}")) from e
+        raise _problem(e, f"delete {what}") from e
+
+
+def _problem(error: Exception, what: str) -> CommandError:
+    """Who is not answered or not known at one thing is not at the others."""
+    everywhere = isinstance(error, CredentialsInvalid | Unauthorized | Unreachable)
+    return (CommandError if everywhere else RefusedError)(api_problem(error, what))

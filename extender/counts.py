@@ -28,17 +28,32 @@ class RequestResult(StrEnum):
     TIMEOUT = "timeout"
 
 
+class Lost(StrEnum):
+    """Why a connection was closed for want of something, and not by its client's doing.
+
+    PLACES, BYTES: it was the first to go of too many. DESCRIPTORS: it gave its own to a new one. REFUSED: a new one, as
+    there was none for it either. FAILED: a new one, as the kernel or OpenSSL lacked something else.
+    """
+
+    PLACES = "places"
+    BYTES = "bytes"
+    DESCRIPTORS = "descriptors"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
 def _no_results() -> dict[str, int]:
     return {result.value: 0 for result in RequestResult}
 
 
 @dataclass(slots=True)
 class Counts:
-    """From one thread; other threads may read at any time. All but others and removed is of the verb `filter`.
+    """From one thread; other threads may read at any time. All but others, removed and lost is of the verb `filter`.
 
     results: requests by RequestResult. refused: names filtered out, by reason, counted once per request and name.
     durations: answers by the first of BUCKETS_S they fit in, the last number being those that fit in none.
     others: requests by verb and RequestResult. removed: nodes that preemption was kept from, by reason.
+    lost: connections that were closed for want of something, by Lost.
     """
 
     results: dict[str, int] = field(default_factory=_no_results)
@@ -47,6 +62,7 @@ class Counts:
     duration_s: float = 0.0
     others: dict[str, dict[str, int]] = field(default_factory=lambda: {verb: _no_results() for verb in OTHER_VERBS})
     removed: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=lambda: {cause.value: 0 for cause in Lost})
 
     @property
     def calls(self) -> int:
@@ -76,6 +92,9 @@ class Counts:
     def remove(self, reasons: Iterable[str]) -> None:
         for reason in reasons:
             self.removed[reason] = self.removed.get(reason, 0) + 1
+
+    def lose(self, cause: Lost, number: int = 1) -> None:
+        self.lost[cause.value] += number
 
 
 LATELY_S = 600.0

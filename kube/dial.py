@@ -2,8 +2,9 @@
 
 The kernel repeats its first packet after 1, 3, 7 and 15 s (since Linux 6.5 each second at first, then after 7 and 11),
 so who began before a host or a load balancer was back may wait for four seconds after it. So another socket begins
-every AGAIN_S beside those that wait, which repeat theirs at other times: some packet leaves each second. The first to
-be connected is taken. None is given up for another one, as the path may be slow.
+every AGAIN_S beside the first, which repeats its packet at other times: some packet leaves each second. The one that is
+connected sooner is taken. The first is given up for none, as the path may be slow; of those that began later only the
+newest waits, or an API server whose packets are dropped would cost each thread a descriptor every other second.
 """
 
 import errno
@@ -13,36 +14,52 @@ import select
 import socket
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 AGAIN_S = 2.0
 
 
-def dial(begin: Callable[[], socket.socket], address: Any, limit_s: float) -> socket.socket:  # noqa: ANN401 - as connect()
-    """begin: makes a socket that is not connected yet. Raises OSError, TimeoutError; all that were begun but the one
-    that is given back are closed then."""
+def dial(
+    begin: Callable[[], socket.socket],
+    end: Callable[[socket.socket], None],
+    address: Any,  # noqa: ANN401 - as connect()
+    limit_s: float,
+) -> socket.socket:
+    """begin: makes a socket that is not connected yet. end: closes one. Raises OSError, TimeoutError. All that were
+    begun but the one that is given back have ended then."""
     ends = time.monotonic() + limit_s
-    waiting: dict[int, socket.socket] = {}
-    poll = select.poll()
-    with ExitStack() as closing:
+    waiting: list[socket.socket] = []  # the first, and the newest
+    try:
         while True:
-            sock = closing.enter_context(begin())
+            sock = begin()
+            waiting.append(sock)
             sock.setblocking(False)
             _raise_if(sock.connect_ex(address), but=errno.EINPROGRESS)
-            waiting[sock.fileno()] = sock
-            poll.register(sock, select.POLLOUT)
             again = min(time.monotonic() + AGAIN_S, ends)
-            while (left_s := again - time.monotonic()) > 0:
-                for number, _ in poll.poll(math.ceil(left_s * 1000)):
-                    connected = waiting.pop(number)
-                    _raise_if(connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
-                    closing.pop_all()
-                    for other in waiting.values():
-                        other.close()
-                    return connected
+            connected = _wait(waiting, again)
+            if connected is not None:
+                waiting.remove(connected)
+                return connected
             if again == ends:
                 raise TimeoutError("timed out")
+            if len(waiting) > 1:
+                end(waiting.pop())
+    finally:
+        for other in waiting:
+            end(other)
+
+
+def _wait(waiting: list[socket.socket], until: float) -> socket.socket | None:
+    """The one that is connected, if one is by then."""
+    poll = select.poll()
+    for sock in waiting:
+        poll.register(sock, select.POLLOUT)
+    while (left_s := until - time.monotonic()) > 0:
+        for number, _ in poll.poll(math.ceil(left_s * 1000)):
+            (sock,) = [one for one in waiting if one.fileno() == number]
+            _raise_if(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+            return sock
+    return None
 
 
 def _raise_if(error: int, *, but: int = 0) -> None:

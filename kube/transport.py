@@ -150,6 +150,12 @@ class TimedReader(io.RawIOBase):
         super().close()
 
 
+def _end(lifelines: dict[socket.socket, Lifeline], sock: socket.socket) -> None:
+    """Both of its descriptors."""
+    lifelines.pop(sock, None)
+    sock.close()
+
+
 class _Timed(HTTPConnection):
     """`timeout` of each phase (set by urllib3) is a deadline for that phase: connecting and sending, the answer."""
 
@@ -186,11 +192,11 @@ class _Timed(HTTPConnection):
         failure: OSError = OSError("the name has no address")
         for number, (family, kind, protocol, _, address) in enumerate(addresses):
             lifelines: dict[socket.socket, Lifeline] = {}
-            begin = partial(self._begin, lifelines, family, kind, protocol)
+            begin, end = partial(self._begin, lifelines, family, kind, protocol), partial(_end, lifelines)
             left_s = began + self._limit_s() - time.monotonic()
             try:
                 # An equal share for each: an IPv6 address that leads nowhere leaves time for the others.
-                sock = dial(begin, address, max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
+                sock = dial(begin, end, address, max(left_s / (len(addresses) - number), _LEAST_TIMEOUT_S))
             except OSError as e:
                 failure = e
             else:

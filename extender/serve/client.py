@@ -8,6 +8,7 @@ from extender.serve import limits
 from extender.serve.connection import Connection, Stage
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
+from extender.serve.turns import PAST_S
 
 log = logging.getLogger(__name__)
 
@@ -16,10 +17,10 @@ _IDLE, _IN = Stage.IDLE, select.EPOLLIN  # looked up for each call
 
 class Client(Connection):
     """events: what epoll was asked for. queued: its request waits for its turn to be answered. shakes: what comes is of
-    a handshake.
+    a handshake. charged_until: see Turns.
     """
 
-    __slots__ = ("events", "fd", "queued", "shakes", "sock", "stream")
+    __slots__ = ("charged_until", "events", "fd", "queued", "shakes", "sock", "stream")
 
     def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float, heads: Heads) -> None:
         """stream: None = nothing stands between the socket and HTTP."""
@@ -29,6 +30,7 @@ class Client(Connection):
         self.stream = stream
         self.events = _IN
         self.queued = False
+        self.charged_until = monotonic + PAST_S
         self.shakes = stream is not None
         sock.setblocking(False)
         if stream is not None:

@@ -30,8 +30,8 @@ CONNECTIONS_MAX = 128
 NEWCOMERS_MIN = 32  # of them, that have had no verdict; more only while there is room
 KEPT_MAX = 32  # of them, that have had the most verdicts, and do not give their places as long as others can
 FILES_RESERVED = 64  # descriptors that are not for connections: watches, files, the log
-NO_DESCRIPTORS_S = 0.05  # how long nobody is taken then: who waits for it shows at each look
-GIVES_EVERY_S = 1.0  # before another connection gives its descriptor, where that of the last one was of no use
+NO_DESCRIPTORS_S = 0.05  # how long nobody is taken where there are none; who still waits then is refused
+GIVES_EVERY_S = 30.0  # before another connection gives its descriptor, where that of the last one was of no use
 # All bytes of all clients, in and out. One body of 8 MiB, its answer, and as much again.
 HELD_MAX_BYTES = 32 * 2**20
 SOCKET_BUFFER_BYTES = 2**18  # the kernel's, for each direction of each connection; it doubles the number

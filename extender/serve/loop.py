@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from http import HTTPStatus
 
+from extender.counts import Lost
 from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
 from extender.serve.crowd import Held, LargeBodies, gives_its_place
 from extender.serve.entrance import Entrance
+from extender.serve.faults import Faults
 from extender.serve.http import CONTINUE, Heads, Request, head_of
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
@@ -32,7 +34,6 @@ DRAIN_LOOK_S = 0.05
 # first what piled up meanwhile: else the answers after are those of before. kube-scheduler waits longer than that.
 FROZEN_S = 3.0
 THAW_S = 0.25
-LOG_AGAIN_S = 60.0  # between two bugs of ours in the log
 _IN = select.EPOLLIN
 _BROKEN = select.EPOLLERR | select.EPOLLHUP
 _GONE = _BROKEN | select.EPOLLRDHUP
@@ -64,7 +65,8 @@ class Loop:
         self._monotonic = monotonic
         self._sleep = sleep
         self._epoll = select.epoll()
-        self._entrance = Entrance(self._epoll, self._welcome, self._make_place)
+        self._faults = Faults(monotonic)
+        self._entrance = Entrance(self._epoll, self._welcome, self._make_place, routes.lost, self._faults)
         self._watched: dict[int, Callable[[], None]] = {}
         self._clients: dict[int, Client] = {}
         self._held: Held[Client] = Held(held_max_bytes)
@@ -76,7 +78,6 @@ class Loop:
         self._date = b""
         self._look_at = 0.0
         self._frozen_at = math.inf
-        self._log_at = 0.0
         self._drained_at: float | None = None
         self._idle_until = 0.0
 
@@ -151,7 +152,7 @@ class Loop:
             elif client.shakes:
                 shaking.append((client, event))
             elif client.queued:
-                self._disturb(client, event)
+                self._guarded(self._disturb, client, event)
             elif self._guarded(self._serve, client, event, monotonic):
                 asked.append(client)
         if asked or self._turns.waiting:
@@ -189,19 +190,20 @@ class Loop:
         for client in asked:
             self._queue(client, monotonic)
         self._shed()
+        monotonic = self._monotonic()
         ends = monotonic + limits.SLICE_S
-        while self._turns.waiting:
+        while self._turns.waiting and monotonic < ends:
             client = self._turns.take()
             client.queued = False
             if self._clients.get(client.fd) is client:
-                monotonic = self._monotonic()
                 self._guarded(self._answer, client, monotonic)
-                if monotonic >= ends:
-                    return
+                began, monotonic = monotonic, self._monotonic()
+                client.charged_until = self._turns.charged(client.charged_until, monotonic - began, monotonic)
 
     def _queue(self, client: Client, monotonic: float) -> None:
         client.queued = True
-        self._turns.put(client, cost_s(client.requests[0].body if client.requests else b""), monotonic)
+        cost = cost_s(client.requests[0].body if client.requests else b"")
+        self._turns.put(client, cost, monotonic, client.charged_until)
         self._held.update(client)
 
     # One connection.
@@ -211,7 +213,7 @@ class Loop:
         try:
             return do(client, *details)
         except Exception:
-            if self._may_log():
+            if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")
             self._close(client)
             return None
@@ -222,24 +224,17 @@ class Loop:
             if self._serve(client, event, monotonic):
                 self._answer(client, monotonic)
         except Exception:
-            if self._may_log():
+            if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")
             self._close(client)
 
-    def _may_log(self) -> bool:
-        """Whether no bug was logged a moment ago: clients can repeat what brings one about."""
-        monotonic = self._monotonic()
-        if monotonic < self._log_at:
-            return False
-        self._log_at = monotonic + LOG_AGAIN_S
-        return True
-
     def _welcome(self, sock: socket.socket, monotonic: float) -> None:
+        """May raise whatever the kernel or OpenSSL lacks for another one; then it is nobody's."""
         if len(self._clients) >= self._connections_max:
-            self._make_place("connections")
+            self._make_place(Lost.PLACES)
         client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
-        self._clients[client.fd] = client
         self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
+        self._clients[client.fd] = client
 
     def _disturb(self, client: Client, event: int) -> None:
         """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
@@ -289,7 +284,7 @@ class Loop:
             try:
                 answer, verdict, reply = self._routes.answer(asked, may_ask=client.may_ask)
             except Exception:
-                if self._may_log():
+                if self._faults.may_tell("a request failed"):
                     log.exception("a request failed")
                 answer, verdict = FAILED, False
             keep = asked.keep and self._drained_at is None
@@ -320,7 +315,7 @@ class Loop:
         try:
             self._routes.account(reply, took_s)
         except Exception:
-            if self._may_log():
+            if self._faults.may_tell("an answer was not counted"):
                 log.exception("an answer was not counted")
 
     def _send(self, client: Client, monotonic: float) -> None:
@@ -357,15 +352,17 @@ class Loop:
     def _shed(self) -> None:
         while (victim := self._held.too_much()) is not None:
             log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self._held.sum_bytes})
+            self._routes.lost(Lost.BYTES)
             self._close(victim)
 
-    def _make_place(self, what: str) -> bool:
+    def _make_place(self, cause: Lost) -> bool:
         """Whether one was closed."""
         crowd = list(self._clients.values())
         while (victim := gives_its_place(crowd)) is not None:
             # A request that is here and was not read yet shall not be lost.
             if victim.stage is not _IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
-                log.debug("closed a connection: too many %s", what)
+                log.debug("closed a connection: too many, or no descriptor for another", extra={"cause": cause})
+                self._routes.lost(cause)
                 self._close(victim)
                 return True
             crowd.remove(victim)

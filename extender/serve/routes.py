@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from extender.counts import RequestResult
+from extender.counts import Lost, RequestResult
 from extender.serve.hosts import Hosts, is_ours
 from extender.serve.http import Answer, Refusal, Request
 from extender.serve.limits import DISCARD_MAX_BYTES
@@ -61,6 +61,10 @@ class Routes:
         counts.answered_in(took_s)
         counts.count(reply.result)
         account(self._source, reply)
+
+    def lost(self, cause: Lost, number: int = 1) -> None:
+        """Counts connections that were closed for want of something."""
+        self._source.counts.lose(cause, number)
 
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that was not read to its end."""

@@ -4,9 +4,16 @@ Each request shall be answered within the time that twice as many of its own cos
 one whose time is up first is next. So what is cheap goes before what is dear and came a little sooner, and nothing is
 put off for ever.
 
-That alone would let a crowd of cheap ones go before a dear one until its time is up, at each of its calls. So the one
-that has waited longest is next as soon as those that went before it have cost as much as it will. Beside a crowd that
-asks cheap things a dear one waits for as long as its own answer takes, and one of each of the others.
+Who asks seldom goes before a crowd that asks without a pause. Each answer is charged with as much as that rule gives it
+by how long it took, and what is charged is forgotten as time passes. Who has more than PAST_S of it asks much and comes
+after all who have not, whose time begins when it is forgotten. So one that asks seldom takes half of an equal share of
+the time at most, and all of them together half of the time. A client begins as one that asks much, or who connects anew
+for each call would be taken for another.
+
+That alone would let a crowd go before another one until its time is up, at each of its calls. So the one that has
+waited longest is next as soon as those that went before it have cost as much as it will. Beside a crowd that asks cheap
+things a dear one waits for as long as its own answer takes, and one of each of the others; one that asks seldom waits
+for what is answered just then, and for the one that has waited longest.
 """
 
 import heapq
@@ -20,44 +27,60 @@ REQUEST_S = 5e-5
 BYTE_S = 2e-9
 NAME_S = 3e-7  # to look up and to write back; names are told by their commas
 
+PAST_S = 3.0  # with 128 connections six answers of 2 ms in a row
+
 
 def cost_s(body: bytes | bytearray) -> float:
     """An estimate of what the answer to it takes."""
     return REQUEST_S + BYTE_S * len(body) + NAME_S * body.count(b",")
 
 
-Waiting = tuple[float, int, float, T]
-"""When its time is up, its number, its cost in seconds, and who it is."""
+Waiting = tuple[bool, float, int, float, T]
+"""Whether it asks much, when its time is up, its number, its cost in seconds, and who it is."""
 
 
 class Turns(Generic[T]):
-    """Each client at most once at a time. connections: how many there may be."""
+    """Each client at most once at a time. connections: how many there may be. waiting: those who do, the one that has
+    waited longest first; to be read by others as whether there is anyone."""
 
     def __init__(self, connections: int) -> None:
         self._patience = 2 * connections
-        self.waiting: list[Waiting[T]] = []  # a heap; to be read by others as whether there is anyone
-        self._by_age: OrderedDict[int, Waiting[T]] = OrderedDict()  # the same
+        self.waiting: OrderedDict[int, Waiting[T]] = OrderedDict()
+        self._by_time: list[Waiting[T]] = []  # a heap of the same, and of some that have had their turn
         self._came = 0
         self._passed_s = 0.0  # what those cost that went before the one that has waited longest
 
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def put(self, client: T, cost_s: float, monotonic: float) -> None:
+    def put(self, client: T, cost_s: float, monotonic: float, charged_until: float = 0.0) -> None:
+        """charged_until: what charged() gave for it last; PAST_S from its beginning before."""
         self._came += 1
-        one = (monotonic + self._patience * cost_s, self._came, cost_s, client)
-        self._by_age[self._came] = one
-        heapq.heappush(self.waiting, one)
+        asks_much = charged_until >= monotonic + PAST_S
+        begins = monotonic if asks_much else max(monotonic, charged_until)
+        self.waiting[self._came] = one = (asks_much, begins + self._patience * cost_s, self._came, cost_s, client)
+        heapq.heappush(self._by_time, one)
+        if len(self._by_time) > 2 * self._patience:  # most have had their turn, as those that have waited longest
+            self._by_time = list(self.waiting.values())
+            heapq.heapify(self._by_time)
+
+    def charged(self, charged_until: float, took_s: float, monotonic: float) -> float:
+        """The same after an answer that took so long, by the clock: a slow machine is slow for all."""
+        return min(max(monotonic, charged_until), monotonic + PAST_S) + self._patience * took_s
 
     def take(self) -> T:
-        """The next one. Raises IndexError without any."""
-        first, oldest = self.waiting[0], next(iter(self._by_age.values()))
-        if first is not oldest and self._passed_s >= oldest[2]:
-            self.waiting.remove(oldest)
-            heapq.heapify(self.waiting)
-            first = oldest
-        else:
-            heapq.heappop(self.waiting)
-        self._passed_s = 0.0 if first is oldest else self._passed_s + first[2]
-        del self._by_age[first[1]]
-        return first[3]
+        """The next one. Raises LookupError without any."""
+        waiting = self.waiting
+        if not waiting:
+            raise LookupError("nobody waits")
+        oldest = next(iter(waiting.values()))
+        first = oldest
+        if self._passed_s < oldest[3]:
+            first = heapq.heappop(self._by_time)
+            while first[2] not in waiting:
+                first = heapq.heappop(self._by_time)
+        self._passed_s = 0.0 if first is oldest else self._passed_s + first[3]
+        del waiting[first[2]]
+        if not waiting:
+            self._by_time.clear()
+        return first[4]

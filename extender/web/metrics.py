@@ -42,6 +42,9 @@ def _verbs(counts: Counts) -> Iterable[Metric]:
     )
     for reason, number in counts.removed.copy().items():
         removed.add_metric([reason], number)
+    lost = CounterMetricFamily(
+        "readygate_connections_lost", "Connections closed for want of something, by what it was.", labels=["cause"]
+    )
     seconds = HistogramMetricFamily(
         "readygate_request_duration_seconds",
         "Time from the complete body to the complete answer.",
@@ -50,7 +53,7 @@ def _verbs(counts: Counts) -> Iterable[Metric]:
     limits = [*(str(limit_s) for limit_s in BUCKETS_S), "+Inf"]
     buckets = list(zip(limits, map(float, accumulate(counts.durations)), strict=True))
     seconds.add_metric(["filter"], buckets, counts.duration_s)
-    return [requests, refused, removed, seconds]
+    return [requests, refused, removed, _by_label(lost, counts.lost), seconds]
 
 
 def _add_results(family: CounterMetricFamily, counts: Counts) -> None:

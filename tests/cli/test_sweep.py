@@ -74,6 +74,27 @@ def test_a_right_that_is_missing_is_named(marked, capsys, method, path, said):
     assert said in capsys.readouterr().err
 
 
+def test_what_is_refused_is_told_each_by_itself_and_the_rest_goes(marked, capsys):
+    marked.answer_next(403, reason="Forbidden", message="a policy", method="PATCH", path="n-1")
+    marked.answer_next(422, reason="Invalid", message="a webhook", method="DELETE", path="/leases")
+    assert main(["sweep"]) == 1
+    there = what_is_there(marked)
+    assert (["Ready", OURS["type"]], ["Ready"]) == (there["n-1"][1], there["n-2"][1])
+    assert marked.get("Pod", "readygate-test", NAMESPACE) is None
+    out, err = capsys.readouterr()
+    node, lease = err.splitlines()
+    assert out == f"swept: 1 node, and namespace {NAMESPACE}; 2 refused\n"
+    assert node.startswith("readygate sweep: you may not patch the status of node n-1: a policy")
+    assert lease.startswith(f"readygate sweep: cannot delete the Lease {contract.NAME_EXTENDER} in {NAMESPACE}")
+    assert main(["sweep"]) == 0
+
+
+def test_where_nobody_answers_it_ends_with_the_first(marked, capsys):
+    marked.answer_next(401, reason="Unauthorized", method="PATCH", times=9)
+    assert main(["sweep"]) == 1
+    assert capsys.readouterr().err.count("readygate sweep: ") == 1
+
+
 def test_all_pages_are_looked_at(marked, monkeypatch):
     monkeypatch.setattr("cli.sweep.PAGE", "1")
     assert main(["sweep"]) == 0

@@ -1,5 +1,6 @@
 """Many nodes that heal together while pods wait, and what is written to the Nodes meanwhile, as anybody may see it."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,11 @@ class KickWatch:
         """Values no Node had before. The watch begins with what is there already."""
         return len(self._values)
 
+    @property
+    def first_at(self) -> float:
+        """Monotonic seconds; infinite if there was none."""
+        return min(self._values.values(), default=math.inf)
+
     def _watch(self) -> None:
         for _, node in self._api.watch("/api/v1/nodes", timeout_s=self._for_s):
             self._ready.set()
@@ -61,11 +67,13 @@ def _kick_of(node: dict[str, object]) -> str:
 @dataclass(frozen=True, slots=True)
 class Healed:
     """patches: Node writes of kicks, from the first heal until nothing more comes. writes_s: of the heals themselves.
-    bound_s: from the first heal to the last binding of a pod that waited; infinite if one was not bound."""
+    bound_s: from the first heal to the last binding of a pod that waited; infinite if one was not bound.
+    kicked_s: from the first heal to the first kick."""
 
     patches: int
     bound_s: float
     writes_s: float
+    kicked_s: float = math.inf
 
 
 def heal_together(cluster: Cluster, nodes: Sequence[str], pods: Sequence[str], *, limit_s: float = 20.0) -> Healed:
@@ -79,7 +87,7 @@ def heal_together(cluster: Cluster, nodes: Sequence[str], pods: Sequence[str], *
             bound_at = bound.result()
         time.sleep(QUIET_S)
         patches = watch.kicks
-    return Healed(patches, bound_at - began, writes_s)
+    return Healed(patches, bound_at - began, writes_s, watch.first_at - began)
 
 
 def _all_bound(api: Api, pods: set[str], limit_s: float) -> float:

@@ -70,6 +70,37 @@ def test_a_connection_is_made_within_two_seconds_of_the_return_though_it_was_beg
     client.close()
 
 
+def tries(listener):
+    """The local ports of all that wait for it, as the kernel has them (SYN_SENT)."""
+    wanted = f":{listener.getsockname()[1]:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {row[1] for row in rows if row[2].endswith(wanted) and row[3] == "02"}
+
+
+def test_however_long_nothing_answers_two_connections_wait_at_most_and_the_first_stays(full, monkeypatch):
+    """Each has a second descriptor, by which it is cut. Two at most, so a thread that waits has four, not thirty."""
+    monkeypatch.setattr("kube.dial.AGAIN_S", 0.1)
+    client, before, others = client_of(full), len(open_files()), tries(full)
+
+    def ask():
+        with pytest.raises(errors.Unreachable):
+            client.get("/", deadline_s=20)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    files, waiting, ends = set(), [], time.monotonic() + 1.5
+    while time.monotonic() < ends:
+        files.add(len(open_files()) - before)
+        waiting.append(tries(full) - others)
+        time.sleep(0.01)
+    client.close()
+    asking.join(5)
+    waiting = [one for one in waiting if one]
+    assert (4, 2) == (max(files), max(map(len, waiting)))
+    assert 1 == len(frozenset.intersection(*map(frozenset, waiting)))
+    assert 5 < len(frozenset.union(*map(frozenset, waiting)))
+
+
 def test_a_client_that_is_closed_waits_for_none_of_its_connections(full):
     client, ended = client_of(full), []
 

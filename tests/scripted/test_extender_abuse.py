@@ -17,7 +17,6 @@ GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
 POST = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 WHOLE = b"Content-Length: %d\r\n\r\n%b" % (len(GOOD), GOOD)
-ONE_CHUNK = b"%x\r\n%b\r\n" % (len(GOOD), GOOD)
 
 
 def is_answered_at_once(extender):
@@ -36,24 +35,6 @@ def clients(extender, count, data):
             sock.sendall(data)
             socks.append(sock)
         yield socks
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(CHUNKED + ONE_CHUNK + b"0\r\nno trailer\r\n\r\n", id="a trailer that is none"),
-        pytest.param(CHUNKED + b"zz\r\n", id="a chunk size that is none"),
-        pytest.param(CHUNKED + b"5;a=\x01\r\nhello\r\n0\r\n\r\n", id="a chunk extension that is none"),
-        pytest.param(CHUNKED + b"5\r\nhelloXX0\r\n\r\n", id="a chunk without its end"),
-        pytest.param(CHUNKED + b"0\r\n" + b"a: b\r\n" * 60_000 + b"\r\n", id="trailers without end"),
-        pytest.param(POST + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", id="two framings"),
-        pytest.param(POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{", id="a length of 5,000 digits"),
-        pytest.param(POST + b"Content-Length: -1\r\n\r\n{", id="a length below zero"),
-    ],
-)
-def test_a_body_that_is_framed_wrongly_is_400(extender, data):
-    assert extender.raw(data).startswith(b"HTTP/1.1 400 ")
-    is_answered_at_once(extender)
 
 
 @pytest.mark.parametrize(

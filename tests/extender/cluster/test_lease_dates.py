@@ -36,3 +36,22 @@ def test_a_date_that_is_wrong_gives_a_long_lease_the_time_in_which_it_moves():
         assert set() == known.lost(monotonic), "it moves each hundred seconds"
     known.read(leases, 225.0, 225.0)
     assert {"a"} == known.lost(225.0)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        pytest.param([], set(), id="alone it is open until one of them has looked for 12.5 s"),
+        pytest.param([renewal("b", written=at(9, 0))], {"a"}, id="beside one that lives it is lost at once, each time"),
+    ],
+)
+def test_extenders_that_start_again_every_ten_seconds(others, expected):
+    """Each begins anew: that the API server answers now says nothing of the time in which nobody saw whether
+    a kubelet could write. So the only Lease of a cluster, dead for minutes, is given its time to return by each."""
+    for started in (100.0, 110.0, 120.0):
+        known = Heartbeats(24.0)
+        leases = [renewal("a", written=at(0, 0)), *others]
+        known.replace(leases, started, ahead_s=parse_time(at(9, 0)) - started)
+        for monotonic in (started + 2.0, started + 9.9):
+            known.read(leases, monotonic, monotonic)
+            assert expected == known.lost(monotonic)

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.serve.limits import CONNECTIONS_MAX
-from extender.serve.turns import REQUEST_S, Turns, cost_s
+from extender.serve.turns import PAST_S, REQUEST_S, Turns, cost_s
 
 CHEAP_S = REQUEST_S  # as /livez
 NAME = b'"node-0000000000000000000000000000000000",'
@@ -17,26 +17,29 @@ def names_s(count):
 DEAR_S = names_s(65_536)
 
 
-def longest_wait_s(crowd_s, own_s, *, calls=5, pause_s=0.0005):
+def longest_wait_s(crowd_s, own_s, *, calls=5, pause_s=0.0005, slow=1.0, anew=False, begins_s=0.0):
     """Of these calls: from the question to the answer. crowd_s: what the requests of the others cost, each of whom asks
-    again as soon as it has its answer.
+    again as soon as it has its answer. slow: how much longer each answer takes than it is thought to cost. anew: each
+    of the others connects for each call. begins_s: when the own client, which is there from the beginning, asks first.
     """
     turns, now, asked, waits = Turns(CONNECTIONS_MAX), 0.0, None, []
+    charged_until = {"own": PAST_S} | dict.fromkeys(range(len(crowd_s)), PAST_S)
     for number, cost in enumerate(crowd_s):
-        turns.put(number, cost, now)
-    asks_at = pause_s
+        turns.put(number, cost, now, PAST_S)
+    asks_at = begins_s + pause_s
     while len(waits) < calls:
         if asked is None and now >= asks_at:
             asked = asks_at
-            turns.put("own", own_s, now)
+            turns.put("own", own_s, now, charged_until["own"])
         client = turns.take()
         cost = own_s if client == "own" else crowd_s[client]
-        now += cost
+        now += slow * cost
+        charged_until[client] = turns.charged(charged_until[client], slow * cost, now)
         if client == "own":
             waits.append(now - asked)
             asked, asks_at = None, now + pause_s
         else:
-            turns.put(client, cost, now)
+            turns.put(client, cost, now, now + PAST_S if anew else charged_until[client])
     return max(waits)
 
 
@@ -61,6 +64,40 @@ def test_how_long_a_call_waits_beside_a_crowd_that_asks_without_a_pause(crowd_s,
     assert longest_wait_s(crowd_s, names_s(names)) <= limit_s <= SCHEDULER_TIMEOUT_S
 
 
+ALIKE_S = [names_s(5_000)] * CROWD
+
+
+@pytest.mark.parametrize(
+    ("crowd_s", "names", "how"),
+    [
+        pytest.param(ALIKE_S, 5_000, {"pause_s": 0.6}, id="who asks alike"),
+        pytest.param(ALIKE_S, 5_000, {"pause_s": 0.6, "anew": True}, id="who asks alike, and connects for each call"),
+        pytest.param(ALIKE_S, 5_000, {"pause_s": 2.5, "slow": 4.0}, id="who asks alike, on a slow machine"),
+        pytest.param(ALIKE_S, 812, {"pause_s": 0.5, "slow": 4.0}, id="who asks for more, on a slow machine"),
+        pytest.param(
+            [CHEAP_S] * 63 + [DEAR_S] * 64, 5_000, {"pause_s": 0.6}, id="who asks for health, and for much more"
+        ),
+        pytest.param([DEAR_S] * CROWD, 10_000, {"pause_s": 1.2}, id="who asks for much more"),
+    ],
+)
+def test_one_that_asks_seldom_waits_for_the_answer_in_progress_and_one_more(crowd_s, names, how):
+    """Beside a crowd that asks without a pause. Before, it waited for an answer of each: 0.25 s, and 1 s when slow."""
+    own_s, slow = names_s(names), how.get("slow", 1.0)
+    assert longest_wait_s(crowd_s, own_s, begins_s=10.0, **how) <= slow * (own_s + 2 * max(crowd_s)) * 1.001
+
+
+@pytest.mark.parametrize("slow", [1.0, 4.0])
+@pytest.mark.parametrize("names", [812, 5_000])
+def test_beside_one_that_asks_much_those_that_ask_seldom_take_half_of_the_time_at_most(names, slow):
+    """In the worst mixture that was found: all dear ones are behind it, and all cheap ones before."""
+    crowd_s, own_s = [CHEAP_S] * 63 + [DEAR_S] * 64, names_s(names)
+    all_alike_s = 0.55 if slow == 1.0 else 0.95
+    saved_s = 63 * PAST_S / (2 * CONNECTIONS_MAX)  # of the cheap ones, who had asked for little until then
+    assert longest_wait_s(crowd_s, own_s, calls=40, slow=slow, begins_s=10.0) <= (
+        2 * all_alike_s + saved_s + 2 * slow * DEAR_S  # the one in progress, and the one that has waited longest
+    )
+
+
 def test_the_one_that_has_waited_longest_is_next_when_those_before_it_have_cost_as_much():
     turns = Turns(10)
     turns.put("dear", 0.01, 0.0)
@@ -70,8 +107,22 @@ def test_the_one_that_has_waited_longest_is_next_when_those_before_it_have_cost_
     assert [*range(10), "dear", *range(10, 20)] == order
 
 
+def test_who_has_had_its_turn_out_of_order_is_forgotten():
+    """One that asks seldom is always there, so of the others each is taken because it has waited longest."""
+    turns, most = Turns(4), 0
+    costs_s = {"seldom": 0.01, "much": 0.001}
+    for client, cost in costs_s.items():
+        turns.put(client, cost, 0.0)
+    for number in range(2_000):
+        client, now = turns.take(), number * 0.001
+        turns.put(client, costs_s[client], now, now + 2 * PAST_S if client == "much" else 0.0)
+        most = max(most, len(turns._by_time))
+    assert most <= 4 * 4
+    assert 2 == len(turns)
+
+
 def test_who_takes_a_turn_where_nobody_waits_is_told_so():
-    with pytest.raises(IndexError):
+    with pytest.raises(LookupError):
         Turns(10).take()
 
 
