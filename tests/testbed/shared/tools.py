@@ -1,4 +1,4 @@
-"""helm and promtool, each built from source once and kept in the user's cache folder, as the Kubernetes components are.
+"""helm, promtool, kustomize: each built from source once and kept in the user's cache folder, as Kubernetes is.
 
 Each has a folder with a Go module that names it as its tool and pins all it is made of. helm's shares the libraries of
 Kubernetes with the testbed's binaries, so little has to be compiled for it where those were built.
@@ -68,7 +68,9 @@ PROMTOOL = Tool(
     "github.com/prometheus/prometheus/cmd/promtool",
     tags="remove_all_sd",
 )
-TOOLS = (HELM, PROMTOOL)
+# That of kubectl 1.27 and no later one: what the roles ask of it, every kubectl of a cluster of theirs can do.
+KUSTOMIZE = Tool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "sigs.k8s.io/kustomize/kustomize/v5")
+TOOLS = (HELM, PROMTOOL, KUSTOMIZE)
 
 
 def cache_key(tool: Tool) -> str:
