@@ -172,7 +172,7 @@ esac
 
 
 @pytest.mark.parametrize(("options", "applied"), [(["--diff"], True), (["--check", "--diff"], False)])
-def test_a_play_sends_and_shows_what_kubectl_makes_and_leaves_no_folder(tmp_path, options, applied):
+def test_in_a_play_what_kubectl_makes_is_sent_and_shown_and_no_folder_stays(tmp_path, options, applied):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "kubectl").write_text(KUBECTL.format(kustomize=built(KUSTOMIZE), folder=tmp_path))
     (tmp_path / "bin" / "kubectl").chmod(0o755)
