@@ -129,7 +129,7 @@ LINT = [
         environ=WITH_TOOLS,
     ),
 ]
-TOOLS = Step("tools", [PYTHON, "-m", "tests.testbed.shared.tools"], "helm and promtool, built once and cached")
+TOOLS = Step("tools", [PYTHON, "-m", "tests.testbed.shared.tools"], "helm and the like, built once and cached")
 OLDEST = Step(
     "ansible",
     [PYTHON, "-m", "tests.testbed.shared.oldest_ansible"],

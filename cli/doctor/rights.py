@@ -1,6 +1,6 @@
 """What the extender has to be allowed, by its configuration. Pure.
 
-Mirrors the roles that playbooks/roles/readygate_extender/templates/service-account.yaml.j2 makes.
+Mirrors the roles that charts/readygate/templates/extender/rights.yaml makes.
 """
 
 from collections.abc import Iterator, Sequence

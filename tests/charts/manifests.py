@@ -1,4 +1,4 @@
-"""Writes what is made of the chart: deploy/, the chart's schema and its README. `make manifests`.
+"""Writes what is made of the chart: deploy/, what the roles ship of it, its schema and README. `make manifests`.
 
 deploy/base is the chart with its defaults in the namespace readygate-system; deploy/monitoring is for clusters with the
 Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's name there is `readygate`.
@@ -12,14 +12,13 @@ from pathlib import Path
 
 import yaml
 
-from tests.charts import documents, profiles, schema
+from tests.charts import documents, overlays, profiles, schema
 from tests.charts.rendering import CHART, ROOT, rendered
 
 VALUES = CHART / "values.yaml"
 FOLDERS = {"base": ("namespace", "agent", "extender"), "monitoring": ("monitoring",)}
 MONITORED = {part: {"enabled": True} for part in ("podMonitors", "rules", "dashboard")}
 GIVEN = ['image.repository="readygate"', "namespace.create=true", f"monitoring={json.dumps(MONITORED)}"]
-HEAD = "# Made by `make manifests` of charts/readygate: change it there.\n"
 _SOURCE = re.compile(r"# Source: readygate/templates/(\w+)[/.].*\n")
 
 
@@ -32,6 +31,7 @@ def made() -> dict[Path, str]:
         readme.relative_to(ROOT): documents.readme(readme.read_text(), values),
         **{path.relative_to(ROOT): profiles.text() for path in profiles.FILES},
         **_deployed(),
+        **overlays.made(),
     }
 
 
@@ -47,23 +47,30 @@ def _deployed() -> dict[Path, str]:
         if not there:
             continue
         for name in there:
-            files[Path("deploy", folder, f"{name}.yaml")] = HEAD + "---\n" + "---\n".join(parts[name])
+            files[Path("deploy", folder, f"{name}.yaml")] = overlays.HEAD + "---\n" + "---\n".join(parts[name])
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
             "resources": [f"{name}.yaml" for name in there],
         }
-        files[Path("deploy", folder, "kustomization.yaml")] = HEAD + yaml.safe_dump(kustomization, sort_keys=False)
+        files[Path("deploy", folder, "kustomization.yaml")] = overlays.HEAD + yaml.safe_dump(
+            kustomization, sort_keys=False
+        )
     assert sum(map(len, parts.values())) == sum(
         len(parts[n]) for names in FOLDERS.values() for n in names if n in parts
     )
     return files
 
 
+def _there() -> list[Path]:
+    folders = [ROOT / "deploy", *(ROOT / overlays.FOLDER.format(part.role) for part in overlays.PARTS)]
+    return [path for folder in folders for path in folder.rglob("*.yaml")]
+
+
 def differing() -> list[str]:
     """Which files are not as the chart says, and which are of no chart any more."""
     wanted = made()
-    there = {path.relative_to(ROOT) for path in (ROOT / "deploy").rglob("*.yaml")}
+    there = {path.relative_to(ROOT) for path in _there()}
     stale = {path for path, text in wanted.items() if not (ROOT / path).exists() or (ROOT / path).read_text() != text}
     return sorted(map(str, stale | there - set(wanted)))
 
@@ -73,7 +80,7 @@ def main() -> int:
     parser.parse_args()
     (CHART / "values.schema.json").unlink(missing_ok=True)  # an earlier one may not know the values of today
     wanted = made()
-    for path in (ROOT / "deploy").rglob("*.yaml"):
+    for path in _there():
         if path.relative_to(ROOT) not in wanted:
             path.unlink()
     for path, text in wanted.items():

@@ -186,3 +186,11 @@ def _open(node: Any, path: str) -> Any:
     if isinstance(node, list):
         for place, value in enumerate(node):
             yield from _open(value, f"{path}/{place}")
+
+
+@pytest.mark.parametrize(("gate", "expected"), [({"podStarts": {}}, True), ({"podStarts": None}, False), ({}, False)])
+def test_pods_everywhere_are_read_where_a_gate_goes_by_how_they_start(gate, expected):
+    rules = objects(given=[IMAGE, f'extender={{"configuration":{{"gates":[{json.dumps(gate)}]}}}}'])[
+        "ClusterRole", "", contract.NAME_EXTENDER
+    ]["rules"]
+    assert expected == (["pods"] in [rule["resources"] for rule in rules])

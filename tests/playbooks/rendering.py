@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.template import Templar
 
+from tests.testbed.shared.tools import KUSTOMIZE, built
+
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 ROLES = PLAYBOOKS / "roles"
+KUSTOMIZE_LIMIT_S = 60
 PARTS = ("defaults", "vars")
 ADMIN_SERVER = {"__readygate_extender_admin_server": "https://192.0.2.11:6443"}  # as preflight.yml finds it
 IMAGE = "registry.example/readygate:1.1"  # a must
@@ -43,9 +48,31 @@ def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 
-def objects(role: str, given: dict[str, Any], template: str = "objects") -> Objects:
+def kustomized(files: dict[str, str]) -> str:
+    """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            place = Path(folder, path)
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text)
+        command = [str(built(KUSTOMIZE)), "build", folder]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=KUSTOMIZE_LIMIT_S, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def objects(role: str, given: dict[str, Any]) -> Objects:
     """What the role sends to the API server, by kind, namespace and name."""
-    text = render(role, given)(f"lookup('ansible.builtin.template', '{template}.yaml.j2')")
+    return keyed(kustomized(render(role, given)(f"__{role}_files")))
+
+
+def named(role: str, given: dict[str, Any], template: str) -> Objects:
+    """What is in a template of the role, as for `kubectl delete`."""
+    return keyed(render(role, given)(f"lookup('ansible.builtin.template', '{template}.yaml.j2')") or "")
+
+
+def keyed(text: str) -> Objects:
+    """The objects of YAML, none of which is there twice."""
     documents = [document for document in yaml.safe_load_all(text) if document]
     keyed = {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
     assert len(keyed) == len(documents)

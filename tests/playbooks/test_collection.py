@@ -76,3 +76,10 @@ def test_a_module_and_a_filter_of_it_work_on_a_host(call, tmp_path):
     code, told = call("playbook", *local, str(tmp_path / "look.yml"))
     assert code != 0
     assert "/configz of kube-scheduler cannot be read" in told, told
+
+
+def test_it_has_what_the_roles_ship_of_the_chart(tmp_path):
+    collection.laid_out(tmp_path)
+    shipped = {path.relative_to(PLAYBOOKS): path.read_text() for path in PLAYBOOKS.glob("roles/*/files/deploy/*")}
+    assert shipped == {path.relative_to(tmp_path): path.read_text() for path in tmp_path.glob("roles/*/files/deploy/*")}
+    assert shipped

@@ -20,7 +20,11 @@ from tests.testbed.shared.oldest_ansible import LOCK, installed
 OLDEST = LOCK.stem.removeprefix("ansible-")
 # What depends on Ansible: filters, variables of the roles, real runs with modules' code and plugins.
 TESTS = ("test_scheduler_config.py", "test_scheduler_host.py", "test_kubespray.py", "test_run_lock.py", "test_trial.py")
+# Of the objects what has been otherwise under it once, and a form with many gates.
+OBJECTS = ("tests/playbooks/test_overlay.py", "tests/charts/test_roles.py")
+OF_OBJECTS = "Jinja or figures or deleted or in_a_play or profile-default or gates"
 LIMIT_S = 110
+OBJECTS_LIMIT_S = 300
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +39,10 @@ def environ(tmp_path_factory):
     return {**os.environ, "PYTHONPATH": path, "ANSIBLE_HOME": str(home), "ANSIBLE_NOCOLOR": "1"}
 
 
-def call(environ, *arguments):
+def call(environ, *arguments, limit_s=LIMIT_S):
     command = [sys.executable, "-m", *arguments]
     done = subprocess.run(
-        command, cwd=PLAYBOOKS.parent, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        command, cwd=PLAYBOOKS.parent, env=environ, capture_output=True, text=True, timeout=limit_s, check=False
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -66,6 +70,13 @@ def test_it_understands_every_playbook(environ):
 def test_filters_variables_and_modules_do_the_same(environ):
     tests = [f"tests/playbooks/{name}" for name in TESTS]
     code, told = call(environ, "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert code == 0, told[-3000:]
+
+
+@pytest.mark.timeout(OBJECTS_LIMIT_S + 10)
+def test_the_objects_are_the_same(environ):
+    options = ("-q", "-p", "no:cacheprovider", "-k", OF_OBJECTS)
+    code, told = call(environ, "pytest", *options, *OBJECTS, limit_s=OBJECTS_LIMIT_S)
     assert code == 0, told[-3000:]
 
 

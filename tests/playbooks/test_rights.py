@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, Objects, objects
+from tests.playbooks.rendering import ADMIN_SERVER, Objects, named, objects
 
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
@@ -144,5 +144,5 @@ def test_what_earlier_gates_let_be_read_is_unwanted():
         "readygate_extender_configuration": {"gates": [{"name": "cni", "healthPods": CNI}]},
         "__readygate_extender_rights": {"stdout": json.dumps({"items": found})},
     }
-    unwanted = objects("readygate_extender", given | ADMIN_SERVER, "unwanted")
+    unwanted = named("readygate_extender", given | ADMIN_SERVER, "unwanted")
     assert {(kind, "storage", EXTENDER) for kind in kinds} == set(unwanted)

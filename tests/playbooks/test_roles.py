@@ -328,17 +328,6 @@ def test_an_agent_that_publishes_nothing_has_no_rights_and_no_token(played):
     assert ("ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick") not in objects
 
 
-@pytest.mark.parametrize(("publish", "confined"), [(True, True), (True, False), (False, False)])
-def test_what_a_setting_does_not_send_any_more_is_deleted(publish, confined):
-    given = {"readygate_agent_publish_condition": publish, "readygate_agent_admission_policy": confined}
-    sent, everything = (
-        objects("readygate_agent", given),
-        objects("readygate_agent", {"readygate_agent_heartbeat": True}),
-    )
-    of_another_content = {key for key in everything if key[0] == "ConfigMap"}  # cleared after the roll-out
-    assert set(objects("readygate_agent", given, "unwanted")) == everything.keys() - sent.keys() - of_another_content
-
-
 def test_a_changed_configuration_rolls_the_pods(played):
     def stamp(inventory: str) -> str:
         template = played[inventory]["DaemonSet", NS, AGENT]["spec"]["template"]

@@ -8,7 +8,7 @@ from readygate_objects.trial import LABELS, outcome, trial_nodes, trial_pod, tur
 
 from kube import contract
 from tests.playbooks.modules import module
-from tests.playbooks.rendering import ADMIN_SERVER, objects, plain, render
+from tests.playbooks.rendering import ADMIN_SERVER, named, objects, plain, render
 
 KEY = ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT)
 DAEMON_SET = plain(objects("readygate_agent", {})[KEY])
@@ -66,7 +66,7 @@ def test_the_pod_is_an_agents_but_for_what_makes_it_one():
 
 def extenders_trial(**given: Any) -> dict[str, Any]:
     given = ADMIN_SERVER | {"readygate_extender_form": "static", "readygate_extender_node_name": "node-1"} | given
-    (one,) = objects("readygate_extender", given, "trial").values()
+    (one,) = named("readygate_extender", given, "trial").values()
     return plain(one)
 
 

@@ -1,5 +1,5 @@
-"""helm and promtool, and where they are asked for others, each built from source once and kept in the user's cache
-folder, as the Kubernetes components are.
+"""helm, promtool, kustomize, and where it is asked for kube-router: each built from source once and kept in the user's
+cache folder, as Kubernetes is.
 
 Each has a folder with a Go module that names it as its tool and pins all it is made of. helm's shares the libraries of
 Kubernetes with the testbed's binaries, so little has to be compiled for it where those were built.
@@ -69,7 +69,9 @@ PROMTOOL = Tool(
     "github.com/prometheus/prometheus/cmd/promtool",
     tags="remove_all_sd",
 )
-TOOLS = (HELM, PROMTOOL)
+# That of kubectl 1.27 and no later one: what the roles ask of it, every kubectl of a cluster of theirs can do.
+KUSTOMIZE = Tool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "sigs.k8s.io/kustomize/kustomize/v5")
+TOOLS = (HELM, PROMTOOL, KUSTOMIZE)
 # Enforces NetworkPolicies by iptables and ipset. Nothing but its own ring asks for it.
 KUBE_ROUTER = Tool(
     "kube-router",
@@ -112,7 +114,7 @@ def _build(tool: Tool, folder: Path, progress: Progress) -> None:
 def main() -> int:
     known = {tool.name: tool for tool in (*TOOLS, KUBE_ROUTER)}
     parser = argparse.ArgumentParser(prog="python -m tests.testbed.shared.tools", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: the first two")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; default: all but the last")
     names = parser.parse_args().names or [tool.name for tool in TOOLS]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"{unknown[0]} is not known, allowed: {', '.join(known)}")

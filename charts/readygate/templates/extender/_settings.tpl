@@ -49,7 +49,7 @@
 {{- $daemonSets := dict -}}
 {{- range $given.gates -}}
 {{- if dig "for" "csiDrivers" false . -}}{{- $drivers = true -}}{{- end -}}
-{{- if .podStarts -}}{{- $starts = true -}}{{- end -}}
+{{- if kindIs "map" .podStarts -}}{{- $starts = true -}}{{- end -}}
 {{- with .healthPods -}}
 {{- $_ := set $pods .namespace true -}}
 {{- if .daemonSet -}}{{- $_ := set $daemonSets .namespace true -}}{{- end -}}
