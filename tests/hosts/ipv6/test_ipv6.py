@@ -157,6 +157,11 @@ def closed(six, admin, deployed) -> Iterator[Closed]:
             "the worker's health pod says what is refused",
             timeout_s=PATIENT_S,
         )
+        wait_until(
+            lambda: where in readygate(six, "why", "node", WORKER)[1],
+            "the extender has heard of it",
+            timeout_s=PATIENT_S,
+        )
         admin.create(PODS, pod("probing-six", WORKER, PAUSE))
         wait_until(lambda: told(admin, "probing-six"), "the pod is refused", timeout_s=PATIENT_S)
         seen = (
