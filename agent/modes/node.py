@@ -94,7 +94,8 @@ def build(settings: Settings) -> list[Service]:
         lease_limit_s=float(node.lease_limit_seconds),
         on_change=lambda: wake(),
     )
-    speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
+    namespaces = [one.namespace for one in node.health_pods]
+    speakers = Speakers(lambda pod: speaker(node, client, pod), namespaces) if node.publish else None
     judge = Judge(
         pods,
         prober,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.wire.condition import ANNOTATION_SPEAKER
-from kube import contract
+from kube import contract, paths
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
@@ -24,7 +24,7 @@ TOKEN = json.dumps({"status": {"token": "t"}, "spec": {"expirationSeconds": 3600
 OFTEN = 10_000
 
 
-def health_pod(name: str) -> dict[str, Any]:
+def health_pod(name: str, namespace: str = NAMESPACE) -> dict[str, Any]:
     """As its kubelet says it: ready, without a probe of its own."""
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": f"set-{name}", "controller": True}
     running = {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "containerID": f"containerd://{name}"}
@@ -33,7 +33,7 @@ def health_pod(name: str) -> dict[str, Any]:
         "apiVersion": "v1",
         "metadata": {
             "name": name,
-            "namespace": NAMESPACE,
+            "namespace": namespace,
             "uid": f"uid-{name}",
             "labels": {"app": name},
             "annotations": {ANNOTATION_SPEAKER: "node"},
@@ -217,3 +217,21 @@ def test_twenty_daemon_sets_have_their_own_checks(node: Node) -> None:
     assert {"set-19"} == node.written()
     threads = len(list(Path(f"/proc/{node.agent.process.pid}/task").iterdir()))
     assert threads <= 128
+
+
+def test_the_heartbeat_lies_where_the_first_entry_has_a_pod_though_another_was_there_before(node: Node) -> None:
+    """Pods elsewhere need not have the right to write it, and who reads it looks in one namespace."""
+    node.api.put(health_pod("gpu", "elsewhere"))
+    node.agent.settings = node.settings(SPLIT, CHECKS)
+    for name in CHECKS:
+        (node.folder / name).touch()
+    section = node.agent.settings["node"]
+    section["heartbeat"] = {"periodSeconds": 1}
+    section["healthPods"][1]["namespace"] = "elsewhere"
+    node.agent.start()
+    node.wait({"gpu": "True"})
+    node.api.put(health_pod("base"))
+    node.wait(GOOD)
+    node.api.requests.clear()
+    beats = node.api.wait_requests(3, lambda r: r.method == "PATCH" and "/leases/" in r.path)
+    assert {paths.lease(NAMESPACE, NODE)} == {beat.path for beat in beats}
