@@ -1,13 +1,16 @@
 """The section `node` of the configuration file: where mode node reads, what it looks at, what it writes. Pure."""
 
+from collections.abc import Collection
 from typing import Annotated
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Meta
 
 from agent.keys import NonEmpty
 from agent.podsapi.base import SOCKET as PODS_SOCKET
 from component.settings import Section, SettingsError
+from component.text import one_line
 from kube import contract
 from kube.selector import SelectorError
 from kube.selector import parse as parse_selector
@@ -24,11 +27,13 @@ KUBELET_CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 
 class HealthPodsSection(Section, frozen=True):
-    """`daemon_set` None: pods of any owner, the selector alone decides."""
+    """`daemon_set` None: pods of any owner, the selector alone decides. `checks`: the names of those that count for
+    these pods, and for no others but where it is said there too; None: all that no section names."""
 
     namespace: Name = contract.NAMESPACE
     label_selector: NonEmpty = f"{contract.LABEL_NAME}={contract.NAME_AGENT}"
     daemon_set: Name | None = contract.NAME_AGENT
+    checks: tuple[NonEmpty, ...] | None = None
 
 
 class HeartbeatSection(Section, frozen=True):
@@ -60,8 +65,9 @@ class NodeSection(Section, frozen=True):
     disagreement_seconds: Annotated[int, Meta(ge=1, le=600, description="whole seconds, 1 to 600")] = 10
 
 
-def check(node: NodeSection) -> None:
-    """The rules that go across keys, and what no type says. Raises SettingsError."""
+def check(node: NodeSection, checks: Collection[str], left_out: Collection[str]) -> None:
+    """The rules that go across keys, and what no type says. Raises SettingsError. checks: the names of all that the
+    file has, those of its profile too; left_out: of the profile's, those that it leaves out."""
     if not _is_url(node.server, "https"):
         raise SettingsError(f"node.server: is {node.server}, allowed: https://HOST:PORT of the API server")
     if node.kubelet_healthz is not None and not _is_url(node.kubelet_healthz, "http", "https"):
@@ -83,6 +89,24 @@ def check(node: NodeSection) -> None:
         except SelectorError as e:
             key = f"node.healthPods[{index}].labelSelector"
             raise SettingsError(f"{key}: {e}, allowed: a label selector, as app=health") from e
+        if one.checks is not None:
+            _check_names(f"node.healthPods[{index}].checks", one.checks, checks, left_out)
+
+
+def without_checks(node: NodeSection) -> NodeSection:
+    """What of it holds until the next start: which checks count for whom is taken at once."""
+    pods = tuple(msgspec.structs.replace(one, checks=None) for one in node.health_pods)
+    return msgspec.structs.replace(node, health_pods=pods)
+
+
+def _check_names(key: str, named: tuple[str, ...], checks: Collection[str], left_out: Collection[str]) -> None:
+    allowed = f"allowed: {', '.join(checks) or 'none, as the file has no checks'}"
+    if not named:
+        raise SettingsError(f"{key}: is empty, {allowed}, or leave the key out")
+    for index, name in enumerate(named):
+        if name not in checks:
+            why = "is left out by profile.leaveOut" if name in left_out else "is no check of this file"
+            raise SettingsError(f"{key}[{index}]: {one_line(name, 64)} {why}, {allowed}")
 
 
 def _is_url(text: str, *schemes: str) -> bool:

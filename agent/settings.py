@@ -240,7 +240,8 @@ def _check_node(settings: Settings) -> None:
         raise SettingsError("node: missing, allowed: a mapping with name and server")
     if settings.condition.publish:
         raise SettingsError("condition.publish: not for mode node, allowed: node.publish")
-    check_node(settings.node)
+    left_out = () if settings.profile is None else settings.profile.leave_out
+    check_node(settings.node, [check.name for check in settings.checks], left_out)
 
 
 def _check_kind(check: Check, key: str) -> None:

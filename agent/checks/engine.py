@@ -122,9 +122,9 @@ class CheckEngine:
         return [Shown(worker.spec.kind, status, worker.took_s) for worker, status in self._now()]
 
     def node_health(self) -> NodeHealth:
-        return node_health(self._counted())
+        return node_health(self.counted())
 
-    def _counted(self) -> list[CheckStatus]:
+    def counted(self) -> list[CheckStatus]:
         """Those that the node's health is made of."""
         now = self._now()
         counted = [s for worker, s in now if not (worker.joins and s.state is CheckState.STARTING)]
@@ -177,7 +177,7 @@ class CheckEngine:
             log.error("checks not replaced, the old ones go on", extra={"error": str(e)})
             return
         names = {spec.name for spec in specs}
-        self._gone = tuple(s for s in self._counted() if s.name not in names and not s.state.is_good)
+        self._gone = tuple(s for s in self.counted() if s.name not in names and not s.state.is_good)
         old = [worker for worker in self._workers if worker not in workers]
         self._workers = workers
         self._follow(specs)

@@ -6,6 +6,7 @@ tokens; everything written is written with a token that is bound to the health p
 runtime says where its socket is named, else the API server.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -24,6 +25,7 @@ from agent.modes import pod as pod_mode
 from agent.node_settings import NodeSection
 from agent.notify import notifiers
 from agent.opinion.containers import DEADLINE_S, ContainerStates, executed
+from agent.opinion.counting import Counting, Entry, counting_of
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.kubelet import KubeletWatch, NodeTable, pleg_finding
 from agent.opinion.local import LocalPods
@@ -52,6 +54,8 @@ from kube.auth import by_certificate, by_credentials
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 
+log = logging.getLogger(__name__)
+
 WRITE_DEADLINE_S = 5.0
 
 
@@ -69,7 +73,8 @@ def build(settings: Settings) -> list[Service]:
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
-    chosen = [HealthPods(one.namespace, one.label_selector, one.daemon_set or "") for one in node.health_pods]
+    counts = Counts(settings, lambda: wake())
+    chosen = [entry.pods for entry in entries_of(node)]
     source = HealthPodSource(client, node.name, chosen, lambda: wake())
     pods = LocalPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
     prober = ProberManager(
@@ -89,13 +94,15 @@ def build(settings: Settings) -> list[Service]:
         lease_limit_s=float(node.lease_limit_seconds),
         on_change=lambda: wake(),
     )
-    speakers = Speakers(lambda pod: speaker(node, client, pod)) if node.publish else None
+    namespaces = [one.namespace for one in node.health_pods]
+    speakers = Speakers(lambda pod: speaker(node, client, pod), namespaces) if node.publish else None
     judge = Judge(
         pods,
         prober,
         Facts(
             result=readiness.get,
-            health=lambda: health_of(engine),
+            checks=engine.counted,
+            counting=lambda: counts.now,
             node=lambda: [f for f in on_the_node(watch, said_by_kubelet, states) if f is not None],
             runtime=lambda pod: None if states is None else states.pod(pod),
             kubelet_known=watch.known,
@@ -120,10 +127,51 @@ def build(settings: Settings) -> list[Service]:
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
     services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
-    services += [*asked, prober, judge, engine]
+    services += [*asked, prober, counts, judge, engine]
     services += [source, pods, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
+
+
+def entries_of(node: NodeSection) -> list[Entry]:
+    return [
+        Entry(HealthPods(one.namespace, one.label_selector, one.daemon_set or ""), frozenset(one.checks or ()))
+        for one in node.health_pods
+    ]
+
+
+class Counts:
+    """A Service that follows the file: for which health pods each check counts."""
+
+    name = "what counts"
+
+    def __init__(self, settings: Settings, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+        self.now = self._read(settings, None)
+
+    def reloaded(self, settings: Settings) -> None:
+        self.now = self._read(settings, self.now)
+        self._on_change()
+
+    def start(self) -> None:
+        """It has no thread."""
+
+    def stop(self) -> None:
+        """It holds nothing."""
+
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - the Service protocol
+        return True
+
+    def _read(self, settings: Settings, before: Counting | None) -> Counting:
+        if settings.node is None:
+            raise ValueError("settings without the section node")
+        checks = [check.name for check in settings.checks]
+        found = counting_of(entries_of(settings.node), checks, before)
+        if lost := ", ".join(found.for_nobody(checks)):
+            log.warning(
+                "checks count for no health pod, as each of node.healthPods names others", extra={"checks": lost}
+            )
+        return found
 
 
 def containers(

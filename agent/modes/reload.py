@@ -4,19 +4,21 @@ Looked at every two seconds, and at once at SIGHUP. The path is followed anew ea
 swaps a link, is seen. A change counts when the file has been the same at two looks: half of a file that is being
 written may be a valid one. What cannot be used is refused as a whole, with one line, and the old stays in force.
 
-Taken at once: `checks` with `profile`, and `log.level`. Everything else counts at the next start; one line says so and
-names it.
+Taken at once: `checks` with `profile`, for which health pods each counts, and `log.level`. Everything else counts at
+the next start; one line says so and names it.
 """
 
 import logging
 import os
 from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
+from agent.node_settings import HealthPodsSection, without_checks
 from agent.settings import Settings
 from component.lifecycle import Service
 from component.loop import Loop
@@ -31,8 +33,15 @@ TAKEN = ("checks", "profile", "log")  # without a restart
 Signature = tuple[int, ...]
 
 
+@runtime_checkable
+class Follower(Protocol):
+    """A service of a mode that takes more of the file than its checks, before they are taken."""
+
+    def reloaded(self, settings: Settings) -> None: ...
+
+
 class Reloader:
-    """A Service. `services`: the mode's, of which the checks' engine is told."""
+    """A Service. `services`: the mode's, of which the checks' engine is told, and those that follow the file."""
 
     name = "reload"
 
@@ -48,6 +57,7 @@ class Reloader:
         self._started_with = settings
         self._settings = settings
         self._engine = next((service for service in services if isinstance(service, CheckEngine)), None)
+        self._followers = [service for service in services if isinstance(service, Follower)]
         self._load = load
         self._loop = Loop("reload", self._turn, stuck_after_s=STUCK_S, first_pause_s=LOOK_S, join_limit_s=0.1)
         # Of what was read last. Nothing at first: who started us read the file a while ago.
@@ -97,10 +107,13 @@ class Reloader:
             log.warning("settings were changed that count at the next start", extra={"keys": ", ".join(later)})
         before, self._settings = self._settings, loaded
         logging.getLogger().setLevel(loaded.log.level.upper())
+        for follower in self._followers:
+            follower.reloaded(loaded)
         facts = differences(before, loaded)
         if self._engine is not None and any(facts.values()):
             state_file = self._started_with.state_file
             self._engine.replace([check_spec(check, state_file=state_file) for check in loaded.checks])
+        facts["moved"] = ", ".join(moved(before, loaded))
         log.info("configuration read again", extra={"checks": len(loaded.checks), **facts})
 
 
@@ -109,8 +122,15 @@ def needing_restart(before: Settings, after: Settings) -> list[str]:
     return [
         field.encode_name
         for field in msgspec.structs.fields(Settings)
-        if field.name not in TAKEN and getattr(before, field.name) != getattr(after, field.name)
+        if field.name not in TAKEN and _waits(before, field.name) != _waits(after, field.name)
     ]
+
+
+def _waits(settings: Settings, key: str) -> object:
+    """What of the key is not taken while the agent runs."""
+    if key == "node" and settings.node is not None:
+        return without_checks(settings.node)
+    return getattr(settings, key)
 
 
 def differences(before: Settings, after: Settings) -> dict[str, str]:
@@ -121,6 +141,18 @@ def differences(before: Settings, after: Settings) -> dict[str, str]:
         "changed": ", ".join(name for name in new if name in old and new[name] != old[name]),
         "gone": ", ".join(name for name in old if name not in new),
     }
+
+
+def moved(before: Settings, after: Settings) -> list[str]:
+    """The names of checks that are named for other health pods than before."""
+    return sorted({name for name, _ in _named(before) ^ _named(after)})
+
+
+def _named(settings: Settings) -> set[tuple[str, HealthPodsSection]]:
+    if settings.node is None:
+        return set()
+    pairs = zip(settings.node.health_pods, without_checks(settings.node).health_pods, strict=True)
+    return {(name, pods) for one, pods in pairs for name in one.checks or ()}
 
 
 def signature(path: str) -> Signature:

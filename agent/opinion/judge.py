@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.checks.health import NodeHealth
+from agent.checks.state import CheckStatus
 from agent.model import Pod, PodStatus, Result
 from agent.opinion import agreement
 from agent.opinion.agreement import Stance, Words
+from agent.opinion.counting import Counting
 from agent.opinion.readiness import Opinion, Word, opinion_of, told, was_said
-from agent.opinion.selection import budget_s, can_probe, counted, probed
+from agent.opinion.selection import Chosen, HealthPods, budget_s, can_probe, counted, limited, probed
 from agent.opinion.verdict import (
     API_SERVER_AWAY,
     KUBELET_SAYS_UNREADY,
@@ -44,7 +45,8 @@ log = logging.getLogger(__name__)
 
 TURN_S = 1.0
 STUCK_AFTER_S = 15.0
-# More are no health pods of one node: a selector that matches everything. Each costs a thread a probe and one to write.
+# Of one entry. More are no health pods of one node: a selector that matches everything. Each costs a thread a probe and
+# one to write.
 MOST_PODS = 16
 BY_PROBES = (REASON_PROBES_FAILED, REASON_KUBELET_DISAGREES)
 BY_KUBELET = (REASON_KUBELET_SILENT, REASON_PLEG_UNHEALTHY)
@@ -60,7 +62,7 @@ class Source(Protocol):
     def news(self) -> bool: ...
     @property
     def by_kubelet(self) -> bool: ...
-    def pods(self) -> Sequence[Pod]: ...
+    def pods(self) -> Sequence[Chosen]: ...
 
 
 class Probers(Protocol):
@@ -79,10 +81,11 @@ class Desk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One health pod. `since`: when it was first seen here, monotonic. `settled`: our probes have said something, or
-    have had their time for it."""
+    """One health pod. `chosen_by`: the entries of node.healthPods that have chosen it. `since`: when it was first seen
+    here, monotonic. `settled`: our probes have said something, or have had their time for it."""
 
     pod: Pod
+    chosen_by: frozenset[HealthPods]
     since: float
     opinion: Opinion
     words: Words
@@ -96,12 +99,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Where the judge looks. `result`: container id -> the stable result of our probe. `runtime`: what the
-    runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings on the node.
-    `kubelet_known`: whether it has been heard, or that it is silent is among them."""
+    """Where the judge looks. `result`: container id -> the stable result of our probe. `checks`: the states that the
+    node's health is made of, `counting`: for which health pods each counts, which is known before a check is there.
+    `runtime`: what the runtime knows of a pod, None where it is not asked, or the kubelet knows more. `node`: findings
+    on the node. `kubelet_known`: whether it has been heard, or that it is silent is among them."""
 
     result: Callable[[str], Result | None]
-    health: Callable[[], NodeHealth | None]
+    checks: Callable[[], Sequence[CheckStatus]]
+    counting: Callable[[], Counting]
     node: Callable[[], Sequence[Finding]] = tuple
     runtime: Callable[[Pod], RuntimePod | None] = lambda _pod: None
     kubelet_known: Callable[[], bool] = lambda: True
@@ -162,30 +167,33 @@ class Judge:
 
     def turn(self) -> float:
         """One look at everything; returns the seconds until the next."""
-        pods = self._chosen()
+        synced = self._source.synced  # before the pods: what they have been chosen by is known by then
+        chosen = self._chosen()
         monotonic, news = self._monotonic(), self._source.news
-        judged = {pod.uid: self._judge(pod, monotonic, news=news) for pod in pods}
+        judged = {one.pod.uid: self._judge(one, monotonic, news=news) for one in chosen}
         node = tuple(self._on_the_node(news=news))
         with self._lock:
             self._judged, self._node_findings = judged, node
         self._probers.cleanup_pods(judged.keys())
-        for pod in pods:
+        for pod in (one.pod for one in chosen):
             if not is_terminal(pod.status.phase) and pod.deletion_timestamp is None:
                 self._probers.add_pod(probed(pod, with_exec=self._with_exec))
         self._log()
         if self._desk is not None:
-            self._publish(self._desk, list(judged.values()), node)
+            self._publish(self._desk, list(judged.values()), node, synced=synced)
         return TURN_S
 
-    def _chosen(self) -> list[Pod]:
-        pods = sorted(self._source.pods(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
-        if len(pods) > MOST_PODS and not self._told_of_many:
+    def _chosen(self) -> list[Chosen]:
+        pods = self._source.pods()
+        found = limited(pods, MOST_PODS)
+        if len(pods) > len(found) and not self._told_of_many:
             self._told_of_many = True
-            extra = {"pods": len(pods), "looked_at": MOST_PODS}
+            extra = {"pods": len(pods), "looked_at": len(found)}
             log.warning("more health pods than a node can have: narrow node.healthPods", extra=extra)
-        return pods[:MOST_PODS]
+        return found
 
-    def _judge(self, pod: Pod, monotonic: float, *, news: bool) -> Judged:
+    def _judge(self, chosen: Chosen, monotonic: float, *, news: bool) -> Judged:
+        pod = chosen.pod
         before = self._judged.get(pod.uid)
         since = monotonic if before is None else before.since
         opinion = opinion_of(
@@ -211,7 +219,7 @@ class Judge:
             closed_before=self._closed_before(pod),
         )
         settled = opinion.containers is not Word.UNKNOWN or monotonic - since >= budget_s(pod) + SETTLE_S
-        judged = Judged(pod, since, opinion, words, settled or (before is not None and before.settled))
+        judged = Judged(pod, chosen.by, since, opinion, words, settled or (before is not None and before.settled))
         stance = agreement.stance(words, monotonic, stand_s=stand_s, news=news)
         return replace(judged, findings=tuple(self._on(judged, stance)))
 
@@ -262,15 +270,18 @@ class Judge:
             found.append(Finding(API_SERVER_AWAY, "the API server tells nothing; the last known pods are looked at"))
         return found
 
-    def _publish(self, desk: Desk, judged: Sequence[Judged], node: Sequence[Finding]) -> None:
+    def _publish(self, desk: Desk, judged: Sequence[Judged], node: Sequence[Finding], *, synced: bool) -> None:
         spoken = [one for one in judged if one.speaks and one.pod.deletion_timestamp is None]
         desk.keep({one.pod.uid for one in spoken})
-        health = self._facts.health()
+        # In this order: who names a check is known before it is there.
+        statuses, counting = self._facts.checks(), self._facts.counting()
+        all_known = synced or not counting.parts
         for one in spoken:
-            condition = condition_of(health, (*node, *one.findings))
-            # That all is well is said when our own probes have been heard, and the kubelet where it was silent: a
-            # restart shall not open what was closed.
-            heard = one.settled and (self._facts.kubelet_known() or not was_said(one.pod.status, BY_KUBELET))
+            condition = condition_of(counting.health(statuses, one.chosen_by), (*node, *one.findings))
+            # That all is well is said when our own probes have been heard, the kubelet where it was silent, and which
+            # entries have chosen the pod: a restart shall not open what was closed.
+            heard = one.settled and all_known
+            heard = heard and (self._facts.kubelet_known() or not was_said(one.pod.status, BY_KUBELET))
             if condition is not None and (heard or condition.status != STATUS_TRUE):
                 desk.say(one.pod, condition)
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agent.cri.base import Trouble
-from agent.model import Pod
 from agent.opinion.pods import HealthPodTable
-from agent.opinion.selection import HealthPods
+from agent.opinion.selection import Chosen, HealthPods, joined
 from agent.podsapi.base import NOT_THERE, PodsApi, PodsApiError
 from agent.wire.pod import PodObject
 from component.loop import Loop
@@ -29,7 +28,7 @@ class Source(Protocol):
     def synced(self) -> bool: ...
     @property
     def news(self) -> bool: ...
-    def pods(self) -> Sequence[Pod]: ...
+    def pods(self) -> Sequence[Chosen]: ...
 
 
 class LocalPods:
@@ -78,11 +77,10 @@ class LocalPods:
         told_at = self._told_at
         return told_at is not None and not self._source.news and self._monotonic() - told_at <= KEPT_S
 
-    def pods(self) -> list[Pod]:
-        """By uid once, also where two choices have it."""
+    def pods(self) -> list[Chosen]:
         if self._told_at is None or self._source.news:
             return list(self._source.pods())
-        return list({pod.uid: pod for _, table in self._tables for pod in table.pods()}.values())
+        return joined((table.chosen, table.pods()) for _, table in self._tables)
 
     def turn(self) -> float:
         """One question, if it is needed; returns the seconds until the next."""

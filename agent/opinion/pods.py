@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from agent.model import Pod
-from agent.opinion.selection import HealthPods
+from agent.opinion.selection import Chosen, HealthPods, joined
 from agent.wire.pod import PodObject, pod_from_object
 from kube import paths
 from kube.client import Client
@@ -22,7 +22,7 @@ class HealthPodTable:
     """A store of kube.reflector: those pods of one list that are health pods of this node. Thread-safe."""
 
     def __init__(self, chosen: HealthPods, node_name: str, on_change: Callable[[], None]) -> None:
-        self._chosen = chosen
+        self.chosen = chosen
         self._node_name = node_name
         self._on_change = on_change
         self._lock = threading.Lock()
@@ -56,9 +56,9 @@ class HealthPodTable:
 
     def _is_ours(self, item: PodObject) -> bool:
         """The server has chosen by node and labels; a server that did not must not make us write elsewhere."""
-        if item.spec.node_name != self._node_name or item.metadata.namespace != self._chosen.namespace:
+        if item.spec.node_name != self._node_name or item.metadata.namespace != self.chosen.namespace:
             return False
-        return self._chosen.daemon_set in ("", daemon_set_of(item.metadata.owner_references))
+        return self.chosen.daemon_set in ("", daemon_set_of(item.metadata.owner_references))
 
     def _pod(self, item: PodObject) -> Pod | None:
         try:
@@ -101,9 +101,8 @@ class HealthPodSource:
             for index, (one, table) in enumerate(zip(chosen, self._tables, strict=True))
         ]
 
-    def pods(self) -> list[Pod]:
-        """By uid once, also where two lists have it."""
-        return list({pod.uid: pod for table in self._tables for pod in table.pods()}.values())
+    def pods(self) -> list[Chosen]:
+        return joined((table.chosen, table.pods()) for table in self._tables)
 
     @property
     def synced(self) -> bool:

@@ -1,5 +1,7 @@
 """Pure: whose pods are health pods, and which of their probes we can make."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agent.model import Container, ExecAction, Pod, Probe
@@ -14,6 +16,37 @@ class HealthPods:
     namespace: str
     label_selector: str = ""
     daemon_set: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A health pod, and the entries that have chosen it."""
+
+    pod: Pod
+    by: frozenset[HealthPods]
+
+
+def joined(lists: Iterable[tuple[HealthPods, Iterable[Pod]]]) -> list[Chosen]:
+    """The pods of all entries, by uid once, also where several have chosen one."""
+    pods: dict[str, Pod] = {}
+    by: dict[str, set[HealthPods]] = {}
+    for chosen, found in lists:
+        for pod in found:
+            pods[pod.uid] = pod
+            by.setdefault(pod.uid, set()).add(chosen)
+    return [Chosen(pod, frozenset(by[uid])) for uid, pod in pods.items()]
+
+
+def limited(pods: Iterable[Chosen], most: int) -> list[Chosen]:
+    """By namespace and name, at most so many of each entry, so that one that matches everything leaves the others
+    theirs."""
+    taken: Counter[HealthPods] = Counter()
+    found = []
+    for one in sorted(pods, key=lambda one: (one.pod.namespace, one.pod.name, one.pod.uid)):
+        if any(taken[entry] < most for entry in one.by):
+            taken.update(one.by)
+            found.append(one)
+    return found
 
 
 def probed(pod: Pod, *, with_exec: bool) -> Pod:

@@ -5,7 +5,7 @@ the old one ends.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from agent.model import Pod
@@ -27,12 +27,14 @@ class Speaker(NamedTuple):
 
 class Speakers:
     """A Service. Used by one thread, but for its counters. `make` raises CredentialsInvalid: the pod is tried again
-    when something is said of it next, and the others hear what is said of them."""
+    when something is said of it next, and the others hear what is said of them. `namespaces`: of health pods, in the
+    order in which they are to write what any of them may."""
 
     name = "speakers"
 
-    def __init__(self, make: Callable[[Pod], Speaker]) -> None:
+    def __init__(self, make: Callable[[Pod], Speaker], namespaces: Sequence[str] = ()) -> None:
         self._make = make
+        self._rank = {namespace: index for index, namespace in reversed([*enumerate(namespaces)])}
         self._speakers: dict[str, Speaker] = {}
         self._troubled: frozenset[str] = frozenset()  # pods for which nobody can speak, which was told
         self._stopped = False
@@ -76,8 +78,10 @@ class Speakers:
             _end(ended)
 
     def writer(self) -> Writer | None:
-        """In whose name a heartbeat may be written: any pod that we speak for will do."""
-        return next((one.writer for one in self._speakers.values()), None)
+        """In whose name a heartbeat is written: where it lies is where it is looked for, so that shall not depend on
+        which pod was there first."""
+        writers = [one.writer for one in self._speakers.values()]
+        return min(writers, key=lambda one: self._rank.get(one.namespace, len(self._rank)), default=None)
 
     @property
     def writes(self) -> int:

@@ -50,7 +50,7 @@ def closing(findings: Sequence[Finding]) -> list[Finding]:
 def condition_of(health: NodeHealth | None, findings: Sequence[Finding]) -> Condition | None:
     """Of a pod, by the findings on the node and on itself; None while it is too early to say anything.
 
-    health: of the checks; None where none are configured.
+    health: of the checks that count for it; None where none does.
     """
     closes = closing(findings)
     if health is not None and health.reason == REASON_STARTING and not closes:
@@ -60,7 +60,7 @@ def condition_of(health: NodeHealth | None, findings: Sequence[Finding]) -> Cond
     parts = [finding.text for finding in closes]
     if health is not None:
         parts.append(condition_message(health))
-    message = one_line("; ".join(parts), limit_bytes=MESSAGE_LIMIT_BYTES) if parts else "no check is configured"
+    message = one_line("; ".join(parts), limit_bytes=MESSAGE_LIMIT_BYTES) if parts else "no check counts for this pod"
     if healthy and not closes:
         reason = REASON_CHECKS_PASSED if health is None else health.reason
         return Condition(contract.STATUS_TRUE, reason, message, identity)

@@ -1,4 +1,5 @@
-"""The agent's heartbeat: a Lease named after the node, in the namespace of the health pod whose token writes it.
+"""The agent's heartbeat: a Lease named after the node, in the namespace of the health pod whose token writes it, one of
+the first entry of node.healthPods that has any.
 
 Renewed every period, up to a tenth earlier or later, so that 5,000 agents do not write together; after a failure again
 after half a period, at the latest after a period, so nothing queues up while the API server is away. It goes with its

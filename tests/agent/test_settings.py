@@ -61,6 +61,14 @@ def test_defaults_of_mode_node() -> None:
     )
 
 
+def test_checks_of_a_profile_may_be_named_and_without_names_there_are_none() -> None:
+    found = parse(
+        f"profile: gpu\n{NODE}, healthPods: [{{}}, {{namespace: g, labelSelector: a=b, checks: [gpu, time]}}]}}"
+    )
+    assert found.node is not None
+    assert [None, ("gpu", "time")] == [one.checks for one in found.node.health_pods]
+
+
 def test_whole_numbers_are_quantities_too() -> None:
     assert {"cpu": "4", "memory": "8Gi"} == parse(KUBELET + ", capacity: {cpu: 4, memory: 8Gi}}").kubelet.capacity
 
@@ -119,6 +127,13 @@ NODE = "mode: node\nnode: {name: n, server: 'https://192.0.2.1:6443'"
 def node_row(name: str, fields: str, expected: str) -> object:
     """fields: of the section node, beside its name and server."""
     return row(name, f"{NODE}, {fields}}}", f"node.{expected}")
+
+
+def names_row(name: str, given: str, expected: str) -> object:
+    """given: `checks` of the second of two entries, beside two checks; expected: behind that key."""
+    checks = "checks: [{name: disk, tcpSocket: {port: 1}}, {name: gpu, gpu: {}}]"
+    pods = f"healthPods: [{{}}, {{namespace: g, labelSelector: a=b, checks: {given}}}]"
+    return row(name, f"{NODE}, {pods}}}\n{checks}", f"node.healthPods[1].checks{expected}")
 
 
 A_LIST = f"is a list, allowed: a mapping with the keys {ROOT_KEYS}"
@@ -199,6 +214,23 @@ QUANTITY = "allowed: a quantity"
             "a broken selector",
             "healthPods: [{labelSelector: 'a in b'}]",
             "healthPods[0].labelSelector: ",
+        ),
+        names_row("a check that there is not", "[gpuu]", "[0]: gpuu is no check of this file, allowed: disk, gpu"),
+        names_row("a second one", "[gpu, GPU]", "[1]: GPU is no check of this file, allowed: disk, gpu"),
+        names_row("a name over two lines", '["g\\npu"]', "[0]: g pu is no check of this file, allowed: disk, gpu"),
+        names_row("an empty name", "['']", '[0]: is the text "", allowed: text, not empty'),
+        names_row("no name", "[]", ": is empty, allowed: disk, gpu, or leave the key out"),
+        names_row("a name that is no list", "gpu", ': is the text "gpu", allowed: '),
+        names_row("a number", "[1]", "[0]: is 1, allowed: text"),
+        row(
+            "a check that the profile leaves out",
+            f"profile: {{name: gpu, leaveOut: [gpu]}}\n{NODE}, healthPods: [{{checks: [gpu]}}]}}",
+            "node.healthPods[0].checks[0]: gpu is left out by profile.leaveOut, allowed: cni, pressure, time, ",
+        ),
+        node_row(
+            "a check of a file without any",
+            "healthPods: [{checks: [gpu]}]",
+            "healthPods[0].checks[0]: gpu is no check of this file, allowed: none, as the file has no checks",
         ),
         node_row("no health port", "kubeletHealthz: 10248", "kubeletHealthz: is"),
         node_row("half an address", "kubeletHealthz: 'http://[::1/healthz'", "kubeletHealthz: is http://[::1/healthz"),

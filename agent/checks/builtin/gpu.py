@@ -14,7 +14,8 @@ All of this is read by a child process, which can hang in a driver without harm 
 then. Without accelerators, and with none expected, it passes: one configuration is good for all nodes. What a driver
 reports through the kernel's log (NVIDIA's Xid) is the business of the check of the kernel's log.
 
-To keep only pods off that ask for accelerators, run it in a health DaemonSet of its own, with a gate for those pods.
+To keep only pods off that ask for accelerators, give it a health DaemonSet of its own, with a gate for those pods: the
+check runs in its pods, or the agent on the node is told that it counts for them alone (`checks` of `node.healthPods`).
 The way back is the next run that finds all of them.
 """
 

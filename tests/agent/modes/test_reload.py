@@ -10,7 +10,10 @@ import pytest
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
+from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.modes.node import Counts
 from agent.modes.reload import Reloader, needing_restart
+from agent.opinion.selection import HealthPods
 
 CNI = "{name: cni, cni: {confDir: /nowhere}}"
 CLOCK = "{name: clock, timeSync: {}}"
@@ -67,7 +70,7 @@ def agent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Agent:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    facts = ("error", "keys", "mode", "added", "changed", "gone")
+    facts = ("error", "keys", "mode", "added", "changed", "gone", "moved")
     return [
         " ".join([record.message, *(f"{fact}={vars(record)[fact]}" for fact in facts if vars(record).get(fact))])
         for record in caplog.records
@@ -218,3 +221,109 @@ def test_every_section_is_taken_or_waits() -> None:
     assert known | {"checks", "profile", "log"} == {
         field.encode_name for field in msgspec.structs.fields(reader.Settings)
     }
+
+
+BASE = "{namespace: a, labelSelector: app=base}"
+TWO_CHECKS = "checks: [{name: disk, tcpSocket: {port: 1}}, {name: gpu, gpu: {}}]"
+
+
+def node_text(*pods: str, checks: str = TWO_CHECKS) -> str:
+    return f"mode: node\nnode: {{name: n, server: 'https://h', healthPods: [{', '.join(pods)}]}}\n{checks}\n"
+
+
+def gpu_pods(*names: str) -> str:
+    return f"{{namespace: g, labelSelector: app=gpu, checks: {list(names) or 'null'}}}"
+
+
+class Node:
+    """An agent in mode node, as far as it follows the file. `closed`: whose pods a failing check closes."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.path.write_text(text)
+        settings = reader.load(str(path))
+        self.woken: list[None] = []
+        self.counts = Counts(settings, lambda: self.woken.append(None))
+        self.engine = Engine(settings)
+        self.reloader = Reloader(str(path), settings, [self.counts, self.engine])
+        self.reloader.look()
+        self.reloader.look()
+
+    def reads(self, text: str) -> None:
+        self.path.write_text(text)
+        self.reloader.request()
+        self.reloader.look()
+
+    def closed(self, check: str) -> list[str]:
+        failing = [CheckStatus(check, Severity.GATE, 0.0, CheckState.FAILED)]
+        labels = {"base": HealthPods("a", "app=base", "readygate-agent"), "gpu": GPU_PODS}
+        return [label for label, pods in labels.items() if self.counts.now.health(failing, {pods}) is not None]
+
+
+REFUSED = "configuration refused, the old one stays in force error=PATH: "
+GPU_PODS = HealthPods("g", "app=gpu", "readygate-agent")
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "said"),
+    [
+        pytest.param(
+            node_text(BASE, gpu_pods("disk")),
+            (["gpu"], ["base"]),
+            ["configuration read again moved=disk, gpu"],
+            id="another check: it counts at once, without a restart",
+        ),
+        pytest.param(
+            node_text(BASE, gpu_pods()),
+            (["base", "gpu"], ["base", "gpu"]),
+            ["configuration read again moved=gpu"],
+            id="no check: as without names",
+        ),
+        pytest.param(
+            node_text(BASE, gpu_pods("gpuu")),
+            (["base"], ["gpu"]),
+            [f"{REFUSED}node.healthPods[1].checks[0]: gpuu is no check of this file, allowed: ..."],
+            id="a typo: the old one stays",
+        ),
+        pytest.param(
+            node_text(BASE, gpu_pods("gpu"), checks="checks: [{name: disk, tcpSocket: {port: 1}}]"),
+            (["base"], ["gpu"]),
+            [f"{REFUSED}node.healthPods[1].checks[0]: gpu is no check of this file, allowed: ..."],
+            id="the check taken away, and still named: the old one stays",
+        ),
+        pytest.param(
+            node_text(BASE),
+            (["base"], ["base", "gpu"]),
+            [
+                "settings were changed that count at the next start keys=node",
+                "configuration read again moved=gpu",
+            ],
+            id="an entry less: its pods are looked at, by what it named, until the next start",
+        ),
+        pytest.param(
+            node_text(BASE, gpu_pods("gpu"), "{namespace: b, labelSelector: app=b, checks: [disk]}"),
+            ([], ["gpu"]),
+            [
+                "settings were changed that count at the next start keys=node",
+                "configuration read again moved=disk",
+            ],
+            id="an entry more: what it names is not the others' any more",
+        ),
+    ],
+)
+def test_which_pods_a_check_counts_for_is_taken_without_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, closed: tuple[list[str], list[str]], said: list[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    node = Node(tmp_path / "node.yaml", node_text(BASE, gpu_pods("gpu")))
+    node.reads(text)
+    found = [line.replace(str(node.path), "PATH").partition("allowed: ") for line in lines(caplog)]
+    assert said == [f"{a}{b}..." if b else a for a, b, _ in found]
+    assert closed == (node.closed("disk"), node.closed("gpu"))
+    assert (not said[0].startswith("configuration refused")) == bool(node.woken)
+
+
+def test_checks_that_count_for_no_pod_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Node(tmp_path / "node.yaml", node_text(gpu_pods("gpu")))
+    warned = [(record.message, vars(record)["checks"]) for record in caplog.records if record.levelname == "WARNING"]
+    assert [("checks count for no health pod, as each of node.healthPods names others", "disk")] == warned

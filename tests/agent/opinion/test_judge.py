@@ -7,10 +7,12 @@ from random import Random
 
 import pytest
 
-from agent.checks.health import NodeHealth
+from agent.checks.health import node_health
 from agent.checks.state import CheckState, CheckStatus, Severity
 from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
-from agent.opinion.judge import MOST_PODS, Facts, Judge
+from agent.opinion.counting import Entry, counting_of
+from agent.opinion.judge import Facts, Judge
+from agent.opinion.selection import Chosen, HealthPods
 from agent.opinion.verdict import Finding, readyz
 from agent.report.condition import Condition
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
@@ -21,10 +23,11 @@ from tests.kit.clock import Clock
 
 PROBE = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)  # a budget of 11 s
 ASKED = {ANNOTATION_SPEAKER: "node"}
-HEALTHY = NodeHealth(healthy=True, reason="ChecksPassed", checks=1)
 BAD = CheckStatus("disk", Severity.GATE, 0.0, CheckState.FAILED, "read-only")
-UNHEALTHY = NodeHealth(healthy=False, reason="CheckFailed", problems=(BAD,), checks=1)
-STARTING = NodeHealth(healthy=False, reason="Starting", problems=(replace(BAD, state=CheckState.STARTING),), checks=1)
+UNHEALTHY = [BAD]
+HEALTHY = [replace(BAD, state=CheckState.PASSED)]
+STARTING = [replace(BAD, state=CheckState.STARTING)]
+HEALTH = HealthPods("ns", "app=health")
 SILENT = Finding("KubeletSilent", "the kubelet has stopped renewing its Lease")
 
 
@@ -37,7 +40,9 @@ class Scene:
         self.synced = self.news = True
         self.by_kubelet = False
         self.results: dict[str, Result] = {}
-        self.health: NodeHealth | None = HEALTHY
+        self.checks = HEALTHY
+        self.counting = counting_of([Entry(HEALTH)], ["disk"])
+        self.chosen_by: dict[str, frozenset[HealthPods]] = {}  # by uid; none: by the one entry
         self.node: list[Finding] = []
         self.probed: list[Pod] = []
         self.said: list[tuple[str, str, str]] = []  # pod, status, reason; where that has changed
@@ -49,7 +54,8 @@ class Scene:
     def made(self) -> Judge:
         facts = Facts(
             lambda key: self.results.get(key),
-            lambda: self.health,
+            lambda: self.checks,
+            lambda: self.counting,
             lambda: self.node,
             lambda _pod: self.runtime,
             lambda: self.kubelet_known,
@@ -58,8 +64,8 @@ class Scene:
             self, self, facts, self, semantics=Semantics(), disagreement_s=10.0, wall=self.clock, monotonic=self.clock
         )
 
-    def pods(self) -> list[Pod]:
-        return self.found
+    def pods(self) -> list[Chosen]:
+        return [Chosen(pod, self.chosen_by.get(pod.uid, frozenset({HEALTH}))) for pod in self.found]
 
     def add_pod(self, pod: Pod) -> None:
         self.probed.append(pod)
@@ -138,25 +144,25 @@ def test_a_kubelet_that_stands_by_ready_disagrees(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "health", "expected"),
+    ("node", "checks", "expected"),
     [
         pytest.param([SILENT], HEALTHY, ("False", "KubeletSilent"), id="the kubelet is silent"),
         pytest.param([], UNHEALTHY, ("False", "CheckFailed"), id="a check fails"),
         pytest.param([SILENT], UNHEALTHY, ("False", "CheckFailed"), id="both: the check explains more"),
         pytest.param([SILENT], STARTING, ("False", "KubeletSilent"), id="it is silent while checks start"),
-        pytest.param([], None, ("True", "ChecksPassed"), id="no check is configured"),
+        pytest.param([], [], ("True", "ChecksPassed"), id="no check is configured"),
     ],
 )
 def test_checks_and_findings_join(
-    scene: Scene, node: list[Finding], health: NodeHealth | None, expected: tuple[str, str]
+    scene: Scene, node: list[Finding], checks: list[CheckStatus], expected: tuple[str, str]
 ) -> None:
-    scene.node, scene.health = node, health
+    scene.node, scene.checks = node, checks
     scene.turns()
     assert [("pod-1", *expected)] == scene.said
 
 
 def test_nothing_is_said_while_checks_start(scene: Scene) -> None:
-    scene.health = STARTING
+    scene.checks = STARTING
     scene.turns(30)
     assert [] == scene.said
 
@@ -265,17 +271,11 @@ def test_before_the_pods_are_known_that_is_said(scene: Scene) -> None:
     assert (["PodsUnknown"], []) == (scene.findings, scene.said)
 
 
-def test_a_selector_that_matches_everything_costs_no_thread_a_pod(scene: Scene) -> None:
-    scene.found = [health_pod(uid=f"uid-{n}", name=f"pod-{n:03}") for n in range(110)]
-    scene.turns()
-    assert (MOST_PODS, MOST_PODS) == (len(scene.probed), len(scene.kept))
-
-
 @pytest.mark.parametrize(
-    ("health", "findings", "expected"),
+    ("checks", "findings", "expected"),
     [
         pytest.param(HEALTHY, [], (True, "ok\n"), id="all is well"),
-        pytest.param(None, [SILENT], (False, f"KubeletSilent: {SILENT.text}\n"), id="a finding that closes"),
+        pytest.param([], [SILENT], (False, f"KubeletSilent: {SILENT.text}\n"), id="a finding that closes"),
         pytest.param(
             HEALTHY,
             [Finding("ProbeNotMade", "web", "ns/p")],
@@ -285,8 +285,8 @@ def test_a_selector_that_matches_everything_costs_no_thread_a_pod(scene: Scene) 
         pytest.param(UNHEALTHY, [], (False, "disk: failed since 5 s: read-only\n"), id="a check"),
     ],
 )
-def test_what_readyz_says(health: NodeHealth | None, findings: list[Finding], expected: tuple[bool, str]) -> None:
-    assert expected == readyz(health, findings, 5.0)
+def test_what_readyz_says(checks: list[CheckStatus], findings: list[Finding], expected: tuple[bool, str]) -> None:
+    assert expected == readyz(node_health(checks) if checks else None, findings, 5.0)
 
 
 CLOSED = condition("readygate.dev/NodeHealthy", "False", "ProbesFailed", last_transition_time=NOW)

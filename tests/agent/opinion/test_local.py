@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import pytest
 
 from agent.cri.base import Trouble
-from agent.model import Pod
 from agent.opinion.local import ASK_S, KEPT_S, LocalPods
-from agent.opinion.selection import HealthPods
+from agent.opinion.selection import Chosen, HealthPods
 from agent.podsapi.base import PodsApiError
 from agent.wire.pod import PodObject, pod_from_object
 from tests.agent.opinion.test_pods import item
 from tests.kit.clock import Clock
 
 LABELS = {"app": "health"}
+HEALTH = HealthPods("ns", "app=health", "health")
 THEIRS = pod_from_object(item("theirs"))
 
 
@@ -32,14 +32,14 @@ class Scene:
         self.local = LocalPods(
             self,
             "n",
-            [HealthPods("ns", "app=health", "health")],
+            [HEALTH],
             lambda: self.changes.append(None),
             self.connect if asked else None,
             monotonic=self.clock,
         )
 
-    def pods(self) -> list[Pod]:
-        return self.known
+    def pods(self) -> list[Chosen]:
+        return [Chosen(pod, frozenset({HEALTH})) for pod in self.known]
 
     def connect(self) -> "Scene":
         self.connected += 1
@@ -67,7 +67,7 @@ class Scene:
     def told(self) -> tuple[list[str], bool, bool, bool]:
         """Of whom; whether anybody has told, of late, and whether that is the kubelet."""
         local = self.local
-        return [pod.uid for pod in local.pods()], local.synced, local.news, local.by_kubelet
+        return [one.pod.uid for one in local.pods()], local.synced, local.news, local.by_kubelet
 
 
 def test_while_the_api_server_tells_the_kubelet_is_not_asked() -> None:

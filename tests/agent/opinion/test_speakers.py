@@ -133,6 +133,26 @@ def test_a_heartbeat_is_written_in_the_name_of_any(scene: Scene) -> None:
     assert (None, "u1", "u2") == (nobody, first and first.namespace, second and second.namespace)
 
 
+@pytest.mark.parametrize(
+    ("namespaces", "there", "expected"),
+    [
+        pytest.param(["u2", "u1"], [FIRST, SECOND], "u2", id="the first that is named, whoever was there first"),
+        pytest.param(["u2", "u1", "u2"], [FIRST, SECOND], "u2", id="a namespace that is named twice"),
+        pytest.param(["u2", "u1"], [FIRST], "u1", id="the next one, while it has none"),
+        pytest.param(["other"], [FIRST, SECOND], "u1", id="any, where none has one"),
+    ],
+)
+def test_a_heartbeat_lies_where_the_first_entry_has_a_pod(
+    namespaces: list[str], there: list[Pod], expected: str
+) -> None:
+    """Who reads it looks in one namespace, and pods elsewhere need not have the right to write it."""
+    scene = Scene()
+    scene.speakers = Speakers(scene.make, namespaces)
+    scene.say(*there)
+    writer = scene.speakers.writer()
+    assert expected == (writer and writer.namespace)
+
+
 def test_it_is_healthy_while_all_of_them_are(scene: Scene) -> None:
     scene.say(FIRST, SECOND)
     well = scene.speakers.healthy(0.0)

@@ -1,0 +1,297 @@
+"""Which checks count for which health pods: by the file, after it was read again, and in what is written of each."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+
+from agent.checks.state import CheckState, CheckStatus, Severity
+from agent.model import Result
+from agent.opinion.counting import Counting, Entry, counting_of
+from agent.opinion.judge import MOST_PODS
+from agent.opinion.selection import Chosen, HealthPods, joined, limited
+from agent.opinion.verdict import condition_of
+from agent.report.condition import Condition
+from tests.agent.opinion.test_judge import CLOSED, SILENT, Scene, health_pod, told_before
+from tests.agent.status.builders import make_pod
+
+CHECKS = ("disk", "gpu", "rdma")
+Named = Mapping[str, Collection[str]]  # an entry by the label of its pods, with the checks that it names
+ONE: Named = {"base": ()}
+SPLIT: Named = {"base": (), "gpu": ("gpu",)}
+
+
+def pods_of(label: str) -> HealthPods:
+    return HealthPods("ns", f"app={label}", label)
+
+
+def by(*labels: str) -> frozenset[HealthPods]:
+    return frozenset(pods_of(label) for label in labels)
+
+
+def entries_of(named: Named) -> list[Entry]:
+    return [Entry(pods_of(label), frozenset(checks)) for label, checks in named.items()]
+
+
+def counting(named: Named, checks: Collection[str] = CHECKS, before: Counting | None = None) -> Counting:
+    return counting_of(entries_of(named), checks, before)
+
+
+def status(name: str, state: CheckState, severity: Severity = Severity.GATE, output: str = "") -> CheckStatus:
+    return CheckStatus(name, severity, 0.0, state, output)
+
+
+def statuses(*failing: str, checks: Collection[str] = CHECKS) -> list[CheckStatus]:
+    return [status(name, CheckState.FAILED if name in failing else CheckState.PASSED) for name in checks]
+
+
+def closed(counted: Counting, failing: Sequence[str], labels: Collection[str], checks: Collection[str] = CHECKS) -> str:
+    """The entries whose pods say that the node is bad; "a+b" is a pod of both."""
+    found = []
+    for label in labels:
+        health = counted.health(statuses(*failing, checks=checks), by(*label.split("+")))
+        if health is not None and not health.healthy:
+            found.append(label)
+    return " ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("named", "failing", "expected"),
+    [
+        pytest.param(SPLIT, ["gpu"], "gpu", id="the named check fails: the pod of its entry alone says so"),
+        pytest.param(SPLIT, ["disk"], "base", id="another check fails: only the other pod says so"),
+        pytest.param(SPLIT, ["disk", "gpu"], "base gpu", id="both fail: each says its own"),
+        pytest.param(SPLIT, [], "", id="none fails"),
+        pytest.param(ONE, ["gpu"], "base", id="one entry and nothing named: every check counts"),
+        pytest.param({"a": (), "b": ()}, ["gpu"], "a b", id="two entries and nothing named: for both, as ever"),
+        pytest.param({**SPLIT, "also": ("gpu",)}, ["gpu"], "gpu also", id="two entries name the same check: for both"),
+        pytest.param({**SPLIT, "net": ("rdma",)}, ["rdma"], "net", id="a third entry with a check of its own"),
+        pytest.param({"base": (), "two": ("gpu", "rdma")}, ["rdma"], "two", id="the second of two that it names"),
+        pytest.param({"gpu": ("gpu",)}, ["disk"], "", id="each entry names some: the others count for no pod"),
+        pytest.param({"a": ("disk",), "b": ("disk", "gpu")}, ["disk"], "a b", id="named here and there"),
+    ],
+)
+def test_a_named_check_counts_for_those_that_name_it_and_any_other_for_those_that_name_none(
+    named: Named, failing: list[str], expected: str
+) -> None:
+    assert expected == closed(counting(named), failing, named)
+
+
+@pytest.mark.parametrize("named", [SPLIT, dict(reversed(SPLIT.items()))], ids=["in this order", "in the other order"])
+@pytest.mark.parametrize("failing", ["disk", "gpu"])
+def test_for_a_pod_that_two_entries_choose_the_checks_of_both_count_whatever_their_order(
+    named: Named, failing: str
+) -> None:
+    assert "base+gpu" == closed(counting(named), [failing], ["base+gpu"])
+
+
+def test_two_entries_of_the_same_words_are_one_that_names_what_both_name() -> None:
+    twice = [Entry(pods_of("base")), Entry(pods_of("base"), frozenset({"gpu"}))]
+    assert ["base", "base"] == [closed(counting_of(twice, CHECKS), [name], ["base"]) for name in ("disk", "gpu")]
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        pytest.param(ONE, [], id="nothing is named"),
+        pytest.param(SPLIT, [], id="some entry names none"),
+        pytest.param({"gpu": ("gpu",)}, ["disk", "rdma"], id="each names some"),
+        pytest.param({"a": ("disk", "gpu"), "b": ("rdma",)}, [], id="all are named"),
+    ],
+)
+def test_checks_that_count_for_nobody_are_known(named: Named, expected: list[str]) -> None:
+    assert expected == counting(named).for_nobody(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "checks", "failing", "expected"),
+    [
+        pytest.param(
+            {"a": ("gpu",), "b": ("rdma",)},
+            {"a": ("rdma",), "b": ("gpu",)},
+            CHECKS,
+            "gpu",
+            "b",
+            id="moved to another entry: from now on for that alone",
+        ),
+        pytest.param(SPLIT, {"base": (), "gpu": ()}, CHECKS, "gpu", "base gpu", id="named no more: for all"),
+        pytest.param(ONE | {"gpu": ()}, SPLIT, CHECKS, "gpu", "gpu", id="named now: for that entry alone"),
+        pytest.param(
+            SPLIT,
+            {"base": (), "gpu": ("rdma",)},
+            ("disk", "rdma"),
+            "gpu",
+            "gpu",
+            id="gone from the file: its last word is still for the pods that it counted for",
+        ),
+        pytest.param(
+            ONE,
+            SPLIT,
+            CHECKS,
+            "gpu",
+            "",
+            id="named by an entry that waits for the next start: not for the others meanwhile",
+        ),
+        pytest.param(SPLIT, ONE, CHECKS, "disk", "base", id="an entry gone from the file goes on with what it named"),
+        pytest.param({"base": (), "b": ()}, ONE, CHECKS, "disk", "base b", id="and one that named none with the rest"),
+    ],
+)
+def test_when_the_file_is_read_again(
+    before: Named, after: Named, checks: Sequence[str], failing: str, expected: str
+) -> None:
+    """The pods of the entries of before are looked at, as which those are waits for the next start."""
+    assert expected == closed(counting(after, checks, counting(before)), [failing], before)
+
+
+def test_an_entry_gone_from_the_file_goes_on_however_often_the_file_is_read_again() -> None:
+    counted = counting(SPLIT)
+    for _ in range(3):
+        counted = counting(ONE, CHECKS, counted)
+    assert ["base gpu", "base"] == [closed(counted, [name], SPLIT) for name in ("gpu", "disk")]
+
+
+def condition(found: list[CheckStatus], label: str, *, silent: bool = False) -> Condition | None:
+    return condition_of(counting(SPLIT).health(found, by(label)), [SILENT] if silent else [])
+
+
+@pytest.mark.parametrize(
+    ("gpu", "of_base", "of_gpu"),
+    [
+        pytest.param(
+            status("gpu", CheckState.FAILED, Severity.WARN, "lost"),
+            "True: all checks passed (1)",
+            "True: no gate check fails; gpu: failed (warn) since 1970-01-01T00:00:00Z: lost",
+            id="one that only warns is in the message of its own pod",
+        ),
+        pytest.param(
+            status("gpu", CheckState.STARTING),
+            "True: all checks passed (1)",
+            "",
+            id="one not yet run keeps its pod back",
+        ),
+        pytest.param(
+            status("gpu", CheckState.UNKNOWN),
+            "True: all checks passed (1)",
+            "False: gpu: unknown since 1970-01-01T00:00:00Z",
+            id="one that cannot be run, and never passed",
+        ),
+        pytest.param(
+            CheckStatus("gpu", Severity.GATE, 0.0, CheckState.UNKNOWN, kept=True),
+            "True: all checks passed (1)",
+            "True: no gate check fails; gpu: unknown, passed before and kept open, since 1970-01-01T00:00:00Z",
+            id="one that cannot be run, and passed before",
+        ),
+    ],
+)
+def test_each_pod_tells_of_its_own_checks_alone(gpu: CheckStatus, of_base: str, of_gpu: str) -> None:
+    found = [status("disk", CheckState.PASSED), gpu]
+    told = [condition(found, label) for label in ("base", "gpu")]
+    assert [of_base, of_gpu] == ["" if one is None else f"{one.status}: {one.message}" for one in told]
+
+
+def test_what_is_found_of_the_kubelet_counts_for_all() -> None:
+    told = [condition(statuses(), label, silent=True) for label in ("base", "gpu")]
+    assert [("False", "KubeletSilent")] * 2 == [(one.status, one.reason) for one in told if one is not None]
+
+
+def test_a_pod_for_which_no_check_counts_is_good_by_them() -> None:
+    found = condition_of(counting({"base": (), "all": CHECKS}).health(statuses("disk"), by("base")), [])
+    assert ("True", "no check counts for this pod") == (found and (found.status, found.message))
+
+
+# What is written.
+
+
+def scene_of(named: Named, labels: Sequence[str]) -> Scene:
+    """A pod of each of these; "a+b" is one of both."""
+    scene = Scene()
+    scene.found = [health_pod(uid=label, name=label) for label in labels]
+    scene.chosen_by = {label: by(*label.split("+")) for label in labels}
+    scene.counting, scene.checks = counting(named), statuses()
+    scene.results["test://web"] = Result.SUCCESS
+    return scene
+
+
+def last_said(scene: Scene) -> dict[str, str]:
+    """The status that was said of each pod last."""
+    return {pod: status for pod, status, _ in scene.said}
+
+
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [
+        pytest.param("gpu", {"base": "True", "gpu": "False"}, id="the GPU check closes the GPU health pod"),
+        pytest.param("disk", {"base": "False", "gpu": "True"}, id="another check closes the other one"),
+    ],
+)
+def test_only_the_condition_of_the_pods_it_counts_for_turns(failing: str, expected: dict[str, str]) -> None:
+    scene = scene_of(SPLIT, ["base", "gpu"])
+    scene.turns()
+    scene.checks = statuses(failing)
+    scene.turns()
+    assert expected == last_said(scene)
+
+
+def test_without_a_pod_of_the_entry_on_this_node_nothing_is_written_of_its_check() -> None:
+    scene = scene_of(SPLIT, ["base"])
+    scene.turns()
+    scene.checks = statuses("gpu")
+    scene.turns(60)
+    assert ([("base", "True", "ChecksPassed")], {"base"}) == (scene.said, scene.kept)
+
+
+def test_a_check_that_moves_while_it_fails_opens_the_pod_it_leaves_at_the_next_look() -> None:
+    scene = scene_of({"a": ("gpu",), "b": ("rdma",)}, ["a", "b"])
+    scene.checks = statuses("gpu")
+    scene.turns()
+    before = last_said(scene)
+    scene.counting = counting({"a": ("rdma",), "b": ("gpu",)}, CHECKS, scene.counting)
+    scene.turns()
+    assert ({"a": "False", "b": "True"}, {"a": "True", "b": "False"}) == (before, last_said(scene))
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        pytest.param(SPLIT, [], id="another entry may be about to choose it, whose check fails"),
+        pytest.param({"base": (), "gpu": ()}, ["True"], id="whoever chooses it, the same checks count"),
+    ],
+)
+def test_a_start_opens_no_pod_before_all_that_choose_it_are_known(named: Named, expected: list[str]) -> None:
+    """One of the two lists has been read: the pod, closed before by the check of the other entry, is in it."""
+    scene = scene_of(named, ["base"])
+    told = told_before(CLOSED)
+    scene.found, scene.chosen_by = [told], {told.uid: by("base")}
+    scene.checks, scene.synced = statuses("gpu") if named is SPLIT else statuses(), False
+    scene.turns(60)
+    before = [status for _, status, _ in scene.said]
+    scene.chosen_by, scene.synced = {told.uid: by("base", "gpu")}, True
+    scene.turns(60)
+    after = ["False"] if named is SPLIT else ["True"]
+    assert (expected, after) == (before, [status for _, status, _ in scene.said])
+
+
+def test_of_twenty_daemon_sets_each_with_its_check_one_fails_and_one_pod_says_so() -> None:
+    names = [f"set-{n:02}" for n in range(20)]
+    scene = scene_of({name: (name,) for name in names}, names)
+    scene.counting = counting({name: (name,) for name in names}, names)
+    scene.checks = statuses("set-19", checks=names)
+    scene.turns()
+    assert {name: "False" if name == "set-19" else "True" for name in names} == last_said(scene)
+
+
+# Of more pods than a node has.
+
+
+def test_a_selector_that_matches_everything_costs_no_thread_a_pod() -> None:
+    scene = scene_of(ONE, [])
+    scene.found = [health_pod(uid=f"uid-{n}", name=f"pod-{n:03}") for n in range(110)]
+    scene.turns()
+    assert (MOST_PODS, MOST_PODS) == (len(scene.probed), len(scene.kept))
+
+
+def test_an_entry_that_matches_everything_leaves_the_others_their_pods() -> None:
+    everything = [make_pod(uid=f"uid-{n:03}", name=f"a-{n:03}") for n in range(5)]
+    mine = make_pod(uid="mine", name="z")
+    found = limited(joined([(pods_of("all"), [*everything, mine]), (pods_of("gpu"), [mine])]), 3)
+    expected = [Chosen(pod, by("all")) for pod in everything[:3]] + [Chosen(mine, by("all", "gpu"))]
+    assert expected == found

@@ -1,0 +1,237 @@
+"""The agent as a process in mode `node`: of several health pods of its node each has the condition that is its own."""
+
+import http.server
+import json
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.wire.condition import ANNOTATION_SPEAKER
+from kube import contract, paths
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.ports import free_port
+from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
+from tests.scripted.tls import make_authority
+
+NODE = "worker-1"
+NAMESPACE = "ns"
+TOKEN = json.dumps({"status": {"token": "t"}, "spec": {"expirationSeconds": 3600}}).encode()
+OFTEN = 10_000
+
+
+def health_pod(name: str, namespace: str = NAMESPACE) -> dict[str, Any]:
+    """As its kubelet says it: ready, without a probe of its own."""
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": f"set-{name}", "controller": True}
+    running = {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "containerID": f"containerd://{name}"}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "labels": {"app": name},
+            "annotations": {ANNOTATION_SPEAKER: "node"},
+            "ownerReferences": [owner],
+        },
+        "spec": {"nodeName": NODE, "serviceAccountName": name, "containers": [{"name": "c"}]},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": kind, "status": "True"} for kind in ("ContainersReady", "Ready")],
+            "containerStatuses": [{"name": "c", "ready": True, "started": True, **running}],
+        },
+    }
+
+
+def entries(named: Mapping[str, Collection[str]]) -> list[dict[str, Any]]:
+    """One for each DaemonSet, with the checks that it names."""
+    return [
+        {"namespace": NAMESPACE, "labelSelector": f"app={name}", "daemonSet": name}
+        | ({"checks": list(checks)} if checks else {})
+        for name, checks in named.items()
+    ]
+
+
+@contextmanager
+def answering() -> Iterator[str]:
+    """The URL of a kubelet that is well."""
+
+    class Answers(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_of: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/healthz"
+        server.shutdown()
+
+
+class Node:
+    """An agent, its API server and the health pods of its node. A check passes while the file of its name is there."""
+
+    def __init__(self, folder: Path, api: FakeApiServer, authority: Path, kubelet: str) -> None:
+        self.folder, self.api = folder, api
+        self.identity = {"certificateAuthority": str(authority / "ca.crt")} | {
+            "certificate": str(authority / "client.crt"),
+            "key": str(authority / "client.key"),
+        }
+        self.kubelet = kubelet
+        self.port = free_port()
+        self.agent = Program("agent", {}, folder)
+
+    def settings(self, named: Mapping[str, Collection[str]], checks: Collection[str]) -> dict[str, Any]:
+        return {
+            "mode": "node",
+            "listen": {"address": "127.0.0.1", "port": self.port},
+            "stateFile": str(self.folder / "checks.json"),
+            "checks": [self.check(name) for name in checks],
+            "node": {
+                "name": NODE,
+                "server": self.api.url,
+                **self.identity,
+                "healthPods": entries(named),
+                "kubeletHealthz": self.kubelet,
+                "podsSocket": None,
+            },
+        }
+
+    def check(self, name: str) -> dict[str, Any]:
+        command = ["test", "-e", str(self.folder / name)]
+        return {"name": name, "exec": {"command": command}, "periodSeconds": 1, "failureThreshold": 1}
+
+    def start(self, named: Mapping[str, Collection[str]], checks: Collection[str]) -> None:
+        for name in named:
+            self.api.put(health_pod(name))
+        for name in checks:
+            (self.folder / name).touch()
+        self.agent.settings = self.settings(named, checks)
+        self.agent.start()
+
+    def conditions(self) -> dict[str, str]:
+        """Of ours: the status by the pod's name, "" where there is none."""
+        return {
+            pod["metadata"]["name"]: next(
+                (c["status"] for c in pod["status"]["conditions"] if c["type"] == contract.CONDITION_NODE_HEALTHY), ""
+            )
+            for pod in self.api.objects("Pod")
+        }
+
+    def wait(self, expected: Mapping[str, str]) -> None:
+        wait_until(
+            lambda: self.conditions() == expected,
+            lambda: f"{expected}, is {self.conditions()}: {self.agent.process.text()[-2000:]}",
+            timeout_s=60.0,
+        )
+
+    def written(self) -> set[str]:
+        """The pods of which a condition was written since the last time."""
+        found = {r.path.split("/")[-2] for r in self.api.requests if r.method == "PATCH" and r.path.endswith("/status")}
+        self.api.requests.clear()
+        return found
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    (tmp_path / "tls").mkdir()
+    authority = make_authority(tmp_path / "tls")
+    with answering() as kubelet, FakeApiServer(tls=authority.server_context()) as api:
+        api.put({"kind": "Node", "apiVersion": "v1", "metadata": {"name": NODE, "uid": "node-uid"}})
+        api.answer_next(201, body=TOKEN, method="POST", path="/token", times=OFTEN)
+        made = Node(tmp_path, api, authority.folder, kubelet)
+        yield made
+        made.agent.process.kill()
+
+
+SPLIT = {"base": (), "gpu": ("gpu",)}
+CHECKS = ("disk", "gpu")
+GOOD = {"base": "True", "gpu": "True"}
+
+
+def test_a_check_that_one_entry_names_turns_the_condition_of_its_pod_alone(node: Node) -> None:
+    node.start(SPLIT, CHECKS)
+    node.wait(GOOD)
+    node.written()
+    (node.folder / "gpu").unlink()
+    node.wait({"base": "True", "gpu": "False"})
+    assert {"gpu"} == node.written()
+    assert node.agent.wait_page("/readyz", 503).startswith("gpu: failed since "), "its own pages tell all checks"
+    (node.folder / "gpu").touch()
+    (node.folder / "disk").unlink()
+    node.wait({"base": "False", "gpu": "True"})
+    (node.folder / "disk").touch()
+    node.wait(GOOD)
+
+
+def test_over_a_restart_each_pod_keeps_its_own_word(node: Node) -> None:
+    node.start(SPLIT, CHECKS)
+    node.wait(GOOD)
+    (node.folder / "gpu").unlink()
+    node.wait({"base": "True", "gpu": "False"})
+    assert 0 == node.agent.stop()
+    node.written()
+    node.agent.start()
+    node.agent.wait_page("/readyz", 503)
+    (node.folder / "disk").unlink()
+    node.wait({"base": "False", "gpu": "False"})
+    told = [
+        (r.path.split("/")[-2], c["status"])
+        for r in node.api.requests
+        if r.method == "PATCH"
+        for c in json.loads(r.body).get("status", {}).get("conditions", [])
+    ]
+    assert ("gpu", "True") not in told
+
+
+def test_a_check_that_a_new_file_gives_to_another_entry_leaves_no_condition_behind(node: Node) -> None:
+    node.start(SPLIT, CHECKS)
+    node.wait(GOOD)
+    (node.folder / "gpu").unlink()
+    node.wait({"base": "True", "gpu": "False"})
+    node.agent.settings = node.settings({"base": ("gpu",), "gpu": ("disk",)}, CHECKS)
+    node.agent.write()
+    node.wait({"base": "False", "gpu": "True"})
+    node.agent.settings = node.settings({"base": (), "gpu": ("gpuu",)}, CHECKS)
+    node.agent.write()
+    refused = "node.healthPods[1].checks[0]: gpuu is no check of this file, allowed: disk, gpu"
+    wait_until(lambda: refused in node.agent.process.text(), node.agent.process.text, timeout_s=60.0)
+    assert {"base": "False", "gpu": "True"} == node.conditions()
+
+
+def test_twenty_daemon_sets_have_their_own_checks(node: Node) -> None:
+    """With as many threads as the role's unit lets it have (`readygate_node_tasks_max`)."""
+    names = [f"set-{number:02}" for number in range(20)]
+    node.start({name: (name,) for name in names}, names)
+    node.wait(dict.fromkeys(names, "True"))
+    node.written()
+    (node.folder / "set-19").unlink()
+    node.wait({name: "False" if name == "set-19" else "True" for name in names})
+    assert {"set-19"} == node.written()
+    threads = len(list(Path(f"/proc/{node.agent.process.pid}/task").iterdir()))
+    assert threads <= 128
+
+
+def test_the_heartbeat_lies_where_the_first_entry_has_a_pod_though_another_was_there_before(node: Node) -> None:
+    """Pods elsewhere need not have the right to write it, and who reads it looks in one namespace."""
+    node.api.put(health_pod("gpu", "elsewhere"))
+    node.agent.settings = node.settings(SPLIT, CHECKS)
+    for name in CHECKS:
+        (node.folder / name).touch()
+    section = node.agent.settings["node"]
+    section["heartbeat"] = {"periodSeconds": 1}
+    section["healthPods"][1]["namespace"] = "elsewhere"
+    node.agent.start()
+    node.wait({"gpu": "True"})
+    node.api.put(health_pod("base"))
+    node.wait(GOOD)
+    node.api.requests.clear()
+    beats = node.api.wait_requests(3, lambda r: r.method == "PATCH" and "/leases/" in r.path)
+    assert {paths.lease(NAMESPACE, NODE)} == {beat.path for beat in beats}
