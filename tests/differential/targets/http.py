@@ -230,6 +230,7 @@ BODIES = (
 INTERIM = ("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n")
 PAUSES_S = (0.0137731, 0.0137731, 0.4173297, 0.4173297, 1.3391713, 3.7191371, 9.2371319, 11.2371191, 70.1137913)
 """No sum of them is a timeout: which of two things at the same moment is the first is nobody's rule."""
+SWITCHES = " 101"  # the status, wherever it stands
 SOUND = (
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nContent-Length: 12000\r\n\r\n" + "z" * 12000,
@@ -340,7 +341,10 @@ def _reply(random: Random) -> str:
 
 
 def _taking_time(random: Random, reply: str, tls: str = "") -> dict[str, Any]:
-    """The reply of a server that pauses somewhere, or from somewhere on before each byte, and may never end."""
+    """The reply of a server that pauses somewhere, or from somewhere on before each byte, and may never end. A kubelet
+    waits for ever for one that has changed the protocol and then says nothing: no deadline holds for it any more."""
+    if SWITCHES in reply:
+        return _at_once(reply, tls)
     pause_s = random.choice(PAUSES_S)
     if maybe(random, 0.3) and not reply.startswith("HTTP/1.1 30"):
         reply = random.choice(SOUND)
