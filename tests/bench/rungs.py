@@ -10,6 +10,7 @@ import threading
 from http import HTTPStatus
 from typing import Any
 
+from extender.counts import Lost
 from extender.serve.http import Answer, Request
 from extender.serve.loop import Loop
 from extender.serve.routes import Given
@@ -23,6 +24,9 @@ class Floor:
 
     def answer(self, _request: Request, *, may_ask: bool) -> Given:
         return Answer(HTTPStatus.OK, REPLY), may_ask, None
+
+    def lost(self, cause: Lost, number: int = 1) -> None:
+        raise AssertionError(f"{number} connections lost: {cause}")
 
 
 def main() -> None:
