@@ -6,7 +6,7 @@ import urllib.parse
 from types import TracebackType
 from typing import Self
 
-from kube import contract
+from kube import contract, paths
 from tests.kit.waiting import wait_for
 from tests.testbed.plane import scheduler_config
 from tests.testbed.plane.plane import Plane
@@ -39,6 +39,10 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._exit.close()
+
+    def leases(self, namespace: str) -> list[str]:
+        """Their names."""
+        return [one["metadata"]["name"] for one in self.api.get(paths.leases(namespace))["items"]]
 
     def add_nodes(self, count: int, **options: str) -> list[str]:
         """Nodes without a health pod. Their names are never used twice in a session. Options as of bare.add_node."""

@@ -278,7 +278,7 @@ def test_an_agent_that_dies_closes_its_node_within_ten_seconds_though_its_kubele
     node: Node, artefacts: Path, say: Callable[[str], None]
 ) -> None:
     """Nobody can change the words of its health pod any more, so its silence has to do."""
-    wait_until(lambda: beats(node.cluster, node.name), "its first beat", timeout_s=LIMIT_S)
+    wait_until(lambda: node.name in node.cluster.leases(NS), "its first beat", timeout_s=LIMIT_S)
     gate = {"healthPods": {"namespace": NS, "labelSelector": f"{contract.LABEL_NAME}={contract.NAME_AGENT}"}}
     extender = node.cluster.start_extender(gate=gate, heartbeat={"limitSeconds": 0, "agents": {"limitSeconds": 8}})
     wait_until(lambda: refused_by(extender, node.name) == {}, "it is open", timeout_s=LIMIT_S)
@@ -346,11 +346,6 @@ def test_of_two_agents_the_one_speaks_that_the_pod_names_and_never_both(node: No
         inside.stop()
 
 
-def beats(cluster: Cluster, node: str) -> bool:
-    """Other tests' nodes have done so too."""
-    return any(node == one["metadata"]["name"] for one in cluster.api.get(paths.leases(NS))["items"])
-
-
 def refused(call: Callable[[], object]) -> str:
     """In whose words; "" if it was done."""
     try:
@@ -373,7 +368,7 @@ def test_who_has_stolen_the_certificate_and_the_token_gets_no_further(node: Node
     names = [one["metadata"]["name"] for one in (other, second)]
     kubelet, token = node.client(), node.token_client()
     ours = of_condition(contract.CONDITION_NODE_HEALTHY)
-    wait_until(lambda: beats(cluster, node.name), "its first beat", timeout_s=LIMIT_S)
+    wait_until(lambda: node.name in cluster.leases(NS), "its first beat", timeout_s=LIMIT_S)
     lease = json.dumps({"metadata": {"name": other_node}, "spec": {"holderIdentity": other_node}}).encode()
 
     def patch(client: Client, path: str, body: bytes) -> Callable[[], object]:
