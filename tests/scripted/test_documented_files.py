@@ -1,7 +1,5 @@
 """Each file of docs/configuration.md for the agent starts it, with nothing changed but what is of a machine."""
 
-import http.server
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import yaml
 
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cri import Runtime
+from tests.fakes.kubelet_healthz import answering
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
@@ -65,18 +64,8 @@ def started(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def kubelet_healthz() -> Iterator[str]:
-    class Answers(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_of: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/healthz"
-        server.shutdown()
+    with answering() as url:
+        yield url
 
 
 def ends_well(program: Program) -> bool:

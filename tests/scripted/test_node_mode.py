@@ -1,10 +1,7 @@
 """The agent as a process in mode `node`: of several health pods of its node each has the condition that is its own."""
 
-import http.server
 import json
-import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import pytest
 from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract, paths
 from tests.fakes.api_server import FakeApiServer
+from tests.fakes.kubelet_healthz import answering
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
@@ -55,24 +53,6 @@ def entries(named: Mapping[str, Collection[str]]) -> list[dict[str, Any]]:
         | ({"checks": list(checks)} if checks else {})
         for name, checks in named.items()
     ]
-
-
-@contextmanager
-def answering() -> Iterator[str]:
-    """The URL of a kubelet that is well."""
-
-    class Answers(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_of: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/healthz"
-        server.shutdown()
 
 
 class Node:

@@ -25,8 +25,12 @@ PROGRAM, KUBECONFIG, UNIT = "/usr/local/bin/kube-router", "/root/kube-router.con
 ENFORCE = (
     "sysctl --write net.bridge.bridge-nf-call-iptables=1 && "
     "iptables --table nat --insert POSTROUTING --source {pods} --destination {pods} --jump ACCEPT && "
-    f"systemd-run --unit={UNIT} {PROGRAM} --run-firewall --run-router=false --run-service-proxy=false "
+    f"systemd-run --unit={UNIT} --collect {PROGRAM} --run-firewall --run-router=false --run-service-proxy=false "
     f"--kubeconfig={KUBECONFIG} --hostname-override={{host}} --health-port=0"
+)
+LEAVE = (
+    f"systemctl stop {UNIT}; {PROGRAM} --cleanup-config; rm -f {PROGRAM} {KUBECONFIG}; "
+    "iptables --table nat --delete POSTROUTING --source {pods} --destination {pods} --jump ACCEPT"
 )
 ASK = """\
 import socket, sys
@@ -61,7 +65,7 @@ def agent(api, ansible, deployed):  # noqa: ARG001
 def asked(hosts, api, image, agent) -> Iterator:
     """A function: what a pod of a namespace on a node is answered by the agent; `nothing` where it is refused, or
     after three seconds."""
-    api.create("/api/v1/namespaces", {"metadata": {"name": MONITORING}})
+    api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": MONITORING}})
     pods = [(namespace, node) for namespace in (MONITORING, STRANGER) for node in (HOST, "worker-2")]
     for namespace, node in pods:
         api.create(f"/api/v1/namespaces/{namespace}/pods", asking(namespace, node, image))
@@ -98,7 +102,7 @@ def enforced(hosts, before) -> Iterator[None]:  # noqa: ARG001
         assert wait_for(lambda at=host: hosts.ssh(at, chains, check=False).returncode == 0, timeout_s=60), host
     yield
     for host in hosts.names:
-        hosts.ssh(host, f"systemctl stop {UNIT}; {PROGRAM} --cleanup-config", check=False)
+        hosts.ssh(host, LEAVE.format(pods=hosts.layout.network.pods), check=False)
 
 
 WHO = {
