@@ -224,6 +224,19 @@ def test_entries_come_become_others_and_go_while_it_runs(node: Node) -> None:
     assert 3 == node.agent.process.text().count("speaks for a health pod")
 
 
+def test_entries_that_become_others_while_the_api_server_is_away_are_known_when_it_is_back(node: Node) -> None:
+    node.api.put(health_pod("late"))
+    node.start(SPLIT, CHECKS)
+    node.wait({**GOOD, "late": ""})
+    node.api.refuse()
+    node.reads({"base": (), "gpu": ("gpu",), "late": ("gpu",)}, "app in ({})")
+    node.says("configuration read again")
+    (node.folder / "gpu").unlink()
+    node.agent.wait_page("/readyz", 503)
+    node.api.listen()
+    node.wait({"base": "True", "gpu": "False", "late": "False"})
+
+
 def test_a_pod_whose_only_check_is_new_is_not_told_to_be_good_before_that_has_run(node: Node) -> None:
     """The check takes a while to say anything."""
     node.start({"base": ()}, CHECKS)

@@ -11,7 +11,7 @@ and a way back:
 | `hardLockup` | 1 | 600 s | gate |
 | `rcuStall` | 2 in 300 s | 300 s after the last | gate |
 | `unregisterNetdevice` | 4 in 60 s, of one interface | 60 s after the last: it comes every 10 s while it lasts | gate |
-| `ioError` | 5 in 60 s, of one device | 300 s after the last | gate |
+| `ioError` | 5 in 60 s, of one device, but for discards | 300 s after the last | gate |
 | `filesystemShutdown` | 1, of one device | until it is mounted again, or no longer | gate |
 | `uncorrectedError` | 1: memory, machine check | 3600 s | gate |
 | `correctedError` | 10 in 3600 s | 3600 s after the last | warn |
