@@ -93,10 +93,14 @@ def check(node: NodeSection, checks: Collection[str], left_out: Collection[str])
             _check_names(f"node.healthPods[{index}].checks", one.checks, checks, left_out)
 
 
-def without_checks(node: NodeSection) -> NodeSection:
-    """What of it holds until the next start: which checks count for whom is taken at once."""
-    pods = tuple(msgspec.structs.replace(one, checks=None) for one in node.health_pods)
-    return msgspec.structs.replace(node, health_pods=pods)
+def without_health_pods(node: NodeSection) -> NodeSection:
+    """What of it holds until the next start."""
+    return msgspec.structs.replace(node, health_pods=())
+
+
+def without_checks(pods: HealthPodsSection) -> HealthPodsSection:
+    """Which pods they are, whatever counts for them."""
+    return msgspec.structs.replace(pods, checks=None)
 
 
 def _check_names(key: str, named: tuple[str, ...], checks: Collection[str], left_out: Collection[str]) -> None:

@@ -299,6 +299,7 @@ class Services:
             rule,
             on_change=self._wake,
             heard=lambda: -math.inf if self.watches is None else self.watches.heard_at(),
+            ahead_s=lambda: None if self.watches is None else self.watches.starts_ahead_s(),
             monotonic=self.monotonic,
         )
 

@@ -37,6 +37,8 @@ _NAME = r"(?:\\x[\da-f]{2}|[^\\]){0,15}"
 # `NAME[5]: segfault`, `NAME[5] bad frame`, `NAME (5): `, `NAME invoked oom-killer`: the kernel puts no class so.
 _OF_A_PROCESS = re.compile(rf"{_NAME}(?:\[\d+\][: ]| ?\(\d+\)[: ]| invoked oom-killer: |: page allocation )")
 _DEV = r"([\w!.-]+)"
+# What a disk may decline: that it does not forget or clear blocks loses nothing, and `fstrim` tries all of them weekly.
+_NO_HINT = r"(?! op 0x\w+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\))"
 _WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
 _HARDWARE = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
 _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
@@ -53,8 +55,8 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
     "ioError": LogClass(
         re.compile(
-            r"(?:(?:(?:blk_update_request|print_req_error|end_request): )?(?:[\w/]+ ){1,3}error, dev "
-            rf"{_DEV}, sector \d"
+            r"(?:(?:(?:blk_update_request|print_req_error|end_request): )?"
+            rf"(?!operation not supported )(?:[\w/]+ ){{1,3}}error, dev {_DEV}, sector \d+\b{_NO_HINT}"
             rf"|Buffer I/O error on dev(?:ice)? {_DEV}, logical block)"
         ),
         5, 60, 300, device=True,
@@ -70,7 +72,8 @@ CLASSES: Mapping[ClassName, LogClass] = {
         healed=re.compile(
             rf"(?:XFS \({_DEV}\): Mounting V"
             rf"|EXT4-fs \({_DEV}\): (?:mounted filesystem|re-mounted(?!.* ro\b))"
-            rf"|BTRFS info \(device {_DEV}\): first mount)"
+            # Older kernels do not tell a mount as one; the others are said of none but a mount.
+            rf"|BTRFS info \(device {_DEV}\): (?:first mount|has skinny extents|using \w+ \(\S+\) checksum))"
         ),
         device=True,
     ),

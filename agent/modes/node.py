@@ -73,7 +73,6 @@ def build(settings: Settings) -> list[Service]:
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
-    counts = Counts(settings, lambda: wake())
     chosen = [entry.pods for entry in entries_of(node)]
     source = HealthPodSource(client, node.name, chosen, lambda: wake())
     pods = LocalPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
@@ -94,8 +93,9 @@ def build(settings: Settings) -> list[Service]:
         lease_limit_s=float(node.lease_limit_seconds),
         on_change=lambda: wake(),
     )
-    namespaces = [one.namespace for one in node.health_pods]
+    namespaces = [one.namespace for one in chosen]
     speakers = Speakers(lambda pod: speaker(node, client, pod), namespaces) if node.publish else None
+    counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, speakers))
     judge = Judge(
         pods,
         prober,
@@ -140,17 +140,32 @@ def entries_of(node: NodeSection) -> list[Entry]:
     ]
 
 
+def follow(entries: Sequence[HealthPods], source: HealthPodSource, pods: LocalPods, speakers: Speakers | None) -> None:
+    """Raises StartFailed: all is as it was."""
+    source.follow(entries)  # first: it may fail
+    pods.follow(entries)
+    if speakers is not None:
+        speakers.follow([one.namespace for one in entries])
+
+
 class Counts:
-    """A Service that follows the file: for which health pods each check counts."""
+    """A Service that follows the file: which pods are health pods, and which checks count for them. `follow` takes the
+    former, or raises StartFailed."""
 
     name = "what counts"
 
-    def __init__(self, settings: Settings, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: Settings, on_change: Callable[[], None], follow: Callable[[Sequence[HealthPods]], None]
+    ) -> None:
         self._on_change = on_change
+        self._follow = follow
         self.now = self._read(settings, None)
 
     def reloaded(self, settings: Settings) -> None:
-        self.now = self._read(settings, self.now)
+        """Raises StartFailed: all is as it was."""
+        now = self._read(settings, self.now)
+        self._follow([entry.pods for entry in now.entries])
+        self.now = now
         self._on_change()
 
     def start(self) -> None:
@@ -165,9 +180,8 @@ class Counts:
     def _read(self, settings: Settings, before: Counting | None) -> Counting:
         if settings.node is None:
             raise ValueError("settings without the section node")
-        checks = [check.name for check in settings.checks]
-        found = counting_of(entries_of(settings.node), checks, before)
-        if lost := ", ".join(found.for_nobody(checks)):
+        found = counting_of(entries_of(settings.node), [check.name for check in settings.checks], before)
+        if lost := ", ".join(found.for_nobody()):
             log.warning(
                 "checks count for no health pod, as each of node.healthPods names others", extra={"checks": lost}
             )

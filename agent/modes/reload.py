@@ -4,7 +4,7 @@ Looked at every two seconds, and at once at SIGHUP. The path is followed anew ea
 swaps a link, is seen. A change counts when the file has been the same at two looks: half of a file that is being
 written may be a valid one. What cannot be used is refused as a whole, with one line, and the old stays in force.
 
-Taken at once: `checks` with `profile`, for which health pods each counts, and `log.level`. Everything else counts at
+Taken at once: `checks` with `profile`, the health pods with what counts for each, and `log.level`. All else counts at
 the next start; one line says so and names it.
 """
 
@@ -18,24 +18,30 @@ import msgspec
 from agent import settings as reader
 from agent.checks.catalogue import check_spec
 from agent.checks.engine import CheckEngine
-from agent.node_settings import HealthPodsSection, without_checks
+from agent.node_settings import HealthPodsSection, without_checks, without_health_pods
 from agent.settings import Settings
-from component.lifecycle import Service
+from component.lifecycle import Service, StartFailed
 from component.loop import Loop
 from component.settings import SettingsError
+from component.text import one_line
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 STUCK_S = 30.0  # a file on a disk that hangs
 TAKEN = ("checks", "profile", "log")  # without a restart
+REFUSED = "configuration refused, the old one stays in force"
+SELECTOR_LIMIT_BYTES = 128  # in a line of the log
 
 Signature = tuple[int, ...]
 
 
 @runtime_checkable
 class Follower(Protocol):
-    """A service of a mode that takes more of the file than its checks, before they are taken."""
+    """A service of a mode that takes more of the file than its checks, before they are taken.
+
+    Raises StartFailed where it cannot: then it is as it was, and nothing of the file is taken.
+    """
 
     def reloaded(self, settings: Settings) -> None: ...
 
@@ -57,7 +63,7 @@ class Reloader:
         self._started_with = settings
         self._settings = settings
         self._engine = next((service for service in services if isinstance(service, CheckEngine)), None)
-        self._followers = [service for service in services if isinstance(service, Follower)]
+        self._follower = next((service for service in services if isinstance(service, Follower)), None)
         self._load = load
         self._loop = Loop("reload", self._turn, stuck_after_s=STUCK_S, first_pause_s=LOOK_S, join_limit_s=0.1)
         # Of what was read last. Nothing at first: who started us read the file a while ago.
@@ -95,7 +101,7 @@ class Reloader:
         try:
             loaded = self._load(self._path)
         except SettingsError as e:
-            log.error("configuration refused, the old one stays in force", extra={"error": str(e)})
+            log.error(REFUSED, extra={"error": str(e)})
             return
         if loaded == self._settings and not asked:
             return
@@ -105,15 +111,20 @@ class Reloader:
             return
         if later:
             log.warning("settings were changed that count at the next start", extra={"keys": ", ".join(later)})
+        try:
+            if self._follower is not None:
+                self._follower.reloaded(loaded)
+        except StartFailed as e:
+            log.error(REFUSED, extra={"error": str(e)})
+            return
         before, self._settings = self._settings, loaded
         logging.getLogger().setLevel(loaded.log.level.upper())
-        for follower in self._followers:
-            follower.reloaded(loaded)
         facts = differences(before, loaded)
         if self._engine is not None and any(facts.values()):
             state_file = self._started_with.state_file
             self._engine.replace([check_spec(check, state_file=state_file) for check in loaded.checks])
         facts["moved"] = ", ".join(moved(before, loaded))
+        facts |= differing_pods(before, loaded)
         log.info("configuration read again", extra={"checks": len(loaded.checks), **facts})
 
 
@@ -129,7 +140,7 @@ def needing_restart(before: Settings, after: Settings) -> list[str]:
 def _waits(settings: Settings, key: str) -> object:
     """What of the key is not taken while the agent runs."""
     if key == "node" and settings.node is not None:
-        return without_checks(settings.node)
+        return without_health_pods(settings.node)
     return getattr(settings, key)
 
 
@@ -149,10 +160,24 @@ def moved(before: Settings, after: Settings) -> list[str]:
 
 
 def _named(settings: Settings) -> set[tuple[str, HealthPodsSection]]:
-    if settings.node is None:
-        return set()
-    pairs = zip(settings.node.health_pods, without_checks(settings.node).health_pods, strict=True)
-    return {(name, pods) for one, pods in pairs for name in one.checks or ()}
+    return {(name, without_checks(one)) for one in _health_pods(settings) for name in one.checks or ()}
+
+
+def differing_pods(before: Settings, after: Settings) -> dict[str, str]:
+    """The entries of node.healthPods, for a line of the log."""
+    old, new = ({without_checks(one): None for one in _health_pods(settings)} for settings in (before, after))
+    return {
+        "health_pods_added": ", ".join(_spelled(one) for one in new if one not in old),
+        "health_pods_gone": ", ".join(_spelled(one) for one in old if one not in new),
+    }
+
+
+def _spelled(pods: HealthPodsSection) -> str:
+    return one_line(f"{pods.namespace}/{pods.label_selector}", SELECTOR_LIMIT_BYTES)
+
+
+def _health_pods(settings: Settings) -> Sequence[HealthPodsSection]:
+    return () if settings.node is None else settings.node.health_pods
 
 
 def signature(path: str) -> Signature:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from agent.checks.health import NodeHealth, node_health
 from agent.checks.state import CheckStatus
 from agent.opinion.selection import HealthPods
+from agent.wire.condition import REASON_STARTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """`where`: by a check's name, the entries for whose health pods it counts; those that are gone are there too, as
-    their word stands until the new ones have said something. `rest`: the entries that name none, for all others."""
+    """`checks`: the names of those that the file has. `where`: by a check's name, the entries for whose health pods it
+    counts; those that are gone are there too, as their word stands until the new ones have said something. `rest`: the
+    entries that name none, for all others."""
 
     entries: tuple[Entry, ...]
+    checks: frozenset[str]
     rest: frozenset[HealthPods]
     where: Mapping[str, frozenset[HealthPods]] = field(default_factory=dict)
 
@@ -36,27 +39,28 @@ class Counting:
         return any(entry.checks for entry in self.entries)
 
     def health(self, statuses: Sequence[CheckStatus], chosen_by: Collection[HealthPods]) -> NodeHealth | None:
-        """For a pod that these entries have chosen; None where no check counts for it."""
-        counted = [s for s in statuses if not self.where.get(s.name, self.rest).isdisjoint(chosen_by)]
-        return node_health(counted) if counted else None
+        """For a pod that these entries have chosen; None where no check counts for it. It is starting, of no check,
+        where none of those that do has said anything, as one that has just come; and where the file has none of these
+        entries, so nobody knows which do."""
+        if not any(entry.pods in chosen_by for entry in self.entries):
+            return NodeHealth(False, REASON_STARTING)
+        if counted := [status for status in statuses if self._counts(status.name, chosen_by)]:
+            return node_health(counted)
+        return NodeHealth(False, REASON_STARTING) if any(self._counts(c, chosen_by) for c in self.checks) else None
 
-    def for_nobody(self, checks: Collection[str]) -> list[str]:
-        """Those that count for no health pod: no entry names them, and each names others."""
-        return [name for name in checks if not self.where.get(name, self.rest)]
+    def for_nobody(self) -> list[str]:
+        """The checks that count for no health pod: no entry names them, and each names others."""
+        return sorted(name for name in self.checks if not self.where.get(name, self.rest))
+
+    def _counts(self, check: str, chosen_by: Collection[HealthPods]) -> bool:
+        return not self.where.get(check, self.rest).isdisjoint(chosen_by)
 
 
 def counting_of(entries: Sequence[Entry], checks: Collection[str], before: Counting | None = None) -> Counting:
-    """What a file says. checks: the names of all that it has. before: what held until it was read again; which pods are
-    looked at waits for the next start, so for an entry that the file has no more counts what it named before."""
-    kept = [] if before is None else [e for e in before.entries if e.pods not in {entry.pods for entry in entries}]
+    """What a file says. checks: the names of all that it has. before: what held until it was read again, for the checks
+    that are gone: those that no entry named count for whoever has the rest."""
     rest = frozenset(entry.pods for entry in entries if not entry.checks)
-    rest_kept = frozenset(entry.pods for entry in kept if not entry.checks)
-    named = {name: _naming(name, entries) for name in checks}
-    where = {} if before is None else dict(before.where)
-    for name in checks:
-        where[name] = (named[name] or rest | rest_kept) | _naming(name, kept)
-    return Counting((*entries, *kept), rest | rest_kept, where)
-
-
-def _naming(name: str, entries: Sequence[Entry]) -> frozenset[HealthPods]:
-    return frozenset(entry.pods for entry in entries if name in entry.checks)
+    named = {name: frozenset(entry.pods for entry in entries if name in entry.checks) for name in checks}
+    gone = {} if before is None else {name: of for name, of in before.where.items() if of != before.rest}
+    where = gone | {name: of or rest for name, of in named.items()}
+    return Counting(tuple(entries), frozenset(checks), rest, where)

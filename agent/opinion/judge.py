@@ -7,10 +7,11 @@ network and no probe.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agent.checks.health import NodeHealth
 from agent.checks.state import CheckStatus
 from agent.model import Pod, PodStatus, Result
 from agent.opinion import agreement
@@ -167,7 +168,10 @@ class Judge:
 
     def turn(self) -> float:
         """One look at everything; returns the seconds until the next."""
-        synced = self._source.synced  # before the pods: what they have been chosen by is known by then
+        # In this order: who names a check is known before it is there, who chooses pods before what counts for theirs,
+        # and what a pod has been chosen by when the lists have been read.
+        statuses, counting = self._facts.checks(), self._facts.counting()
+        all_known = self._source.synced or not counting.parts
         chosen = self._chosen()
         monotonic, news = self._monotonic(), self._source.news
         judged = {one.pod.uid: self._judge(one, monotonic, news=news) for one in chosen}
@@ -180,7 +184,8 @@ class Judge:
                 self._probers.add_pod(probed(pod, with_exec=self._with_exec))
         self._log()
         if self._desk is not None:
-            self._publish(self._desk, list(judged.values()), node, synced=synced)
+            healths = {uid: counting.health(statuses, one.chosen_by) for uid, one in judged.items()}
+            self._publish(self._desk, list(judged.values()), node, healths, all_known=all_known)
         return TURN_S
 
     def _chosen(self) -> list[Chosen]:
@@ -270,14 +275,20 @@ class Judge:
             found.append(Finding(API_SERVER_AWAY, "the API server tells nothing; the last known pods are looked at"))
         return found
 
-    def _publish(self, desk: Desk, judged: Sequence[Judged], node: Sequence[Finding], *, synced: bool) -> None:
+    def _publish(
+        self,
+        desk: Desk,
+        judged: Sequence[Judged],
+        node: Sequence[Finding],
+        healths: Mapping[str, NodeHealth | None],
+        *,
+        all_known: bool,
+    ) -> None:
+        """healths: by uid, of the checks that count for each."""
         spoken = [one for one in judged if one.speaks and one.pod.deletion_timestamp is None]
         desk.keep({one.pod.uid for one in spoken})
-        # In this order: who names a check is known before it is there.
-        statuses, counting = self._facts.checks(), self._facts.counting()
-        all_known = synced or not counting.parts
         for one in spoken:
-            condition = condition_of(counting.health(statuses, one.chosen_by), (*node, *one.findings))
+            condition = condition_of(healths[one.pod.uid], (*node, *one.findings))
             # That all is well is said when our own probes have been heard, the kubelet where it was silent, and which
             # entries have chosen the pod: a restart shall not open what was closed.
             heard = one.settled and all_known

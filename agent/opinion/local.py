@@ -52,14 +52,23 @@ class LocalPods:
         self._connect = connect
         self._monotonic = monotonic
         self._on_change = on_change
-        self._tables = [
-            (parse_selector(one.label_selector), HealthPodTable(one, node_name, lambda: None)) for one in chosen
-        ]
+        self._node_name = node_name
+        self._tables = tuple(HealthPodTable(one, node_name, lambda: None) for one in dict.fromkeys(chosen))
         self._api: PodsApi | None = None
         self._told_at: float | None = None  # None: not since the API server told last
         self._trouble: Trouble | None = None
         self._loop = Loop("kubelet-pods", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=self._close)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+
+    def follow(self, chosen: Sequence[HealthPods]) -> None:
+        """From now on these: as HealthPodSource.follow, of what the kubelet tells."""
+        before = {table.chosen: table for table in self._tables}
+        after = {}
+        for one in chosen:
+            after[one] = before.get(one) or HealthPodTable(one, self._node_name, lambda: None)
+            if one not in before:
+                after[one].begin_with(before.values())
+        self._tables = tuple(after.values())
 
     @property
     def synced(self) -> bool:
@@ -80,7 +89,7 @@ class LocalPods:
     def pods(self) -> list[Chosen]:
         if self._told_at is None or self._source.news:
             return list(self._source.pods())
-        return joined((table.chosen, table.pods()) for _, table in self._tables)
+        return joined((table.chosen, table.pods()) for table in self._tables)
 
     def turn(self) -> float:
         """One question, if it is needed; returns the seconds until the next."""
@@ -97,7 +106,8 @@ class LocalPods:
         return ASK_S
 
     def _take(self, items: Sequence[PodObject]) -> None:
-        for selector, table in self._tables:
+        for table in self._tables:
+            selector = parse_selector(table.chosen.label_selector)
             table.replace([item for item in items if selector.matches(item.metadata.labels or {})])
         if self._told_at is None:
             log.warning("the API server tells nothing: the health pods are those that the kubelet tells")

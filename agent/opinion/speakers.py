@@ -34,11 +34,15 @@ class Speakers:
 
     def __init__(self, make: Callable[[Pod], Speaker], namespaces: Sequence[str] = ()) -> None:
         self._make = make
-        self._rank = {namespace: index for index, namespace in reversed([*enumerate(namespaces)])}
+        self.follow(namespaces)
         self._speakers: dict[str, Speaker] = {}
         self._troubled: frozenset[str] = frozenset()  # pods for which nobody can speak, which was told
         self._stopped = False
         self._ended_writes = self._ended_errors = 0
+
+    def follow(self, namespaces: Sequence[str]) -> None:
+        """From now on these, in this order. From any thread."""
+        self._rank = {namespace: index for index, namespace in reversed([*enumerate(namespaces)])}
 
     def say(self, pod: Pod, condition: Condition) -> None:
         """Makes this the pod's condition. Never waits for the network."""

@@ -50,7 +50,7 @@ def closing(findings: Sequence[Finding]) -> list[Finding]:
 def condition_of(health: NodeHealth | None, findings: Sequence[Finding]) -> Condition | None:
     """Of a pod, by the findings on the node and on itself; None while it is too early to say anything.
 
-    health: of the checks that count for it; None where none does.
+    health: of the checks that count for it; None where none does, of no check where those have not said anything.
     """
     closes = closing(findings)
     if health is not None and health.reason == REASON_STARTING and not closes:
@@ -58,7 +58,7 @@ def condition_of(health: NodeHealth | None, findings: Sequence[Finding]) -> Cond
     healthy = health is None or health.healthy or health.reason == REASON_STARTING
     identity = (None if health is None else health.identity, tuple(finding.reason for finding in closes))
     parts = [finding.text for finding in closes]
-    if health is not None:
+    if health is not None and health.checks:
         parts.append(condition_message(health))
     message = one_line("; ".join(parts), limit_bytes=MESSAGE_LIMIT_BYTES) if parts else "no check counts for this pod"
     if healthy and not closes:

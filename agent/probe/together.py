@@ -99,9 +99,10 @@ def connect(link: socket.socket, address: tuple[str, int]) -> Generator[Wait, bo
 
 
 def no_way(error: OSError) -> bool:
-    """Of what connect() or send() refuse at once: this machine has no way there. Not so where a rule of the firewall
-    refuses: kube-proxy's does for a Service without endpoints."""
-    return error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES)
+    """Of what connect() or send() refuse at once: this machine has no way there, by ENETUNREACH as a rule. Not so where
+    a Service without endpoints is refused, as all nodes do: kube-proxy's rule by EPERM, Cilium in its place by
+    EHOSTUNREACH (bpf/bpf_sock.c)."""
+    return error.errno in (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES)
 
 
 def family_of(address: str) -> int:

@@ -73,7 +73,8 @@ class PodStarts:
     """A store of kube.reflector, and what the index asks. Thread-safe.
 
     on_change(): called from any thread, outside of our lock, when it is time to look; must not block. heard(): when the
-    server last told how things are, monotonic seconds.
+    server last told how things are, monotonic seconds. ahead_s(): of the list that is told, as Reflector.list_ahead_s:
+    what is compared with the server's own times is its own clock. wall: taken where it does not say.
     """
 
     def __init__(
@@ -82,11 +83,13 @@ class PodStarts:
         *,
         on_change: Callable[[], None],
         heard: Callable[[], float],
+        ahead_s: Callable[[], float | None] = lambda: None,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._on_change = on_change
         self._heard = heard
+        self._ahead_s = ahead_s
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
@@ -101,7 +104,8 @@ class PodStarts:
         """Of those that have left meanwhile nobody knows whether they run."""
         listed = {pod.metadata.uid for pod in pods}
         with self._lock:
-            monotonic, wall = self._monotonic(), self._wall()
+            monotonic, ahead_s = self._monotonic(), self._ahead_s()
+            wall = self._wall() if ahead_s is None else monotonic + ahead_s
             for uid in self._starts.pending - listed:
                 self._starts.ended(uid, deleted=True, at=monotonic)
             for pod in pods:
@@ -194,9 +198,10 @@ def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
 
 
 def _age_s(pod: StartingPod, wall: float) -> float:
-    """How long it has been bound, as its objects tell it; 0 where nothing does."""
+    """How long it has been bound, as its objects tell it; 0 where nothing does. The server's word counts before that of
+    a kubelet, whose clock may be one thing more that is wrong with its node."""
     scheduled = _condition(pod.status, contract.CONDITION_POD_SCHEDULED)
-    text = pod.status.start_time or (None if scheduled is None else scheduled.last_transition_time)
+    text = (None if scheduled is None else scheduled.last_transition_time) or pod.status.start_time
     try:
         since = parse_time(text)
     except (msgspec.ValidationError, OverflowError):

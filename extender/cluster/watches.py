@@ -147,6 +147,10 @@ class Watches:
         lister = self._lister(paths.pods(), StartingPod, field_selector=SELECTOR)
         self.starts = self._keep(STARTS, lister, store)
 
+    def starts_ahead_s(self) -> float | None:
+        """As Reflector.list_ahead_s, of the pods that start."""
+        return None if self.starts is None else self.starts.list_ahead_s
+
     def heard_at(self) -> float:
         """When one of them was last told how things are, among those that often are; monotonic seconds."""
         words = (one.last_word for one in (self.starts, self.leases) if one is not None)

@@ -11,13 +11,17 @@ An owner (the controller of pods) accuses a node while
     and when it was first seen to do both, it had started on another node within `within_s`
     and it starts on at least as many nodes as it fails on
 
-The last two keep out poison: pods that fail wherever they are put, or were tried nowhere else. A node that `owners`
-owners accuse is a black hole. It stops being one as its owners' pods start there, or fail no more; nobody has to tell.
+The last two keep out poison: pods that fail wherever they are put, or were tried nowhere else. There are pods that
+fail now and then wherever they are put, too, and of many owners some always fail on a node by chance: by what each
+owner that has tried the node does on all others, so many are to be expected there. A node that `owners` owners accuse,
+and twice as many more as are to be expected, is a black hole. It stops being one as its owners' pods start there, or
+fail no more; nobody has to tell.
 Owners without a name of their own (bare pods) and those whose pods are not free to go elsewhere accuse nobody.
 """
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -32,6 +36,7 @@ FAILING_MAX = 2_000  # owners
 STARTED_MAX = 20_000  # owners
 NODES_MAX = 32  # of an owner on which it starts; one that fails on more starts on fewer
 NAMED_MAX = 3  # owners in a text
+BEYOND = 2  # chosen: so many times what is to be expected is chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +169,25 @@ class Starts:
                 self._stick(known.attempt, NO_SANDBOX, at)
         self._expire(at - self._rule.within_s)
         accused: dict[str, list[_Failing]] = {}
+        tried = list[tuple[Mapping[str, _Failing], Mapping[str, float]]]()
         for owner, nodes in self._failing.items():
             started = self._started.get(owner, {})
-            elsewhere = [since for node, since in started.items() if node not in nodes]
+            elsewhere = {node: since for node, since in started.items() if node not in nodes}
             poison = len(elsewhere) < len(nodes)
-            fresh = bool(elsewhere) and max(elsewhere) >= at - self._rule.within_s
+            fresh = bool(elsewhere) and max(elsewhere.values()) >= at - self._rule.within_s
+            if not poison:
+                tried.append((nodes, elsewhere))
             for node, failing in nodes.items():
                 failing.accuses = not poison and (failing.accuses or fresh)
                 if failing.accuses:
                     accused.setdefault(node, []).append(failing)
-        return {node: _text(these) for node, these in accused.items() if len(these) >= self._rule.owners}
+        enough = {node: these for node, these in accused.items() if len(these) >= self._rule.owners}
+        expected = _expected(tried) if enough else {}
+        return {
+            node: _text(these)
+            for node, these in enough.items()
+            if len(these) >= self._rule.owners + int(BEYOND * expected.get(node, 0.0))
+        }
 
     def due_at(self) -> float:
         """Before which time alone makes nothing stuck; infinite if it never does."""
@@ -247,6 +261,21 @@ class Starts:
                 break  # who comes after has started later
             if owner not in self._failing:
                 del self._started[owner]
+
+
+def _expected(tried: Sequence[tuple[Mapping[str, object], Mapping[str, object]]]) -> Mapping[str, float]:
+    """By node, how many owners are to be expected to fail there. tried: of each owner the nodes on which it fails, and
+    those on which it starts; for each of them counts what it does on the others."""
+    found = defaultdict[str, float](float)
+    for fails, starts in tried:
+        others = max(1, len(fails) + len(starts) - 1)
+        for_failing, for_starting = (len(fails) - 1) / others, len(fails) / others
+        if for_failing:
+            for node in fails:
+                found[node] += for_failing
+        for node in starts:
+            found[node] += for_starting
+    return found
 
 
 def _bounded(entries: dict[str, V], limit: int) -> None:

@@ -1,6 +1,9 @@
 """The agent as a process in mode `node`: of several health pods of its node each has the condition that is its own."""
 
 import json
+import os
+import signal
+import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,10 +49,10 @@ def health_pod(name: str, namespace: str = NAMESPACE) -> dict[str, Any]:
     }
 
 
-def entries(named: Mapping[str, Collection[str]]) -> list[dict[str, Any]]:
+def entries(named: Mapping[str, Collection[str]], selector: str = "app={}") -> list[dict[str, Any]]:
     """One for each DaemonSet, with the checks that it names."""
     return [
-        {"namespace": NAMESPACE, "labelSelector": f"app={name}", "daemonSet": name}
+        {"namespace": NAMESPACE, "labelSelector": selector.format(name), "daemonSet": name}
         | ({"checks": list(checks)} if checks else {})
         for name, checks in named.items()
     ]
@@ -111,6 +114,18 @@ class Node:
             lambda: f"{expected}, is {self.conditions()}: {self.agent.process.text()[-2000:]}",
             timeout_s=60.0,
         )
+
+    def reads(self, named: Mapping[str, Collection[str]], selector: str = "app={}", *more: dict[str, Any]) -> None:
+        """It is told to read its file again, which has these entries, and more checks."""
+        self.agent.settings = self.settings(named, CHECKS)
+        self.agent.settings["node"]["healthPods"] = entries(named, selector)
+        self.agent.settings["checks"] += more
+        self.agent.write()
+        os.kill(self.agent.process.pid, signal.SIGHUP)
+
+    def says(self, text: str, times: int = 1) -> None:
+        log = self.agent.process.text
+        wait_until(lambda: log().count(text) >= times, log, timeout_s=60.0)
 
     def written(self) -> set[str]:
         """The pods of which a condition was written since the last time."""
@@ -184,6 +199,70 @@ def test_a_check_that_a_new_file_gives_to_another_entry_leaves_no_condition_behi
     refused = "node.healthPods[1].checks[0]: gpuu is no check of this file, allowed: disk, gpu"
     wait_until(lambda: refused in node.agent.process.text(), node.agent.process.text, timeout_s=60.0)
     assert {"base": "False", "gpu": "True"} == node.conditions()
+
+
+def test_entries_come_become_others_and_go_while_it_runs(node: Node) -> None:
+    for name in ("base", "gpu", "late"):
+        node.api.put(health_pod(name))
+    node.start({"base": ()}, CHECKS)
+    node.wait({"base": "True", "gpu": "", "late": ""})
+    pid = node.agent.process.pid
+    node.written()
+    node.reads({"base": (), **SPLIT, "late": ("gpu",)})
+    node.wait({"base": "True", "gpu": "True", "late": "True"})
+    assert {"gpu", "late"} == node.written(), "nothing is written anew of what was there"
+    (node.folder / "gpu").unlink()
+    node.wait({"base": "True", "gpu": "False", "late": "False"})
+    node.written()
+    node.reads({"base": (), "gpu": ("gpu",)}, "app in ({})")
+    node.says("configuration read again", times=2)
+    (node.folder / "gpu").touch()
+    node.wait({"base": "True", "gpu": "True", "late": "False"})
+    assert [] == [r.path for r in node.api.requests if r.path.endswith("/token")], "who spoke for it goes on"
+    assert {"gpu"} == node.written()
+    assert pid == node.agent.process.pid
+    assert 3 == node.agent.process.text().count("speaks for a health pod")
+
+
+def test_entries_that_become_others_while_the_api_server_is_away_are_known_when_it_is_back(node: Node) -> None:
+    node.api.put(health_pod("late"))
+    node.start(SPLIT, CHECKS)
+    node.wait({**GOOD, "late": ""})
+    node.api.refuse()
+    node.reads({"base": (), "gpu": ("gpu",), "late": ("gpu",)}, "app in ({})")
+    node.says("configuration read again")
+    (node.folder / "gpu").unlink()
+    node.agent.wait_page("/readyz", 503)
+    node.api.listen()
+    node.wait({"base": "True", "gpu": "False", "late": "False"})
+
+
+def test_a_pod_whose_only_check_is_new_is_not_told_to_be_good_before_that_has_run(node: Node) -> None:
+    """The check takes a while to say anything."""
+    node.start({"base": ()}, CHECKS)
+    node.api.put(health_pod("gpu"))
+    (node.folder / "disk").unlink()
+    node.wait({"base": "False", "gpu": ""})
+    node.written()
+    (node.folder / "late").touch()
+    named = {"base": ("late",), "gpu": ("late",)}
+    node.reads(named, "app={}", node.check("late") | {"initialDelaySeconds": 3})
+    node.says("configuration read again")
+    began = time.monotonic()
+    node.wait(GOOD)
+    assert time.monotonic() - began > 2.0
+    assert {"base", "gpu"} == node.written()
+
+
+def test_a_file_that_cannot_be_used_leaves_its_pods_as_they_are(node: Node) -> None:
+    node.start(SPLIT, CHECKS)
+    node.wait(GOOD)
+    node.reads({"base": (), "gpu": (), "late": ("nothing",)})
+    refused = "node.healthPods[2].checks[0]: nothing is no check of this file, allowed: disk, gpu"
+    node.says(refused)
+    (node.folder / "gpu").unlink()
+    node.wait({"base": "True", "gpu": "False"})
+    assert 1 == node.agent.process.text().count("configuration refused")
 
 
 def test_twenty_daemon_sets_have_their_own_checks(node: Node) -> None:

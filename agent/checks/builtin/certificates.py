@@ -9,7 +9,8 @@ The check warns from `warnDays` before the end on, or in the last tenth of a cer
 the kubelet renews its own well before, so one that gets there is one that is not renewed. A certificate that was
 renewed in place is seen at once, as the kernel tells of it, or at the next run, which is the way back.
 
-`kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set.
+`kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set;
+so beside `kubelet-server-current.pem`, which it has from the cluster, it is a leftover and not looked at.
 """
 
 import time
@@ -33,6 +34,7 @@ DOC = "the kubelet's client and serving certificates have not ended"
 RIGHTS = Rights(reads=("folder",), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
 DAY_S = 86_400.0
+OWN, FROM_THE_CLUSTER = "kubelet.crt", "kubelet-server-current.pem"
 
 
 class Settings(Section, frozen=True):
@@ -41,8 +43,8 @@ class Settings(Section, frozen=True):
     folder: NonEmpty = "/var/lib/kubelet/pki"
     files: Annotated[tuple[NonEmpty, ...], Meta(min_length=1, description="a list of one file or more")] = (
         "kubelet-client-current.pem",
-        "kubelet-server-current.pem",
-        "kubelet.crt",
+        FROM_THE_CLUSTER,
+        OWN,
     )
     warn_days: Annotated[int, Meta(ge=0, le=3650, description="days, 0 to 3650")] = 7
 
@@ -83,7 +85,10 @@ class Check:
             contents = self._look(self._timeout_s)
         except NoAnswerError as e:
             return e.finding
+        leftover = OWN if any(file == FROM_THE_CLUSTER for file, _, _ in contents) else ""
         for file, content, why in contents:
+            if file == leftover:
+                continue
             if why:
                 blind.append(why)
                 continue

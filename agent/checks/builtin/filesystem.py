@@ -5,9 +5,10 @@ an error, says so there), then a file is made, removed, written and flushed to t
 operation and the error: `EROFS`, `EIO`, `ENOSPC`, `EDQUOT`.
 
 The file is `.readygate-write-check`; its name goes before anything is written, so that a run that is killed leaves
-none. The work is done by a child process: where a disk hangs, that child is killed and the check says hung, with the
-path. A child that cannot be killed (state D) stays the only one: it is hung until it ends. The next run that succeeds
-is the way back; nothing is remembered.
+none. What a pod that writes there has put in the place of that name is no fault: another one is taken. The work is
+done by a child process: where a disk hangs, that child is killed and the check says hung, with the path. A child that
+cannot be killed (state D) stays the only one: it is hung until it ends. The next run that succeeds is the way back;
+nothing is remembered.
 
 Whether something is mounted on a folder is not looked at: where its disk is not there, but the folder is, the file is
 written on the file system below.
@@ -28,6 +29,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from agent.checks import nameless
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
@@ -46,21 +48,17 @@ OUTPUT_LIMIT_BYTES = 2**16
 
 # A line as each path begins, one as it ends: what was going on when it hung is known. Told are pairs, a path and that
 # as JSON: to import `json` would cost a process as much as its start.
-SCRIPT = """
-import os, sys, time
+SCRIPT = (
+    nameless.SCRIPT
+    + """
+import sys, time
 def say(text):
     os.write(1, f"[{text}]\\n".encode())
 for path, told in zip(sys.argv[2::2], sys.argv[3::2]):
     step, began = "open", time.monotonic()
     say(told)
     try:
-        name = os.path.join(path, sys.argv[1])
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        step = "unlink"
-        try:
-            os.unlink(name)
-        except FileNotFoundError:
-            pass
+        descriptor = nameless(path, sys.argv[1])
         step = "write"
         os.write(descriptor, b"readygate\\n" * 100)
         step = "fsync"
@@ -71,6 +69,7 @@ for path, told in zip(sys.argv[2::2], sys.argv[3::2]):
     except OSError as e:
         say(f'{told}, "{step}", {e.errno}, {time.monotonic() - began}')
 """
+)
 
 
 class Settings(Section, frozen=True):

@@ -1,8 +1,9 @@
 """The built-in check `kernelLog`: has the kernel said that something of this node is broken, and is that still so?
 
 What the kernel writes is sorted into classes. Each has a scope (the node, or a device: then it counts where a file
-system on it holds one of `gatePaths`, warns where it holds others, and is nothing where none is mounted), how many
-lines within which window make it true, and a way back:
+system on it holds one of `gatePaths`, warns where it holds others, and is nothing where none is mounted; one disk of a
+RAID that has others, and one path of several to a disk, only warn), how many lines within which window make it true,
+and a way back:
 
 | class | lines | true for | default |
 |---|---|---|---|
@@ -10,7 +11,7 @@ lines within which window make it true, and a way back:
 | `hardLockup` | 1 | 600 s | gate |
 | `rcuStall` | 2 in 300 s | 300 s after the last | gate |
 | `unregisterNetdevice` | 4 in 60 s, of one interface | 60 s after the last: it comes every 10 s while it lasts | gate |
-| `ioError` | 5 in 60 s, of one device | 300 s after the last | gate |
+| `ioError` | 5 in 60 s, of one device, but for discards | 300 s after the last | gate |
 | `filesystemShutdown` | 1, of one device | until it is mounted again, or no longer | gate |
 | `uncorrectedError` | 1: memory, machine check | 3600 s | gate |
 | `correctedError` | 10 in 3600 s | 3600 s after the last | warn |
@@ -49,6 +50,7 @@ READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
 TROUBLES = 64  # kept at most: those whose end is near make room, of the newest none
 NEWEST = 16
+REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
 MOUNTS_BYTES = 2**24  # of each container there is a line that names all its layers
 
 
@@ -251,11 +253,15 @@ def records_in(block: bytes) -> list[Record]:
 
 def _record(line: str) -> Record | None:
     prefix, semicolon, text = line.partition(";")
+    words = prefix.split(",")
     try:
-        priority, sequence, microseconds = map(int, prefix.split(",")[:3])
+        priority, sequence, microseconds = map(int, words[:3])
     except ValueError:
         return None
-    return Record(sequence, microseconds / 1e6, priority >> 3, text) if semicolon else None
+    # The rest of a line that another processor's has come between: with what it begins, a pod may have chosen.
+    if not semicolon or words[3:4] == ["c"]:
+        return None
+    return Record(sequence, microseconds / 1e6, priority >> 3, text)
 
 
 def _opened(path: str) -> int:
@@ -286,9 +292,10 @@ def places_of(devices: Iterable[str], settings: Settings) -> Places:
     holders = {path: _holder(mounts, path) for path in settings.gate_paths}
     mounted, gated = dict[str, Sequence[str]](), dict[str, Sequence[str]]()
     for device in devices:
-        names = _stacked(f"{settings.sys}/class/block", device.replace("/", "!"), set())
+        blocks, name = f"{settings.sys}/class/block", device.replace("/", "!")
+        names, alone = _stacked(blocks, name, set()), _stacked(blocks, name, set(), over=_goes_on)
         mounted[device] = [mount.point for mount in mounts if mount.on(names)]
-        gated[device] = [path for path, mount in holders.items() if mount is not None and mount.on(names)]
+        gated[device] = [path for path, mount in holders.items() if mount is not None and mount.on(alone)]
     return Places(mounted, gated)
 
 
@@ -316,8 +323,10 @@ def _holder(mounts: Sequence[_Mount], path: str) -> _Mount | None:
     return max(reversed(inside), key=lambda mount: len(mount.point), default=None)
 
 
-def _stacked(blocks: str, name: str, seen: set[str]) -> dict[str, str]:
-    """A device with its partitions and all that is built on it: name to number."""
+def _stacked(
+    blocks: str, name: str, seen: set[str], over: Callable[[Path], bool] = lambda _folder: False
+) -> dict[str, str]:
+    """A device with its partitions and all that is built on it: name to number. `over`: where that ends."""
     folder = Path(blocks, name)
     if name in seen or not name or name.startswith("."):
         return {}
@@ -327,10 +336,22 @@ def _stacked(blocks: str, name: str, seen: set[str]) -> dict[str, str]:
     except OSError:
         found = {name: ""}
     above = [entry.name for entry in _entries(folder) if (entry / "partition").exists()]
-    above += [entry.name for entry in _entries(folder / "holders")]
+    above += [entry.name for entry in _entries(folder / "holders") if not over(Path(blocks, entry.name))]
     for other in above:
-        found |= _stacked(blocks, other, seen)
+        found |= _stacked(blocks, other, seen, over)
     return found
+
+
+def _goes_on(folder: Path) -> bool:
+    """A device that does without one of those below it; what it cannot do without them, it says itself."""
+    return _line_of(folder / "dm/uuid").startswith("mpath-") or _line_of(folder / "md/level") in REDUNDANT
+
+
+def _line_of(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -11,9 +11,10 @@ which sandboxes there are. An address whose file is two minutes old, and whose s
 leaked: the check warns, and names the first few with the sandbox that each was given to. Those files may be removed. A
 runtime that does not answer costs that comparison and nothing else: the check `runtime` says so.
 
-`ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's: the
-node's pod network, and `cbr0`. Addresses of other IPAM plugins cannot be counted here: then the check warns, once and
-for all, and their own metrics have to be watched. Pods with `hostNetwork` take no address.
+`ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's (the
+node's pod network, and `cbr0`) and Calico's with `usePodCidr`. Addresses of other IPAM plugins cannot be counted here:
+then the check warns, once and for all, and their own metrics have to be watched. Pods with `hostNetwork` take no
+address.
 
 The way back is the next run that finds more free.
 """
@@ -41,6 +42,7 @@ DOC = "enough addresses are free for new pods, where `host-local` gives them out
 RIGHTS = Rights(reads=("confDir", "dataDir", "socket"), root=True)
 TIMEOUT_S = 5  # a second is short for child processes under load
 HOST_LOCAL = "host-local"
+FILLED_IN = ("usePodCidr", "usePodCidrIPv6")  # by Calico, when it calls the plugin
 DATA_DIR = "/var/lib/cni/networks"
 OWNERS_LIMIT = 4096  # addresses in use, with host-local's own files, of which the owners are read
 LEAKED_AFTER_S = 120.0  # an address is given out before the runtime tells of its sandbox
@@ -259,6 +261,8 @@ def _ranges_in(network: Network | None) -> list[list[Range]]:
         sets = [[ipam], *sets]
     if not isinstance(sets, list) or not all(isinstance(ranges, list) for ranges in sets):
         raise BrokenError("the ranges are no list of lists")
+    if any(isinstance(one, dict) and one.get("subnet") in FILLED_IN for ranges in sets for one in ranges):
+        raise _UncountableError(f"{HOST_LOCAL} by usePodCidr, without `ranges` in the settings,")
     return [[range_of(one) for one in ranges] for ranges in sets]
 
 

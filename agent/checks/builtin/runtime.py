@@ -14,8 +14,10 @@ It warns where the runtime works with another network than its files say: it cou
 file that counts is compared with those that the runtime has loaded. So a file that was moved into place unseen is
 found before the runtime is restarted, and the check `cni` says what is wrong in the file.
 
-`socket` may be several paths: the first that is there counts, for as long as the agent runs. Where none of several has
-ever been there the check warns that it looks at nothing: one configuration is good for nodes with different runtimes.
+`socket` may be several paths: the first that answers counts, for as long as the agent runs. One that does not, or
+offers no CRI, as the containerd of a Docker beside the runtime of Kubernetes, counts only where no other answers. Where
+none of several has ever been there the check warns that it looks at nothing: one configuration is good for nodes with
+different runtimes.
 
 The kubelet finds a runtime that hangs after half a minute to three minutes. The way back is the next run with an
 answer to each call; the check restarts nothing.
@@ -23,7 +25,7 @@ answer to each call; the check restarts nothing.
 
 import json
 import os.path
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -32,7 +34,16 @@ from agent.checks.elsewhere import Elsewhere, NoAnswerError
 from agent.checks.networks import BrokenError, looked, network_from
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
-from agent.cri.base import CONTAINERD_SOCKET, NETWORK_READY, RUNTIME_READY, CriError, Reader, RuntimeStatus, Trouble
+from agent.cri.base import (
+    CONTAINERD_SOCKET,
+    NETWORK_READY,
+    RUNTIME_READY,
+    CriError,
+    Reader,
+    RuntimeStatus,
+    Trouble,
+    Version,
+)
 from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
 from component.settings import Section
@@ -50,7 +61,7 @@ CONFIGURATION = "cniconfig"
 
 
 class Settings(Section, frozen=True):
-    """As the agent sees them. `socket`: of several the first that is there. `conf_dir` None: what the files say is not
+    """As the agent sees them. `socket`: of several the first that answers. `conf_dir` None: what the files say is not
     compared."""
 
     socket: NonEmpty | Annotated[tuple[NonEmpty, ...], Meta(min_length=1, description="paths")] = CONTAINERD_SOCKET
@@ -67,20 +78,18 @@ class Check:
         conf_dir, words = settings.conf_dir, ("containerd", settings.conf_dir, (), None, False)
         self._configuration = None if conf_dir is None else Elsewhere(looked, *words, where=conf_dir)
         self._reader: Reader | None = None
-        # Of several sockets the one that was there first is looked at from then on, there or not.
+        # Of several sockets the one that has answered first is looked at from then on, there or not.
         self._socket = settings.socket if isinstance(settings.socket, str) else ""
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED, HUNG with the call, UNKNOWN where the agent has no right, or no packages, to ask."""
-        self._socket = self._socket or next(filter(os.path.exists, self._settings.socket), "")
-        if not self._socket:
+        sockets = [self._socket] if self._socket else list(filter(os.path.exists, self._settings.socket))
+        if not sockets:
             return Finding(
                 CheckState.WARNED, f"left out, as none of these is there: {', '.join(self._settings.socket)}"
             )
         try:
-            reader = self._reader or self._connect(self._socket, self._timeout_s)
-            self._reader = reader
-            version = reader.version()
+            reader, version = self._answering(sockets)
             status = reader.status(verbose=True)
             pods = reader.list_pods()
             newest = max((c for pod in pods for c in pod.containers), key=lambda c: c.created_at, default=None)
@@ -94,6 +103,24 @@ class Check:
             return Finding(CheckState.FAILED, str(e))
         said = f"{version.name} {version.version}, {len(pods)} pods"
         return judged(status, said, self._named_network())
+
+    def _answering(self, sockets: Sequence[str]) -> tuple[Reader, Version]:
+        """The first that says its version. Raises CriError of the first that does not, one that offers no CRI last;
+        at once of one that hangs: there is no time for another."""
+        troubles = list[CriError]()
+        for socket in sockets:
+            try:
+                reader = self._reader = self._reader or self._connect(socket, self._timeout_s)
+                version = reader.version()
+            except CriError as e:
+                if e.trouble is Trouble.HANGS:
+                    raise
+                self._leave()
+                troubles.append(e)
+            else:
+                self._socket = socket
+                return reader, version
+        raise min(troubles, key=lambda e: e.trouble is Trouble.NOT_OFFERED)
 
     def _named_network(self) -> str:
         """The name in the file that counts; empty where it cannot be told: the check `cni` says why."""

@@ -1,7 +1,7 @@
 """The configuration file while the agent runs: what is taken, what is refused, what waits for the next start."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from agent.checks.state import CheckState, CheckStatus, Severity
 from agent.modes.node import Counts
 from agent.modes.reload import Reloader, needing_restart
 from agent.opinion.selection import HealthPods
+from component.lifecycle import StartFailed
 
 CNI = "{name: cni, cni: {confDir: /nowhere}}"
 CLOCK = "{name: clock, timeSync: {}}"
@@ -70,7 +71,7 @@ def agent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Agent:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    facts = ("error", "keys", "mode", "added", "changed", "gone", "moved")
+    facts = ("error", "keys", "mode", "added", "changed", "gone", "moved", "health_pods_added", "health_pods_gone")
     return [
         " ".join([record.message, *(f"{fact}={vars(record)[fact]}" for fact in facts if vars(record).get(fact))])
         for record in caplog.records
@@ -243,11 +244,18 @@ class Node:
         self.path.write_text(text)
         settings = reader.load(str(path))
         self.woken: list[None] = []
-        self.counts = Counts(settings, lambda: self.woken.append(None))
+        self.watched: list[Sequence[HealthPods]] = []
+        self.threads = True
+        self.counts = Counts(settings, lambda: self.woken.append(None), self.follow)
         self.engine = Engine(settings)
         self.reloader = Reloader(str(path), settings, [self.counts, self.engine])
         self.reloader.look()
         self.reloader.look()
+
+    def follow(self, entries: Sequence[HealthPods]) -> None:
+        if not self.threads:
+            raise StartFailed("no watch for health pods: can't start new thread")
+        self.watched.append(entries)
 
     def reads(self, text: str) -> None:
         self.path.write_text(text)
@@ -257,7 +265,8 @@ class Node:
     def closed(self, check: str) -> list[str]:
         failing = [CheckStatus(check, Severity.GATE, 0.0, CheckState.FAILED)]
         labels = {"base": HealthPods("a", "app=base", "readygate-agent"), "gpu": GPU_PODS}
-        return [label for label, pods in labels.items() if self.counts.now.health(failing, {pods}) is not None]
+        found = {label: self.counts.now.health(failing, {pods}) for label, pods in labels.items()}
+        return [label for label, health in found.items() if health is not None and health.problems]
 
 
 REFUSED = "configuration refused, the old one stays in force error=PATH: "
@@ -293,20 +302,14 @@ GPU_PODS = HealthPods("g", "app=gpu", "readygate-agent")
         ),
         pytest.param(
             node_text(BASE),
-            (["base"], ["base", "gpu"]),
-            [
-                "settings were changed that count at the next start keys=node",
-                "configuration read again moved=gpu",
-            ],
-            id="an entry less: its pods are looked at, by what it named, until the next start",
+            (["base"], ["base"]),
+            ["configuration read again moved=gpu health_pods_gone=g/app=gpu"],
+            id="an entry less: what it named is the others'",
         ),
         pytest.param(
             node_text(BASE, gpu_pods("gpu"), "{namespace: b, labelSelector: app=b, checks: [disk]}"),
             ([], ["gpu"]),
-            [
-                "settings were changed that count at the next start keys=node",
-                "configuration read again moved=disk",
-            ],
+            ["configuration read again moved=disk health_pods_added=b/app=b"],
             id="an entry more: what it names is not the others' any more",
         ),
     ],
@@ -321,6 +324,63 @@ def test_which_pods_a_check_counts_for_is_taken_without_a_restart(
     assert said == [f"{a}{b}..." if b else a for a, b, _ in found]
     assert closed == (node.closed("disk"), node.closed("gpu"))
     assert (not said[0].startswith("configuration refused")) == bool(node.woken)
+
+
+ENTRIES = {BASE: HealthPods("a", "app=base", "readygate-agent"), gpu_pods("gpu"): GPU_PODS}
+OTHER = "{namespace: b, labelSelector: app=b, daemonSet: null}"
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([BASE, gpu_pods("gpu")], [*ENTRIES.values()], id="the same"),
+        pytest.param([gpu_pods("gpu"), BASE], [*reversed(ENTRIES.values())], id="in another order"),
+        pytest.param([BASE], [ENTRIES[BASE]], id="one less"),
+        pytest.param(
+            [BASE, gpu_pods("gpu"), OTHER],
+            [*ENTRIES.values(), HealthPods("b", "app=b", "")],
+            id="one more, of any owner",
+        ),
+    ],
+)
+def test_which_pods_are_health_pods_is_taken_without_a_restart(
+    tmp_path: Path, entries: list[str], expected: list[HealthPods]
+) -> None:
+    node = Node(tmp_path / "node.yaml", node_text(*ENTRIES))
+    node.watched.clear()
+    node.reads(node_text(*entries))
+    assert [expected] == node.watched
+
+
+def test_where_the_pods_cannot_be_watched_nothing_of_the_file_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    node = Node(tmp_path / "node.yaml", node_text(BASE, gpu_pods("gpu")))
+    node.threads = False
+    more = node_text(BASE, gpu_pods("gpu"), OTHER, checks=f"{TWO_CHECKS[:-1]}, {CLOCK}]")
+    node.reads(more)
+    refused = [f"{REFUSED}no watch for health pods: can't start new thread".replace("PATH: ", "")]
+    assert (refused, [], (["base"], ["gpu"])) == (
+        lines(caplog),
+        node.engine.sets,
+        (node.closed("disk"), node.closed("gpu")),
+    )
+    node.threads = True
+    node.reads(more)
+    assert [["disk", "gpu", "clock"]] == node.engine.sets, "asked again it is taken"
+    assert ["configuration read again added=clock health_pods_added=b/app=b"] == lines(caplog)[1:]
+
+
+def test_what_else_of_the_node_differs_waits_and_its_pods_do_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    node = Node(tmp_path / "node.yaml", node_text(BASE, gpu_pods("gpu")))
+    node.watched.clear()
+    node.reads(node_text(BASE).replace("https://h", "https://other"))
+    assert [[ENTRIES[BASE]]] == node.watched
+    assert "settings were changed that count at the next start keys=node" == lines(caplog)[0]
 
 
 def test_checks_that_count_for_no_pod_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ from agent.opinion.judge import MOST_PODS
 from agent.opinion.selection import Chosen, HealthPods, joined, limited
 from agent.opinion.verdict import condition_of
 from agent.report.condition import Condition
+from agent.wire.condition import REASON_CHECK_FAILED
 from tests.agent.opinion.test_judge import CLOSED, SILENT, Scene, health_pod, told_before
 from tests.agent.status.builders import make_pod
 
@@ -49,7 +50,7 @@ def closed(counted: Counting, failing: Sequence[str], labels: Collection[str], c
     found = []
     for label in labels:
         health = counted.health(statuses(*failing, checks=checks), by(*label.split("+")))
-        if health is not None and not health.healthy:
+        if health is not None and health.reason == REASON_CHECK_FAILED:
             found.append(label)
     return " ".join(found)
 
@@ -99,7 +100,7 @@ def test_two_entries_of_the_same_words_are_one_that_names_what_both_name() -> No
     ],
 )
 def test_checks_that_count_for_nobody_are_known(named: Named, expected: list[str]) -> None:
-    assert expected == counting(named).for_nobody(CHECKS)
+    assert expected == counting(named).for_nobody()
 
 
 @pytest.mark.parametrize(
@@ -123,30 +124,22 @@ def test_checks_that_count_for_nobody_are_known(named: Named, expected: list[str
             "gpu",
             id="gone from the file: its last word is still for the pods that it counted for",
         ),
+        pytest.param(ONE, SPLIT, CHECKS, "gpu", "gpu", id="named by an entry that is new: for its pods alone"),
+        pytest.param(SPLIT, ONE, CHECKS, "gpu", "base", id="an entry gone: for the rest, as nobody names it"),
         pytest.param(
-            ONE,
-            SPLIT,
-            CHECKS,
-            "gpu",
-            "",
-            id="named by an entry that waits for the next start: not for the others meanwhile",
+            {"old": (), "b": ("gpu",)},
+            {"new": (), "b": ("gpu",)},
+            ("rdma", "gpu"),
+            "disk",
+            "new",
+            id="gone with the entry that it counted for: its last word is for those in the entry's place",
         ),
-        pytest.param(SPLIT, ONE, CHECKS, "disk", "base", id="an entry gone from the file goes on with what it named"),
-        pytest.param({"base": (), "b": ()}, ONE, CHECKS, "disk", "base b", id="and one that named none with the rest"),
     ],
 )
 def test_when_the_file_is_read_again(
     before: Named, after: Named, checks: Sequence[str], failing: str, expected: str
 ) -> None:
-    """The pods of the entries of before are looked at, as which those are waits for the next start."""
-    assert expected == closed(counting(after, checks, counting(before)), [failing], before)
-
-
-def test_an_entry_gone_from_the_file_goes_on_however_often_the_file_is_read_again() -> None:
-    counted = counting(SPLIT)
-    for _ in range(3):
-        counted = counting(ONE, CHECKS, counted)
-    assert ["base gpu", "base"] == [closed(counted, [name], SPLIT) for name in ("gpu", "disk")]
+    assert expected == closed(counting(after, checks, counting(before)), [failing], {**before, **after})
 
 
 def condition(found: list[CheckStatus], label: str, *, silent: bool = False) -> Condition | None:
@@ -229,6 +222,72 @@ def test_only_the_condition_of_the_pods_it_counts_for_turns(failing: str, expect
     scene.checks = statuses(failing)
     scene.turns()
     assert expected == last_said(scene)
+
+
+NEW_CHECK: Named = {"base": (), "gpu": ("gpu", "new")}
+
+
+@pytest.mark.parametrize(
+    ("before", "there", "found", "expected"),
+    [
+        pytest.param([], ["disk"], None, [], id="a pod of which nothing was said yet: not that it is good"),
+        pytest.param(["gpu"], ["disk"], None, ["False"], id="one that was closed: it stays so"),
+        pytest.param(None, ["disk"], None, ["True"], id="one that was open: it stays so"),
+        pytest.param(None, ["disk"], CheckState.PASSED, ["True"], id="the first run passes"),
+        pytest.param(["gpu"], ["disk"], CheckState.PASSED, ["False", "True"], id="and opens what was closed"),
+        pytest.param(None, ["disk"], CheckState.FAILED, ["True", "False"], id="the first run fails"),
+        pytest.param(None, ["disk", "gpu"], None, ["True"], id="beside one that was there: that speaks"),
+    ],
+)
+def test_a_pod_whose_checks_are_all_new_keeps_its_word_until_the_first_has_run(
+    before: list[str] | None, there: list[str], found: CheckState | None, expected: list[str]
+) -> None:
+    """before: which failed, None: none did, empty: nothing was said yet. A check that is new is not among those that
+    count before its first verdict (agent.checks.engine)."""
+    scene = scene_of(SPLIT, ["gpu"])
+    if before != []:
+        scene.checks = statuses(*(before or ()))
+        scene.turns()
+    after: Named = NEW_CHECK if "gpu" in there else {"base": ("gpu",), "gpu": ("new",)}
+    scene.counting = counting(after, [*CHECKS, "new"], scene.counting)
+    scene.checks = statuses(checks=there)
+    scene.turns(60)
+    if found is not None:
+        scene.checks = [*scene.checks, status("new", found)]
+        scene.turns()
+    assert expected == [told for _, told, _ in scene.said]
+
+
+def test_a_finding_beside_a_check_that_has_not_run_is_said_alone() -> None:
+    counted = counting({"gpu": ("new",)}, ["new"])
+    found = condition_of(counted.health([], by("gpu")), [SILENT])
+    assert ("False", "KubeletSilent", SILENT.text) == (found and (found.status, found.reason, found.message))
+
+
+@pytest.mark.parametrize("silent", [pytest.param(False, id="and all is well"), pytest.param(True, id="but a finding")])
+def test_of_a_pod_whose_entries_the_file_has_no_more_nothing_good_is_said(*, silent: bool) -> None:
+    """For a moment it is looked at yet."""
+    found = condition_of(counting(ONE).health(statuses(), by("gone")), [SILENT] if silent else [])
+    assert ("False" if silent else None) == (found and found.status)
+
+
+def test_a_reload_between_two_looks_opens_no_pod_that_its_new_entry_is_about_to_choose() -> None:
+    """The pod is closed by the check that is the new entry's alone from now on, which is about to choose it too."""
+    scene = scene_of(ONE, ["base"])
+    scene.checks = statuses("gpu")
+    scene.turns()
+    after = counting(SPLIT, CHECKS, scene.counting)
+
+    def reloaded() -> Counting:
+        """The watches first, then what counts."""
+        scene.synced = False
+        return after
+
+    scene.judge = scene.made(counting=reloaded)
+    scene.turns(60)
+    scene.chosen_by, scene.synced = {"base": by("base", "gpu")}, True
+    scene.turns()
+    assert ["False"] == [told for _, told, _ in scene.said]
 
 
 def test_without_a_pod_of_the_entry_on_this_node_nothing_is_written_of_its_check() -> None:

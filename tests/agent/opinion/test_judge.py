@@ -1,6 +1,6 @@
 """What is published of a health pod, and what is said of it, by scripted pods, probes, checks and kubelets."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import groupby
 from random import Random
@@ -10,7 +10,7 @@ import pytest
 from agent.checks.health import node_health
 from agent.checks.state import CheckState, CheckStatus, Severity
 from agent.model import Container, ExecAction, HttpGetAction, Pod, PodStatus, Probe, Result
-from agent.opinion.counting import Entry, counting_of
+from agent.opinion.counting import Counting, Entry, counting_of
 from agent.opinion.judge import Facts, Judge
 from agent.opinion.selection import Chosen, HealthPods
 from agent.opinion.verdict import Finding, readyz
@@ -51,11 +51,11 @@ class Scene:
         self.kubelet_known = True
         self.judge = self.made()
 
-    def made(self) -> Judge:
+    def made(self, counting: Callable[[], Counting] | None = None) -> Judge:
         facts = Facts(
             lambda key: self.results.get(key),
             lambda: self.checks,
-            lambda: self.counting,
+            counting or (lambda: self.counting),
             lambda: self.node,
             lambda _pod: self.runtime,
             lambda: self.kubelet_known,
@@ -157,6 +157,7 @@ def test_checks_and_findings_join(
     scene: Scene, node: list[Finding], checks: list[CheckStatus], expected: tuple[str, str]
 ) -> None:
     scene.node, scene.checks = node, checks
+    scene.counting = counting_of([Entry(HEALTH)], [check.name for check in checks])
     scene.turns()
     assert [("pod-1", *expected)] == scene.said
 

@@ -161,3 +161,16 @@ def test_where_no_socket_is_named_nobody_is_asked() -> None:
     scene.away()
     scene.turn()
     assert ((["theirs"], True, False, False), 0) == (scene.told, scene.questions)
+
+
+def test_entries_that_become_others_take_the_pods_that_the_kubelet_had_told() -> None:
+    scene = Scene()
+    scene.away()
+    scene.turn()
+    scene.local.follow([HealthPods("ns", "app in (health)", "health")])
+    assert ["ours"] == scene.told[0], "at once"
+    scene.items = [item("gpu", labels={"app": "gpu"})]
+    scene.local.follow([HealthPods("ns", "app=gpu", "health")])
+    before = scene.told[0]
+    scene.turn()
+    assert ([], ["gpu"]) == (before, scene.told[0])

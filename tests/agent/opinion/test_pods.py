@@ -1,13 +1,19 @@
-"""Which objects of a list are health pods of this node, also from a server that sends more than it was asked for."""
+"""Which objects of a list are health pods of this node, also from a server that sends more than it was asked for; and
+which watches there are when the entries that choose them become others."""
 
 import json
+import math
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 
-from agent.opinion.pods import HealthPodTable
+from agent.opinion import pods
+from agent.opinion.pods import NEWS_LIMIT_S, HealthPodSource, HealthPodTable
 from agent.opinion.selection import HealthPods
 from agent.wire.pod import PodObject
+from component.lifecycle import StartFailed
+from tests.kit.clock import Clock
 
 OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "health", "uid": "d", "controller": True}
 
@@ -49,3 +55,145 @@ def test_a_list_takes_the_place_of_the_last_and_a_line_removes_one() -> None:
     found.replace([item("b"), item("c")])
     found.remove(item("c"))
     assert ["b"] == [pod.uid for pod in found.pods()]
+
+
+# When the entries become others.
+
+HEALTH = HealthPods("ns", "app=health", "health")
+LABELS = {"app": "health", "tier": "a"}
+
+
+class Watch:
+    """As kube.reflector.Reflector, without a server. The path that it would list and the pods that it is told."""
+
+    no_thread = False
+    all: list["Watch"] = []  # noqa: RUF012 - emptied by a fixture
+
+    def __init__(self, lister: object, table: HealthPodTable, *, name: str) -> None:
+        del lister
+        self.table, self.name = table, name
+        self.synced, self.told_at, self.life = False, -math.inf, "made"
+        self.all.append(self)
+
+    def start(self) -> None:
+        if self.no_thread and len(self.all) > 1:
+            raise RuntimeError("can't start new thread")
+        self.life = "runs"
+
+    def stop(self) -> None:
+        self.life = "ended"
+
+    def healthy(self, monotonic: float) -> bool:  # noqa: ARG002 - of a Service
+        return self.life == "runs"
+
+    def age_s(self, monotonic: float) -> float:
+        return monotonic - self.told_at
+
+    def tell(self, *items: PodObject, at: float) -> None:
+        self.table.replace(items)
+        self.synced, self.told_at = True, at
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.clock = Clock(1000.0)
+        self.changes = 0
+        self.source = HealthPodSource(None, "n", [HEALTH], self.changed, monotonic=self.clock)  # type: ignore[arg-type]
+        self.source.start()
+        self.tell(item("a", labels=LABELS), item("b", labels=LABELS | {"tier": "b"}))
+        self.changes = 0
+
+    def changed(self) -> None:
+        self.changes += 1
+
+    def tell(self, *items: PodObject, of: HealthPods = HEALTH) -> None:
+        next(w for w in Watch.all if w.table.chosen == of).tell(*items, at=self.clock.time)
+
+    @property
+    def known(self) -> dict[str, set[str]]:
+        """By uid, the selectors that have chosen it."""
+        return {one.pod.uid: {by.label_selector for by in one.by} for one in self.source.pods()}
+
+    @property
+    def watches(self) -> list[str]:
+        return [f"{w.table.chosen.label_selector} {w.life}" for w in Watch.all]
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    monkeypatch.setattr(pods, "Reflector", Watch)
+    monkeypatch.setattr(pods, "ListerWatcher", lambda *_args, **_more: None)
+    Watch.all.clear()
+    yield Scene()
+    Watch.no_thread = False
+
+
+def selecting(selector: str, *, namespace: str = "ns", owner: str = "health") -> HealthPods:
+    return HealthPods(namespace, selector, owner)
+
+
+def test_an_entry_that_is_new_gets_a_watch_and_the_others_go_on(scene: Scene) -> None:
+    scene.source.follow([HEALTH, selecting("app=gpu")])
+    assert (["app=health runs", "app=gpu runs"], False, 1) == (scene.watches, scene.source.synced, scene.changes)
+    scene.tell(item("g", labels={"app": "gpu"}), of=selecting("app=gpu"))
+    assert {"a": {"app=health"}, "b": {"app=health"}, "g": {"app=gpu"}} == scene.known
+    assert scene.source.synced
+    assert scene.source.healthy(scene.clock())
+
+
+def test_an_entry_that_is_gone_ends_with_its_pods(scene: Scene) -> None:
+    scene.source.follow([HEALTH, selecting("app=gpu")])
+    scene.tell(item("g", labels={"app": "gpu"}), of=selecting("app=gpu"))
+    scene.source.follow([selecting("app=gpu")])
+    assert (["app=health ended", "app=gpu runs"], {"g": {"app=gpu"}}) == (scene.watches, scene.known)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param(selecting("app in (health)"), ["a", "b"], id="the same ones in other words"),
+        pytest.param(selecting("app=health,tier=a"), ["a"], id="fewer of them"),
+        pytest.param(selecting(""), ["a", "b"], id="all of the DaemonSet"),
+        pytest.param(selecting("app=health", owner=""), ["a", "b"], id="of any owner"),
+        pytest.param(selecting("app=health", owner="other"), [], id="of another DaemonSet"),
+        pytest.param(selecting("app=health", namespace="x"), [], id="of another namespace"),
+    ],
+)
+def test_a_pod_that_the_entry_chooses_in_its_new_words_is_known_all_the_time(
+    scene: Scene, entry: HealthPods, expected: list[str]
+) -> None:
+    """Else its probes and who writes for it would end, and begin anew when its list has been read."""
+    scene.source.follow([entry])
+    assert expected == [*scene.known]
+    scene.tell(item("c", namespace=entry.namespace, owner=entry.daemon_set), of=entry)
+    assert ["c"] == [*scene.known], "its own list is the truth"
+
+
+def test_two_entries_of_the_same_words_are_watched_once(scene: Scene) -> None:
+    scene.source.follow([HEALTH, HEALTH])
+    assert ["app=health runs"] == scene.watches
+
+
+def test_an_entry_that_is_new_makes_nobody_believe_that_the_api_server_is_away(scene: Scene) -> None:
+    scene.clock.time += NEWS_LIMIT_S / 2
+    scene.source.follow([HEALTH, selecting("app=gpu")])
+    just_now = scene.source.news
+    scene.clock.time += NEWS_LIMIT_S / 2
+    scene.tell(item("a"))
+    soon = scene.source.news
+    scene.clock.time += NEWS_LIMIT_S / 2 + 1
+    assert (True, True, False) == (just_now, soon, scene.source.news)
+
+
+def test_where_no_thread_is_left_all_is_as_it_was(scene: Scene) -> None:
+    Watch.no_thread = True
+    with pytest.raises(StartFailed, match="no watch for health pods: can't start new thread"):
+        scene.source.follow([selecting("app=gpu"), selecting("app=x")])
+    assert ["app=health runs", "app=gpu ended", "app=x ended"] == scene.watches
+    assert {"a": {"app=health"}, "b": {"app=health"}} == scene.known
+
+
+def test_after_its_stop_no_watch_stays_behind(scene: Scene) -> None:
+    scene.source.stop()
+    scene.source.follow([HEALTH, selecting("app=gpu")])
+    assert ["app=health ended", "app=gpu ended"] == scene.watches

@@ -153,6 +153,14 @@ def test_a_heartbeat_lies_where_the_first_entry_has_a_pod(
     assert expected == (writer and writer.namespace)
 
 
+def test_namespaces_in_another_order_move_the_heartbeat(scene: Scene) -> None:
+    scene.speakers.follow(["u1", "u2"])
+    scene.say(FIRST, SECOND)
+    scene.speakers.follow(["u2", "u1"])
+    writer = scene.speakers.writer()
+    assert "u2" == (writer and writer.namespace)
+
+
 def test_it_is_healthy_while_all_of_them_are(scene: Scene) -> None:
     scene.say(FIRST, SECOND)
     well = scene.speakers.healthy(0.0)

@@ -3,11 +3,13 @@
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.cluster.index import Index
 from extender.cluster.starts import SELECTOR, PodStarts, StartingPod
 from extender.policy.starts import StartRule
+from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen
 from tests.kit.clock import Clock
@@ -51,10 +53,12 @@ class World:
     def __init__(self) -> None:
         self.clock, self.wall, self.calls = Clock(1000.0), Clock(WALL), 0
         self.heard: float | None = None
+        self.ahead_s: float | None = None
         self.starts = PodStarts(
             RULE,
             on_change=self.called,
             heard=lambda: self.clock.time if self.heard is None else self.heard,
+            ahead_s=lambda: self.ahead_s,
             monotonic=self.clock,
             wall=self.wall,
         )
@@ -81,6 +85,12 @@ class World:
     def black(self) -> list[str]:
         self.passes(1.0)
         return sorted(self.starts.look()[0])
+
+
+def bound_at(one: StartingPod, wall: float) -> StartingPod:
+    """As the API server writes it, by its own clock."""
+    bound = Condition("PodScheduled", "True", last_transition_time=format_time(wall))
+    return msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, conditions=[bound]))
 
 
 def both(make: Any, **fields: Any) -> tuple[StartingPod, StartingPod]:
@@ -170,6 +180,38 @@ def test_who_was_rejected_before_the_list_counts_as_long_as_any(ago_s: float, ex
     world = World().run("web", "api")
     world.starts.replace(both(rejected, startTime=format_time(WALL - ago_s)))
     assert expected == world.black()
+
+
+STEPS = [pytest.param(-3600, id="an hour behind"), pytest.param(0, id="right"), pytest.param(3600, id="an hour ahead")]
+
+
+@pytest.mark.parametrize("step_s", STEPS)
+@pytest.mark.parametrize(
+    ("pods", "ago_s", "expected"),
+    [
+        pytest.param(both(pod), 5, [], id="just bound"),
+        pytest.param(both(pod), 40, ["bad"], id="bound a while ago"),
+        pytest.param(both(rejected), 100, ["bad"], id="rejected lately"),
+        pytest.param(both(rejected), 3000, [], id="rejected long ago"),
+    ],
+)
+def test_our_own_clock_makes_nobody_stuck_and_brings_no_rejection_back(
+    pods: tuple[StartingPod, ...], ago_s: float, expected: list[str], step_s: float
+) -> None:
+    """A list is read, as at a start, and the clock of this machine is wrong, or was set meanwhile."""
+    world = World().run("web", "api")
+    world.wall.time += step_s
+    world.ahead_s = WALL - world.clock.time
+    world.starts.replace([bound_at(one, WALL - ago_s) for one in pods])
+    assert expected == world.black()
+
+
+@pytest.mark.parametrize("step_s", STEPS)
+def test_the_clock_of_a_kubelet_makes_nobody_stuck(step_s: float) -> None:
+    world = World().run("web", "api")
+    started = both(pod, startTime=format_time(WALL - 5 + step_s))
+    world.starts.replace([bound_at(one, WALL - 5) for one in started])
+    assert [] == world.black()
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])

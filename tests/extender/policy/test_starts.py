@@ -211,6 +211,36 @@ def test_a_thousand_poison_pods_of_a_thousand_owners_close_nothing() -> None:
     assert [] == told.passes(31).black()
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7])
+@pytest.mark.parametrize("bad", [pytest.param(None, id="nowhere else"), pytest.param("n7", id="beside a black hole")])
+def test_a_thousand_pods_that_fail_now_and_then_wherever_they_are_put_hide_no_black_hole_and_make_none(
+    share: float, bad: str | None
+) -> None:
+    """As of a device plugin that has a fault on all nodes. Three of fifty nodes by chance, for a moment, at most."""
+    told, chance = Told(), random.Random(7)
+    nodes, shown = [f"n{number}" for number in range(50)], list[list[str]]()
+    for number in range(1000):
+        node = chance.choice(nodes)
+        fails = node == bad or chance.random() < share
+        (told.rejected if fails else told.runs)(f"owner-{number % 30}", node)
+        if number % 10 == 0:
+            shown.append(told.black())
+        told.passes(0.3)
+    assert max(len({*one} - {bad}) for one in shown) <= 3
+    assert share > 0.3 or (bad is not None) == ("n7" in shown[-1])
+
+
+def test_the_sandboxes_of_all_nodes_are_no_fault_of_one() -> None:
+    """As where the registry of the pause image, or who gives out addresses, is away for two minutes."""
+    told, chance = Told(), random.Random(7)
+    nodes, most = [f"n{number}" for number in range(50)], 0
+    for number in range(1500):
+        (told.bound if number > 1000 else told.runs)(f"owner-{number % 30}", chance.choice(nodes))
+        told.passes(0.25)
+        most = max(most, len(told.black()))
+    assert most <= 5
+
+
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in {"PENDING_MAX": 50, "REJECTED_MAX": 40, "FAILING_MAX": 30, "STARTED_MAX": 20}.items():
         monkeypatch.setattr(starts, name, limit)

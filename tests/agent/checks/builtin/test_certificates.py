@@ -92,6 +92,25 @@ def test_openssl_says_the_same(tmp_path: Path, days: int) -> None:
     assert expected == validity(file.read_bytes())
 
 
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        pytest.param(True, CheckState.PASSED, id="beside the one that it has from the cluster: a leftover"),
+        pytest.param(False, CheckState.FAILED, id="alone: the one that it serves with"),
+    ],
+)
+def test_the_certificate_that_a_kubelet_made_for_itself_ends(
+    tmp_path: Path, *, server: bool, expected: CheckState
+) -> None:
+    """A year after the node was made; all nodes of a cluster that were made on a day have it."""
+    own = made(tmp_path, days=1, name="kubelet.crt")
+    made(tmp_path, days=90, name="kubelet-client-current.pem")
+    if server:
+        made(tmp_path, days=90, name="kubelet-server-current.pem")
+    _, ends = validity(own.read_bytes())
+    assert expected is Check(Settings(str(tmp_path)), 60.0, wall=lambda: ends)().state
+
+
 def test_one_that_was_renewed_in_place_is_seen(tmp_path: Path) -> None:
     file = made(tmp_path, days=1)
     _, ends = validity(file.read_bytes())

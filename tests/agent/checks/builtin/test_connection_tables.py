@@ -84,6 +84,15 @@ def test_drops_fail_and_the_next_run_without_any_passes_again(node: Node) -> Non
     assert [CALM, dropping, dropping, CALM] == found
 
 
+def test_packets_that_lose_a_race_close_no_node(node: Node) -> None:
+    """Any pod can send two packets of one new connection at once: the kernel counts the loser as dropped."""
+    found = [node.check()]
+    for lost in (30, 60):
+        node.conntrack(drop=lost, failed=lost)
+        found.append(node.check())
+    assert [CALM] * 3 == found
+
+
 @pytest.mark.parametrize("name", ["arp", "ndisc"])
 def test_neighbours_that_are_turned_away_fail(node: Node, name: str) -> None:
     found = [node.check()]
@@ -112,6 +121,27 @@ VERDICTS = [
         "warned",
         "conntrack 10 of 100, 10/s pushed out or lost",
         id="room had to be made",
+    ),
+    pytest.param(
+        replace(A, refused=550, missed=550, raced=500),
+        10,
+        "warned",
+        "conntrack 10 of 100, 50/s pushed out or lost",
+        id="two packets of one new connection race: dropped, and there is room",
+    ),
+    pytest.param(
+        replace(A, refused=560, missed=550, raced=500),
+        10,
+        "failed",
+        "conntrack 10 of 100, 1/s turned away, 50/s pushed out or lost",
+        id="races, and beside them one a second for want of room",
+    ),
+    pytest.param(
+        replace(A, entries=95, refused=60, missed=149, raced=99),
+        10,
+        "failed",
+        "conntrack 95 of 100, 95 % full, 1/s turned away",
+        id="races beside a table that is nearly full hide nothing",
     ),
     pytest.param(replace(A, refused=90), 0, "passed", "conntrack 10 of 100", id="no time has gone by"),
     pytest.param(replace(A, limit=0), 10, "warned", "conntrack 10 of 0, 1000 % full", id="a limit of nothing"),

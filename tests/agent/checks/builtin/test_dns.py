@@ -1,6 +1,7 @@
 """The check `dns` tells this node's own faults from those of the servers, over real sockets of the loopback."""
 
 import errno
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -241,11 +242,15 @@ def test_what_is_wrong_with_the_settings(settings: str, expected: str) -> None:
     assert expected in str(caught.value)
 
 
-def test_a_service_without_endpoints_is_no_fault_of_this_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the host's network kube-proxy's rule for it makes the kernel refuse at once what is sent."""
+@pytest.mark.parametrize(
+    "error",
+    [pytest.param(errno.EPERM, id="kube-proxy's rule"), pytest.param(errno.EHOSTUNREACH, id="Cilium")],
+)
+def test_a_service_without_endpoints_is_no_fault_of_this_node(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """In the host's network the kernel refuses at once what is sent."""
 
     def refused(*_anything: object) -> Iterator[None]:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
+        raise OSError(error, os.strerror(error))
         yield
 
     monkeypatch.setattr(dns, "connect", refused)

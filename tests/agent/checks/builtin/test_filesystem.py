@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -156,12 +157,39 @@ def test_what_a_killed_run_left_behind_does_not_matter(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "victim").write_text("precious")
-    (tmp_path / FILE).symlink_to(tmp_path / "victim")
-    found = Check(Settings((str(tmp_path),)), 20.0)()
-    assert Finding(CheckState.FAILED, f"{tmp_path}: open: ELOOP ({os.strerror(40)})") == found
-    assert (tmp_path / "victim").read_text() == "precious"
+VICTIM = "precious"
+
+
+@pytest.mark.parametrize(
+    ("put", "left"),
+    [
+        pytest.param(lambda folder: (folder / FILE).symlink_to(folder / "victim"), [], id="a link"),
+        pytest.param(lambda folder: (folder / FILE).hardlink_to(folder / "victim"), [], id="the file by another name"),
+        pytest.param(lambda folder: (folder / FILE).mkdir(), [FILE], id="a folder"),
+        pytest.param(lambda folder: os.mkfifo(folder / FILE), [], id="a named pipe"),
+    ],
+)
+def test_what_a_pod_has_put_in_the_files_place_is_neither_a_fault_nor_written_to(
+    tmp_path: Path, put: Callable[[Path], object], left: list[str]
+) -> None:
+    (tmp_path / "victim").write_text(VICTIM)
+    put(tmp_path)
+    assert CheckState.PASSED is Check(Settings((str(tmp_path),)), 20.0)().state
+    assert (VICTIM, sorted([*left, "victim"])) == (
+        (tmp_path / "victim").read_text(),
+        sorted(path.name for path in tmp_path.iterdir()),
+    )
+
+
+def test_a_pod_that_puts_it_there_again_and_again_is_no_fault(tmp_path: Path) -> None:
+    """Whenever the child has taken the name away it is there anew, and the next name too."""
+    again = (
+        f"import os\nunlink = os.unlink\nos.unlink = lambda path: unlink(path) or os.mkdir(path)\n{filesystem.SCRIPT}"
+    )
+    (tmp_path / FILE).touch()
+    words = [sys.executable, "-c", again, FILE, str(tmp_path), '"a"']
+    done = subprocess.run(words, capture_output=True, check=True)
+    assert b'["a", "", 0, ' in done.stdout
 
 
 def test_a_folder_that_is_gone_has_failed(tmp_path: Path) -> None:

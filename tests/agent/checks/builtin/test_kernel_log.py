@@ -108,6 +108,27 @@ def test_errors_of_a_device_count_by_what_is_mounted_from_it(node: Node, device:
     assert Finding(CheckState(state), expected) == node.check()()
 
 
+@pytest.mark.parametrize(
+    ("above", "text", "state"),
+    [
+        pytest.param({"md/level": "raid1"}, "sda", "warned", id="one disk of a mirror, which goes on"),
+        pytest.param({"md/level": "raid6"}, "sda", "warned", id="one of a RAID of level 6"),
+        pytest.param({"md/level": "raid0"}, "sda", "failed", id="one of a RAID that needs all"),
+        pytest.param({"dm/uuid": "mpath-3600508b400105e21"}, "sda", "warned", id="one path of several to a disk"),
+        pytest.param({"dm/uuid": "LVM-b0dE"}, "sda", "failed", id="the disk below a volume"),
+        pytest.param({"md/level": "raid1"}, "dm-0", "failed", id="the mirror itself"),
+    ],
+)
+def test_what_goes_on_without_a_disk_closes_no_node_for_it(
+    node: Node, above: dict[str, str], text: str, state: str
+) -> None:
+    for path, content in above.items():
+        node.file(f"sys/devices/dm-0/{path}", f"{content}\n")
+    node.say(IO.format(text), 5)
+    expected = f"ioError {text}: 5 lines, the last 0 s ago, below /var/lib/kubelet"
+    assert Finding(CheckState(state), expected) == node.check()()
+
+
 def test_a_file_system_that_is_unmounted_is_no_trouble_any_more(node: Node) -> None:
     check = node.check()
     node.say(SHUT.format("dm-0"))

@@ -85,6 +85,19 @@ NOTHING = [
     pytest.param("XFS (sda): Mounting V5 Filesystem 1-2", id="a mount"),
     pytest.param("sd 0:0:0:0: [sda] Attached SCSI disk", id="a disk"),
     pytest.param("audit: I/O error is a word", id="words"),
+    pytest.param(
+        "critical target error, dev sda, sector 206848 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 2",
+        id="fstrim of a disk that does not forget blocks",
+    ),
+    pytest.param(
+        "blk_update_request: I/O error, dev sda, sector 8 op 0x9:(WRITE_ZEROES) flags 0x0 phys_seg 0 prio class 0",
+        id="one that does not clear them",
+    ),
+    pytest.param(
+        "operation not supported error, dev nvme0n1, sector 0 op 0x9:(WRITE_ZEROES) flags 0x800 phys_seg 0",
+        id="one that says so",
+    ),
+    pytest.param("print_req_error: operation not supported error, dev loop8, sector 0", id="of an older kernel"),
 ]
 
 # What a pod may call a process (15 bytes) and the file of its program (255). The kernel writes both into its own lines.
@@ -191,6 +204,14 @@ def test_a_pod_heals_nothing_by_the_name_of_a_program() -> None:
     assert ["gpuXid", "filesystemShutdown"] == holding(found, 3.0)
 
 
+@pytest.mark.parametrize("flag", [pytest.param("-", id="a line"), pytest.param("c", id="the rest of one")])
+def test_what_another_processor_has_cut_off_a_line_is_no_line(flag: str) -> None:
+    """As the name of a control group, which a pod may have chosen, in what the kernel says of want of memory."""
+    block = "".join(f"6,{n},1000000,{flag};BUG: soft lockup - CPU#0 stuck for 22s! [a:1]\n" for n in (7, 8))
+    expected = ["softLockup"] if flag == "-" else []
+    assert expected == holding(after(Known("5f1b"), records_in(block.encode())), 2.0)
+
+
 def test_who_called_the_kernel_and_what_comes_below_a_line_change_nothing() -> None:
     """As a kernel with CONFIG_PRINTK_CALLER says it, and one that names the device."""
     block = "3,7,1000000,-,caller=Cx;{}\n SUBSYSTEM=block\n DEVICE=b8:0\n".format(LINES["filesystemShutdown"][0])
@@ -230,6 +251,11 @@ HEALED = [
     pytest.param("EXT4-fs (sda): re-mounted 1-2 r/w. Quota mode: none.", True, id="remounted to be written"),
     pytest.param("EXT4-fs (sda): re-mounted 1-2 ro. Quota mode: none.", False, id="remounted to be read only"),
     pytest.param("BTRFS info (device sda): first mount of filesystem 1-2", True, id="btrfs, mounted"),
+    pytest.param("BTRFS info (device sda): has skinny extents", True, id="btrfs, mounted, of an old kernel"),
+    pytest.param("BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm", True, id="of a newer one"),
+    pytest.param(
+        "BTRFS info (device sda): disk space caching is enabled", False, id="said of a remount that fails too"
+    ),
 ]
 
 

@@ -135,6 +135,21 @@ def test_other_ipam_plugins_cannot_be_counted_and_never_close_a_node(node: Node)
     assert Finding(CheckState.WARNED, "the addresses of calico-ipam cannot be counted here") == node.find()
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(bridge(subnet="usePodCidr"), id="one range"),
+        pytest.param(bridge([{"subnet": "usePodCidr"}], [{"subnet": "usePodCidrIPv6"}]), id="of a dual stack"),
+    ],
+)
+def test_ranges_that_calico_fills_in_when_it_calls_are_given_in_the_settings(node: Node, given: dict[str, Any]) -> None:
+    node.configured(given)
+    said = "the addresses of host-local by usePodCidr, without `ranges` in the settings, cannot be counted here"
+    assert Finding(CheckState.WARNED, said) == node.find()
+    node.given_out(V4, 5)
+    assert Finding(CheckState.PASSED, "network pods: 5 of 13 addresses in use") == node.find(ranges=(V4,))
+
+
 def test_a_folder_that_the_configuration_names(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agent.checks.builtin import pod_addresses
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,23 @@ def test_stalls(name: str, minute: float, stalled_s: float, state: str) -> None:
     before = Facts((Stall(name, minute, 0.0, 100.0),))
     now = Facts((Stall(name, minute, 0.0, 100.0 + stalled_s),))
     assert Finding(CheckState(state), f"{name} stalled {minute} % of a minute") == judge(now, before, 10.0, Settings())
+
+
+FELT = [
+    pytest.param((), "failed", id="nobody syncs for us: it is believed"),
+    pytest.param((0.004, 0.004, 0.02), "warned", id="our own are quick: a pod that syncs, or may write only so much"),
+    pytest.param((0.004, 0.1, 0.004), "failed", id="one of ours is slow"),
+    pytest.param((0.9, 0.004, 0.004, 0.004), "warned", id="one was slow a while ago"),
+]
+
+
+@pytest.mark.parametrize(("syncs_s", "state"), FELT)
+def test_a_disk_on_which_others_stand_still_fails_when_our_own_syncs_feel_it(
+    syncs_s: tuple[float, ...], state: str
+) -> None:
+    facts = Facts((Stall("io", 99, 99, 1e6),), syncs_s=syncs_s)
+    found = judge(facts, None, 0.0, Settings(fsync_warn_milliseconds=5000))
+    assert (state, state == "warned") == (found.state, "which our own syncs do not feel" in found.output)
 
 
 def test_the_first_run_takes_the_last_ten_seconds_for_now() -> None:
@@ -173,6 +191,12 @@ def test_what_fails_fails_beside_what_is_not_seen(node: Node) -> None:
 
 # Syncs, in a real folder
 
+PUT_BY_A_POD = [
+    pytest.param(os.mkfifo, id="a named pipe"),
+    pytest.param(os.mkdir, id="a folder"),
+    pytest.param(lambda path: path.symlink_to("/dev/full"), id="a link"),
+]
+
 
 def test_syncs_are_measured_and_leave_nothing_behind(node: Node, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
@@ -208,9 +232,19 @@ def test_a_folder_that_cannot_be_written_to_is_unknown(node: Node) -> None:
     assert (CheckState.UNKNOWN, True) == (found.state, "needs a `folder` that can be written to" in found.output)
 
 
-def test_a_sync_that_does_not_come_back_is_hung_and_killed(node: Node, tmp_path: Path) -> None:
-    """A named pipe that nobody reads stands for a disk that does not answer: to open it for writing waits for ever."""
-    os.mkfifo(tmp_path / ".readygate-fsync")
+@pytest.mark.parametrize("put", PUT_BY_A_POD)
+def test_what_a_pod_has_put_in_the_files_place_is_no_fault(
+    node: Node, tmp_path: Path, put: Callable[[Path], object]
+) -> None:
+    put(tmp_path / ".readygate-fsync")
+    check = Check(node.settings(look=("files",), folder=str(tmp_path), fsync_warn_milliseconds=3_600_000), AMPLE_S)
+    assert (CheckState.PASSED, pressure.SYNCS) == (check().state, len(check._syncs_s))
+
+
+def test_a_sync_that_does_not_come_back_is_hung_and_killed(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pressure, "_SYNC", f"import os, time\nos.fsync = lambda _: time.sleep(60)\n{pressure._SYNC}")
     found = Check(node.settings(folder=str(tmp_path)), 0.5)()
     assert Finding(CheckState.HUNG, f"a sync in {tmp_path} does not come back: killed after 0.45 s") == found
 

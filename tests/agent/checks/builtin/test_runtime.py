@@ -23,11 +23,12 @@ class Runtime:
         self._status = status
         self.troubles = troubles
         self.asked: list[str] = []
+        self.socket = SOCKET
 
     def _call(self, name: str) -> None:
         self.asked.append(name)
         if (trouble := self.troubles.get(name)) is not None:
-            raise CriError(name, SOCKET, trouble, within_s=5.0)
+            raise CriError(name, self.socket, trouble, within_s=5.0)
 
     def version(self) -> Version:
         self._call("Version")
@@ -102,6 +103,57 @@ def test_the_way_back_is_an_answer() -> None:
     assert check().state is CheckState.HUNG
     runtime.troubles.clear()
     assert check().state is CheckState.PASSED
+
+
+OFFERS_NONE, DEAD, HANGS = (
+    {"Version": trouble} for trouble in (Trouble.NOT_OFFERED, Trouble.NOBODY_LISTENS, Trouble.HANGS)
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param({}, {}, ["one passed"] * 3, id="both answer: the first"),
+        pytest.param(OFFERS_NONE, {}, ["two passed"] * 3, id="the containerd of a Docker beside CRI-O"),
+        pytest.param(DEAD, {}, ["two passed"] * 3, id="a socket that a runtime has left behind"),
+        pytest.param(HANGS, {}, ["one hung"] * 3, id="one that hangs is no other's place"),
+        pytest.param(OFFERS_NONE, OFFERS_NONE, ["one failed"] * 3, id="neither offers the CRI"),
+        pytest.param(OFFERS_NONE, DEAD, ["two failed"] * 3, id="the one that does is not there"),
+    ],
+)
+def test_of_several_sockets_the_first_that_answers_counts(
+    tmp_path: Path, first: dict[str, Trouble], second: dict[str, Trouble], expected: list[str]
+) -> None:
+    runtimes = {"one": Runtime(RuntimeStatus(READY), **first), "two": Runtime(RuntimeStatus(READY), **second)}
+    for name, runtime in runtimes.items():
+        (tmp_path / name).touch()
+        runtime.socket = name
+    check = Check(
+        Settings(socket=tuple(str(tmp_path / name) for name in runtimes)),
+        5.0,
+        lambda socket, _deadline_s: runtimes[Path(socket).name],  # type: ignore[arg-type,return-value]
+    )
+
+    def found() -> str:
+        state, text = (finding := check()).state, finding.output
+        named = next((name for name in runtimes if f" on {name}:" in text), "")
+        return f"{named or next(n for n, r in runtimes.items() if 'Status' in r.asked)} {state}"
+
+    assert expected == [found() for _ in range(3)]
+
+
+def test_the_socket_that_has_answered_counts_when_it_does_no_more(tmp_path: Path) -> None:
+    runtimes = {"one": Runtime(RuntimeStatus(READY), **DEAD), "two": Runtime(RuntimeStatus(READY))}
+    for name in runtimes:
+        (tmp_path / name).touch()
+    check = Check(
+        Settings(socket=tuple(str(tmp_path / name) for name in runtimes)),
+        5.0,
+        lambda socket, _deadline_s: runtimes[Path(socket).name],  # type: ignore[arg-type,return-value]
+    )
+    before = check().state
+    runtimes["one"].troubles, runtimes["two"].troubles = {}, DEAD
+    assert (CheckState.PASSED, CheckState.FAILED) == (before, check().state)
 
 
 def status(

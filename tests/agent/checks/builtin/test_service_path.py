@@ -1,7 +1,9 @@
 """The check `servicePath` tells a node that is cut off from others that are."""
 
 import contextlib
+import errno
 import json
+import os
 import socket
 import ssl
 import tempfile
@@ -268,6 +270,23 @@ def test_ipv6() -> None:
 def test_what_this_machine_cannot_send_has_failed() -> None:
     found = Check(Settings(service="255.255.255.255"), SHORT_S)()
     assert (CheckState.FAILED, True) == (found.state, "255.255.255.255:443: cannot be sent (" in found.output), found
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(errno.ENETUNREACH, CheckState.FAILED, id="for want of a route"),
+        pytest.param(errno.EPERM, CheckState.UNKNOWN, id="a Service without endpoints, by kube-proxy"),
+        pytest.param(errno.EHOSTUNREACH, CheckState.UNKNOWN, id="the same by Cilium"),
+    ],
+)
+def test_why_this_machine_refuses_at_once(monkeypatch: pytest.MonkeyPatch, error: int, expected: CheckState) -> None:
+    def refused(*_anything: object) -> Iterator[None]:
+        raise OSError(error, os.strerror(error))
+        yield
+
+    monkeypatch.setattr(service_path, "connect", refused)
+    assert expected is Check(Settings(service="10.96.0.1"), SHORT_S)().state
 
 
 def test_a_proxy_that_is_somebody_else() -> None:
