@@ -185,6 +185,7 @@ def test_a_configuration_that_cannot_be_read_stops_the_play(content):
         pytest.param("--profiling", {"enableProfiling": True}, id="profiling without a value"),
         pytest.param("--contention-profiling=false", {"enableContentionProfiling": False}, id="contention profiling"),
         pytest.param("--kube-api-qps=500", {"clientConnection": {"qps": 500}}, id="requests a second"),
+        pytest.param("--kube_api_qps=500", {"clientConnection": {"qps": 500}}, id="with underscores, as dashes"),
         pytest.param("--kube-api-burst=900", {"clientConnection": {"burst": 900}}, id="bursts"),
         pytest.param(
             "--kube-api-content-type=application/json",
