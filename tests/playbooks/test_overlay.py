@@ -151,6 +151,8 @@ def test_the_module_gives_kubectl_a_folder_with_the_files(overlay):
     [
         pytest.param("#!/bin/sh\necho no such option >&2; exit 1\n", {}, "no such option", id="one that cannot"),
         pytest.param("#!/bin/sh\nexit 3\n", {}, "ended with code 3", id="one that says nothing"),
+        pytest.param("#!/bin/sh\n", {}, "has made nothing", id="one that says nothing and ends well"),
+        pytest.param("#!/bin/sh\nprintf '\\377'\n", {}, "no text", id="one that says what is no text"),
         pytest.param("#!/bin/sh\n", {"../a": ""}, r"\.\./a leaves the folder", id="a file that would leave the folder"),
     ],
 )
