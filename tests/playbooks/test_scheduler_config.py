@@ -1,5 +1,6 @@
 """The KubeSchedulerConfiguration that the scheduler role makes: what was there is kept, ours is in it once."""
 
+import json
 from typing import Any
 
 import pytest
@@ -161,6 +162,22 @@ def test_what_a_file_leaves_null_is_as_if_it_were_not_there(base):
         "configuration"
     ]
     assert {"clientConnection", "extenders"} == made["expect"].keys()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(yaml.safe_dump(KIND) + "parallelism: 3\n---\n", id="with an end that begins another document"),
+        pytest.param(
+            yaml.safe_dump(KIND) + "parallelism: 3\n---\na: [\n", id="with another document, of which it reads none"
+        ),
+        pytest.param(json.dumps({**KIND, "parallelism": 3}, indent="\t"), id="JSON with tabs"),
+        pytest.param(f"{yaml.safe_dump(KIND)}parallelism: 3\n".replace("\n", "\r\n"), id="lines of another system"),
+    ],
+)
+def test_a_file_is_read_as_kube_scheduler_reads_it(content):
+    """Seen with kube-scheduler of 1.36.3."""
+    assert 3 == configuration(manifest(f"--config={THEIRS}"), configs={THEIRS: content})["parallelism"]
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,14 @@ def digest(text: str | None) -> str:
 
 
 def document(text: str | None) -> Document:
-    """Empty for no text or what is no mapping."""
+    """The first one, as the kubelet and kube-scheduler read it. Empty for no text or what is no mapping."""
     try:
-        read = yaml.safe_load(text or "")
-    except yaml.YAMLError:
-        return {}
+        read = json.loads(text or "")  # YAML but for tabs
+    except ValueError:
+        try:
+            read = next(yaml.safe_load_all(text or ""), None)
+        except yaml.YAMLError:
+            return {}
     return read if isinstance(read, dict) else {}
 
 
