@@ -218,7 +218,7 @@ SELECTIONS = {
         *map(computing, (DIFFERENTIAL, *LINT)),
         *(TOOLS, OLDEST),
         replace(ARCHIVE, beside=True, after=SERVICE.name),
-        replace(RINGS_0_1, beside=True, after=ARCHIVE.name),
+        replace(RINGS_0_1, beside=True, after=SERVICE.name),
         RING_2,
     ],
 }

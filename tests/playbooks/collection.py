@@ -41,7 +41,7 @@ def laid_out(folder: Path) -> Path:
             if (role / kind).is_dir():
                 ignored = shutil.ignore_patterns("__pycache__")
                 shutil.copytree(role / kind, folder / "plugins" / called, ignore=ignored, dirs_exist_ok=True)
-    for path in [*folder.glob("roles/**/*.yml"), *folder.glob("plugins/**/*.py")]:
+    for path in [*folder.glob("roles/**/*.yml"), *folder.glob("roles/**/*.j2"), *folder.glob("plugins/**/*.py")]:
         path.write_text(_called(path.read_text(), name))
     (folder / "README.md").write_text(README.format(name=name))
     shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
@@ -56,7 +56,7 @@ def _copy(source: Path, target: Path, name: str) -> None:
 def _called(text: str, name: str) -> str:
     """With what a collection calls otherwise: filters, and the code that modules share."""
     own = f"ansible_collections.{name}.plugins.module_utils"
-    text = re.sub(r"\| (readygate_(?:scheduler|node)_\w+\b)(?=[(\s}])", rf"| {name}.\1", text)
+    text = re.sub(r"\| (readygate_(?:scheduler|node|objects)_\w+\b)(?=[(\s}])", rf"| {name}.\1", text)
     text = re.sub(r"import_playbook: (\S+)", lambda match: match[0].replace("-", "_"), text)
     return re.sub(r"\bansible\.module_utils(\.readygate_| import readygate_)", rf"{own}\1", text)
 

@@ -9,8 +9,16 @@ import pytest
 import yaml
 
 from tests.playbooks import collection
-from tests.playbooks.rendering import PLAYBOOKS
+from tests.playbooks.rendering import IMAGE, PLAYBOOKS, keyed
+from tests.playbooks.test_overlay import AGENT, KUBECTL
+from tests.testbed.shared.tools import KUSTOMIZE, built
 
+AGENTS = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  roles: [readygate.readygate.readygate_agent]
+"""
 NAMES = ("site", "check", "detach", "prepare_control_plane", "uninstall", "node_plugin", "node_plugin_uninstall")
 LOOK = """
 - hosts: localhost
@@ -36,10 +44,10 @@ def call(tmp_path_factory):
     given = {"ANSIBLE_COLLECTIONS_PATH": str(folder / "installed"), "ANSIBLE_HOME": str(folder / "home")}
     environ = {**os.environ, **given, "ANSIBLE_NOCOLOR": "1"}
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "ansible", *arguments]
+    def run(*arguments, **more):
+        command, where = [sys.executable, "-m", "ansible", *arguments], folder / "elsewhere"
         done = subprocess.run(
-            command, cwd=folder / "elsewhere", env=environ, capture_output=True, text=True, timeout=100, check=False
+            command, cwd=where, env=environ | more, capture_output=True, text=True, timeout=100, check=False
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -76,6 +84,20 @@ def test_a_module_and_a_filter_of_it_work_on_a_host(call, tmp_path):
     code, told = call("playbook", *local, str(tmp_path / "look.yml"))
     assert code != 0
     assert "/configz of kube-scheduler cannot be read" in told, told
+
+
+def test_what_variables_say_comes_into_the_objects_that_it_sends(call, tmp_path):
+    """By a filter that its templates call by its whole name."""
+    (tmp_path / "kubectl").write_text(KUBECTL.format(kustomize=built(KUSTOMIZE), folder=tmp_path))
+    (tmp_path / "kubectl").chmod(0o755)
+    (tmp_path / "agents.yml").write_text(AGENTS)
+    given = [f"ansible_python_interpreter={sys.executable}", f"readygate_image={IMAGE}", "readygate_agent_trial=false"]
+    local = ["-i", "localhost,", *(word for each in given for word in ("-e", each))]
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    code, told = call("playbook", *local, "--check", str(tmp_path / "agents.yml"), PATH=path)
+    assert code == 0, told
+    (container,) = keyed((tmp_path / "apply").read_text())[AGENT]["spec"]["template"]["spec"]["containers"]
+    assert IMAGE == container["image"]
 
 
 def test_it_has_what_the_roles_ship_of_the_chart(tmp_path):

@@ -30,6 +30,8 @@ ODD = [
     pytest.param("yes", id="a word that is a bool"),
     pytest.param("0755", id="a number"),
     pytest.param("größe ✓", id="beyond ASCII"),
+    pytest.param("😀", id="beyond 16 bits"),
+    pytest.param("a\u2028b\u2029c", id="what ends a line beyond ASCII"),
     pytest.param("x" * 9000, id="long"),
 ]
 
@@ -95,9 +97,12 @@ def test_the_figures_of_a_ready_made_list_are_numbers_under_every_ansible(role):
 def test_what_a_setting_does_not_send_any_more_is_deleted(given):
     sent = objects("readygate_agent", given)
     everything = objects("readygate_agent", {"readygate_agent_heartbeat": True})
-    kept = {key for key in everything if key in sent or key[0] == "ConfigMap"}  # that is cleared after the roll-out
+    everything = {key: each for key, each in everything.items() if key[0] != "ConfigMap"}
+    config = render("readygate_agent", given)("__readygate_agent_config")
+    # Where there are pods those of earlier configurations are cleared after the roll-out.
+    unneeded = set() if AGENT in sent else {("ConfigMap", NS, config)}
     made = {"__readygate_objects_made": {"manifest": yaml.safe_dump_all(map(plain, sent.values()))}}
-    assert everything.keys() - kept == set(named("readygate_agent", given | made, "unwanted"))
+    assert everything.keys() - sent.keys() | unneeded == set(named("readygate_agent", given | made, "unwanted"))
 
 
 @pytest.mark.parametrize("role", ["readygate_agent", "readygate_extender"])
@@ -146,6 +151,8 @@ def test_the_module_gives_kubectl_a_folder_with_the_files(overlay):
     [
         pytest.param("#!/bin/sh\necho no such option >&2; exit 1\n", {}, "no such option", id="one that cannot"),
         pytest.param("#!/bin/sh\nexit 3\n", {}, "ended with code 3", id="one that says nothing"),
+        pytest.param("#!/bin/sh\n", {}, "has made nothing", id="one that says nothing and ends well"),
+        pytest.param("#!/bin/sh\nprintf '\\377'\n", {}, "no text", id="one that says what is no text"),
         pytest.param("#!/bin/sh\n", {"../a": ""}, r"\.\./a leaves the folder", id="a file that would leave the folder"),
     ],
 )

@@ -1,5 +1,6 @@
 """The KubeSchedulerConfiguration that the scheduler role makes: what was there is kept, ours is in it once."""
 
+import json
 from typing import Any
 
 import pytest
@@ -166,6 +167,22 @@ def test_what_a_file_leaves_null_is_as_if_it_were_not_there(base):
 @pytest.mark.parametrize(
     "content",
     [
+        pytest.param(yaml.safe_dump(KIND) + "parallelism: 3\n---\n", id="with an end that begins another document"),
+        pytest.param(
+            yaml.safe_dump(KIND) + "parallelism: 3\n---\na: [\n", id="with another document, of which it reads none"
+        ),
+        pytest.param(json.dumps({**KIND, "parallelism": 3}, indent="\t"), id="JSON with tabs"),
+        pytest.param(f"{yaml.safe_dump(KIND)}parallelism: 3\n".replace("\n", "\r\n"), id="lines of another system"),
+    ],
+)
+def test_a_file_is_read_as_kube_scheduler_reads_it(content):
+    """Seen with kube-scheduler of 1.36.3."""
+    assert 3 == configuration(manifest(f"--config={THEIRS}"), configs={THEIRS: content})["parallelism"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
         pytest.param(None, id="missing"),
         pytest.param("kind: Pod", id="of another kind"),
         pytest.param("a: [", id="no YAML"),
@@ -185,6 +202,7 @@ def test_a_configuration_that_cannot_be_read_stops_the_play(content):
         pytest.param("--profiling", {"enableProfiling": True}, id="profiling without a value"),
         pytest.param("--contention-profiling=false", {"enableContentionProfiling": False}, id="contention profiling"),
         pytest.param("--kube-api-qps=500", {"clientConnection": {"qps": 500}}, id="requests a second"),
+        pytest.param("--kube_api_qps=500", {"clientConnection": {"qps": 500}}, id="with underscores, as dashes"),
         pytest.param("--kube-api-burst=900", {"clientConnection": {"burst": 900}}, id="bursts"),
         pytest.param(
             "--kube-api-content-type=application/json",

@@ -298,6 +298,15 @@ def test_taking_out_keeps_what_was_edited_by_hand_since():
     assert yaml.safe_load(made["wanted"]) == yaml.safe_load(manifest(f"--config={THEIRS}", "--v=4"))
 
 
+@pytest.mark.parametrize("theirs", ["", THEIRS], ids=["none before us", "one of theirs before us"])
+def test_taking_out_takes_the_flag_with_its_value_where_somebody_wrote_them_as_two_words(theirs):
+    """A flag that is left alone takes the next one for its value, and kube-scheduler does not start."""
+    edited = manifest("--config", FILE, "--v=4", volumes=True)
+    made = made_job(seen(edited, noted={"config": theirs}), remove=True)
+    before = [f"--config={theirs}"] if theirs else []
+    assert yaml.safe_load(manifest(*before, "--v=4")) == yaml.safe_load(made["wanted"])
+
+
 UNIT = """# /lib/systemd/system/kube-scheduler.service
 [Service]
 ExecStart=/usr/bin/kube-scheduler \\

@@ -52,5 +52,11 @@ def test_what_an_interrupted_change_has_left_is_ended_and_told_in_the_result(tmp
     assert not (folder / "pending").exists()
 
 
+def test_a_note_that_a_disk_has_lost_is_as_none(tmp_path):
+    (tmp_path / "readygate" / "original").mkdir(parents=True)
+    (tmp_path / "readygate" / "original" / "noted.json").write_bytes(b"\0" * 20)
+    assert looked(tmp_path / "readygate")["seen"]["noted"] is None
+
+
 def test_where_nothing_was_left_open_nothing_is_settled(tmp_path):
     assert looked(tmp_path / "readygate", settle=True)["settled"] is None

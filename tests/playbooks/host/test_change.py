@@ -37,6 +37,15 @@ def test_what_the_scheduler_shows_to_have_loaded_is_confirmed_and_kept_as_proven
     assert world.left() == []
 
 
+@pytest.mark.parametrize("mark", [b"", b'{"id": ', b"\0" * 20], ids=["empty", "half a file", "of nothing but zeros"])
+def test_a_mark_that_a_disk_has_lost_proves_nothing(world, mark):
+    job = world.job()
+    world.change().apply(job)
+    assert world.change().stands(job)
+    (world.folder / "proven/mark.json").write_bytes(mark)
+    assert not world.change().stands(job)
+
+
 def test_while_a_change_is_open_systemd_calls_again_and_at_boot(world):
     seen = []
 

@@ -75,6 +75,8 @@ def test_up_to_1_35_it_has_no_kind_and_the_keys_are_gos():
         pytest.param([], "https://127.0.0.1:10259", id="as kubeadm has it"),
         pytest.param(["--bind-address=0.0.0.0", "--secure-port=11259"], "https://127.0.0.1:11259", id="everywhere"),
         pytest.param(["--bind-address=::"], "https://127.0.0.1:10259", id="everywhere, IPv6"),
+        pytest.param(["--bind-address", "192.0.2.1", "--secure-port", "1"], "https://192.0.2.1:1", id="in two words"),
+        pytest.param(["--secure_port=1"], "https://127.0.0.1:1", id="with underscores, as dashes"),
         pytest.param(["--bind-address=192.0.2.1"], "https://192.0.2.1:10259", id="at one address"),
     ],
 )

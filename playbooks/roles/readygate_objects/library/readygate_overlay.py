@@ -37,7 +37,12 @@ def made(files: dict, folder: str) -> str:
             done.stderr.decode("utf-8", "replace").strip()[-1000:]
             or f"kubectl kustomize ended with code {done.returncode}"
         )
-    return done.stdout.decode("utf-8")
+    if not done.stdout.strip():
+        raise OSError("kubectl kustomize has made nothing")
+    try:
+        return done.stdout.decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise OSError(f"what kubectl kustomize has made is no text: {e}") from None
 
 
 def main() -> None:

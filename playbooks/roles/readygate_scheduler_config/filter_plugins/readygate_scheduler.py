@@ -35,7 +35,8 @@ def _ours(name: str) -> Any:  # noqa: ANN401 - a module
 
 differences = _ours("proof").differences
 _documents = _ours("documents")
-plain, flags_of, command_of, without = _documents.plain, _documents.flags_of, _documents.command_of, _documents.without
+flags_of = _ours("scheduler").flags_of
+plain, command_of, without = _documents.plain, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
 section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
 asked_of, differing = _documents.asked_of, _documents.differing
@@ -47,11 +48,14 @@ def digest(text: str | None) -> str:
 
 
 def document(text: str | None) -> Document:
-    """Empty for no text or what is no mapping."""
+    """The first one, as the kubelet and kube-scheduler read it. Empty for no text or what is no mapping."""
     try:
-        read = yaml.safe_load(text or "")
-    except yaml.YAMLError:
-        return {}
+        read = json.loads(text or "")  # YAML but for tabs
+    except ValueError:
+        try:
+            read = next(yaml.safe_load_all(text or ""), None)
+        except yaml.YAMLError:
+            return {}
     return read if isinstance(read, dict) else {}
 
 

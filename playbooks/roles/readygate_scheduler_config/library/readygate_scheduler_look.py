@@ -11,7 +11,7 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_scheduler.command import settle
-from ansible.module_utils.readygate_scheduler.hands import Hands, read
+from ansible.module_utils.readygate_scheduler.hands import Hands, noted, read
 from ansible.module_utils.readygate_scheduler.jobs import digest
 from ansible.module_utils.readygate_scheduler.proof import configuration_of
 from ansible.module_utils.readygate_scheduler.scheduler import Scheduler, address_of
@@ -34,10 +34,6 @@ author: The readygate authors
 def text(path):
     found = read(path)
     return None if found is None else found.decode("utf-8", "replace")
-
-
-def parsed(path):
-    return json.loads(text(path) or "null")
 
 
 class Look:
@@ -69,27 +65,28 @@ class Look:
         told = [(who, argv) for who, argv in running if all(one in (target or "") for one in argv[1:])]
         return (told or running or [None])[-1]
 
-    def configs(self, process, target, noted):
+    def configs(self, process, target, before):
         """Content by path of the files that --config names, as the process sees them, else as the host does: of the
         process, and of the manifest, which may be of one that does not run yet, or no more."""
         argv = " ".join([*(process[1] if process else []), target or ""])
-        paths = set(re.findall(r"--config[= ]([^\s\"']+)", argv)) | {(noted or {}).get("config", "")}
+        paths = set(re.findall(r"--config[= ]([^\s\"']+)", argv)) | {(before or {}).get("config", "")}
         root = "/proc/%d/root" % process[0][0] if process else ""
         return {path: text(root + path) or text(path) for path in paths if path}
 
     def of_host(self):
         folder, target = self.given["folder"], text(self.given["target"])
-        noted = parsed(os.path.join(folder, "original", "noted.json"))
+        before = noted(os.path.join(folder, "original", "noted.json")) or None
         process = self.process(target)
-        argv = process[1] if process else re.findall(r"^\s*- (--\S+)$", target or "", re.MULTILINE)
+        told = ["kube-scheduler", *re.findall(r"^\s*- (--\S+)$", target or "", re.MULTILINE)]
+        argv = process[1] if process else told
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         url = address_of(argv)
         seen = {
             "target": target,
             "target_digest": digest(None if target is None else target.encode()),
             "process": process[1] if process else [],
-            "configs": self.configs(process, target, noted),
-            "noted": noted,
+            "configs": self.configs(process, target, before),
+            "noted": before,
             "healthz": url + "/healthz",
             "healthy": self.scheduler.healthy(url + "/healthz"),
             "open": "pending" in names,

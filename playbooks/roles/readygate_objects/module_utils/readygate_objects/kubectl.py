@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 
+LIMIT_S = 300.0  # of a call: its requests end sooner, but a plugin for credentials or a folder in the network may not
+
 
 class Kubectl:
     """kubectl of this host, in one namespace. Raises OSError for what it could not do."""
@@ -14,21 +16,29 @@ class Kubectl:
 
     def run(self, *arguments: str, **options: str) -> str:
         """options: stdin."""
-        done = subprocess.Popen(
-            self._start + list(arguments),
-            env=self._environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-        )
-        out, error = done.communicate(options.get("stdin", ""))
+        try:
+            done = subprocess.run(
+                self._start + list(arguments),
+                env=self._environ,
+                input=options.get("stdin", ""),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise OSError(f"kubectl {arguments[0]} has not ended within {LIMIT_S:g} s") from None
         if done.returncode != 0:
-            raise OSError(error.strip()[-500:] or f"kubectl ended with code {done.returncode}")
-        return out
+            raise OSError(done.stderr.strip()[-500:] or f"kubectl ended with code {done.returncode}")
+        return done.stdout
 
     def get(self, *arguments: str) -> dict:
-        return json.loads(self.run("get", "--output=json", *arguments))
+        said = self.run("get", "--output=json", *arguments)
+        try:
+            return json.loads(said)
+        except ValueError:
+            raise OSError(f"kubectl get said what is no JSON: {said.strip()[:200]}") from None
 
 
 def warnings_of_pods(kubectl: Kubectl) -> dict:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 
 from .dead_man import DeadMan
 from .errors import RefusedError
-from .hands import Hands, read
+from .hands import Hands, noted, read
 from .jobs import UNTIL, Job, digest, mark_of, wanted_of
 from .kubelet import Kubelet
 from .lease import Lease
@@ -53,7 +53,7 @@ class Change:
 
     def stands(self, job: Job) -> bool:
         """Is all as the job wants it, and was that proven, of this very content? Looks only."""
-        mark = json.loads((read(self.path("proven", "mark.json")) or b"{}").decode())
+        mark = noted(self.path("proven", "mark.json"))
         files = {path: digest(read(path)) for path in job["files"]}
         if mark.get("wanted") != wanted_of(job) or mark.get("files") != files or os.path.exists(self.pending):
             return False

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .change import POLL_S, Change, silent, untold
 from .dead_man import AGAIN_S, DeadMan
-from .hands import Hands, read
+from .hands import Hands, noted, read
 from .jobs import Job, digest
 from .scheduler import Scheduler
 
@@ -97,10 +97,10 @@ def start(folder: str, job: Job) -> Dict[str, Any]:
     end = time.monotonic() + limit_s
     while not _ended(hands, told, job) and time.monotonic() < end:
         time.sleep(POLL_S)
-    verdict = _verdict(told)
+    verdict = noted(told)
     if verdict.get("id") != job["id"]:  # it was killed
         hands.run([*command, "recover"], limit_s)
-        verdict = _verdict(told)
+        verdict = noted(told)
     if verdict.get("id") != job["id"]:
         return {"outcome": "failed", "changed": True, "cause": "no verdict: see journalctl --unit " + UNIT}
     return verdict
@@ -109,11 +109,7 @@ def start(folder: str, job: Job) -> Dict[str, Any]:
 def _ended(hands: Hands, told: str, job: Job) -> bool:
     """Has the unit? Where systemd cannot be asked, as with a bus that does not answer (1), by the verdict."""
     code, _ = hands.run(["systemctl", "is-active", "--quiet", UNIT])
-    return code in NOT_ACTIVE or (code != 0 and _verdict(told).get("id") == job["id"])
-
-
-def _verdict(path: str) -> Dict[str, Any]:
-    return dict(json.loads((read(path) or b"{}").decode()))
+    return code in NOT_ACTIVE or (code != 0 and noted(told).get("id") == job["id"])
 
 
 def detached(folder: str) -> Optional[Job]:
@@ -135,11 +131,7 @@ def is_detached(folder: str) -> bool:
 
 
 def _mark(folder: str) -> Dict[str, Any]:
-    """Empty where none can be read: what a disk has lost of it must not keep anybody from the other ways out."""
-    try:
-        return dict(json.loads((read(os.path.join(folder, "proven", "mark.json")) or b"{}").decode()))
-    except ValueError:
-        return {}
+    return noted(os.path.join(folder, "proven", "mark.json"))
 
 
 class People:

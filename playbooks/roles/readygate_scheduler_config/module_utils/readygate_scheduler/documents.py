@@ -33,18 +33,6 @@ def command_of(manifest: Document) -> List[str]:
     return [] if not known or any("$(" in one for one in command) else command
 
 
-def flags_of(command: List[str]) -> Dict[str, str]:
-    """The last of each wins, as with pflag; a flag without a value is true."""
-    found, name = {}, ""
-    for one in command[1:]:
-        if one.startswith("-"):
-            name, given, value = one.lstrip("-").partition("=")
-            found[name] = value if given else "true"
-        elif name:
-            found[name], name = one, ""
-    return found
-
-
 def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Document:
     """`base` with the extender in the place where an earlier one of ours stood, or last; what `base` does not say is
     carried over from the flags. Others' extenders, profiles and plugins stay as they are."""
@@ -150,11 +138,23 @@ def without(manifest: Document, ours: str, volume: str, config: str) -> Document
     container = made["spec"]["containers"][0]
     for key in ("command", "args"):
         if key in container:
-            replaced = [f"--config={config}" if is_ours(one, ours) and config else one for one in container[key]]
-            container[key] = [one for one in replaced if not is_ours(one, ours)]
+            container[key] = _without_config(container[key], ours, config)
     for part, key in ((container, "volumeMounts"), (made["spec"], "volumes")):
         if key in part:
             part[key] = [one for one in part[key] if one["name"] != volume]
+    return made
+
+
+def _without_config(arguments: List[str], ours: str, config: str) -> List[str]:
+    """Ours as one word or as two: a flag without its value would take the next one for it."""
+    made: List[str] = []
+    for one in arguments:
+        if not is_ours(one, ours):
+            made.append(one)
+            continue
+        if one.startswith("/") and made and made[-1].lstrip("-") == "config":
+            made.pop()
+        made += [f"--config={config}"] if config else []
     return made
 
 

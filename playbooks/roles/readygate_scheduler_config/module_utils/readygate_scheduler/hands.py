@@ -1,10 +1,11 @@
 """Files and commands of this host: everything that leaves a mark goes through here."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
-from typing import List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 
 class Hands:
@@ -70,3 +71,13 @@ def read(path: str) -> Optional[bytes]:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def noted(path: str) -> Dict[str, Any]:
+    """The JSON object in a file; empty where none can be read: what a disk has lost of it must not keep anybody from
+    the other ways out."""
+    try:
+        found = json.loads((read(path) or b"{}").decode())
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -67,14 +67,25 @@ class Scheduler:
             return [line.decode("utf-8", "replace").strip()[:500] for line in file.read().splitlines()[-3:]]
 
 
+def flags_of(argv: List[str]) -> Dict[str, str]:
+    """By their names, with dashes as kube-scheduler takes them (component-base, cli/flag/flags.go). The last of each
+    wins, as with pflag; one without a value is true. The first word is the program's name."""
+    found, name = {}, ""
+    for one in argv[1:]:
+        if one.startswith("-"):
+            name, given, value = one.lstrip("-").partition("=")
+            name = name.replace("_", "-")
+            found[name] = value if given else "true"
+        elif name:
+            found[name], name = one, ""
+    return found
+
+
 def address_of(argv: List[str]) -> str:
     """Where a process with these arguments answers, from this host; every interface is loopback too. One that listens
     at :: takes IPv4 as well, and ::1 is not there where IPv6 is switched off: kubespray's default is :: also there."""
-    port, host = "10259", "127.0.0.1"
-    for one in argv:
-        name, _, value = one.lstrip("-").partition("=")
-        port = value if name == "secure-port" else port
-        host = value if name == "bind-address" else host
+    flags = flags_of(argv)
+    port, host = flags.get("secure-port", "10259"), flags.get("bind-address", "127.0.0.1")
     host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)
     return "https://" + ("[" + host + "]" if ":" in host else host) + ":" + port
 
