@@ -124,8 +124,10 @@ class Texts:
         return self._texts.setdefault(text, text)
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        one = self.one
-        return {one(key): one(value) for key, value in labels.items()}
+        if len(self._texts) + 2 * len(labels) > TEXTS_MAX:
+            self._texts.clear()
+        one = self._texts.setdefault  # not by one(): a node has thirty of these, and at a start all nodes come at once
+        return {one(key, key): one(value, value) for key, value in labels.items()}
 
 
 def daemon_set(pod: Pod) -> str:

@@ -1,5 +1,6 @@
 """gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
 
+import gc
 import logging
 import os
 import socket
@@ -107,4 +108,6 @@ def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
     listener = listen(settings.listen.address, settings.listen.port)
     if settings.listen.user is not None:
         become(settings.listen.user)
-    return run(Arbiter(Server(settings, load_settings, listener)))
+    master = Arbiter(Server(settings, load_settings, listener))
+    gc.freeze()  # once: its workers share what a collection would write to, and walk none of it
+    return run(master)
