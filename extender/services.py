@@ -125,8 +125,8 @@ class Services:
         self.feed = None if socket is None else Publisher(Path(socket), self, monotonic=monotonic)
 
     def start(self) -> None:
-        # What was loaded until here stays for ever: keep the collector from walking it again and again.
-        gc.collect()
+        # What was loaded until here stays for ever: keep the collector from walking it again and again. Nothing is
+        # collected first: there is next to nothing, and looking for it would copy all pages that are the master's.
         gc.freeze()
         lifecycle.start_all(self._threads())
 

@@ -95,7 +95,8 @@ class Reflector(Generic[T]):
         self._counters = dict.fromkeys(
             ("relists", "watch_restarts", "events", "bookmarks", "skipped", "refused", "rewinds"), 0
         )
-        self.last_contact: float | None = None  # the last answer: a page, an opened watch, a line; monotonic
+        # The last answer: a page of a list that has not failed, an opened watch, a line; monotonic.
+        self.last_contact: float | None = None
         self.last_word: float | None = None  # the last that told how things are: a line, a whole list; monotonic
         self.list_began: float | None = None  # the last list in the store: what it shows is no older; monotonic
         # By its first answer, what the server's clock shows more than ours, which is monotonic; None: it does not say.
@@ -183,10 +184,11 @@ class Reflector(Generic[T]):
         """None: the store was replaced."""
         if self.synced:
             self._count("relists")
-        began = self._monotonic()
+        began, contact = self._monotonic(), self.last_contact
         try:
             items, last_page, skipped, ahead_s = self._pages()
         except (KubeError, CredentialsInvalid) as e:
+            self.last_contact = contact  # half of it is in no store, which becomes older
             return self._failed(e, Next.LIST_LATER)
         version, now = last_page.resource_version, self._monotonic()
         last, since = self._resource_version, self._refused_since
@@ -200,14 +202,17 @@ class Reflector(Generic[T]):
             log.warning("resourceVersion went back; accepting the restored server", extra={"reflector": self._name})
         self._refused_since = None
         self.list_began, self.list_ahead_s = began, ahead_s
-        self._store.replace(items)
+        try:
+            self._store.replace(items)
+        except BaseException:
+            self.last_contact = contact
+            raise
         self._kind = last_page.kind
         self._resource_version = version
         self.last_word = now
         self._synced.set()
-        self._guard = self._guard.listed()
-        if skipped:
-            self._guard = self._guard.troubled(now)
+        guard = self._guard.listed()
+        self._guard = guard.troubled(now) if skipped else guard
         if self._stated is not None:  # what they state now is no news later
             for item in items:
                 self._stated(item)

@@ -4,11 +4,13 @@ No verdicts here. Writers (the reflectors' threads) hold one lock over memory wo
 something has changed, takes the evidence of all changed nodes at once, and learns when time alone will change more.
 """
 
+import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from extender.cluster import observed
 from extender.cluster.beats import Beats
@@ -18,7 +20,12 @@ from extender.cluster.starts import PodStarts
 from extender.policy.evidence import HealthPod, NodeEvidence, ObservedNode
 from kube import contract
 
+log = logging.getLogger(__name__)
+
 AWAITED_S = 2.0  # first lists of what is not required, once nodes and pods are there
+
+Listed = TypeVar("Listed", observed.Pod, observed.Node)
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +98,8 @@ class Index:
         self._heard()
         with self._lock:
             kept = self._pods[of]
-            found = [one for pod in pods if (one := self._found(kept, pod)) is not None]
-            self._change(kept.replace(found))
+            found = _each(lambda pod: self._found(kept, pod), pods)
+            self._change(kept.replace([one for one in found if one is not None]))
             self._unlisted.discard(of)
             self._note_listed()
         self._wake(listed=True)
@@ -116,7 +123,7 @@ class Index:
         self._heard()
         with self._lock:
             before = self._nodes
-            self._nodes = {node.metadata.name: self._observed(node) for node in nodes}
+            self._nodes = {one.name: one for one in _each(self._observed, nodes)}
             names = {**before, **self._nodes}
             self._change(name for name in names if before.get(name) != self._nodes.get(name))
             self._nodes_listed = True
@@ -272,3 +279,14 @@ class Index:
         """listed: an empty list says something too, namely that it is there."""
         if (listed or self._changed) and self._listed_at is not None:
             self._on_change()
+
+
+def _each(make: Callable[[Listed], Made], listed: Iterable[Listed]) -> Iterator[Made]:
+    """What is made of each. Of one that we cannot read nothing is known then; all others are not to suffer for it, as
+    they would if its whole list were refused."""
+    for one in listed:
+        try:
+            yield make(one)
+        except Exception:
+            meta = one.metadata
+            log.exception("an object of a list was left out", extra={"namespace": meta.namespace, "object": meta.name})

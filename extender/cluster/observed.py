@@ -31,6 +31,7 @@ KEEPS_PODS_OFF = frozenset({"NoSchedule", "NoExecute"})  # effects of taints
 FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 DEFAULT_LEASE_DURATION_S = 40.0  # the kubelet's nodeLeaseDurationSeconds
 TEXTS_MAX = 65_536
+YEAR_10000 = 253_402_300_800.0  # seconds since the epoch; RFC 3339 cannot write it
 # Node conditions that whoever drains or repairs a node sets: reserved names (enhancement 5683).
 OUT_OF_SERVICE = frozenset({"DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"})
 
@@ -124,8 +125,10 @@ class Texts:
         return self._texts.setdefault(text, text)
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        one = self.one
-        return {one(key): one(value) for key, value in labels.items()}
+        if len(self._texts) + 2 * len(labels) > TEXTS_MAX:
+            self._texts.clear()
+        one = self._texts.setdefault  # not by one(): a node has thirty of these, and at a start all nodes come at once
+        return {one(key, key): one(value, value) for key, value in labels.items()}
 
 
 def daemon_set(pod: Pod) -> str:
@@ -180,13 +183,15 @@ def health_pod(
 def deleted_s(pod: Pod) -> float | None:
     """When the pod was told to end, seconds since the epoch; None if it was not, or that cannot be read.
 
-    deletionTimestamp lies by the grace period after it, also when that was shortened since.
+    deletionTimestamp lies by the grace period after it, also when that was shortened since. With a grace of centuries,
+    which the API server takes from whoever may delete the pod, it lies anywhere: its sum of both has no room.
     """
     try:
         ends_s = parse_time(pod.metadata.deletion_timestamp)
+        told_s = None if ends_s is None else ends_s - (pod.metadata.deletion_grace_period_seconds or 0)
     except (msgspec.ValidationError, OverflowError):
         return None
-    return None if ends_s is None else ends_s - (pod.metadata.deletion_grace_period_seconds or 0)
+    return told_s if told_s is not None and 0.0 <= told_s < YEAR_10000 else None
 
 
 def _faulty(*conditions: Condition | None) -> Condition | None:

@@ -113,9 +113,11 @@ class Leader:
             self._failed(e, f"{e}; {REMEDY}")
             return FORBIDDEN_S
         except Conflict:
-            self._latest = None  # somebody else wrote: it is read anew, at once if we led
+            self._latest = None  # somebody else wrote: it is read anew, if we led at once, but not again and again
             self._count("Conflict")
-            return 0.0 if self.leads() else LOOK_EVERY_S
+            first = not self._retry.failures
+            _, self._retry = self._retry.next(self._random)
+            return 0.0 if first and self.leads() else LOOK_EVERY_S
         except (KubeError, CredentialsInvalid, *UNREADABLE) as e:
             self._latest = None
             # That the API server is away is said by those who need it.

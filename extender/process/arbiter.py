@@ -111,6 +111,7 @@ class Arbiter(Master):
             case Step.KEEP:
                 log.error("reload given up, keeping the previous configuration", extra={"error": do.why})
                 self.app.keep()
+                self.setup(self.app)
             case Step.RELOAD:
                 self._reload()
 

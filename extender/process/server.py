@@ -1,5 +1,6 @@
 """gunicorn in the foreground around our application. Settings that are the same everywhere are in gunicorn.conf.py."""
 
+import gc
 import logging
 import os
 import socket
@@ -72,18 +73,26 @@ class Server(Application):  # type: ignore[misc]
         except (SettingsError, StartError) as e:
             log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
             return False
-        if (settings.listen.address, settings.listen.port) != (
-            self._settings.listen.address,
-            self._settings.listen.port,
-        ):
-            log.warning("listen.address and listen.port change only with a restart")
+        if _at_a_start(settings) != _at_a_start(self._settings):
+            log.warning("listen.address, listen.port and listen.user change only with a restart")
         self._before = self._settings, self._connection
         self._settings, self._connection = settings, connection
-        self.do_load_config()
+        self._take_over()
         return True
 
     def keep(self) -> None:
         self._settings, self._connection = self._before
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """The next worker has what its master has; that of before keeps its own."""
+        logging.getLogger().setLevel(self._settings.log.level.upper())
+        self.do_load_config()
+
+
+def _at_a_start(settings: Settings) -> tuple[str, int, int | None]:
+    """What is used once."""
+    return settings.listen.address, settings.listen.port, settings.listen.user
 
 
 def usable(settings: Settings) -> Connection:
@@ -107,4 +116,6 @@ def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:
     listener = listen(settings.listen.address, settings.listen.port)
     if settings.listen.user is not None:
         become(settings.listen.user)
-    return run(Arbiter(Server(settings, load_settings, listener)))
+    master = Arbiter(Server(settings, load_settings, listener))
+    gc.freeze()  # once: its workers share what a collection would write to, and walk none of it
+    return run(master)

@@ -3,7 +3,8 @@
 `clock`: a clock that a test sets. `waiting`: for what another thread or process does.
 `pid`: a process known for ever, and processes found by what they carry.
 `whole`: a command that ends with all that it started; `endings`: Ctrl-C, kill and a closed terminal are one thing.
-`child`: a child process with a log. `programs`: ours, started by their command line as by anybody.
+`child`: a child process with a log; `guardian`: ends it when whoever started it was killed.
+`programs`: ours, started by their command line as by anybody.
 `ports`: free ports for servers that must be told theirs.
 `kubeconfig`: kubeconfig files for one cluster, one user, one context.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.kit.guardian import CHILD_VARIABLE, mark_of_children
 from tests.kit.pid import ProcessId
 
 _CAUSE_CHARS = 200
@@ -40,6 +41,7 @@ def last_words(log: str) -> str:
 class Child:
     """One child in a session of its own (Ctrl-C in the terminal reaches us, not it); its output goes to a log file.
 
+    It ends when we do, however that is, and so does what it has started; not if it `survives`.
     note: called with the name and what was started; with None when it was ended.
     lifeline: its standard input stays open while we live; a program that reads it ends with us. Otherwise it is empty.
     """
@@ -54,6 +56,7 @@ class Child:
         cwd: Path | None = None,
         note: Callable[[str, ProcessId | None], None] = lambda _name, _process: None,
         lifeline: bool = False,
+        survives: bool = False,
     ):
         self.name = name
         self.log = log
@@ -61,6 +64,8 @@ class Child:
         self._argv = [str(word) for word in argv]
         self._note = note
         self._environ = {**os.environ, **(environ or {})}
+        self._environ.pop(CHILD_VARIABLE, None)  # ours, if we are a child ourselves
+        self._survives = survives
         self._cwd = cwd
         self._stdin = subprocess.PIPE if lifeline else subprocess.DEVNULL
         self._popen: subprocess.Popen[bytes] | None = None
@@ -71,6 +76,7 @@ class Child:
 
     def start(self, **environ: str) -> None:
         """environ: more of it, this time. The log goes on where an earlier start left it."""
+        mark = {} if self._survives else {CHILD_VARIABLE: mark_of_children()}
         with self.log.open("ab") as output:
             output.write(f"--- {' '.join(self._argv)}\n".encode())
             output.flush()
@@ -80,7 +86,7 @@ class Child:
                 stdin=self._stdin,
                 stdout=output,
                 stderr=output,
-                env={**self._environ, **environ},
+                env={**self._environ, **environ, **mark},
                 cwd=self._cwd,
                 start_new_session=True,
             )

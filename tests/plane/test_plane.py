@@ -19,7 +19,8 @@ from tests.testbed.shared import bare, binaries
 from tests.testbed.shared.api import Api, ApiError
 from tests.testbed.shared.runs import end_crashed_runs
 
-# Its orphan is the process of a short-lived child: nobody has its pid but /proc.
+# Its orphan is the process of a short-lived child: nobody has its pid but /proc. Its guardian, who would end all of it,
+# goes first.
 CRASHING = """
 import json, os, signal
 from dataclasses import asdict
@@ -33,6 +34,9 @@ orphans = lambda: find_processes(lambda command, environ: command[:2] == [b"slee
 found = wait_for(orphans, timeout_s=60)
 processes = [asdict(process) for process in [*plane.run.ledger.processes.values(), *found]]
 print(json.dumps({"folder": str(plane.folder), "orphans": len(found), "processes": processes}), flush=True)
+is_guardian = lambda words, _: b"tests.kit.guardian" in words and str(os.getpid()).encode() in words
+[guardian] = find_processes(is_guardian)
+guardian.signal(signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -119,6 +119,6 @@ def test_another_port_needs_a_restart_and_all_else_is_taken(process):
     process.settings |= {"listen": {"port": 1}, "log": {"level": "debug"}}
     process.write()
     hang_up(process)
-    process.wait(lambda: "listen.address and listen.port change only with a restart" in process.log)
+    process.wait(lambda: "listen.address, listen.port and listen.user change only with a restart" in process.log)
     process.wait(lambda: "reloaded" in process.log)
     assert ["h1"] == process.filter(["h1", "u1"]).NodeNames

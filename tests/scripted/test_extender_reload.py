@@ -65,3 +65,26 @@ def test_after_all_that_a_good_file_is_taken(process):
     process.write()
     os.kill(process.process.pid, signal.SIGHUP)
     process.wait(lambda: "reloaded" in process.log)
+
+
+def test_the_level_of_the_log_is_taken_too(process):
+    """An operator who wants to see more need not restart it."""
+
+    def reload(level):
+        process.settings["log"] = {"level": level}
+        process.write()
+        process.wait(lambda: len(children(process.process.pid)) == 1, 20)  # the one of the reload before has gone
+        before = children(process.process.pid)
+        os.kill(process.process.pid, signal.SIGHUP)
+        process.wait(lambda: len(after := children(process.process.pid)) == 1 and after != before, 20)
+        return sum(" synced " in line for line in process.lines)
+
+    synced = sum(" synced " in line for line in process.lines)
+    assert [synced, synced + 1] == [reload("error"), reload("info")]
+
+
+def test_what_a_reload_cannot_change_is_said(process):
+    process.settings["listen"] = {**process.settings["listen"], "user": 65532}
+    process.write()
+    os.kill(process.process.pid, signal.SIGHUP)
+    process.wait(lambda: "listen.address, listen.port and listen.user change only with a restart" in process.log)

@@ -135,6 +135,33 @@ def test_each_page_of_a_list_is_an_answer(api):
         assert it.reflector.age_s(200.0) == 0.0
 
 
+def half_a_list(api, _store) -> None:
+    first = b'{"kind":"NodeList","metadata":{"resourceVersion":"1000","continue":"more"},"items":[]}'
+    for _ in range(500):
+        api.answer_next(200, body=first, watch=False)
+        api.answer_next(500, watch=False)
+
+
+def refused_by_the_store(_api, store) -> None:
+    def refuse(_) -> None:
+        raise ValueError("not these")
+
+    store.replace = refuse
+
+
+@pytest.mark.parametrize("fails", [half_a_list, refused_by_the_store])
+def test_a_list_of_which_nothing_came_into_the_store_is_no_answer(api, fails):
+    """However often it is begun: what the store holds becomes older, and nobody is to go by it for ever."""
+    clock = Clock(100.0)
+    with following(api, monotonic=clock) as it:
+        fails(api, it.store)
+        api.error_watches(410, "Expired")
+        wait_until(lambda: it.pauses, "a list in vain")
+        clock.time, tried = 190.0, len(it.pauses)
+        wait_until(lambda: len(it.pauses) >= tried + 3, "more of them")
+        assert it.reflector.age_s(190.0) == 90.0
+
+
 def test_a_reflector_is_healthy_while_the_server_is_away_and_not_when_its_store_hangs(api):
     hung, release = threading.Event(), threading.Event()
 

@@ -182,6 +182,23 @@ def test_one_lost_renewal_costs_nothing(clock):
         assert [True] == leaders(a)
 
 
+def test_a_server_that_takes_no_write_for_a_conflict_is_not_asked_without_a_pause(clock):
+    """As where a webhook answers so: what is read anew changes nothing."""
+    server = Server()
+    a = Replica("a", server, clock)
+    play(clock, [a], 60)
+
+    def refuse(path, _body, **_options):
+        clock.time += 0.005
+        server.asked.append("PUT")
+        raise Conflict(path=path, status=409)
+
+    a.client.replace = refuse
+    server.asked.clear()
+    play(clock, [a], 60)
+    assert ([False], True) == (leaders(a), server.asked.count("PUT") <= 60 / 2 + 1)
+
+
 def test_what_others_wrote_into_the_lease_stays(clock):
     server = Server()
     a = Replica("a", server, clock)

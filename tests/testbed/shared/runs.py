@@ -102,7 +102,8 @@ class Run:
             "TMPDIR": str(self.temporary),
             **dict(options.pop("environ", None) or {}),
         }
-        return Child(name, argv, log=self.logs / f"{name}.log", note=self.ledger.note, environ=environ, **options)
+        log, note = self.logs / f"{name}.log", self.ledger.note
+        return Child(name, argv, log=log, note=note, environ=environ, survives=self._lasting, **options)
 
     def end_all_but(self, kept: Container[str]) -> None:
         """Ends the recorded processes of other names, politely."""
