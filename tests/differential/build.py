@@ -103,6 +103,15 @@ PACKAGES = {
             r"k8s\.io/kubernetes/pkg/kubelet/pluginmanager/operationexecutor": f"{_KUBE}/operationexecutor",
         },
     ),
+    "record": Copied(
+        "tools/record",
+        {
+            r"record\.localKeys\.Insert\(localKey\)": "inserted(aggregateKey, record.localKeys, localKey)",
+            r"record\.localKeys\.PopAny\(\)": "popFirst(aggregateKey, record.localKeys)",
+        },
+        only="events_cache.go",
+        module="k8s.io/client-go",
+    ),
     "status": Copied(
         "pkg/kubelet/status",
         {

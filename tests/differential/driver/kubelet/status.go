@@ -53,6 +53,8 @@ type statusStep struct {
 	Reason   string               `json:"reason"`   // pending, progress
 	Message  string               `json:"message"`  // pending, progress
 	Generation int64              `json:"generation"` // pending, progress
+	Status   v1.PodStatus         `json:"status"`   // phase: whatever it says of containers
+	Initialized bool              `json:"initialized"` // phase
 }
 
 // One pod, in the watch and in the API server, which may be two of different age.
@@ -287,6 +289,11 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 	case "backfill":
 		if s.watched != nil {
 			manager.BackfillPodResizeConditions([]*v1.Pod{s.watched})
+		}
+	case "phase":
+		if s.watched != nil {
+			every := append(append([]v1.ContainerStatus{}, step.Status.ContainerStatuses...), step.Status.InitContainerStatuses...)
+			said["phase"] = getPhase(logger, s.watched, every, step.Terminal, step.Initialized)
 		}
 	case "batch":
 		said["tried"] = manager.Batch(ctx, step.All)
