@@ -314,6 +314,7 @@ ERRORS = (
     Planted("status", _TERMINATION, " and s.exit_code == 0 for s in (last", " for s in (last"),
     Planted("status", _TERMINATION, "for s in (last.last_state, last.state))", "for s in (last.state,))"),
     Planted("status", _MERGE, "message.encode()[:limit_bytes]", "message.encode()[: limit_bytes - 1]"),
+    Planted("status", "status/conditions.py", "if statuses is None and pod.init_containers:", "if statuses is None:"),
     Planted("status", _PHASE, "counts.waiting += 1\n    else:\n        counts.unknown += 1", "counts.waiting += 1"),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),

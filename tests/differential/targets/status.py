@@ -11,10 +11,15 @@ from typing import Any
 
 import msgspec
 
-from agent.model import ContainerWaiting, Pod, PodPhase, PodStatus
+from agent.model import ContainerWaiting, Pod, PodStatus
 from agent.pods.index import PodIndex
 from agent.semantics import Semantics
-from agent.status.conditions import need_to_reconcile_readiness
+from agent.status.conditions import (
+    containers_ready_condition,
+    initialized_condition,
+    need_to_reconcile_readiness,
+    ready_condition,
+)
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.manager import StatusManager
 from agent.status.phase import pod_phase
@@ -47,7 +52,7 @@ OPS = (
     "watch",
     "watch",
     "forget",
-    "phase",
+    "any",
 )
 # In some histories only: the more kinds of steps there are, the less often meet those that something depends on.
 RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
@@ -163,7 +168,7 @@ class StatusTarget:
                 return {"id": container["id"], "value": maybe(random, 0.5)}
             case "api":
                 return {"pod": self._changed(random, pod, step["wall"])}
-            case "phase":  # of statuses that no runtime leads to: some are missing, some say nothing
+            case "any":  # of statuses that no runtime leads to: some are missing, some say nothing
                 drawn = {"terminal": maybe(random, 0.2), "initialized": maybe(random, 0.6)}
                 return {**drawn, "status": worlds.draw_status(random, pod, step["wall"])}
             case "batch":
@@ -294,17 +299,24 @@ class _Scene:
                 return {"changed": generation is not None, "generation": generation or 0}
             case "backfill" if self.watched is not None:
                 self.resizes = backfilled(self.resizes, self.watched.status.conditions, step["wall"])
-            case "phase" if self.watched is not None:
-                return {"phase": str(self._phase(self.watched))}
+            case "any" if self.watched is not None:
+                return self._of_any(self.watched)
             case "batch":
                 return {"tried": self.manager.sync_batch(everything=step.get("all", False))}
         return {}
 
-    def _phase(self, pod: Pod) -> PodPhase:
-        said = parse_status(msgspec.json.encode(self.step["status"]))
+    def _of_any(self, pod: Pod) -> Json:
+        """Phase and conditions by statuses that are anyhow."""
+        said, old = parse_status(msgspec.json.encode(self.step["status"])), pod.status
         every = (*(said.container_statuses or ()), *(said.init_container_statuses or ()))
         ended, begun = self.step["terminal"], self.step["initialized"]
-        return pod_phase(pod, every, pod_is_terminal=ended, initialized=begun, semantics=self.semantics)
+        phase = pod_phase(pod, every, pod_is_terminal=ended, initialized=begun, semantics=self.semantics)
+        made = (
+            containers_ready_condition(pod, old, every or None, said.phase),
+            ready_condition(pod, old, said.conditions, every or None, said.phase),
+            initialized_condition(pod, old, every or None, said.phase, self.semantics),
+        )
+        return {"phase": str(phase), "conditions": write_status(PodStatus(conditions=made))["conditions"]}
 
     def _generated(self, pod: Pod) -> PodStatus:
         self.resizes = NO_RESIZES if self.step["terminal"] else of_generation(self.resizes, pod.generation)

@@ -53,8 +53,8 @@ type statusStep struct {
 	Reason   string               `json:"reason"`   // pending, progress
 	Message  string               `json:"message"`  // pending, progress
 	Generation int64              `json:"generation"` // pending, progress
-	Status   v1.PodStatus         `json:"status"`   // phase: whatever it says of containers
-	Initialized bool              `json:"initialized"` // phase
+	Status   v1.PodStatus         `json:"status"`   // any: whatever it says of containers
+	Initialized bool              `json:"initialized"` // any
 }
 
 // One pod, in the watch and in the API server, which may be two of different age.
@@ -290,10 +290,16 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 		if s.watched != nil {
 			manager.BackfillPodResizeConditions([]*v1.Pod{s.watched})
 		}
-	case "phase":
+	case "any":
 		if s.watched != nil {
-			every := append(append([]v1.ContainerStatus{}, step.Status.ContainerStatuses...), step.Status.InitContainerStatuses...)
+			every := append(append([]v1.ContainerStatus(nil), step.Status.ContainerStatuses...), step.Status.InitContainerStatuses...)
 			said["phase"] = getPhase(logger, s.watched, every, step.Terminal, step.Initialized)
+			old, phase := &s.watched.Status, step.Status.Phase
+			said["conditions"] = []v1.PodCondition{
+				keptstatus.GenerateContainersReadyCondition(s.watched, old, every, phase),
+				keptstatus.GeneratePodReadyCondition(s.watched, old, step.Status.Conditions, every, phase),
+				keptstatus.GeneratePodInitializedCondition(s.watched, old, every, phase),
+			}
 		}
 	case "batch":
 		said["tried"] = manager.Batch(ctx, step.All)
