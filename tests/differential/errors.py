@@ -21,7 +21,7 @@ _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
 _GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
-_WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
+_WORLD, _PLUGINS, _HANDLERS = "plugins/world.py", "plugins/manager.py", "plugins/handlers.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
 _READINESS, _ADMISSION = "cri/readiness.py", "pods/admission.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
@@ -288,6 +288,11 @@ ERRORS = (
     Planted("node", _REPORTS, "TRIES = 5", "TRIES = 4"),
     Planted("node", "wire/node.py", "for name in _write_of_runtime(old) if name not in written", "for name in ()"),
     Planted("node", "wire/node.py", """    written["addresses"].append({"$patch": "replace"})\n""", ""),
+    Planted("drivers", _HANDLERS, "parsed[0] <= 1", "parsed[0] <= 2"),
+    Planted("drivers", _HANDLERS, " and max(numbers) < _MOST", ""),
+    Planted("drivers", _HANDLERS, "for one in reversed(known):", "for one in known:"),
+    Planted("drivers", _HANDLERS, "len(rest) <= 63", "len(rest) <= 64"),
+    Planted("drivers", _HANDLERS, ' or name.startswith("requests.")', ""),
     Planted("events", _CORRELATE, "SIMILAR = 10", "SIMILAR = 11"),
     Planted("events", _CORRELATE, "similar.last_at > SIMILAR_WITHIN_S", "similar.last_at >= SIMILAR_WITHIN_S"),
     Planted("events", _CORRELATE, "SPAM_BURST = 25", "SPAM_BURST = 24"),

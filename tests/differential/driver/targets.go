@@ -1,6 +1,7 @@
 package main
 
 import (
+	"readygate.dev/testbed/kube/drivers"
 	"readygate.dev/testbed/kube/eviction"
 	"readygate.dev/testbed/kube/httpprobe"
 	"readygate.dev/testbed/kube/images"
@@ -16,6 +17,7 @@ import (
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
+	"drivers": drivers.Answer,
 	"events": record.Answer,
 	"eviction": eviction.Answer,
 	"grpc": prober.AnswerHandlers,

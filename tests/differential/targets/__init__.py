@@ -2,6 +2,7 @@
 
 actions computePodActions, grace periods, and who waits for whom at the end
 backoff how long a container that keeps ending waits, and what is told of it
+drivers is a plugin taken, by its name and its versions
 events  which Events are written, and how: counted, combined, or not at all
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
 grpc    the handler for grpc, with a server that says what the history has
@@ -21,6 +22,7 @@ status  generateAPIPodStatus, and the status manager up to its writes
 from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.backoff import BackOffTarget
+from tests.differential.targets.drivers import DriversTarget
 from tests.differential.targets.events import EventsTarget
 from tests.differential.targets.eviction import EvictionTarget
 from tests.differential.targets.grpc import GrpcTarget
@@ -39,6 +41,7 @@ from tests.differential.targets.status import StatusTarget
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
     BackOffTarget(),
+    DriversTarget(),
     EventsTarget(),
     EvictionTarget(),
     GrpcTarget(),
