@@ -265,7 +265,8 @@ def _check_pressure(kubelet: Kubelet) -> None:
             key = "evictionSoft" if threshold.grace_s else "evictionHard"
             said = f"kubelet.{key}.{threshold.signal}: is not measured without kubelet.cri"
             raise SettingsError(f"{said}, allowed: {', '.join(s for s in CONDITIONS if s not in OF_RUNTIME)}")
-    if duration_s(kubelet.eviction_pressure_transition_period) is None:
+    transition_s = duration_s(kubelet.eviction_pressure_transition_period)
+    if transition_s is None or transition_s < 0:
         raise SettingsError("kubelet.evictionPressureTransitionPeriod: is no duration, allowed: one, as 5m or 1m30s")
 
 

@@ -188,7 +188,7 @@ def _restart_count(annotations: Mapping[str, str]) -> int:
 
 def _address(network: cri.PodSandboxNetworkStatus) -> str:
     """The first of the pod's addresses; none at all if one of them is none."""
-    addresses = [ip for ip in (network.ip, *(more.ip for more in network.additional_ips)) if ip]
+    addresses = [*([network.ip] if network.ip else []), *(more.ip for more in network.additional_ips)]
     try:
         for address in addresses:
             ipaddress.ip_address(address)

@@ -35,8 +35,9 @@ CONTAINER_SIGNALS = (CONTAINERFS, CONTAINERFS_INODES)
 OF_RUNTIME = IMAGE_SIGNALS + CONTAINER_SIGNALS
 """What is measured only where a container runtime says where it has its images and containers."""
 
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_UNITS_S = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST_S = 2**63 / 1e9  # what Go holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +166,17 @@ def thresholds_of(
 
 
 def duration_s(text: str) -> float | None:
-    """As Go's ParseDuration; None for what is none."""
-    if text == "0":
+    """As Go's ParseDuration, which may be below 0; None for what is none."""
+    amount_of = text[1:] if text[:1] in ("+", "-") else text
+    if amount_of == "0":
         return 0.0
-    parts = list(_DURATION.finditer(text))
-    if not parts or "".join(part.group() for part in parts) != text:
+    parts = list(_DURATION.finditer(amount_of))
+    if not parts or "".join(part.group() for part in parts) != amount_of:
         return None
-    return math.fsum(float(part.group(1)) * _UNITS_S[part.group(2)] for part in parts)
+    seconds = math.fsum(float(part.group(1)) * _UNITS_S[part.group(2)] for part in parts)
+    if seconds >= _LONGEST_S:
+        return None
+    return -seconds if text[0] == "-" else seconds
 
 
 def _threshold(setting: str, signal: str, text: str) -> Value | None:
@@ -200,7 +205,7 @@ def _value(setting: str, signal: str, text: str, *, zero: bool, whole: bool = Fa
 def _period(setting: str, signal: str, text: str) -> float:
     _known(setting, signal)
     seconds = duration_s(text)
-    if seconds is None:
+    if seconds is None or seconds < 0:
         raise ValueError(f"{setting}.{signal}: {text[:64]} is not valid, allowed: a duration, as 1m30s")
     return seconds
 

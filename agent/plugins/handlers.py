@@ -12,7 +12,8 @@ from agent.plugins.base import CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN
 
 DEVICE_VERSION = "v1beta1"
 DRA_SERVICES = ("v1.DRAPlugin", "v1beta1.DRAPlugin")
-_VERSION = re.compile(r"\s*v?((?:0|[1-9][0-9]*)(?:\.[0-9]+)+)(?:[^0-9.].*)?\s*", re.DOTALL)
+_VERSION = re.compile(r"[\t\n\f\r ]*v?([0-9]+(?:\.[0-9]+)+).*")
+_MOST = 2**64  # of one of a version's numbers: Go holds none as high
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
@@ -118,8 +119,13 @@ def is_extended_resource(name: str) -> bool:
 
 
 def _parsed(version: str) -> tuple[int, ...] | None:
-    match = _VERSION.fullmatch(version)
-    return tuple(int(number) for number in match[1].split(".")) if match and len(version) <= 100 else None
+    """As ParseGeneric of k8s.io/apimachinery/pkg/util/version."""
+    match = _VERSION.fullmatch(version) if len(version) <= 100 else None
+    if match is None:
+        return None
+    first, *rest = match[1].split(".")
+    numbers = tuple(map(int, (first, *rest)))
+    return numbers if str(numbers[0]) == first and max(numbers) < _MOST else None
 
 
 def _less(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

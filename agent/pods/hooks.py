@@ -3,7 +3,6 @@
 Each runs in a thread of its own; who started it looks at its `Hook` later, and is told when to.
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from agent.probe.http import http_send
 from agent.probe.outcome import HandlerError
 from agent.probe.targets import TargetError, http_request, join_host_port
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
+from agent.runtime.environment import quoted
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +112,8 @@ class Hooks:
                 return
             output = done.stdout + done.stderr
             error = f"command '{' '.join(command)}' exited with {done.exit_code}: {_text(done.stderr)}"
-        quoted = json.dumps(_text(output), ensure_ascii=False)
-        raise HookFailed(f"Exec lifecycle hook ([{' '.join(command)}]) {where} - error: {error}, message: {quoted}")
+        said = quoted(output.decode(errors="surrogateescape"))
+        raise HookFailed(f"Exec lifecycle hook ([{' '.join(command)}]) {where} - error: {error}, message: {said}")
 
     def _request(self, pod: Pod, container: Container, action: HttpGetAction, ip: str, limit_s: float) -> None:
         """Any answer will do. One without TLS where TLS was asked for is asked again, plainly."""

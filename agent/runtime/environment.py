@@ -100,11 +100,11 @@ def _field(variable: EnvVar, pod: Pod, place: Place) -> str:
 
 def _listed(pairs: Mapping[str, str]) -> str:
     """FormatMap of pkg/fieldpath: sorted lines key="value"."""
-    return "\n".join(f"{key}={_quoted(value)}" for key, value in sorted(pairs.items()))
+    return "\n".join(f"{key}={quoted(value)}" for key, value in sorted(pairs.items()))
 
 
-def _quoted(text: str) -> str:
-    """strconv.Quote of Go."""
+def quoted(text: str) -> str:
+    """strconv.Quote of Go. Bytes that are no UTF-8 are as `surrogateescape` has them."""
     return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _code(c)) for c in text) + '"'
 
 
@@ -112,4 +112,6 @@ def _code(c: str) -> str:
     number = ord(c)
     if number < 0x80:
         return f"\\x{number:02x}"
+    if 0xDC80 <= number < 0xDD00:
+        return f"\\x{number - 0xDC00:02x}"
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -339,6 +339,11 @@ def test_what_becomes_of_an_unknown_check_is_keep_or_close() -> None:
             "kubelet.evictionPressureTransitionPeriod: ",
             id="EP6 a number for a period",
         ),
+        pytest.param(
+            "evictionPressureTransitionPeriod: -5m",
+            "kubelet.evictionPressureTransitionPeriod: ",
+            id="EP6 less than nothing for a period",
+        ),
         pytest.param("compat: v1.17", "kubelet.compat: ", id="a release that there is not"),
         pytest.param(
             "featureGates: {NoSuch: true}",

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from images.commands import BuildError
-from tests.differential import planted
+from tests.differential import coverage, planted
 from tests.differential.build import driver
 from tests.differential.compare import (
     SLOWER,
@@ -37,7 +37,7 @@ from tests.differential.compare import (
 from tests.differential.errors import ERRORS
 from tests.differential.fixed import CASES, write_answers
 from tests.differential.fixes import FIXES, Fix, shown
-from tests.differential.kubelet import GATES, Kubelet
+from tests.differential.kubelet import COVERAGE, GATES, Kubelet
 from tests.differential.loopback import leave_network
 from tests.differential.target import Target
 from tests.differential.targets import TARGETS
@@ -93,6 +93,7 @@ def main() -> int:
     parser.add_argument(
         "--record", action="store_true", help="only write down what the kubelet answers to the fixed histories"
     )
+    parser.add_argument("--coverage", type=Path, help="then tell what of the kubelet's code was not reached; kept here")
     parser.add_argument("--parts", type=int, default=PARTS, help="how many processes may share a target")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
@@ -101,10 +102,13 @@ def main() -> int:
     )
     print(f"seed {seed}: `make differential HISTORIES={options.histories} SEED={seed}` repeats this run", flush=True)
     try:
-        executable = driver()
+        executable = driver(covered=options.coverage is not None)
     except (BinariesMissing, BuildError) as e:
         print(f"differential: {e}")
         return 2
+    if options.coverage is not None:
+        options.coverage.mkdir(parents=True, exist_ok=True)
+        os.environ[COVERAGE] = str(options.coverage.resolve())
     if not leave_network():
         print("no network of our own is allowed here: handlers are tried on the loopback of this machine", flush=True)
     with Kubelet(executable) as kubelet:
@@ -123,6 +127,8 @@ def main() -> int:
     failed = _compare(jobs)
     missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
+    if options.coverage is not None:
+        print(coverage.report(options.coverage.resolve(), executable.parent / "source"))
     if failed_fixed:
         print(f"fixed histories of {failed_fixed} targets differ")
     print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,8 @@ _FLAGS = (
     "-ldflags",
     f"-checklinkname=0 -s -w -X k8s.io/component-base/version.gitVersion={binaries.KUBERNETES_VERSION}",
 )
+# What of the driver counts which of its statements are run: the kubelet's, copied or not, and what it stands on.
+_COVERED = ("./...", "pkg/kubelet/...", "pkg/probe/...", "pkg/api/v1/pod", "pkg/util/pod", "pkg/fieldpath")
 _NOT_OURS = re.compile(r"_test\.go$")
 
 
@@ -103,6 +105,15 @@ PACKAGES = {
             r"k8s\.io/kubernetes/pkg/kubelet/pluginmanager/operationexecutor": f"{_KUBE}/operationexecutor",
         },
     ),
+    "record": Copied(
+        "tools/record",
+        {
+            r"record\.localKeys\.Insert\(localKey\)": "inserted(aggregateKey, record.localKeys, localKey)",
+            r"record\.localKeys\.PopAny\(\)": "popFirst(aggregateKey, record.localKeys)",
+        },
+        only="events_cache.go",
+        module="k8s.io/client-go",
+    ),
     "status": Copied(
         "pkg/kubelet/status",
         {
@@ -117,15 +128,21 @@ PACKAGES = {
 }
 
 
-def driver(progress: Progress = print) -> Path:
-    """The executable; builds it when it is not cached. Raises binaries.BinariesMissing, images.commands.BuildError."""
-    parts: list[str | bytes] = [json.dumps([_FLAGS, {k: repr(v) for k, v in PACKAGES.items()}])]
+def driver(progress: Progress = print, *, covered: bool = False) -> Path:
+    """The executable; builds it when it is not cached. `covered`: one that tells what of the kubelet it has run, see
+    `coverage`. Raises binaries.BinariesMissing, images.commands.BuildError."""
+    flags = (*_FLAGS, "-cover", f"-coverpkg={','.join(_packages_covered())}") if covered else _FLAGS
+    parts: list[str | bytes] = [json.dumps([flags, {k: repr(v) for k, v in PACKAGES.items()}])]
     parts += [(binaries.SOURCE / name).read_bytes() for name in _MODULE_FILES]
     parts += [path.read_bytes() for path in sorted(DRIVER.rglob("*.go"))]
-    return cached("differential", key_of(parts), lambda folder: _build(folder, progress), progress) / "driver"
+    return cached("differential", key_of(parts), lambda folder: _build(folder, flags, progress), progress) / "driver"
 
 
-def _build(folder: Path, progress: Progress) -> None:
+def _packages_covered() -> list[str]:
+    return [name if name.startswith(".") else f"k8s.io/kubernetes/{name}" for name in _COVERED]
+
+
+def _build(folder: Path, flags: Sequence[str], progress: Progress) -> None:
     go = str(binaries.go(progress))
     source = folder / "source"
     shutil.copytree(DRIVER, source)
@@ -137,7 +154,7 @@ def _build(folder: Path, progress: Progress) -> None:
     temporary.mkdir()
     progress("building the driver of the differential test from the kubelet's source, once")
     run(
-        [go, "build", *_FLAGS, "-o", str(folder / "driver"), "."],
+        [go, "build", *flags, "-o", str(folder / "driver"), "."],
         cwd=source,
         environ={**binaries.go_environ(), "GOTMPDIR": str(temporary)},
         log=cache_folder() / "differential-build.log",

@@ -21,19 +21,25 @@ _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
 _GRPC, _BACKOFF, _ENVIRONMENT = "probe/grpc.py", "pods/backoff.py", "runtime/environment.py"
 _LEASE, _FACTS, _REPORTS = "node/lease.py", "node/facts.py", "node/registration.py"
-_WORLD, _PLUGINS = "plugins/world.py", "plugins/manager.py"
+_WORLD, _PLUGINS, _HANDLERS = "plugins/world.py", "plugins/manager.py", "plugins/handlers.py"
 _FOUND, _PRESSURE = "node/found.py", "node/pressure.py"
 _READINESS, _ADMISSION = "cri/readiness.py", "pods/admission.py"
 _DECIDE, _MANAGER, _PROBER = "prober/decide.py", "prober/manager.py", "prober/prober.py"
 _ACTIONS, _ENDING = "pods/actions.py", "pods/ending.py"
 _EVENTS, _RELIST, _CACHE = "pleg/events.py", "pleg/relist.py", "pleg/cache.py"
 _RESIZE = "status/resize.py"
+_CORRELATE, _IMAGES = "events/correlate.py", "cri/images.py"
+_REFERENCES, _CONVERT = "cri/references.py", "cri/convert.py"
+_TERMINATION, _PHASE = "status/termination.py", "status/phase.py"
 _GENERATE, _MERGE, _KEPT = "status/generate.py", "status/merge.py", "status/manager.py"
 ERRORS = (
     Planted("actions", _ACTIONS, "MIN_GRACE_S = 2.0", "MIN_GRACE_S = 1.0"),
     Planted(
         "actions", _ENDING, "container.pre_stop is None or left_s <= 0", "container.pre_stop is None or left_s < 0"
     ),
+    Planted("actions", _ACTIONS, " and newest.reason != REASON_OOM:", ":"),
+    Planted("actions", _ENDING, "return max(1.0, pod", "return max(0.0, pod"),
+    Planted("actions", _ENDING, "ending.grace_s, ending.since = grace_s,", "ending.grace_s, ending.since = 9,"),
     Planted("actions", _ENDING, "math.ceil(round(left_s, 3))", "math.floor(round(left_s, 3))"),
     Planted("actions", _ENDING, "return not hook.over and left_s > 0", "return False"),
     Planted("actions", _ENDING, "if hook.over and hook.error is not None:", "if hook.over:"),
@@ -110,8 +116,10 @@ ERRORS = (
     Planted("pleg", _CACHE, "time > monotonic for time in times", "time >= monotonic for time in times"),
     Planted("pleg", _CACHE, "entry.modified > monotonic", "entry.modified >= monotonic"),
     Planted("pleg", "pleg/generator.py", "asked_at > listed_at", "asked_at >= listed_at"),
+    Planted("pleg", "pleg/generator.py", "MOST_REQUESTS = 200", "MOST_REQUESTS = 201"),
     Planted("pleg", "pleg/evented.py", "            return 0\n", "            pass\n"),
     Planted("plugins", _WORLD, "FIRST_PAUSE_S = 0.5", "FIRST_PAUSE_S = 0.6"),
+    Planted("plugins", _WORLD, "LONGEST_PAUSE_S = 122.0", "LONGEST_PAUSE_S = 128.0"),
     Planted("plugins", _WORLD, "monotonic - self.at > self.pause_s", "monotonic - self.at >= self.pause_s"),
     Planted("plugins", _WORLD, "min(2 * before.pause_s, LONGEST_PAUSE_S)", "FIRST_PAUSE_S"),
     Planted("plugins", _WORLD, "if wanted.get(socket) != one.version and", "if socket not in wanted and"),
@@ -200,8 +208,8 @@ ERRORS = (
     Planted("status", _GENERATE, "old.ephemeral_container_statuses", "()"),
     Planted("status", "status/deadline.py", "left_s is not None and left_s <= 0", "left_s is not None and left_s < 0"),
     Planted("status", _GENERATE, "past_active_deadline(pod, old,", "past_active_deadline(pod, pod.status,"),
-    Planted("status", "status/phase.py", "if status.started is not True:", "if status.started is False:"),
-    Planted("status", "status/phase.py", "(counts.sidecar_pending and not initialized)", "counts.sidecar_pending"),
+    Planted("status", _PHASE, "if status.started is not True:", "if status.started is False:"),
+    Planted("status", _PHASE, "(counts.sidecar_pending and not initialized)", "counts.sidecar_pending"),
     Planted(
         "status",
         "status/conditions.py",
@@ -214,7 +222,7 @@ ERRORS = (
         "newest is None or newest.phase is not",
         "newest is not None and newest.phase is not",
     ),
-    Planted("status", "status/termination.py", "return index + 1", "return index"),
+    Planted("status", _TERMINATION, "return index + 1", "return index"),
     Planted("status", _MERGE, "float(math.floor(time_s))", "float(round(time_s))"),
     Planted("status", _MERGE, "if going_terminal and could_run:", "if could_run:"),
     Planted("status", _MERGE, "CONDITION_READY,\n    CONDITION_INITIALIZED,", "CONDITION_READY,"),
@@ -280,6 +288,39 @@ ERRORS = (
     Planted("node", _REPORTS, "TRIES = 5", "TRIES = 4"),
     Planted("node", "wire/node.py", "for name in _write_of_runtime(old) if name not in written", "for name in ()"),
     Planted("node", "wire/node.py", """    written["addresses"].append({"$patch": "replace"})\n""", ""),
+    Planted("drivers", _HANDLERS, "parsed[0] <= 1", "parsed[0] <= 2"),
+    Planted("drivers", _HANDLERS, " and max(numbers) < _MOST", ""),
+    Planted("drivers", _HANDLERS, "for one in reversed(known):", "for one in known:"),
+    Planted("drivers", _HANDLERS, "len(rest) <= 63", "len(rest) <= 64"),
+    Planted("drivers", _HANDLERS, ' or name.startswith("requests.")', ""),
+    Planted("events", _CORRELATE, "SIMILAR = 10", "SIMILAR = 11"),
+    Planted("events", _CORRELATE, "similar.last_at > SIMILAR_WITHIN_S", "similar.last_at >= SIMILAR_WITHIN_S"),
+    Planted("events", _CORRELATE, "SPAM_BURST = 25", "SPAM_BURST = 24"),
+    Planted("events", _CORRELATE, "similar.texts.pop(next(iter(similar.texts)))", "similar.texts.popitem()"),
+    Planted("events", _CORRELATE, "spam = (about.kind, about.namespace,", "spam = (about, about.namespace,"),
+    Planted("events", _CORRELATE, "return replace(event, message=COMBINED + event.message), key", "return event, key"),
+    Planted("eviction", _PRESSURE, 'if text[:1] in ("+", "-")', 'if text[:1] == "+"'),
+    Planted("eviction", _PRESSURE, "if seconds >= _LONGEST_S:", "if False:"),
+    Planted("images", _IMAGES, "if policy != ALWAYS:", "if True:"),
+    Planted("images", _IMAGES, "FORGOTTEN_AFTER_S = 2 * LIMIT_S", "FORGOTTEN_AFTER_S = LIMIT_S"),
+    Planted("images", _IMAGES, """    "SignatureValidationFailed": "the signature validation failed",\n""", ""),
+    Planted("images", _IMAGES, " if before is None else before.backoff", ""),
+    Planted("images", _REFERENCES, "LONGEST_PATH = 255", "LONGEST_PATH = 254"),
+    Planted("images", _REFERENCES, """(?:[._]|__|-+)""", """[._-]+"""),
+    Planted("images", _REFERENCES, "or match[3] or match[4]", "or match[3]"),
+    Planted("images", _REFERENCES, """first == "localhost" or "." in first""", """"." in first"""),
+    Planted("images", _REFERENCES, "if len(encoded) != digits:", "if len(encoded) < digits:"),
+    Planted("pods", _CONVERT, "_address(status.network) if ready else", "_address(status.network) if True else"),
+    Planted("pods", _CONVERT, "(-s.metadata.attempt, -s.created_at, s.id)", "(-s.created_at, s.id)"),
+    Planted("pods", _CONVERT, "None if phase is ContainerPhase.CREATED else", "None if not status.started_at else"),
+    Planted("pods", _CONVERT, "[*([network.ip] if network.ip else []), *(", "[network.ip, *("),
+    Planted("pods", _CONVERT, "status.reason if ended", "status.reason if True"),
+    Planted("pods", _CONVERT, "get(state, ContainerPhase.UNKNOWN)", "get(state, ContainerPhase.CREATED)"),
+    Planted("status", _TERMINATION, " and s.exit_code == 0 for s in (last", " for s in (last"),
+    Planted("status", _TERMINATION, "for s in (last.last_state, last.state))", "for s in (last.state,))"),
+    Planted("status", _MERGE, "message.encode()[:limit_bytes]", "message.encode()[: limit_bytes - 1]"),
+    Planted("status", "status/conditions.py", "if statuses is None and pod.init_containers:", "if statuses is None:"),
+    Planted("status", _PHASE, "counts.waiting += 1\n    else:\n        counts.unknown += 1", "counts.waiting += 1"),
     Planted("http", _HTTP, "REDIRECTS = (301, 302, 303, 307, 308)", "REDIRECTS = (301, 302, 307, 308)"),
     Planted("http", _HTTP, "REDIRECT_LIMIT = 10", "REDIRECT_LIMIT = 11"),
     Planted("http", _HTTP, "if 300 <= status < 400:", "if 301 <= status < 400:"),

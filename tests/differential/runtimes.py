@@ -40,7 +40,7 @@ def _sandbox_of(random: Random, container: Json, sandboxes: list[Json]) -> str:
 def _sandboxes(random: Random, pod: Json) -> list[Json]:
     host_network = bool(pod["spec"].get("hostNetwork"))
     newest: Json = {"ready": maybe(random, 0.93), "hostNetwork": host_network ^ maybe(random, 0.03)}
-    newest["ip"] = random.choice(("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "", None))
+    newest["ip"] = random.choice((*["10.0.0.1"] * 4, "10.0.0.2", "fd00::1", "", None))
     older = {"ready": maybe(random, 0.3), "ip": None, "hostNetwork": False}
     sandboxes = [[], [newest], [newest, older]][random.choice((0, 1, 1, 1, 1, 1, 1, 2, 2))]
     return [{"id": f"s{len(sandboxes) - place}", **sandbox} for place, sandbox in enumerate(sandboxes)]
@@ -61,6 +61,8 @@ def _instances(random: Random, name: str, wall: float) -> list[Json]:
             container["finishedAt"] = at + random.choice((1, 9.5, 19))
             container["exitCode"] = random.choice(EXIT_CODES)
             container["reason"] = "Completed" if container["exitCode"] == 0 else "Error"
+            if maybe(random, 0.1):  # the runtime's word, whatever the code is: of a child that was killed, say
+                container["reason"] = "OOMKilled"
         made.append(container)
     return made
 

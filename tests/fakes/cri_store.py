@@ -151,13 +151,19 @@ class Store:
     # --- images ---
 
     def _ImageStatus(self, state: dict[str, Any], request: Any) -> Any:  # noqa: N802
-        known = request.image.image in state["images"]
-        return cri.ImageStatusResponse(image=cri.Image(id=f"sha256:{request.image.image}") if known else None)
+        name = _without_latest(request.image.image)
+        return cri.ImageStatusResponse(image=cri.Image(id=f"sha256:{name}") if name in state["images"] else None)
 
     def _PullImage(self, state: dict[str, Any], request: Any) -> Any:  # noqa: N802
-        _called(state, "PullImage", request.image.image)
-        state["images"].append(request.image.image)
-        return cri.PullImageResponse(image_ref=f"sha256:{request.image.image}")
+        name = _without_latest(request.image.image)
+        _called(state, "PullImage", name)
+        state["images"].append(name)
+        return cri.PullImageResponse(image_ref=f"sha256:{name}")
+
+
+def _without_latest(name: str) -> str:
+    """As a runtime knows an image, whichever way it is asked for."""
+    return name.removesuffix(":latest")
 
 
 def _new(state: dict[str, Any], prefix: str) -> str:

@@ -112,6 +112,7 @@ def sandbox(ip="10.0.0.1", more=(), state=cri.SANDBOX_READY, network=True, mode=
         ),
         pytest.param(sandbox("ten"), (True, "", False), id="CR10: none that can be read is none"),
         pytest.param(sandbox(more=["ten"]), (True, "", False), id="CR10: all or none can be read"),
+        pytest.param(sandbox(more=[""]), (True, "", False), id="CR10: one that is empty cannot be read"),
         pytest.param(sandbox("fe80::1%eth0"), (True, "", False), id="CR10: the API reads none with an interface"),
         pytest.param(sandbox(state=cri.SANDBOX_NOTREADY), (False, "", False), id="CR11: not ready: no address"),
         pytest.param(sandbox(network=False), (True, None, False), id="CR12: no network told"),

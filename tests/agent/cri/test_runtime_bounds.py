@@ -61,7 +61,7 @@ def test_cw18_a_pod_that_is_to_end_waits_for_nothing_that_is_made_for_it(faked: 
 
     def start() -> None:
         try:
-            agent.start_container(POD, SLOW, 0)
+            agent.start_container(POD, replace(SLOW, image_pull_policy="IfNotPresent"), 0)
         except PodIsEnding as e:
             told.append(e)
 

@@ -127,6 +127,9 @@ def test_ep9_where_containers_are_is_found_once() -> None:
         pytest.param(
             ({}, {}, {MEMORY: "5"}, {}), "evictionSoftGracePeriod.memory.available: 5 is not", id="EP6 period"
         ),
+        pytest.param(
+            ({}, {}, {MEMORY: "-1s"}, {}), "evictionSoftGracePeriod.memory.available: -1s", id="EP6 less than 0"
+        ),
         pytest.param(({}, {}, {}, {MEMORY: "0%"}), "evictionMinimumReclaim.memory.available: 0%", id="EP6 no reclaim"),
     ],
 )
@@ -146,6 +149,14 @@ def test_settings(given, expected: int | str) -> None:
         ("1.5h", 5400.0),
         (".5s", 0.5),
         ("100ms", 0.1),
+        ("+1s", 1.0),
+        ("-1m30s", -90.0),
+        ("-0", 0.0),
+        ("2\u00b5s", 2e-6),
+        ("2\u03bcs", 2e-6),
+        ("3000000h", None),
+        ("+", None),
+        ("1s-1s", None),
         ("5", None),
         ("", None),
         ("1s ", None),

@@ -22,6 +22,11 @@ from agent.plugins.handlers import CsiHandler, handlers, highest_version, is_ext
         (("01.0",), None),
         (("one",), None),
         (("one", "1.1"), (1, 1)),
+        (("1.2.x",), (1, 2)),
+        (("1.2..3",), (1, 2)),
+        (("1.0\n",), None),
+        (("\v1.0",), None),
+        (("1.18446744073709551616",), None),
     ],
     ids=str,
 )

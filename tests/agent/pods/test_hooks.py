@@ -59,6 +59,11 @@ COMMAND = ExecAction(("do", "it"))
             id="LH13 exit 3 with output",
         ),
         pytest.param(
+            Completed(3, b"\x01\xff\xc3\xa4", b""),
+            f"Exec lifecycle hook ([do it]) {WHERE} - error: command 'do it' exited with 3: , message: \"\\x01\\xffä\"",
+            id="LH13 output that is no text, quoted as Go does",
+        ),
+        pytest.param(
             RuntimeUnavailable("container test://1 does not run"),
             f'Exec lifecycle hook ([do it]) {WHERE} - error: container test://1 does not run, message: ""',
             id="LH13 it could not be run",

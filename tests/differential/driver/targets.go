@@ -1,27 +1,34 @@
 package main
 
 import (
+	"readygate.dev/testbed/kube/drivers"
 	"readygate.dev/testbed/kube/eviction"
 	"readygate.dev/testbed/kube/httpprobe"
+	"readygate.dev/testbed/kube/images"
 	"readygate.dev/testbed/kube/kubelet"
 	"readygate.dev/testbed/kube/kuberuntime"
 	"readygate.dev/testbed/kube/lease"
 	"readygate.dev/testbed/kube/pleg"
 	"readygate.dev/testbed/kube/prober"
 	"readygate.dev/testbed/kube/reconciler"
+	"readygate.dev/testbed/kube/record"
 )
 
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
+	"drivers": drivers.Answer,
+	"events": record.Answer,
 	"eviction": eviction.Answer,
 	"grpc": prober.AnswerHandlers,
 	"handlers": prober.AnswerHandlers,
 	"http":   httpprobe.Answer,
+	"images": images.Answer,
 	"lease":  lease.Answer,
 	"node":   kubelet.AnswerNode,
 	"pleg":   pleg.Answer,
 	"plugins": reconciler.Answer,
+	"pods": kuberuntime.AnswerPods,
 	"prober": prober.Answer,
 	"starts": kubelet.AnswerStarts,
 	"status": kubelet.AnswerStatus,

@@ -2,14 +2,18 @@
 
 actions computePodActions, grace periods, and who waits for whom at the end
 backoff how long a container that keeps ending waits, and what is told of it
+drivers is a plugin taken, by its name and its versions
+events  which Events are written, and how: counted, combined, or not at all
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
 grpc    the handler for grpc, with a server that says what the history has
 handlers probes by the prober: commands, connections on loopback, ports, retries, events
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back, or do not, over TLS or not
+images  is a container's image there, and may it be pulled, and now
 lease   the renewals of a node's Lease
 node    its registration, and when its status is written, with what
 pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
+pods    what is made of the answers of a container runtime over the CRI
 prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
 starts  environment and command line of a container
 status  generateAPIPodStatus, and the status manager up to its writes
@@ -18,14 +22,18 @@ status  generateAPIPodStatus, and the status manager up to its writes
 from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.backoff import BackOffTarget
+from tests.differential.targets.drivers import DriversTarget
+from tests.differential.targets.events import EventsTarget
 from tests.differential.targets.eviction import EvictionTarget
 from tests.differential.targets.grpc import GrpcTarget
 from tests.differential.targets.handlers import HandlersTarget
 from tests.differential.targets.http import HttpTarget
+from tests.differential.targets.images import ImagesTarget
 from tests.differential.targets.lease import LeaseTarget
 from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.pleg import PlegTarget
 from tests.differential.targets.plugins import PluginsTarget
+from tests.differential.targets.pods import PodsTarget
 from tests.differential.targets.prober import ProberTarget
 from tests.differential.targets.starts import StartsTarget
 from tests.differential.targets.status import StatusTarget
@@ -33,14 +41,18 @@ from tests.differential.targets.status import StatusTarget
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
     BackOffTarget(),
+    DriversTarget(),
+    EventsTarget(),
     EvictionTarget(),
     GrpcTarget(),
     HandlersTarget(),
     HttpTarget(),
+    ImagesTarget(),
     LeaseTarget(),
     NodeTarget(),
     PlegTarget(),
     PluginsTarget(),
+    PodsTarget(),
     ProberTarget(),
     StartsTarget(),
     StatusTarget(),

@@ -4,15 +4,17 @@ computePodActions with all it calls, setTerminationGracePeriod, killContainer wi
 Left out, as the agent does not model it: resizes, changed definitions of containers.
 """
 
+from dataclasses import replace
 from random import Random
 
 import msgspec
 
+from agent.events.event import Event
 from agent.model import Pod, PodStatus, Result
 from agent.pods.actions import Inputs, Kill, pod_actions, waits_for
 from agent.pods.ending import Ender, PodEnds
 from agent.pods.hooks import Hook
-from agent.runtime.base import RuntimePod
+from agent.runtime.base import ContainerPhase, RuntimePod
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
 from agent.wire.status import parse_status
@@ -21,6 +23,7 @@ from tests.differential.runtimes import draw_runtime, runtime_pod
 from tests.differential.target import Answers, History
 from tests.differential.worlds import Json, maybe
 
+AT_ONCE = {"takes": 0, "fails": False}
 RESULTS = {True: Result.SUCCESS, False: Result.FAILURE}
 
 
@@ -67,7 +70,8 @@ class ActionsTarget:
                 restart_all=history.get("restartAll", False),
             )
         )
-        running = [c["name"] for c in history["runtime"]["containers"] if c["state"] == "running"]
+        up = [c for c in runtime.containers if c.phase is ContainerPhase.RUNNING]
+        running = [instance.name for instance in up]
         return {
             "killPod": made.kill_pod,
             "createSandbox": made.create_sandbox,
@@ -84,6 +88,10 @@ class ActionsTarget:
                 for k in sorted(made.kills, key=lambda kill: kill.instance.id)
             ],
             "reset": [{"id": r.instance.id, "kill": r.kill} for r in made.removals],
+            "ends": {
+                c.name: _Killing(replace(runtime, containers=(c,)), history["hooks"].get(c.name, AT_ONCE)).of_all(pod)
+                for c in up
+            },
             "waits": {name: sorted(others) for name, others in waits_for(pod, running).items()},
         }
 
@@ -106,16 +114,34 @@ class _Killing:
         self._told: list[str] = []
 
     def of(self, pod: Pod, kill: Kill) -> Json:
-        ender = Ender(self, self, record=lambda event: self._told.append(event.reason))  # type: ignore[arg-type] # in part
+        ender = Ender(self, self, record=self._tell)  # type: ignore[arg-type] # in part
         ends = PodEnds()
         ender.kill(pod, ends, kill, None, 0.0)
         limit_s = ender.go_on(pod, ends, 0.0)
         if limit_s is not None:
-            in_time = self._end["takes"] <= limit_s
-            if in_time:
-                self._hooks[0].error = "it failed" if self._end["fails"] else None
-                self._hooks[0].over = True
-            ender.go_on(pod, ends, self._end["takes"] if in_time else limit_s)
+            ender.go_on(pod, ends, self._hook_ends(limit_s))
+        return self._said()
+
+    def of_all(self, pod: Pod) -> Json:
+        """The pod is to end; of its containers this one is left."""
+        ender, ends = Ender(self, self, record=self._tell), PodEnds()  # type: ignore[arg-type] # in part
+        limit_s = ender.end_all(pod, ends, 0.0)
+        if self._hooks and limit_s is not None:
+            ender.end_all(pod, ends, self._hook_ends(limit_s))
+        return self._said()
+
+    def _hook_ends(self, limit_s: float) -> float:
+        """When nobody waits for the hook any more."""
+        if self._end["takes"] > limit_s:
+            return limit_s
+        self._hooks[0].error = "it failed" if self._end["fails"] else None
+        self._hooks[0].over = True
+        return float(self._end["takes"])
+
+    def _tell(self, event: Event) -> None:
+        self._told.append(f"{event.type} {event.reason} {event.message}")
+
+    def _said(self) -> Json:
         return {"ran": bool(self._hooks), "stop": self._stops[0], "events": self._told}
 
     def pod(self, _uid: str) -> RuntimePod:

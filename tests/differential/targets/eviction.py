@@ -21,8 +21,24 @@ from tests.differential.worlds import Json, maybe
 
 AMOUNTS = ("100", "150", "0.25k", "1e2", "10%", "25%", "33.3%", "12.5%")
 BAD = ("0", "-1", "x", "0%", "100%", "101%", "-5%", "0.0%", "%", "x%", "10%%", "", "1Qi")
-PERIODS = ("0", "0s", "10s", "30s", "1m30s", "1.5m", "1h", "20000ms")
-BAD_PERIODS = ("", "10", "x", "1d", "10 s", "s")
+PERIODS = (
+    "0",
+    "+1s",
+    "-0s",
+    ".5m",
+    "1.s",
+    "0.5h",
+    "1000000us",
+    "3\u00b5s",
+    "0s",
+    "10s",
+    "30s",
+    "1m30s",
+    "1.5m",
+    "1h",
+    "20000ms",
+)
+BAD_PERIODS = ("-1s", "+", "--1s", "1s-1s", ".s", "1\u03bcs", "3000000h", "", "10", "x", "1d", "10 s", "s")
 STEPS_S = (0.0, 9.5, 10.0, 10.0, 10.0, 30.0, 300.0)
 TRANSITIONS_S = (0.0, 10.0, 20.0, 30.0, 300.0)
 # So small that all thresholds are crossed both ways.
@@ -40,6 +56,8 @@ class EvictionTarget:
             "soft": self._amounts(random, 0.5),
             "reclaim": self._amounts(random, 0.4),
         }
+        if maybe(random, 0.02):
+            drawn = {"hard": {}, "soft": {}, "reclaim": drawn["reclaim"]}
         grace = {s: random.choice(PERIODS) for s in CONDITIONS if s in drawn["soft"] or maybe(random, 0.2)}
         if maybe(random, 0.05):
             grace = {s: random.choice(BAD_PERIODS) if maybe(random, 0.3) else p for s, p in grace.items()}

@@ -103,7 +103,7 @@ def _draw_details(random: Random, step: dict[str, Any], world: dict[str, Any]) -
     uid = step["uid"]
     match step["op"]:
         case "request":
-            step["times"] = 200 if maybe(random, 0.005) else random.choice((1, 1, 2))
+            step["times"] = random.choice((200, 201)) if maybe(random, 0.04) else random.choice((1, 1, 2))
         case "wait":
             step["since"] = step["wall"] + random.choice((-500.0, -1.0, 0.0, 0.0, 0.5, 1.0, 300.0))
         case "event":

@@ -20,6 +20,7 @@ from tests.differential.worlds import maybe
 
 SOCKETS = ("/r/s1", "/r/s2", "/r/s3")
 STEPS_S = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 2.0, 4.5, 130.0)
+LONG_S = (130.0, 121.75, 122.0, 122.25, 123.0)
 TURNS = 4
 """So often one step is looked at again, which each that started something is."""
 
@@ -32,15 +33,18 @@ class PluginsTarget:
         there = {socket for socket in SOCKETS if maybe(random, 0.6)}
         plugins = {socket: self._plugin(random, socket) for socket in SOCKETS}
         steps = []
-        for _ in range(random.randint(1, 8)):
-            wall += random.choice(STEPS_S)
-            for socket in SOCKETS:
+        worse = maybe(random, 0.05)  # one fails until the pause between two tries grows no more
+        if worse:
+            there, plugins[SOCKETS[0]] = {SOCKETS[0]}, {**plugins[SOCKETS[0]], "fails": "connect"}
+        for number in range(12 if worse else random.randint(1, 8)):
+            wall += random.choice(LONG_S if number > 7 else LONG_S[:1]) if worse else random.choice(STEPS_S)
+            for socket in SOCKETS[1:] if worse else SOCKETS:
                 if maybe(random, 0.2):
                     there ^= {socket}
                     making[socket] += 1
                 if maybe(random, 0.15):
                     making[socket] += 1
-                if maybe(random, 0.3):
+                if maybe(random, 0.3) and not (worse and socket == SOCKETS[0]):
                     plugins[socket] = self._plugin(random, socket)
             step = {"sockets": {s: making[s] for s in SOCKETS if s in there}, "plugins": dict(plugins), "wall": wall}
             steps.append({**step, "slow": [s for s in SOCKETS if maybe(random, 0.15)]})

@@ -14,9 +14,15 @@ import msgspec
 from agent.model import ContainerWaiting, Pod, PodStatus
 from agent.pods.index import PodIndex
 from agent.semantics import Semantics
-from agent.status.conditions import need_to_reconcile_readiness
+from agent.status.conditions import (
+    containers_ready_condition,
+    initialized_condition,
+    need_to_reconcile_readiness,
+    ready_condition,
+)
 from agent.status.generate import Host, Inputs, generate_status
 from agent.status.manager import StatusManager
+from agent.status.phase import pod_phase
 from agent.status.resize import (
     NO_RESIZES,
     backfilled,
@@ -27,7 +33,7 @@ from agent.status.resize import (
     without_progress,
 )
 from agent.wire.pod import parse_pod
-from agent.wire.status import write_status
+from agent.wire.status import parse_status, write_status
 from kube.errors import KubeError, NotFound
 from tests.differential import worlds
 from tests.differential.runtimes import draw_runtime, runtime_pod
@@ -46,6 +52,7 @@ OPS = (
     "watch",
     "watch",
     "forget",
+    "any",
 )
 # In some histories only: the more kinds of steps there are, the less often meet those that something depends on.
 RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no progress", "backfill")
@@ -53,6 +60,16 @@ RESIZES = (*OPS[:15], *["pending"] * 3, *["progress"] * 3, "no pending", "no pro
 ANEW = (("sync", "pending", "pending", "sync"), ("sync", "progress", "progress", "sync"), *[("backfill", "sync")] * 2)
 # The status of a static pod is compared with its mirror's: once it was written and seen.
 WRITTEN = ("sync", "batch", "watch", "batch")
+# What nobody has seen the end of, in a pod of which the API server only knows that its containers wait.
+ENDED = ("sync", "terminate", "batch")
+# Another pod of its name, or none, comes between what is kept and what is written.
+OTHER = (("sync", "api", "batch"), ("sync", "api", "watch", "readiness"), ("sync", "api", "watch", "startup"))
+OTHER += (("sync", "batch", "api", "watch", "batch"), ("sync", "api", "watch", "sync"))
+# What is kept of resizes goes with the pod.
+FORGOTTEN = (
+    ("sync", "pending", "progress", "forget", "sync"),
+    ("pending", "api", "watch", "forget", "backfill", "sync"),
+)
 # A mirror that is to go is not deleted by whoever writes its status.
 GONE = ("sync", "terminate", "batch")
 FAULTS = (*[""] * 14, "get 404", "get 500", "patch 404", "patch 500", "delete 404", "delete 500")
@@ -88,6 +105,10 @@ class StatusTarget:
         plan = random.choice(ANEW) if not ending and maybe(random, 0.08) else ()
         if static and maybe(random, 0.4 if ending else 0.2):
             plan = GONE if ending else WRITTEN
+        if not static and not plan and maybe(random, 0.08):
+            plan = random.choice((ENDED, *OTHER, *FORGOTTEN))
+        if plan is ENDED:
+            self._never_ran(random, pod)
         for number in range(len(plan) or random.choice((1, 2, 3, 4))):
             wall += random.choice((0.0, 0.5, 1.0, 20.25))
             first = number == 0 and maybe(random, 0.9)
@@ -95,6 +116,8 @@ class StatusTarget:
             if step["op"] == "sync" and (number == 0 or maybe(random, 0.5)):
                 runtime = draw_runtime(random, pod, wall)
             step |= self._more(random, step, static.get("mirror", pod), runtime)
+            if maybe(random, 0.02):
+                self._say_much(random, step)
             if plan is GONE:
                 step |= {"sync": {"terminal": True}, "batch": {"couldRun": False}}.get(step["op"], {})
             steps.append(step)
@@ -114,6 +137,19 @@ class StatusTarget:
             status["observedGeneration"] = random.randint(1, 4)
         return status
 
+    def _never_ran(self, random: Random, pod: Json) -> None:
+        """No app container has begun; of init containers the API server knows some."""
+        waits = {"state": {"waiting": {}}, "lastState": {}}
+        status = pod["status"] = self._status(random, pod, worlds.START)
+        status["containerStatuses"] = [{**s, **waits} for s in status.get("containerStatuses", ())]
+        inits = status.get("initContainerStatuses", [])
+        del inits[random.randint(0, len(inits)) :]
+
+    def _say_much(self, random: Random, step: Json) -> None:
+        """Words of containers that have ended: all of a pod's together have 12 KiB."""
+        for container in step.get("runtime", {"containers": ()})["containers"]:
+            container["message"] = "x" * random.choice((0, 1, 1365, 1366, 2048, 4095, 4096, 4097, 12288, 12289))
+
     def _more(self, random: Random, step: Json, pod: Json, runtime: Json) -> Json:
         spec = pod["spec"]
         every = ("containers", "initContainers", "ephemeralContainers")
@@ -125,13 +161,16 @@ class StatusTarget:
                     "errors": {n: random.choice(WHY) for n in names if maybe(random, 0.15)},
                     "probes": {n: (maybe(random, 0.8), maybe(random, 0.6)) for n in names if maybe(random, 0.8)},
                     "terminal": maybe(random, 0.1),
-                    "host": random.choice(("192.168.0.1", "192.168.0.1", "192.168.0.1", "")),
+                    "host": random.choice((*["192.168.0.1"] * 4, "fd00::9", "")),
                 }
             case "readiness" | "startup":
                 container = random.choice(runtime["containers"] or [{"id": "test://z1"}])
                 return {"id": container["id"], "value": maybe(random, 0.5)}
             case "api":
                 return {"pod": self._changed(random, pod, step["wall"])}
+            case "any":  # of statuses that no runtime leads to: some are missing, some say nothing
+                drawn = {"terminal": maybe(random, 0.2), "initialized": maybe(random, 0.6)}
+                return {**drawn, "status": worlds.draw_status(random, pod, step["wall"])}
             case "batch":
                 return {
                     "all": maybe(random, 0.5),
@@ -260,9 +299,24 @@ class _Scene:
                 return {"changed": generation is not None, "generation": generation or 0}
             case "backfill" if self.watched is not None:
                 self.resizes = backfilled(self.resizes, self.watched.status.conditions, step["wall"])
+            case "any" if self.watched is not None:
+                return self._of_any(self.watched)
             case "batch":
                 return {"tried": self.manager.sync_batch(everything=step.get("all", False))}
         return {}
+
+    def _of_any(self, pod: Pod) -> Json:
+        """Phase and conditions by statuses that are anyhow."""
+        said, old = parse_status(msgspec.json.encode(self.step["status"])), pod.status
+        every = (*(said.container_statuses or ()), *(said.init_container_statuses or ()))
+        ended, begun = self.step["terminal"], self.step["initialized"]
+        phase = pod_phase(pod, every, pod_is_terminal=ended, initialized=begun, semantics=self.semantics)
+        made = (
+            containers_ready_condition(pod, old, every or None, said.phase),
+            ready_condition(pod, old, said.conditions, every or None, said.phase),
+            initialized_condition(pod, old, every or None, said.phase, self.semantics),
+        )
+        return {"phase": str(phase), "conditions": write_status(PodStatus(conditions=made))["conditions"]}
 
     def _generated(self, pod: Pod) -> PodStatus:
         self.resizes = NO_RESIZES if self.step["terminal"] else of_generation(self.resizes, pod.generation)

@@ -63,3 +63,12 @@ func LimitsOfBackOff(longest time.Duration) (time.Duration, time.Duration) {
 	config.CrashLoopBackOff.MaxContainerRestartPeriod = &metav1.Duration{Duration: longest}
 	return newCrashLoopBackOff(config)
 }
+
+// LimitsOfImageBackOff are the first wait of a pod whose image cannot be pulled, and the longest one.
+func LimitsOfImageBackOff() (time.Duration, time.Duration) { return imageBackOffPeriod, MaxImageBackOff }
+
+// EffectiveGrace is what each container of a pod gets that is to end, in seconds.
+func EffectiveGrace(pod *v1.Pod) int64 {
+	grace, _ := calculateEffectiveGracePeriod(&podSyncStatus{}, pod, nil)
+	return grace
+}

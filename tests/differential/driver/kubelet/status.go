@@ -53,6 +53,8 @@ type statusStep struct {
 	Reason   string               `json:"reason"`   // pending, progress
 	Message  string               `json:"message"`  // pending, progress
 	Generation int64              `json:"generation"` // pending, progress
+	Status   v1.PodStatus         `json:"status"`   // any: whatever it says of containers
+	Initialized bool              `json:"initialized"` // any
 }
 
 // One pod, in the watch and in the API server, which may be two of different age.
@@ -287,6 +289,17 @@ func (s *statusScene) take(kl *Kubelet, manager keptstatus.Kept, uid types.UID) 
 	case "backfill":
 		if s.watched != nil {
 			manager.BackfillPodResizeConditions([]*v1.Pod{s.watched})
+		}
+	case "any":
+		if s.watched != nil {
+			every := append(append([]v1.ContainerStatus(nil), step.Status.ContainerStatuses...), step.Status.InitContainerStatuses...)
+			said["phase"] = getPhase(logger, s.watched, every, step.Terminal, step.Initialized)
+			old, phase := &s.watched.Status, step.Status.Phase
+			said["conditions"] = []v1.PodCondition{
+				keptstatus.GenerateContainersReadyCondition(s.watched, old, every, phase),
+				keptstatus.GeneratePodReadyCondition(s.watched, old, step.Status.Conditions, every, phase),
+				keptstatus.GeneratePodInitializedCondition(s.watched, old, every, phase),
+			}
 		}
 	case "batch":
 		said["tried"] = manager.Batch(ctx, step.All)

@@ -71,7 +71,9 @@ func (s *killScene) StopContainer(_ context.Context, _ string, grace int64) erro
 
 func (s *killScene) WithLogger(klog.Logger) record.EventRecorderLogger { return s }
 
-func (s *killScene) Event(_ runtime.Object, _, reason, _ string) { s.events = append(s.events, reason) }
+func (s *killScene) Event(_ runtime.Object, kind, reason, text string) {
+	s.events = append(s.events, kind+" "+reason+" "+text)
+}
 
 type hookAnswer struct {
 	Ran    bool     `json:"ran"`
@@ -79,11 +81,11 @@ type hookAnswer struct {
 	Events []string `json:"events"`
 }
 
-func killed1(ctx context.Context, m *kubeGenericRuntimeManager, pod *v1.Pod, id kubecontainer.ContainerID, info containerToKillInfo, end hookEnd) hookAnswer {
+func killed1(ctx context.Context, m *kubeGenericRuntimeManager, pod *v1.Pod, id kubecontainer.ContainerID, info containerToKillInfo, grace *int64, end hookEnd) hookAnswer {
 	scene := &killScene{now: time.UnixMilli(0), end: end, hangs: make(chan bool), release: make(chan struct{}), events: []string{}}
 	kill = scene
 	m.runtimeService, m.runner, m.recorder = scene, scene, scene
-	if err := m.killContainer(ctx, pod, id, info.name, info.message, info.reason, nil, nil); err != nil {
+	if err := m.killContainer(ctx, pod, id, info.name, info.message, info.reason, grace, nil); err != nil {
 		scene.events = append(scene.events, err.Error())
 	}
 	answer := hookAnswer{scene.ran, scene.stop, scene.events}

@@ -43,6 +43,7 @@ type actionsAnswer struct {
 	Ephemeral     []string            `json:"ephemeral"`
 	Start         []string            `json:"start"`
 	Kill          []killed            `json:"kill"`
+	Ends          map[string]hookAnswer `json:"ends"` // of running containers, if all of the pod are to end: by name
 	Reset         []removed           `json:"reset"`
 	Waits         map[string][]string `json:"waits"` // by running container: whose end it waits for before it is ended
 }
@@ -81,7 +82,7 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 	found := m.computePodActions(ctx, pod, status, given.RestartAll)
 	said := actionsAnswer{
 		KillPod: found.KillPod, CreateSandbox: found.CreateSandbox,
-		Init: []string{}, Ephemeral: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status),
+		Init: []string{}, Ephemeral: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status), Ends: map[string]hookAnswer{},
 	}
 	for _, index := range found.InitContainersToStart {
 		said.Init = append(said.Init, pod.Spec.InitContainers[index].Name)
@@ -94,7 +95,13 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 	}
 	for id, info := range found.ContainersToKill {
 		grace := setTerminationGracePeriod(ctx, pod, info.container, info.name, id, info.reason)
-		said.Kill = append(said.Kill, killed{id.String(), info.message, grace, killed1(ctx, m, pod, id, info, given.Hooks[info.name])})
+		said.Kill = append(said.Kill, killed{id.String(), info.message, grace, killed1(ctx, m, pod, id, info, nil, given.Hooks[info.name])})
+	}
+	grace := kubelet.EffectiveGrace(pod)
+	for _, c := range status.ContainerStatuses {
+		if c.State == kubecontainer.ContainerStateRunning {
+			said.Ends[c.Name] = killed1(ctx, m, pod, c.ID, containerToKillInfo{name: c.Name, reason: reasonUnknown}, &grace, given.Hooks[c.Name])
+		}
 	}
 	sort.Slice(said.Kill, func(i, j int) bool { return said.Kill[i].ID < said.Kill[j].ID })
 	for _, info := range found.ContainersToReset {
