@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scripted.tls import make_authority
+
 SCRIPT = """
 import sys
 from agent import __main__, settings
@@ -79,3 +81,31 @@ def test_modes_kubelet_and_node_load_no_grpc_before_there_is_a_call(tmp_path: Pa
     script = GRPC_SCRIPT.format(folder=tmp_path)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert "[] True\n" == done.stdout
+
+
+NODE_SCRIPT = """
+import sys
+from agent import __main__, settings
+text = '''mode: node
+profile: default
+node:
+  name: n
+  server: https://127.0.0.1:1
+  certificateAuthority: {folder}/ca.crt
+  certificate: {folder}/client.crt
+  key: {folder}/client.key
+  heartbeat: {{}}
+'''
+__main__.build(settings.parse(text.encode(), {{}}))
+never = {{"kubernetes", "grpc", "google", "flask", "gunicorn", "prometheus_client"}}
+roots = {{name.partition(".")[0] for name in sys.modules}}
+print(sorted(never & roots), "kube.kubeconfig" in sys.modules, "urllib3" in roots)
+"""
+
+
+def test_the_service_on_a_node_is_who_the_kubelet_is_without_the_package_for_kubeconfigs(tmp_path: Path) -> None:
+    """Nor any other that it does not use before there is a call: put together whole, by the kubelet's certificate."""
+    make_authority(tmp_path)
+    script = NODE_SCRIPT.format(folder=tmp_path)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert "[] False True\n" == done.stdout

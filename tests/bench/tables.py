@@ -85,10 +85,7 @@ FAULTS = (
     ("dead host to node closed, by the heartbeats of agents: p99, s", "dead_node_gate_p99_s"),
     ("the same without heartbeats, by the kubelet's Lease: p99, s", "dead_node_lease_gate_p99_s"),
     ("kubelet that stands still to node closed: p99, s", "dead_kubelet_gate_p99_s"),
-    (
-        "the service with the benchmark's checks, profile `default`, and what they start: memory, MiB",
-        "agent_node_rss_mib",
-    ),
+    ("the service with the benchmark's checks, profile `default`: memory, MiB", "agent_node_rss_mib"),
     ("its processor time, thousandths of a core", "agent_node_cpu_m"),
     ("the same with profile `fast`, every 2 s", "agent_node_fast_cpu_m"),
 )

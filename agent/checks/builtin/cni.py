@@ -12,6 +12,9 @@ then is one failure: what is being replaced may be half there. The next one coun
 
 What a runtime has loaded it may go on using when the file has changed; a file that was only moved into the folder it
 may not have seen at all. The check `runtime` asks it.
+
+The plugins' own word, the verb STATUS of CNI 1.1, is not asked for: a plugin has to be run with the runtime's rights,
+which the agent has not. Where the runtime asks for it, it is in its `NetworkReady`, which the check `runtime` reads.
 """
 
 from pathlib import Path

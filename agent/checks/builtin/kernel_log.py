@@ -24,6 +24,10 @@ and what is still true it finds again in the kernel's buffer; in `positionFile`,
 `stateFile` unless it is named, also what has left the buffer. The kernel wakes the check: with `failureThreshold` 1 a
 line that gates closes the node at once. Lines that programs write to the kernel's log do not count, unless `programs`
 says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program.
+
+`hungTask` only warns, as a task that waits for two minutes may be one of a pod on a volume of its own. No line waits
+for another source to say the same: that everybody stands still, or that nothing can be written, is found by the checks
+`pressure` and `filesystem`, which have thresholds and severities of their own.
 """
 
 import contextlib

@@ -13,8 +13,12 @@ runtime that does not answer costs that comparison and nothing else: the check `
 
 `ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's (the
 node's pod network, and `cbr0`) and Calico's with `usePodCidr`. Addresses of other IPAM plugins cannot be counted here:
-then the check warns, once and for all, and their own metrics have to be watched. Pods with `hostNetwork` take no
-address.
+then the check warns, once and for all, and their own metrics have to be watched. It does not read those of Calico or
+Cilium: each has its own, which change with its versions, and that a pool of the whole cluster is used up is the fault
+of no node.
+
+Pods with `hostNetwork` take no address, and are held back with the others where the check gates: a gate has no word
+for them, as nearly all are of DaemonSets or in `kube-system`, and so pass every gate anyway.
 
 The way back is the next run that finds more free.
 """

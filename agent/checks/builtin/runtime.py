@@ -19,6 +19,9 @@ offers no CRI, as the containerd of a Docker beside the runtime of Kubernetes, c
 none of several has ever been there the check warns that it looks at nothing: one configuration is good for nodes with
 different runtimes.
 
+No sandbox is made to see whether one can be: that takes the right to make containers, which is all rights on the host,
+and an address in each run. For pods that do not start though all checks pass there is the gate `podStarts`.
+
 The kubelet finds a runtime that hangs after half a minute to three minutes. The way back is the next run with an
 answer to each call; the check restarts nothing.
 """

@@ -4,7 +4,8 @@ Four things, all at once: TCP and TLS to the API server's Service address; the s
 `apiServers` are given); kube-proxy's own health (where `proxy` is given), and how long ago it brought its rules up to
 date; and three `peers`, chosen by a hash ring so that each node is looked at by others: a connection, and a request
 larger than a packet, none of which may be split on its way. A peer that refuses a connection has been reached. Where
-most of the three are not, it may be that those are gone, or their rack, and up to six more are asked.
+most of the three are not, it may be that those are gone, or their rack, and up to six more are asked. Other nodes are
+not asked whether they reach them: agents would have to trust one another, over the very network that is in doubt.
 
 | what is seen | verdict |
 |---|---|

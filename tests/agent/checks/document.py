@@ -8,6 +8,7 @@ import msgspec
 
 from agent.checks.catalogue import KINDS, Kind
 from agent.checks.pages import body_of, needs
+from agent.checks.profiles import PROFILES, checks_of
 from tests.bench.faults import results
 from tests.faults.registry import FAULTS
 
@@ -30,6 +31,44 @@ The first run gives the first verdict. Numbers stand in what a check says, never
 """
 
 
+LISTS = """
+## Ready-made lists
+
+`readygate_node_check_profile: default` (of the service), `readygate_agent_check_profile` (of the pods, and of the
+service unless said otherwise) and the chart's `agent.checkProfile` choose one. Without any there is `cni` alone, which
+closes.
+
+"""
+
+
+LISTS_END = """
+`closes`: of severity `gate`, so what fails closes the node; `warns`: it is told, and closes nothing. A check of yours
+with the same name and another `severity` changes that. In no list: {others}.
+
+`dns` and `servicePath` are in none as they need addresses of your cluster. So **without settings of yours no node is
+closed for DNS, for kube-proxy, or for its way to Services and other nodes**. The service takes them so, with
+addresses of the inventory (`ansible_host`) and its names of groups:
+
+```yaml
+# addresses.yml
+readygate_node_checks:
+- name: dns
+  dns: {{service: 10.96.0.10}}      # with NodeLocal DNSCache also nodeLocal: 169.254.20.10
+- name: service-path
+  servicePath:
+    service: 10.96.0.1            # with kube-proxy also proxy: 127.0.0.1
+    apiServers: "{{{{ groups.control_plane | map('extract', hostvars, 'ansible_host') | list }}}}"
+    peers: "{{{{ (groups.control_plane + groups.workers) | map('extract', hostvars, 'ansible_host') | list }}}}"
+```
+
+`kubectl get service kubernetes` and `kubectl get service -n kube-system kube-dns` tell the addresses of the Services. A
+Service's address that leads nowhere closes a node only where what is behind it is reached: `apiServers`, and for DNS
+`servers`, without which that is unknown. Those are the addresses of the DNS pods, so new pods have others; to have old
+ones here closes nothing. `nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because
+it was never there.
+"""
+
+
 SOON = """
 ## How soon
 
@@ -48,7 +87,28 @@ UNTRIED = {
 
 def page() -> str:
     rows = "".join(f"| [`{name}`](#{name.lower()}) | {kind.doc} | {_cell(kind)} |\n" for name, kind in KINDS.items())
-    return HEAD + rows + _soon() + "".join(_section(name, kind) for name, kind in KINDS.items())
+    return HEAD + rows + _lists() + _soon() + "".join(_section(name, kind) for name, kind in KINDS.items())
+
+
+def _lists() -> str:
+    """Which check is in which list, on a node and in a pod, and whether it can close one there."""
+    found = {(mode, name): checks_of(name, mode, "/host") for mode in ("node", "pod") for name in PROFILES}
+    severities = {
+        (mode, name, check["name"]): "warns" if check.get("severity") == "warn" else "closes"
+        for (mode, name), checks in found.items()
+        for check in checks
+    }
+    kinds = {check["name"]: kind for checks in found.values() for check in checks for kind in check if kind in KINDS}
+    head = f"| check | kind | {' | '.join(f'`{name}`' for name in PROFILES)} | in a pod too |\n"
+    rows = "".join(
+        f"| `{check}` | [`{kind}`](#{kind.lower()}) | "
+        f"{' | '.join(severities.get(('node', name, check), '-') for name in PROFILES)} | "
+        f"{'yes' if any(('pod', name, check) in severities for name in PROFILES) else 'no'} |\n"
+        for check, kind in kinds.items()
+    )
+    *others, last = [f"`{kind}`" for kind in KINDS if kind not in kinds.values()]
+    end = LISTS_END.format(others=f"{', '.join(others)} and {last}")
+    return f"{LISTS}{head}{'|---' * (len(PROFILES) + 3)}|\n{rows}{end}"
 
 
 def _soon() -> str:

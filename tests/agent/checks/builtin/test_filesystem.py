@@ -1,5 +1,6 @@
 """The check `filesystem`: the kernel's list of mounts, and what comes of a write."""
 
+import errno
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from agent.checks.builtin import filesystem
 from agent.checks.builtin.filesystem import (
     FILE,
+    OUTPUT_LIMIT_BYTES,
     Check,
     Mount,
     Settings,
@@ -23,6 +25,8 @@ from agent.checks.builtin.filesystem import (
     tried_of,
 )
 from agent.checks.state import CheckState, Finding
+from agent.processes import single
+from agent.processes.command import Completed, ExecTimeout
 from tests.kit.ability import cannot_run
 
 MOUNTINFO = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
@@ -107,6 +111,12 @@ EROFS = Tried("/a", "open", 30, 0.001)
             {},
             Finding(CheckState.FAILED, "/a: fsync: EIO (Input/output error)"),
             id="a failure counts more than what may not be tried",
+        ),
+        pytest.param(
+            {"/a": OK, "/b": Tried("/b", "fsync", errno.EDQUOT, 0.1)},
+            {},
+            Finding(CheckState.FAILED, "/b: fsync: EDQUOT (Disk quota exceeded)"),
+            id="a quota that is used up",
         ),
         pytest.param(
             {"/a": OK, "/b": Tried("/b", "open", 13, 0.1)},
@@ -203,6 +213,34 @@ def test_a_path_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystem, "SCRIPT", hangs)
     check = Check(Settings(("/a", "/b")), 1.0)
     assert Finding(CheckState.HUNG, "/b: no end after 1 s") == check()
+
+
+def test_a_child_that_cannot_be_killed_is_waited_for_alone_and_its_path_is_still_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In state D, as on a disk that is gone: SIGKILL has not ended it when the run is over."""
+    stuck = subprocess.Popen(["sleep", "60"])
+    started: list[tuple[str, ...]] = []
+
+    def run(command: tuple[str, ...], *, timeout_s: float, output_limit_bytes: int, sweep: bool) -> Completed:
+        assert (OUTPUT_LIMIT_BYTES, True) == (output_limit_bytes, sweep)
+        started.append(command)
+        if len(started) == 1:
+            said = b'["/a"]\n["/a", "", 0, 0.1]\n["/b"]\n'
+            raise ExecTimeout(command, timeout_s, output=said, leftover=stuck)
+        return Completed(0, b'["/a", "", 0, 0.1]\n["/b", "", 0, 0.2]\n', b"")
+
+    monkeypatch.setattr(single, "run_command", run)
+    check = Check(Settings(("/a", "/b"), mountinfo=None), 1.0)
+    try:
+        assert Finding(CheckState.HUNG, "/b: no end after 1 s") == check()
+        still = Finding(CheckState.HUNG, f"/b: process {stuck.pid} cannot be killed")
+        assert [still, still] == [check(), check()]
+        assert 1 == len(started)
+    finally:
+        stuck.kill()
+        stuck.wait()
+    assert Finding(CheckState.PASSED, "/a 100 ms, /b 200 ms") == check()
 
 
 def test_no_list_of_mounts_to_read_is_unknown() -> None:
