@@ -1,6 +1,8 @@
 """Method `none`: readygate registers nothing and says what to write; who has written it finds that all is well."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from tests.playbooks.seeing import EXTENDER, FIRST, manifest
 
 NAME = "control-1"
 TOLD = "Add to the `extenders` of this scheduler's KubeSchedulerConfiguration, and start it again: "
+# A process of this name is the scheduler; of several that run here the one with the manifest's arguments. Python takes
+# any after `-c` and a program, which ends by itself.
+SLEEP = "__import__('time').sleep(300)"
 pytestmark = pytest.mark.timeout(450)
 
 
@@ -23,11 +28,15 @@ def here(tmp_path: Path) -> Iterator[Here]:
         here = Here(
             tmp_path, (NAME,), readygate_scheduler_config_method="none", readygate_scheduler_config_canary=False
         )
-        text = manifest("--config=/etc/own.yaml", f"--secure-port={healthz.port}")
-        (tmp_path / NAME / "manifests" / "kube-scheduler.yaml").write_text(text)
+        arguments = ["-c", SLEEP, "--config=/etc/own.yaml", f"--secure-port={healthz.port}"]
+        (tmp_path / NAME / "manifests" / "kube-scheduler.yaml").write_text(manifest(*arguments))
         (tmp_path / NAME / "readygate").rmdir()
         here.asks(NAME, FIRST)
-        yield here
+        with subprocess.Popen(["kube-scheduler", *arguments], executable=sys.executable) as process:
+            try:
+                yield here
+            finally:
+                process.kill()
 
 
 def snippet(output: str) -> Any:
