@@ -76,6 +76,12 @@ class Charted:
         found = [pod for pod in self.api.items(PODS) if "deletionTimestamp" not in pod["metadata"]]
         return {pod["spec"].get("nodeName", ""): pod for pod in found}
 
+    def failed_probes(self, node: str) -> set[tuple[str, int]]:
+        """What the kubelet has told in Events of those of this node's agent, and how often."""
+        where = f"fieldSelector=reason%3DUnhealthy%2CinvolvedObject.name%3D{self.pods()[node]['metadata']['name']}"
+        events = self.api.items(f"/api/v1/namespaces/{NS}/events?{where}")
+        return {(event["message"], event.get("count", 1)) for event in events}
+
     def words(self) -> dict[str, str | None]:
         """What each agent has written of its node."""
         return {
@@ -139,6 +145,7 @@ def test_a_pod_that_stalls_64_connections_makes_no_probe_of_the_kubelet_fail(
     path = f"/api/v1/namespaces/{NS}/pods/stranger"
     hosts.kubectl("apply", "--validate=false", "-f-", stdin=json.dumps(stranger))
     words: set[tuple[str | None, int]] = set()
+    before = charted.failed_probes(node)
 
     def is_over() -> bool:
         agent = charted.pods()[node]
@@ -151,6 +158,7 @@ def test_a_pod_that_stalls_64_connections_makes_no_probe_of_the_kubelet_fail(
     print(f"{made} connections in {STALLS_S:.0f} s")
     assert made > 2 * STALLING, "they were cut off, and came again"
     assert {("True", 0)} == words
+    assert set() == charted.failed_probes(node) - before
 
 
 def test_what_only_the_reader_sees_closes_its_node_and_opens_it_again(hosts: Hosts, charted: Charted) -> None:

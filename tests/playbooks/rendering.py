@@ -48,6 +48,27 @@ def render(role: str, given: dict[str, Any], over: dict[str, Any] | None = None)
     return lambda expression: templar.template(trust(f"{{{{ {expression} }}}}"))
 
 
+def all_tasks() -> list[dict[str, Any]]:
+    """Of all roles and plays, those of blocks too."""
+    found: list[dict[str, Any]] = []
+    files = [yaml.safe_load(path.read_text()) or [] for path in sorted(ROLES.glob("*/tasks/*.yml"))]
+    plays = [
+        play for path in sorted(PLAYBOOKS.glob("*.yml")) for play in yaml.safe_load(path.read_text()) if "hosts" in play
+    ]
+    left = [task for tasks in files for task in tasks]
+    left += [
+        task
+        for play in plays
+        for part in ("pre_tasks", "tasks", "post_tasks", "handlers")
+        for task in play.get(part, [])
+    ]
+    while left:
+        task = left.pop(0)
+        found.append(task)
+        left = [each for part in ("block", "rescue", "always") for each in task.get(part, [])] + left
+    return found
+
+
 def kustomized(files: dict[str, str]) -> str:
     """What the kustomize of the oldest kubectl makes of them, as the module has kubectl do it on a host."""
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,9 @@
 """After which tasks `make test-kills` kills Ansible: none that may leave something behind is left out."""
 
 import pytest
-import yaml
 
 from tests.hosts.deployment.moments import Ended, between, drawn, telling, written
-from tests.playbooks.rendering import ROLES
+from tests.playbooks.rendering import all_tasks
 
 LOOK, CHANGE, SAY = "readygate_scheduler_look", "readygate_scheduler_change", "ansible.builtin.debug"
 TEXT = f"""\
@@ -54,17 +53,13 @@ def test_to_those_that_are_always_there_comes_one_by_chance(always, expected):
     assert expected == drawn([2, 3, 5], always, min)
 
 
-def uris(tasks):
-    for task in tasks:
-        if "ansible.builtin.uri" in task:
-            yield task["ansible.builtin.uri"]
-        for part in ("block", "rescue", "always"):
-            yield from uris(task.get(part, []))
+URIS = [task["ansible.builtin.uri"] for task in all_tasks() if "ansible.builtin.uri" in task]
 
 
 def test_no_role_asks_by_another_method_than_get_so_what_asks_touches_nothing():
-    found = [
-        uri for path in sorted(ROLES.glob("*/tasks/*.yml")) for uri in uris(yaml.safe_load(path.read_text()) or [])
-    ]
-    assert len(found) > 3
-    assert [] == [uri["url"] for uri in found if uri.get("method", "GET") != "GET"]
+    assert len(URIS) > 3
+    assert [] == [uri["url"] for uri in URIS if uri.get("method", "GET") != "GET"]
+
+
+def test_no_role_asks_its_own_host_by_a_proxy_which_is_not_the_way_that_the_scheduler_takes():
+    assert [] == [uri["url"] for uri in URIS if uri.get("use_proxy") is not False]

@@ -1,14 +1,30 @@
 """uninstall.yml on hosts of this machine: what it refuses before anything goes, and what it leaves to a whole run."""
 
+import json
+import sys
+
 import pytest
+import yaml
 
 from tests.playbooks.here import Here
-from tests.playbooks.seeing import EXTENDER, FIRST
+from tests.playbooks.seeing import EXTENDER, FIRST, FOLDER, manifest
 
 TWO = ("control-1", "control-2")
 pytestmark = pytest.mark.timeout(450)
 DELETE = " delete --ignore-not-found"
 FORCED = {"readygate_scheduler_config_uninstall_anyway": True}
+# Of the program that systemd runs only this much: the manifest is put there, and its scheduler asks nobody any more.
+PUT = """#!/bin/sh
+exec {python} - "$@" <<'END'
+import json, pathlib, sys
+told = pathlib.Path(sys.argv[-1])
+job = json.loads(told.read_text())
+pathlib.Path(job["target"]).write_text(job["wanted"])
+pathlib.Path({configz!r}).write_text('{{"componentconfig": {{"kind": "KubeSchedulerConfiguration"}}}}')
+verdict = {{"id": job["id"], "outcome": "confirmed", "changed": True, "cause": ""}}
+told.with_name("verdict.json").write_text(json.dumps(verdict))
+END
+"""
 
 
 @pytest.fixture
@@ -68,3 +84,23 @@ def test_another_run_that_is_at_work_is_not_disturbed(here):
     run = here.play("uninstall.yml")
     assert (True, True, lease) == (run.code != 0, "another run has not ended" in run.told, here.lease())
     assert [] == here.calls(" configmap ")
+
+
+@pytest.mark.parametrize("theirs", ["", "/etc/kubernetes/own.yaml"], ids=["none before us", "one of theirs before us"])
+def test_of_a_manifest_that_was_edited_by_hand_since_only_ours_is_taken_out(tmp_path, theirs):
+    here = Here(tmp_path, ("control-1",))
+    host = here.folder / "control-1"
+    folder, target = host / "readygate", host / "manifests" / "kube-scheduler.yaml"
+    (host / "bin" / "systemd-run").write_text(PUT.format(python=sys.executable, configz=str(host / "configz")))
+    before = [f"--config={theirs}"] if theirs else []
+    (folder / "original").mkdir()
+    (folder / "original" / "kube-scheduler.yaml").write_text(manifest(*before))
+    (folder / "original" / "noted.json").write_text(json.dumps({"config": theirs}))
+    (folder / "kube-scheduler-0123456789ab.yaml").write_text("{}")
+    ours = manifest(f"--config={FOLDER}/kube-scheduler-0123456789ab.yaml", "--v=4", volumes=True)
+    target.write_text("# edited\n" + ours.replace(FOLDER, str(folder)))
+    here.asks("control-1", EXTENDER)
+    run = here.play("uninstall.yml")
+    assert (0, True, "") == (run.code, bool(here.calls(DELETE)), here.lease()), run.told
+    assert yaml.safe_load(manifest(*before, "--v=4")) == yaml.safe_load(target.read_text())
+    assert not folder.exists()

@@ -127,13 +127,17 @@ def binaries(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.parametrize("before", [[], ["empty"]], ids=["in one folder", "in the second of two"])
 @pytest.mark.parametrize("failures", [1, 3])
 @pytest.mark.parametrize("fault", [removed, moved_away, "no plugin"], ids=["a file", "the folder", "a plugin's binary"])
 def test_the_check_of_the_cni_sees_at_once_what_goes(
-    folder: Path, binaries: Path, fault: Callable[[Path], None] | str, failures: int
+    folder: Path, binaries: Path, fault: Callable[[Path], None] | str, failures: int, before: list[str]
 ) -> None:
     """With a period of an hour, whether one failure counts or three of them."""
-    given = {"name": "cni", "cni": {"confDir": str(folder), "binDirs": [str(binaries)]}}
+    others = [binaries.parent / name for name in before]
+    for other in others:
+        other.mkdir()
+    given = {"name": "cni", "cni": {"confDir": str(folder), "binDirs": [*map(str, others), str(binaries)]}}
     spec = check_spec(msgspec.convert({**given, "periodSeconds": 3600, "failureThreshold": failures}, settings.Check))
     engine = CheckEngine([spec])
     engine.start()

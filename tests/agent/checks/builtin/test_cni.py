@@ -170,6 +170,35 @@ def test_failed(node: Node, change: Callable[[Node], object], expected: str) -> 
     assert expected in found.output
 
 
+BOTH, NOT_FOUND = "10-net.conflist: bridge, portmap", "plugin portmap not found in {first}, {second}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param({}, {"bridge": 0o755, "portmap": 0o755}, BOTH, id="the second of two folders has all of them"),
+        pytest.param({"bridge": 0o755}, {"portmap": 0o755}, BOTH, id="each folder has one of them"),
+        pytest.param({"bridge": 0o755}, {}, NOT_FOUND, id="neither has one, and both are named"),
+        pytest.param(
+            {"bridge": 0o755, "portmap": 0o644},
+            {"portmap": 0o755},
+            "plugin portmap: {first}/portmap is not executable",
+            id="one that the first has counts, as for the runtime, though the second has a better one",
+        ),
+    ],
+)
+def test_plugins_are_looked_for_in_one_folder_after_the_other(
+    node: Node, tmp_path: Path, first: dict[str, int], second: dict[str, int], expected: str
+) -> None:
+    folders = {"first": tmp_path / "first", "second": tmp_path / "second"}
+    for folder, modes in zip(folders.values(), (first, second), strict=True):
+        folder.mkdir()
+        for name, mode in modes.items():
+            (folder / name).touch(mode)
+    found = check(node.conf, *folders.values())
+    assert (expected == BOTH, True) == (found.state is CheckState.PASSED, expected.format(**folders) in found.output)
+
+
 def test_a_named_pipe_is_not_waited_for(node: Node) -> None:
     os.mkfifo(node.conf / "00.conflist")
     found: list[Finding] = []
