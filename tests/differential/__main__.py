@@ -24,7 +24,6 @@ from images.commands import BuildError
 from tests.differential import coverage, planted
 from tests.differential.build import driver
 from tests.differential.compare import (
-    SLOWER,
     Difference,
     Tally,
     answers,
@@ -191,7 +190,7 @@ class _Job:
 def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, seed: int) -> list[_Job]:
     jobs: list[tuple[int, _Job]] = []
     for name in names:
-        batches = batches_of(math.ceil(histories / SLOWER.get(name, 1)))
+        batches = batches_of(histories)
         size = -(-len(batches) // parts)
         shares = [batches[first : first + size] for first in range(0, len(batches), size)]
         jobs += [(turn, _Job(executable, name, share, len(shares), seed)) for turn, share in enumerate(shares)]
