@@ -73,6 +73,7 @@ def test_the_document_says_which_tests_hold_which_row() -> None:
         pytest.param('class T:\n    """Rows W1."""', False, set(), id="nor is what a class says"),
         pytest.param('def test_w4_w5_so():\n    """W6."""', False, {"W4", "W5", "W6"}, id="names and words of a test"),
         pytest.param('CASES = ["W7: so"]  # W8', False, {"W7", "W8"}, id="ids and comments"),
+        pytest.param('SAID = "Mounting V5 Filesystem"', False, set(), id="no version of a file system"),
     ],
 )
 def test_what_names_a_row(source: str, docstrings: bool, expected: set[str]) -> None:

@@ -21,8 +21,6 @@ BY_REAL_TIME = frozenset({"handlers", "grpc"})
 AGAIN = 3
 """So often such a history is played once more before it is one that differs: what differs by its content does so each
 time."""
-SLOWER = {"grpc": 10}
-"""A target of which so many times fewer histories are played: each is a connection, and libraries of two languages."""
 FORGIVEN, OF = 4, 1_000
 """So many histories may agree only when they are played again, or one in so many: more is no matter of a busy machine
 but a difference that does not show each time."""

@@ -3,6 +3,7 @@
 A history that differs with a fix on has to be of the kind that the fix is for; those that are not have to stay equal.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
@@ -15,7 +16,7 @@ from tests.differential.kubelet import GATES, Kubelet
 from tests.differential.target import History
 from tests.differential.targets import TARGETS
 
-HISTORIES = 1000
+HISTORIES = BATCH * len(GATES)
 MOST = 20_000
 
 
@@ -70,14 +71,16 @@ FIXES = (
 
 
 def shown(fix: Fix, kubelet: Kubelet, seed: int) -> tuple[int, list[History]]:
-    """How many histories differ with the fix on; and those of them that must not. Goes on until some do."""
+    """How many histories differ with the fix on, under all gates, a batch each in turns; and those of them that must
+    not. Goes on until some do."""
     target = next(t for t in TARGETS if t.name == fix.target)
-    random, gates = Random(f"{seed} {fix.name}"), dict(GATES[0])
-    semantics: Semantics = replace(semantics_of(gates), **{fix.name: True})
+    random, every_gates = Random(f"{seed} {fix.name}"), itertools.cycle(GATES)
     differing: list[History] = []
     for done in range(0, MOST, BATCH):
         if differing and done >= HISTORIES:
             break
+        gates = dict(next(every_gates))
+        semantics: Semantics = replace(semantics_of(gates), **{fix.name: True})
         drawn = [target.draw(random) for _ in range(BATCH)]
         kubelet.ask(target.name, gates, drawn)
         with quiet():

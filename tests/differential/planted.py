@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from tests.differential.compare import AGAIN, BATCH, BY_REAL_TIME, SLOWER, drawn_batch
+from tests.differential.compare import AGAIN, BATCH, BY_REAL_TIME, drawn_batch
 from tests.differential.errors import Planted
 from tests.differential.judge import NONE, Batch, batch_line
 from tests.differential.kubelet import Kubelet
@@ -79,7 +79,7 @@ def found(error: Planted, answered: Answered) -> int | None:
             stdout=subprocess.PIPE,
         )
         try:
-            for number in range(MOST // SLOWER.get(error.target, 1) // BATCH):
+            for number in range(MOST // BATCH):
                 if over.is_set():
                     break
                 if (at := _found_in(error, judge, answered, number)) != NONE:

@@ -18,7 +18,7 @@ VOLUME = {
     "readOnly": True,
     "pathType": "Directory",
 }
-V1, V1BETA4, V1BETA3 = (f"kubeadm.k8s.io/{version}" for version in ("v1", "v1beta4", "v1beta3"))
+KUBEADM_V1, V1BETA4, V1BETA3 = (f"kubeadm.k8s.io/{version}" for version in ("v1", "v1beta4", "v1beta3"))
 EXTENDER = {
     "urlPrefix": "http://127.0.0.1:9376",
     "filterVerb": "filter",

@@ -17,8 +17,8 @@ from tests.playbooks.seeing import (
     FIRST,
     FOLDER,
     KIND,
+    KUBEADM_V1,
     THEIRS,
-    V1,
     V1BETA3,
     V1BETA4,
     VOLUME,
@@ -52,7 +52,7 @@ def clusters(scheduler: dict[str, Any] | None, version: str, text: str = "", **m
         ),
         pytest.param(
             {"extraArgs": [{"name": "v", "value": "2", "mergeMethod": "append"}]},
-            V1,
+            KUBEADM_V1,
             {"extraArgs": [{"name": "v", "value": "2", "mergeMethod": "append"}]},
             id="how an argument is merged stays, v1 of kubeadm 1.37",
         ),
@@ -82,7 +82,7 @@ def test_before_v1beta4_arguments_are_a_mapping():
     [
         pytest.param({}, V1BETA4, id="as kubeadm made it"),
         pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, V1BETA4, id="with an argument"),
-        pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, V1, id="with an argument, v1"),
+        pytest.param({"extraArgs": [{"name": "v", "value": "2"}]}, KUBEADM_V1, id="with an argument, v1"),
         pytest.param({"extraArgs": {"v": "2"}}, V1BETA3, id="with an argument, v1beta3"),
         pytest.param({"extraVolumes": [{**VOLUME, "name": "other"}]}, V1BETA4, id="with a volume"),
         pytest.param(

@@ -112,7 +112,7 @@ def test_a_look_finds_one_thread_and_one_file_more(tmp_path):
 
 
 def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
-    """As the comparison writes them, of what it plays: so many of each target, of some fewer."""
+    """As the comparison writes them, of what it plays: so many of each target."""
     names = [target.name for target in TARGETS if target.name != without]
     jobs = differential._jobs(Path("/nowhere/driver"), names, histories, -(-histories // differential.TURN), 7)
     played = dict.fromkeys(names, 0)
@@ -124,13 +124,15 @@ def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("minutes", "told", "expected"),
     [
-        pytest.param(90.0, _lines(1_000_000), [], id="a million of each in its time"),
-        pytest.param(9.0, _lines(100_000), [], id="a tenth of them in a tenth of it"),
-        pytest.param(900.0, _lines(1_000_000), [], id="more time asks for no more"),
-        pytest.param(90.0, _lines(999_980), [f"histories of {t.name}" for t in TARGETS], id="too few"),
-        pytest.param(90.0, _lines(1_000_000, without="node"), ["histories of node"], id="a target that was not played"),
-        pytest.param(90.0, _lines(1_000_000, "DIFFERS"), ["targets that differ"], id="all differ"),
-        pytest.param(90.0, [], [f"histories of {t.name}" for t in TARGETS], id="nothing was said"),
+        pytest.param(180.0, _lines(1_000_000), [], id="a million of each in its time"),
+        pytest.param(18.0, _lines(100_000), [], id="a tenth of them in a tenth of it"),
+        pytest.param(1800.0, _lines(1_000_000), [], id="more time asks for no more"),
+        pytest.param(180.0, _lines(999_980), [f"histories of {t.name}" for t in TARGETS], id="too few"),
+        pytest.param(
+            180.0, _lines(1_000_000, without="node"), ["histories of node"], id="a target that was not played"
+        ),
+        pytest.param(180.0, _lines(1_000_000, "DIFFERS"), ["targets that differ"], id="all differ"),
+        pytest.param(180.0, [], [f"histories of {t.name}" for t in TARGETS], id="nothing was said"),
     ],
 )
 def test_which_runs_of_the_comparison_fail(minutes, told, expected, tmp_path):

@@ -1,6 +1,7 @@
 """What the agent holds while virtual hours go by: as many threads and descriptors at their end as before."""
 
 import gc
+import itertools
 import json
 import socket
 import subprocess
@@ -14,24 +15,38 @@ import msgspec
 import pytest
 
 from agent import settings
-from agent.checks.catalogue import check_spec
+from agent.checks.catalogue import KINDS, check_spec
 from agent.checks.changes import Changes
 from agent.checks.engine import CheckEngine
 from agent.checks.events import Events
 from agent.checks.routes import Routes
+from agent.checks.state import CheckState, Finding, Severity
 from agent.model import ProbeType
 from agent.prober.manager import ProberManager
 from agent.prober.results import Results
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
+from tests.agent.checks.builtin import (
+    test_certificates,
+    test_connection_tables,
+    test_gpu,
+    test_kernel_log,
+    test_pod_addresses,
+    test_pressure,
+    test_reader,
+    test_service_path,
+)
 from tests.bench.agent.peer import Peer
 from tests.fakes.cri import Runtime
 from tests.fakes.dns import dns_servers
 from tests.kit.clock import Clock
+from tests.kit.ports import free_port
 
 PERIOD_S, VIRTUAL_S = 100.0, 10_000.0
 SELDOM_S = 500.0  # of what costs a process, or waits
 SOON_S = 20.0  # in which a library closes what it has let go
+Looked = tuple[Mapping[str, object], Callable[[], None]]
+"""A check's kind with its settings, and what changes before each look."""
 GRPC_HELD = """
 import sys
 from agent.probe.grpc import grpc_check
@@ -119,6 +134,7 @@ def held_by(
 
     assert (0, []) == held_over(turn, clock, period_s)
     assert VIRTUAL_S / period_s == sum(count for _, _, count in engine.runs())
+    return frozenset(str(state) for _, state, count in engine.runs() if count)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +183,121 @@ def test_a_runtime(answer: object, tmp_path: Path) -> None:
         held_by({"runtime": {"socket": runtime.socket}})
     finally:
         runtime.process.kill()
+
+
+def by_turns(*changes: Callable[[], object]) -> Callable[[], None]:
+    """One after the other, a turn each, so that a check goes through what it finds good and bad again and again."""
+    turns = itertools.cycle(changes)
+    return lambda: (next(turns)(), None)[1]
+
+
+def certificates(root: Path) -> Looked:
+    file = test_certificates.made(root, days=90)
+    away = root / "away"
+    kind = {"certificates": {"folder": str(root), "files": [file.name]}}
+    return kind, by_turns(lambda: file.rename(away), lambda: away.rename(file))
+
+
+def connection_tables(root: Path) -> Looked:
+    node = test_connection_tables.Node(root)
+    drops = itertools.count(0, 10**6)
+
+    def drop() -> None:
+        node.conntrack(drop=next(drops))
+
+    kind = {"connectionTables": {"proc": str(root)}}
+    return kind, by_turns(drop, drop, (root / "net/stat/nf_conntrack").unlink)
+
+
+def filesystem(root: Path) -> Looked:
+    folder = root / "mount"
+    return {"filesystem": {"mounts": [str(folder)]}}, by_turns(folder.mkdir, folder.rmdir)
+
+
+def gpu(root: Path) -> Looked:
+    machine, listed = test_gpu.Machine(root), root / "gpus" / test_gpu.A
+    machine.function(test_gpu.A)
+    machine.driver.mkdir()
+    kind = {"gpu": {"sysfs": str(machine.sysfs), "driverList": str(machine.driver)}}
+    return kind, by_turns(listed.mkdir, listed.rmdir)
+
+
+def kernel_log(root: Path) -> Looked:
+    node = test_kernel_log.Node(root)
+    files = {"path": "kmsg", "bootId": "boot_id", "mountinfo": "mountinfo", "sys": "sys", "positionFile": "position"}
+    hide, away = node.log.rename, root / "away"
+    seen = by_turns(
+        lambda: node.say(test_kernel_log.IO.format("sda"), 5), lambda: hide(away), lambda: away.rename(node.log)
+    )
+    return {"kernelLog": {key: str(root / file) for key, file in files.items()}}, seen
+
+
+def pod_addresses(root: Path) -> Looked:
+    node, count = test_pod_addresses.Node(root), itertools.count()
+    node.configured(test_pod_addresses.bridge([{"subnet": "10.1.0.0/28"}]))
+    kind = {"podAddresses": {"confDir": str(node.conf), "dataDir": str(node.data)}}
+    return kind, lambda: node.given_out("10.1.0.0/28", next(count) % 14)
+
+
+def pressure(root: Path) -> Looked:
+    node, folder = test_pressure.Node(root), root / "folder"
+    trees = {"proc": str(root / "proc"), "cgroup": str(root / "cgroup")}
+    return {"pressure": {"folder": str(folder), **trees}}, by_turns(
+        folder.mkdir, lambda: node.group("kubepods.slice", 450), lambda: node.group("kubepods.slice"), folder.rmdir
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(certificates, {"passed", "unknown"}, id="certificates, that come and go"),
+        pytest.param(connection_tables, {"passed", "failed"}, id="tables of connections, full and gone"),
+        pytest.param(filesystem, {"passed", "failed"}, id="a folder to write to, that comes and goes"),
+        pytest.param(gpu, {"passed", "failed"}, id="a GPU, that the driver has and has not"),
+        pytest.param(kernel_log, {"passed", "failed"}, id="the kernel's log, with errors, taken away and back"),
+        pytest.param(pod_addresses, {"passed", "warned", "failed"}, id="addresses, given out and given back"),
+        pytest.param(pressure, {"passed", "warned", "unknown"}, id="threads and syncs, many and without a folder"),
+    ],
+)
+def test_a_look_at_what_changes(made: Callable[[Path], Looked], expected: set[str], tmp_path: Path) -> None:
+    kind, before_each = made(tmp_path)
+    assert expected == held_by(kind, before_each, SELDOM_S)
+
+
+def test_a_look_at_the_clock() -> None:
+    assert {"unknown"}.isdisjoint(held_by({"timeSync": {}}))
+
+
+def test_a_reader() -> None:
+    failed = Finding(CheckState.FAILED, "soft lockup on CPU 3")
+    with test_reader.reading(log=(Severity.GATE, failed)) as port:
+        assert {"failed"} == held_by({"reader": {"port": port}})
+
+
+def test_a_reader_that_is_not_there() -> None:
+    assert {"unknown"} == held_by({"reader": {"port": free_port()}})
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "expected"),
+    [
+        pytest.param("tls", {"passed"}, id="that answer"),
+        pytest.param("closes", {"unknown"}, id="that close each connection"),
+    ],
+)
+def test_the_way_to_the_service_and_to_other_nodes(behaviour: str, expected: set[str]) -> None:
+    port = free_port("127.0.6.5")
+    keys = {"service": "127.0.6.5", "servicePort": port, "peers": ["127.0.6.6", "127.0.6.7"], "peerPort": port}
+    with (
+        test_service_path.serving("127.0.6.5", behaviour, port),
+        test_service_path.serving("127.0.6.6", behaviour, port),
+    ):
+        assert expected == held_by({"servicePath": keys}, period_s=SELDOM_S)
+
+
+def test_each_kind_is_tried_here() -> None:
+    here = Path(__file__).read_text()
+    assert [] == [kind for kind in KINDS if f'{{"{kind}": ' not in here]
 
 
 def test_the_news_of_the_kernel_are_read_by_one_descriptor(tmp_path: Path) -> None:

@@ -46,9 +46,10 @@ class FakeClient:
         phase = changes.get("phase", pod.status.phase)
         kept = {c.type: write_status(make_status(conditions=(c,)))["conditions"][0] for c in pod.status.conditions}
         for item in changes.get("conditions", []):
-            kept[item["type"]] = {**kept.get(item["type"], {}), **item}
+            merged = {**kept.get(item["type"], {}), **item}
+            kept[item["type"]] = {key: value for key, value in merged.items() if value is not None}
         status = {**write_status(pod.status), **changes, "phase": phase, "conditions": list(kept.values())}
-        status = {key: value for key, value in status.items() if not key.startswith("$")}
+        status = {key: value for key, value in status.items() if not key.startswith("$") and value is not None}
         self.pod = replace(pod, status=parse_pod(json.dumps({"metadata": {}, "status": status}).encode()).status)
         return as_json(self.pod)
 

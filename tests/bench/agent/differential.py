@@ -1,13 +1,12 @@
 """How fast the differential test is: histories by second of processor time, of both halves together."""
 
-import math
 import time
 from collections.abc import Callable
 
 from tests.bench.figures import Figure
 from tests.bench.processes import MeasurementError, cpu_s
 from tests.differential.build import driver
-from tests.differential.compare import SLOWER, batches_of, compare
+from tests.differential.compare import batches_of, compare
 from tests.differential.kubelet import Kubelet
 from tests.differential.target import Target
 from tests.differential.targets import TARGETS
@@ -24,7 +23,7 @@ def measure(progress: Callable[[str], None], *, quick: bool = False) -> list[Fig
     for target in TARGETS:
         progress(f"differential: {target.name}")
         with Kubelet(executable) as kubelet:
-            found.append(_figure(target, kubelet, math.ceil(histories / SLOWER.get(target.name, 1))))
+            found.append(_figure(target, kubelet, histories))
     return found
 
 

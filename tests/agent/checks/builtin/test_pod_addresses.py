@@ -15,7 +15,7 @@ from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, Trouble
 from agent.runtime.base import RuntimePod, Sandbox
 
-V4, V6 = "10.1.0.0/28", "fd00:1::/124"
+IPV4, IPV6 = "10.1.0.0/28", "fd00:1::/124"
 
 
 def bridge(*sets: list[dict[str, str]], **ipam: Any) -> dict[str, Any]:
@@ -63,14 +63,14 @@ def node(tmp_path: Path) -> Node:
 )
 def test_of_a_28_thirteen_can_be_given_out(node: Node, used: int, expected: Finding) -> None:
     """Sixteen without the network's own, the broadcast, and the gateway's."""
-    node.configured(bridge([{"subnet": V4}]))
-    node.given_out(V4, used)
+    node.configured(bridge([{"subnet": IPV4}]))
+    node.given_out(IPV4, used)
     assert expected == node.find()
 
 
 def test_the_way_back_is_an_address_that_is_given_back(node: Node) -> None:
-    node.configured(bridge([{"subnet": V4}]))
-    node.given_out(V4, 13)
+    node.configured(bridge([{"subnet": IPV4}]))
+    node.given_out(IPV4, 13)
     assert node.find().state is CheckState.FAILED
     for number in range(5, 10):
         (node.data / "pods" / f"10.1.0.{number}").unlink()
@@ -81,26 +81,26 @@ def test_the_way_back_is_an_address_that_is_given_back(node: Node) -> None:
     ("network", "used", "expected"),
     [
         pytest.param(
-            bridge([{"subnet": V4}], [{"subnet": V6}]),
-            {V4: 5, V6: 13},
+            bridge([{"subnet": IPV4}], [{"subnet": IPV6}]),
+            {IPV4: 5, IPV6: 13},
             "network pods: 13 of 14 addresses in use, 1 left",
             id="of a dual stack the fuller one counts",
         ),
         pytest.param(
-            bridge([{"subnet": "10.2.0.0/30"}, {"subnet": V4}]),
-            {V4: 13},
+            bridge([{"subnet": "10.2.0.0/30"}, {"subnet": IPV4}]),
+            {IPV4: 13},
             "network pods: 13 of 14 addresses in use, 1 left",
             id="the ranges of a set are one pool",
         ),
         pytest.param(
-            bridge(subnet=V4, rangeStart="10.1.0.4", rangeEnd="10.1.0.6"),
-            {V4: 4},
+            bridge(subnet=IPV4, rangeStart="10.1.0.4", rangeEnd="10.1.0.6"),
+            {IPV4: 4},
             "network pods: 2 of 3 addresses in use, 1 left",
             id="of old: one range, with a start and an end",
         ),
         pytest.param(
-            bridge([{"subnet": V4, "gateway": "10.1.0.14"}]),
-            {V4: 13},
+            bridge([{"subnet": IPV4, "gateway": "10.1.0.14"}]),
+            {IPV4: 13},
             "network pods: 12 of 13 addresses in use, 1 left",
             id="a gateway that is named",
         ),
@@ -122,12 +122,12 @@ def test_a_range_too_large_to_walk_through_is_counted(node: Node) -> None:
 def test_a_network_that_another_one_makes_is_named_in_the_settings(node: Node) -> None:
     """flannel: its configuration has no ranges, it calls host-local with the node's."""
     node.configured({"name": "cbr0", "plugins": [{"type": "flannel", "delegate": {"isDefaultGateway": True}}]})
-    node.given_out(V4, 13, network="cbr0")
+    node.given_out(IPV4, 13, network="cbr0")
     assert Finding(CheckState.WARNED, "the addresses of flannel cannot be counted here") == node.find()
     expected = "network cbr0: 13 of 13 addresses in use, 0 left"
-    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(V4,))
+    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(IPV4,))
     (node.conf / "10-net.conflist").unlink()
-    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(V4,), network="cbr0")
+    assert Finding(CheckState.FAILED, expected) == node.find(ranges=(IPV4,), network="cbr0")
 
 
 def test_other_ipam_plugins_cannot_be_counted_and_never_close_a_node(node: Node) -> None:
@@ -146,15 +146,15 @@ def test_ranges_that_calico_fills_in_when_it_calls_are_given_in_the_settings(nod
     node.configured(given)
     said = "the addresses of host-local by usePodCidr, without `ranges` in the settings, cannot be counted here"
     assert Finding(CheckState.WARNED, said) == node.find()
-    node.given_out(V4, 5)
-    assert Finding(CheckState.PASSED, "network pods: 5 of 13 addresses in use") == node.find(ranges=(V4,))
+    node.given_out(IPV4, 5)
+    assert Finding(CheckState.PASSED, "network pods: 5 of 13 addresses in use") == node.find(ranges=(IPV4,))
 
 
 def test_a_folder_that_the_configuration_names(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agent.checks.builtin import pod_addresses
 
-    node.configured(bridge([{"subnet": V4}], dataDir=str(node.data)))
-    node.given_out(V4, 12)
+    node.configured(bridge([{"subnet": IPV4}], dataDir=str(node.data)))
+    node.given_out(IPV4, 12)
     monkeypatch.setattr(pod_addresses, "DATA_DIR", str(tmp_path / "default"))
     found = Check(Settings(str(node.conf), str(tmp_path / "default")), 60.0)()
     assert found.state is CheckState.FAILED
@@ -167,7 +167,7 @@ def test_a_folder_that_the_configuration_names(node: Node, tmp_path: Path, monke
         pytest.param(bridge([{"subnet": "10.1.0.0/33"}]), "a range does not parse", id="no network"),
         pytest.param(bridge([{"subnet": "10.1.0.0/32"}]), "has no addresses", id="no addresses"),
         pytest.param(bridge([{}]), "a range does not parse", id="no subnet"),
-        pytest.param(bridge({"subnet": V4}), "no list of lists", id="a set that is no list"),
+        pytest.param(bridge({"subnet": IPV4}), "no list of lists", id="a set that is no list"),
         pytest.param(bridge(), "network pods has no ranges", id="no ranges"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_range_as_host_local_completes_it() -> None:
     one = ipaddress.ip_address
     expected = Range(one("10.1.0.1"), one("10.1.0.14"), one("10.1.0.1"))
     assert expected == range_of({"subnet": "10.1.0.0/28"})
-    assert Range(one("fd00:1::1"), one("fd00:1::f"), one("fd00:1::1")) == range_of({"subnet": V6})
+    assert Range(one("fd00:1::1"), one("fd00:1::f"), one("fd00:1::1")) == range_of({"subnet": IPV6})
     with pytest.raises(BrokenError):
         range_of({"subnet": None})
 
@@ -223,8 +223,8 @@ def compared(node: Node, runtime: Runtime) -> Finding:
 
 def four(node: Node, *, written: float = OLD) -> Path:
     """In use, 10.1.0.2 to 10.1.0.5, of sandbox0 to sandbox3."""
-    node.configured(bridge([{"subnet": V4}]))
-    node.given_out(V4, 4)
+    node.configured(bridge([{"subnet": IPV4}]))
+    node.given_out(IPV4, 4)
     for file in (node.data / "pods").iterdir():
         os.utime(file, (written, written))
     return node.data / "pods"
@@ -295,8 +295,8 @@ def test_files_that_name_nobody_are_passed_over(node: Node) -> None:
 
 
 def test_leaks_are_named_where_no_address_is_left(node: Node) -> None:
-    node.configured(bridge([{"subnet": V4}]))
-    node.given_out(V4, 13)
+    node.configured(bridge([{"subnet": IPV4}]))
+    node.given_out(IPV4, 13)
     for file in (node.data / "pods").iterdir():
         os.utime(file, (OLD, OLD))
     found = compared(node, Runtime(*(f"sandbox{number}" for number in range(12))))
