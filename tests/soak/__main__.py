@@ -1,9 +1,10 @@
 """python -m tests.soak: the rows of the scorecard that take load and time. Loopback only."""
 
-from tests.soak import day, decisions, fuzz, histories, keep_alive, slow_clients, unkind, updates
+from tests.soak import caches, day, decisions, fuzz, histories, keep_alive, slow_clients, unkind, updates
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
+    "R02": Row("a million steps by chance between a server and a cache that follows it", caches.MINUTES, caches.hold),
     "R10": Row("10,000 pod updates a second beside 100 filter calls, 5,000 nodes", updates.MINUTES, updates.hold),
     "R17": Row("a million requests drawn by chance, of any kind, to all paths", 60, fuzz.hold),
     "R18": Row("the worst bodies that can be made", 1, fuzz.hold_worst),
