@@ -5,7 +5,7 @@ from tests.soak.rows import Row, exit_with
 
 ROWS = {
     "R03": Row("200 schedules of faults: nothing lost, doubled or set back", 10, watching.hold_schedules),
-    "R07": Row("packets of a watch dropped both ways, interface up", 3, watching.hold_black_hole),
+    "R07": Row("packets of a watch dropped both ways, with keepalive and without", 5, watching.hold_black_hole),
     "R08": Row("a box in the middle acknowledges and passes nothing on", 4, watching.hold_silent_box),
     "R12": Row("the API server restarted every 10 s, etcd compacted between", outages.MINUTES, outages.hold),
     "R26": Row(
