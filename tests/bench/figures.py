@@ -54,6 +54,8 @@ TARGETS = {
     "rate_5000_calls_s": Target(500, at_least=True),
     "rate_5000_many_p99_ms": Target(40.0),
     "rate_5000_many_failed": Target(0),
+    "rate_812_at_once_p99_ms": Target(100.0),  # a tenth of httpTimeout, as the next
+    "rate_16000_p99_ms": Target(100.0),
     "stop_silent_s": Target(1.0),
     "killed_worker_served_s": Target(1.0),
     "killed_master_free_s": Target(1.0),

@@ -83,7 +83,10 @@ class Helper:
 
 
 class Caller(Helper):
-    """Asks like kube-scheduler: serial, one kept connection, a timeout, and on with the next whatever happens."""
+    """Asks like kube-scheduler: serial, one kept connection, a timeout, and on with the next whatever happens.
+
+    connections: so many of these at once, in one process.
+    """
 
     def __init__(
         self,
@@ -95,11 +98,13 @@ class Caller(Helper):
         nodes: int = 5000,
         timeout_s: float = 1.0,
         pause_s: float = 0.003,
+        connections: int = 1,
     ) -> None:
         words = ["-names", str(names), "-nodes", str(nodes), "-timeout", f"{timeout_s}s", "-pause", f"{pause_s}s"]
+        words += ["-connections", str(connections)]
         super().__init__(binary, "call", "-url", url, *words, limit_s=limit_s)
 
     def calls(self, *, now: bool = False) -> Calls:
-        """All of them until it ended by itself, or until now."""
+        """All of them until it ended by itself, or until now; connection by connection."""
         seen = self.end() if now else self.wait()
         return Calls([microseconds / 1000 for microseconds in seen["latency_us"]], seen["failed"])

@@ -1,4 +1,5 @@
-"""Calls of 5,000 names without a pause: over one connection, and over eight beside people and Prometheus."""
+"""Calls without a pause: of 5,000 names over one connection, and over eight beside people and Prometheus; 64 at once;
+of the most names that there may be in a cluster whose nodes are all asked about."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +19,13 @@ CONNECTIONS = 8
 PAGES = ("/api/v1/nodes", "/metrics")
 PAGES_EVERY_S = 1.0
 TIMEOUT_S = 1.0
+AT_ONCE, AT_ONCE_NAMES = 64, 812
+WIDE = 16_000  # nodes, and names in a request
+SHORT_S = 5.0
 
 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
-    """Two minutes, a third of one if it is to be quick."""
+    """Two minutes and a half, half of one if it is to be quick."""
     binary = arms.go_binary(progress)
     stub = Stub(binary, nodes=NODES)
     seconds = 10.0 if quick else 60.0
@@ -34,7 +38,24 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             with arms.start_people(arm), looking(arm.pages_url) as looked:
                 progress(f"rate: {CONNECTIONS} connections beside people, {seconds:.0f} s")
                 many = _call(binary, arm, seconds, connections=CONNECTIONS)
-    return figures(one, many, looked, seconds=seconds)
+            progress(f"rate: {AT_ONCE} calls at once, {SHORT_S:.0f} s")
+            options = {"names": AT_ONCE_NAMES, "nodes": NODES, "connections": AT_ONCE}
+            with Caller(binary, arm.url, limit_s=SHORT_S, timeout_s=TIMEOUT_S, pause_s=0.0, **options) as caller:
+                at_once = caller.calls()
+    return [*figures(one, many, looked, seconds=seconds), *short_figures(at_once, _wide(binary, progress))]
+
+
+def _wide(binary: Path, progress: Callable[[str], None]) -> Calls:
+    """In a cluster of its own, after the other one has ended."""
+    stub = Stub(binary, nodes=WIDE)
+    with stub.child:
+        arm = arms.start_readygate(stub.api)
+        with arm.child:
+            arms.wait_synced(arm)
+            progress(f"rate: {WIDE:,} names, {SHORT_S:.0f} s")
+            options = {"names": WIDE, "nodes": WIDE}
+            with Caller(binary, arm.url, limit_s=SHORT_S, timeout_s=TIMEOUT_S, pause_s=0.0, **options) as caller:
+                return caller.calls()
 
 
 def _call(binary: Path, arm: arms.Arm, seconds: float, *, connections: int) -> list[Calls]:
@@ -78,3 +99,13 @@ def figures(one: Calls, many: Sequence[Calls], looked: Sequence[int], *, seconds
         Figure("rate_5000_many_p99_ms", quantile(beside, 0.99), "ms", note),
         Figure("rate_5000_many_failed", sum(one.failures for one in many) + pages, "calls", f"{pages} of them pages"),
     ]
+
+
+def short_figures(at_once: Calls, wide: Calls) -> list[Figure]:
+    """A call that failed has taken its whole timeout."""
+    found = []
+    for name, calls in ((f"rate_{AT_ONCE_NAMES}_at_once_p99_ms", at_once), (f"rate_{WIDE}_p99_ms", wide)):
+        waited = calls.waited_ms(TIMEOUT_S * 1000)
+        note = f"{len(waited)} calls, p50 {quantile(waited, 0.5):.1f} ms; failed: {calls.causes}"
+        found.append(Figure(name, quantile(waited, 0.99), "ms", note))
+    return found

@@ -152,6 +152,8 @@ def goals(figures: Figures) -> str:
         "the same: calls/s": "rate_5000_calls_s",
         "over eight connections beside people and Prometheus: p99, ms": "rate_5000_many_p99_ms",
         "calls and pages that fail there": "rate_5000_many_failed",
+        "812 names, 64 calls at once without a pause: p99, ms": "rate_812_at_once_p99_ms",
+        "16,000 names in a cluster of as many: p99, ms": "rate_16000_p99_ms",
         "pods/s of the real scheduler, to null": "scheduler_1000_ratio_to_null",
         "pods/s of the real scheduler, to Go": "scheduler_1000_ratio_to_go",
         "processor time by Lease, us": "lease_update_cpu_us",

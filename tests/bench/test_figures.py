@@ -84,6 +84,19 @@ def test_the_table_says_beside_a_figure_whether_its_target_is_met() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("people_4_filter_p99_ratio", 1.11, id="more than a tenth beside readers"),
+        pytest.param("killed_worker_served_s", 1.01, id="more than a second after the worker"),
+        pytest.param("killed_master_free_s", 1.01, id="a port held for more than a second"),
+        pytest.param("killed_master_served_s", 1.01, id="more than a second after the master"),
+    ],
+)
+def test_what_tests_allow_on_a_busy_machine_the_table_marks_as_missed(name: str, value: float) -> None:
+    assert " MISSED" in table([Figure(name, value, "")])
+
+
 def test_the_file_is_a_list_of_name_value_unit_note(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "bench.json"
     save([Figure("filter_812_p99_ms", 1.23456, "ms", "five rounds")], path)

@@ -127,6 +127,11 @@ def test_of_many_connections_each_call_and_each_page_counts() -> None:
     } == values(found)
 
 
+def test_a_call_that_failed_has_taken_its_timeout_at_once_and_with_the_most_names_too() -> None:
+    found = rate.short_figures(Calls([1.0] * 99, {}), HALF_FAILED)
+    assert {"rate_812_at_once_p99_ms": 1.0, "rate_16000_p99_ms": 1000.0} == values(found)
+
+
 def test_beside_nobody_who_looks_the_many_are_no_measurement() -> None:
     with pytest.raises(MeasurementError, match="only 1 pages"):
         rate.figures(GOOD, [GOOD], [200], seconds=2.0)

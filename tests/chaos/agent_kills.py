@@ -12,6 +12,8 @@ from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 from tests.soak.rows import Progress, Trial
 
+MINUTES = 5.0
+KILLS = 100  # in that time
 CHECKS = 20
 LIVES_S = (0.2, 4.0)  # from one start to the kill: before its first answer, and some runs of each check later
 LOOK_EVERY_S = 0.05
@@ -38,7 +40,8 @@ exit $code
 
 
 def hold(trial: Trial) -> None:
-    """As many kills as there is time for. Each answer to the kubelet's question is to be that the agent is ready."""
+    """As many kills as there is time for, a hundred in five minutes at least. Each answer to the kubelet's question is
+    to be that the agent is ready."""
     agent = Program("agent", _settings(trial.folder), trial.folder)
     (trial.folder / "states").mkdir()
     kills, progress = 0, Progress(trial.say)
@@ -60,11 +63,16 @@ def hold(trial: Trial) -> None:
                 wait_until(lambda: asker.seen[200] > before, "the last start answers", timeout_s=START_LIMIT_S)
         finally:
             agent.process.kill()
-    trial.tell("kills", kills, "")
+    judge_kills(trial, kills)
     trial.tell("answers: ready", asker.seen[200], "")
     trial.at_most(0, "answers: not ready", len(asker.bad), "")
     for text in asker.bad[:3]:
         trial.say(text)
+
+
+def judge_kills(trial: Trial, kills: int) -> None:
+    """Whether there were as many as the row is about."""
+    trial.played(KILLS, MINUTES, "kills", kills, "")
 
 
 class Asker:

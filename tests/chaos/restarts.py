@@ -17,9 +17,12 @@ from tests.testbed.plane.plane import Plane
 from tests.testbed.plane.programs import Extender
 
 MODES = ("enforce", "protect")
+KILLS_MINUTES = 20.0  # both modes together
 KILL_EVERY_S = 5.0
+SERVES_S = 1.0  # so long a start that was slow answers before the next kill
 PODS_PER_S = 20.0
 BUDGET_S = 2.0  # a node may have closed so long before a pod is bound there
+MADE = 0.95  # of the pods: who makes them loses a little between two
 ALL_BOUND_WITHIN_S = 15.0
 RESTART_EVERY_S = 30.0
 CALLERS = 8
@@ -52,6 +55,7 @@ def _kill(trial: Trial, cluster: Cluster, extender: Extender, nodes: list[str], 
     with Load(cluster.api, per_s=PODS_PER_S) as load:
         ends = time.monotonic() + trial.seconds / len(MODES)
         while time.monotonic() < ends or not kills:
+            began = time.monotonic()
             node = nodes[kills % (len(nodes) - 1)]  # the last one stays open
             if node in closed_since:
                 history.append((node, closed_since.pop(node), time.monotonic()))
@@ -65,7 +69,7 @@ def _kill(trial: Trial, cluster: Cluster, extender: Extender, nodes: list[str], 
             extender.start()
             away.append((killed_at, time.monotonic() + BUDGET_S))
             progress(f"{mode}: {kills} kills, {len(load.made)} pods, {len(load.unbound())} not bound")
-            time.sleep(max(0.0, KILL_EVERY_S - 1.5))
+            time.sleep(max(SERVES_S, began + KILL_EVERY_S - time.monotonic()))
         load.stop()
         last = time.monotonic()
         wait_for(lambda: not load.unbound(), timeout_s=60.0)
@@ -75,8 +79,7 @@ def _kill(trial: Trial, cluster: Cluster, extender: Extender, nodes: list[str], 
         for node, since, until in history:
             for pod in load.on([node], after=since + BUDGET_S, until=until):
                 late_s[pod] = load.bound[pod].at - since
-        trial.tell(f"{mode}: kills", kills, "")
-        trial.tell(f"{mode}: pods", len(load.made), "")
+        judge_kills(trial, mode, kills, len(load.made))
         meanwhile = [pod for pod in late_s if any(start < load.bound[pod].at <= end for start, end in away)]
         if mode == "enforce":
             trial.at_most(0, "enforce: placed on a node closed for more than 2 s", len(late_s), "pods")
@@ -92,6 +95,13 @@ def _kill(trial: Trial, cluster: Cluster, extender: Extender, nodes: list[str], 
         trial.at_most(ALL_BOUND_WITHIN_S, f"{mode}: all bound after the last kill", all_bound_s, "s")
     for node in closed_since:
         cluster.health_pods[node].say(ready=True)
+
+
+def judge_kills(trial: Trial, mode: str, kills: int, pods: int) -> None:
+    """Whether as much was played in that mode as the row is about: 120 kills and 12,000 pods."""
+    mode_s = KILLS_MINUTES * 60 / len(MODES)
+    trial.played(mode_s / KILL_EVERY_S, KILLS_MINUTES, f"{mode}: kills", kills, "")
+    trial.played(MADE * PODS_PER_S * mode_s, KILLS_MINUTES, f"{mode}: pods", pods, "")
 
 
 def hold_restarts(trial: Trial) -> None:

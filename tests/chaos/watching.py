@@ -5,13 +5,15 @@ import functools
 import itertools
 import random
 import shutil
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
-from kube import paths
+from kube import paths, transport
 from kube.auth import Connection
 from kube.client import Client
 from kube.listing import Page
@@ -29,6 +31,8 @@ NAMES = [f"node-{number}" for number in range(6)]
 QUIET_WITHIN_S = 10.0
 SILENCE_LIMIT_S = 70.0
 NOTICED_BY_THE_KERNEL_S = 30.0
+NOTICED_BY_US_S = 75.0
+WITHOUT_KEEPALIVE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 HEALED_WITHIN_S = 5.0
 BEHIND_S = 60.0
 KINDS = ("quiet", "busy")
@@ -233,22 +237,30 @@ def hold_silent_box(trial: Trial) -> None:
 
 
 def hold_black_hole(trial: Trial) -> None:
-    """R07: packets in both directions are dropped, nobody is told. Needs root, and iptables."""
+    """R07: packets in both directions are dropped, nobody is told; then the same where the kernel does not look whether
+    the other side is still there, so that only the silence tells. Needs root, and iptables."""
     iptables = shutil.which("iptables") or shutil.which("iptables", path="/usr/sbin:/sbin")
     if iptables is None:
         raise RuntimeError("iptables is missing: apt-get install iptables")
     for kind in KINDS:
-        with FakeApiServer() as api:
-            store = Recorder()
-            with _reflecting(_port(api), store) as reflector, _writing(api, busy=kind == "busy"):
-                _until_equal(api, store, 5.0)
-                left = functools.partial(_has_left, reflector, _leavings(reflector))
-                with _dropped(iptables, _port(api)):
-                    noticed_s = _until(left, timeout_s=SILENCE_LIMIT_S + 10)
-                    trial.say(f"{kind}: noticed after {noticed_s:.1f} s")
-                healed_s = _until_equal(api, store, 60.0)
-                trial.at_most(NOTICED_BY_THE_KERNEL_S, f"{kind}: noticed", noticed_s, "s")
-                trial.at_most(HEALED_WITHIN_S, f"{kind}: equal after it healed", healed_s, "s")
+        _into_a_black_hole(trial, iptables, kind, NOTICED_BY_THE_KERNEL_S)
+    with patch.object(transport, "SOCKET_OPTIONS", WITHOUT_KEEPALIVE):
+        for kind in KINDS:
+            _into_a_black_hole(trial, iptables, kind, NOTICED_BY_US_S, ", keepalive off")
+
+
+def _into_a_black_hole(trial: Trial, iptables: str, kind: str, within_s: float, how: str = "") -> None:
+    with FakeApiServer() as api:
+        store = Recorder()
+        with _reflecting(_port(api), store) as reflector, _writing(api, busy=kind == "busy"):
+            _until_equal(api, store, 5.0)
+            left = functools.partial(_has_left, reflector, _leavings(reflector))
+            with _dropped(iptables, _port(api)):
+                noticed_s = _until(left, timeout_s=SILENCE_LIMIT_S + 10)
+                trial.say(f"{kind}{how}: noticed after {noticed_s:.1f} s")
+            healed_s = _until_equal(api, store, 60.0)
+            trial.at_most(within_s, f"{kind}{how}: noticed", noticed_s, "s")
+            trial.at_most(HEALED_WITHIN_S, f"{kind}{how}: equal after it healed", healed_s, "s")
 
 
 def _leavings(reflector: Reflector[Node]) -> int:

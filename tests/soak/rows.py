@@ -53,6 +53,11 @@ class Trial:
     def at_least(self, limit: float, name: str, value: float, unit: str) -> None:
         self.figures.append(Figure(name, _rounded(value), unit, f">= {limit:g}", value >= limit))
 
+    def played(self, wanted: float, minutes: float, name: str, value: float, unit: str) -> None:
+        """What was to be done so often in so many minutes: a shorter row has to do its part of it, a longer one no
+        more. A busy machine that plays less than that has shown nothing."""
+        self.at_least(wanted * min(1.0, self.minutes / minutes), name, value, unit)
+
 
 @dataclass(frozen=True)
 class Row:

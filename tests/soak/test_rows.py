@@ -5,14 +5,16 @@ import os
 import random
 import re
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.chaos import agent_kills, outages, restarts
 from tests.chaos.__main__ import ROWS as CHAOS
 from tests.differential import __main__ as differential
 from tests.differential.targets import TARGETS
-from tests.soak import day, histories, rows
+from tests.soak import day, histories, keep_alive, rows, updates
 from tests.soak.__main__ import ROWS as SOAK
 from tests.soak.rows import Row, Trial
 
@@ -138,4 +140,44 @@ def _lines(histories: int, said: str = "equal", without: str = "") -> list[str]:
 def test_which_runs_of_the_comparison_fail(minutes, told, expected, tmp_path):
     trial = Trial(minutes, random.Random(1), tmp_path, print)
     histories.judge(trial, told)
+    assert expected == [figure.name for figure in trial.figures if not figure.met]
+
+
+ALL_SPACINGS = keep_alive.SPACINGS_S
+_UPDATES = ["updates offered", "updates applied"]
+_KILLS = ["enforce: kills", "enforce: pods"]
+_AGAIN = ["spacings after which one was used again"]
+
+
+def _posts(posts: int, used: Sequence[float] = ALL_SPACINGS) -> Callable[[Trial], None]:
+    return lambda trial: keep_alive.judge(trial, posts, keep_alive.that_fit(trial.seconds), set(used))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "judge", "expected"),
+    [
+        pytest.param(1.0, lambda t: updates.judge_rates(t, 9_867, 9_824, 99.4), [], id="R10 as on a quiet machine"),
+        pytest.param(0.2, lambda t: updates.judge_rates(t, 9_000, 8_990, 99), _UPDATES, id="R10, slower"),
+        pytest.param(1.0, lambda t: updates.judge_rates(t, 9_900, 6_000, 99), _UPDATES[1:], id="R10, not all applied"),
+        pytest.param(1.0, lambda t: updates.judge_rates(t, 9_900, 9_900, 70), ["filter calls"], id="R10, few calls"),
+        pytest.param(10.0, lambda t: outages.judge_restarts(t, 60), [], id="R12, each ten seconds"),
+        pytest.param(10.0, lambda t: outages.judge_restarts(t, 26), ["restarts"], id="R12, less than half of them"),
+        pytest.param(1.0, lambda t: outages.judge_restarts(t, 6), [], id="R12, a tenth in a tenth of the time"),
+        pytest.param(1.0, lambda t: outages.judge_restarts(t, 5), ["restarts"], id="R12, less than a tenth"),
+        pytest.param(20.0, lambda t: restarts.judge_kills(t, "enforce", 120, 12_000), [], id="R26, all of it"),
+        pytest.param(40.0, lambda t: restarts.judge_kills(t, "enforce", 120, 12_000), [], id="R26, more time, no more"),
+        pytest.param(20.0, lambda t: restarts.judge_kills(t, "enforce", 119, 11_399), _KILLS, id="R26, less of both"),
+        pytest.param(1.5, lambda t: restarts.judge_kills(t, "enforce", 9, 900), [], id="R26, a part of it"),
+        pytest.param(1.5, lambda t: restarts.judge_kills(t, "enforce", 7, 1_025), _KILLS[:1], id="R26, slow starts"),
+        pytest.param(5.0, _posts(20_140), [], id="R29, all of it"),
+        pytest.param(5.0, _posts(9_999), ["POSTs"], id="R29, too few"),
+        pytest.param(5.0, _posts(20_000, ALL_SPACINGS[:-1]), _AGAIN, id="R29, never after the longest"),
+        pytest.param(1.0, _posts(2_000, [s for s in ALL_SPACINGS if s < 36]), [], id="R29, what fits in a minute"),
+        pytest.param(5.0, lambda t: agent_kills.judge_kills(t, 145), [], id="R40, more than a hundred"),
+        pytest.param(5.0, lambda t: agent_kills.judge_kills(t, 99), ["kills"], id="R40, less than a hundred"),
+    ],
+)
+def test_a_row_fails_that_has_played_less_than_its_target(minutes, judge, expected, tmp_path):
+    trial = Trial(minutes, random.Random(1), tmp_path, print)
+    judge(trial)
     assert expected == [figure.name for figure in trial.figures if not figure.met]

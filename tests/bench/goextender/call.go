@@ -81,35 +81,58 @@ func ask(client *http.Client, url string, body []byte, reply *bytes.Buffer, good
 	return took, nil
 }
 
-// call asks one filter over one kept-alive connection, one request after the other, with kube-scheduler's timeout. A
-// request that fails is counted, and the next one is sent.
+// call asks one filter over kept-alive connections, usually one, on each one request after the other, with kube-scheduler's
+// timeout. A request that fails is counted, and the next one is sent.
 func call(arguments []string) error {
 	flags := flag.NewFlagSet("call", flag.ExitOnError)
 	url := flags.String("url", "", "of the filter")
 	names := flags.Int("names", 812, "node names in a request")
 	nodes := flags.Int("nodes", 5000, "nodes to take the names from")
 	timeout := flags.Duration("timeout", time.Second, "of a request, kube-scheduler's httpTimeout")
+	connections := flags.Int("connections", 1, "that ask at the same time")
 	pause := flags.Duration("pause", 3*time.Millisecond, "rest after each request, as a scheduler that does its own work")
 	limit := flags.Duration("for", 10*time.Second, "how long; it ends earlier when its standard input does")
 	_ = flags.Parse(arguments)
 	ctx := begun(*limit)
 	bodies, _ := requestBodies(*names, *nodes)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: *timeout}
+	reports := make([]answered, *connections)
+	var callers sync.WaitGroup
+	for i := range reports {
+		callers.Add(1)
+		go func() {
+			defer callers.Done()
+			reports[i] = callUntil(ctx, *url, bodies, *timeout, *pause)
+		}()
+	}
+	callers.Wait()
+	all := answered{LatencyUS: []float64{}, Failed: map[string]int{}}
+	for _, report := range reports {
+		all.LatencyUS = append(all.LatencyUS, report.LatencyUS...)
+		for word, number := range report.Failed {
+			all.Failed[word] += number
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(all)
+}
+
+// callUntil asks over one connection of its own until ctx ends.
+func callUntil(ctx context.Context, url string, bodies [][]byte, timeout, pause time.Duration) answered {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: timeout}
 	report := answered{LatencyUS: []float64{}, Failed: map[string]int{}}
 	var reply bytes.Buffer
 	good := make([][]byte, len(bodies))
 	for i := 0; ctx.Err() == nil; i++ {
 		of := i % len(bodies)
-		took, err := ask(client, *url, bodies[of], &reply, good[of])
+		took, err := ask(client, url, bodies[of], &reply, good[of])
 		if err != nil {
 			report.Failed[cause(err)]++
 		} else {
 			good[of] = append(good[of][:0], reply.Bytes()...)
 			report.LatencyUS = append(report.LatencyUS, float64(took.Nanoseconds())/1000)
 		}
-		time.Sleep(*pause)
+		time.Sleep(pause)
 	}
-	return json.NewEncoder(os.Stdout).Encode(report)
+	return report
 }
 
 // fetch reads one page again and again with several clients and no pause, and throws it away.
