@@ -311,7 +311,9 @@ def test_cw10_after_any_fault_the_next_agent_goes_on_and_nothing_is_left(faked: 
     until_done(lambda agent: agent.stop_pod("u"))
     until_done(lambda agent: agent.remove_pod("u"))
     assert ((0, 0), 1) == (faked.left(), max(most))
-    assert [True] * len(told) == ["\n" not in str(e) and len(str(e)) < 400 for e in told]
+    # Without its folder, which the socket's name and the library repeat, and is as long as it is.
+    texts = [str(e).replace(str(faked.folder), "") for e in told]
+    assert [] == [text for text in texts if "\n" in text or len(text) >= 400]
     assert told
     assert not list((faked.logs).iterdir())
 
