@@ -90,8 +90,14 @@ def _batches(arms_: Sequence[str]) -> list[str]:
 
 
 def order(arms_: Sequence[str], turns: int) -> list[str]:
-    """The arms of batches, one after another: each turn has each arm once and begins with another one."""
-    return [arms_[(turn + place) % len(arms_)] for turn in range(turns) for place in range(len(arms_))]
+    """The arms of batches, one after another: each turn has each arm once and begins with another one.
+
+    Over as many turns as there are arms each comes equally often after each other one, where their number is even
+    (Williams' square): what one batch leaves behind, bindings under way above all, is a head start for the next one.
+    """
+    count = len(arms_)
+    zigzag = [-(place // 2) if place % 2 == 0 else place // 2 + 1 for place in range(count)]
+    return [arms_[(turn + step) % count] for turn in range(turns) for step in zigzag]
 
 
 def durations_s(times: Sequence[float], *, batch: int) -> list[float]:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from collections import Counter
 
 import pytest
 
@@ -194,6 +195,14 @@ def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds_and_compared_r
 
 def test_each_turn_has_all_arms_and_begins_with_another() -> None:
     assert ["a", "b", "c", "b", "c", "a", "c", "a", "b"] == scheduler_rate.order(["a", "b", "c"], 3)
+
+
+def test_each_arm_comes_equally_often_after_each_other_one() -> None:
+    names = scheduler_rate.ARMS
+    batches = scheduler_rate.order(names, len(names))
+    turns = [batches[begin : begin + len(names)] for begin in range(0, len(batches), len(names))]
+    after = Counter(pair for turn in turns for pair in itertools.pairwise(turn))
+    assert dict.fromkeys(itertools.permutations(names, 2), 1) == dict(after)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from tests.images import debs
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 DYNLOAD = f"{base.STDLIB}/lib-dynload"
+KEPT_ENCODINGS = ("ascii", "cp437", "cp1252", "idna", "iso8859_1", "iso8859_15", "latin_1", "utf_8", "utf_16_le")
 FILES: Tree = {
     "bin/busybox": file(debs.elf("libc.so.6"), 0o4755),
     "lib/x86_64-linux-gnu/libc.so.6": file(debs.elf()),
@@ -30,8 +31,13 @@ FILES: Tree = {
     "usr/share/ca-certificates/mozilla/a.crt": file(b"AAA"),
     f"{base.STDLIB}/os.py": file(b"import abc"),
     f"{base.STDLIB}/alias.py": link("os.py"),
+    f"{LIBRARIES}/libexpatw.so.1.8.10": file(debs.elf("libc.so.6")),
+    f"{LIBRARIES}/ossl-modules/legacy.so": file(debs.elf("libc.so.6")),
     f"{base.STDLIB}/test/test_os.py": file(b""),
+    f"{base.STDLIB}/xml/sax/__init__.py": file(b""),
     f"{base.STDLIB}/ensurepip/__init__.py": file(b""),
+    **{f"{base.STDLIB}/encodings/{name}.py": file(b"") for name in ("cp1250", "iso8859_10", "mac_latin2", "koi8_r")},
+    **{f"{base.STDLIB}/encodings/{name}.py": file(b"x") for name in KEPT_ENCODINGS},
     f"{base.STDLIB}/sitecustomize.py": link("/etc/python3.11/sitecustomize.py"),
     f"{DYNLOAD}/_json.so": file(debs.elf("libc.so.6")),
     f"{DYNLOAD}/_curses.so": file(debs.elf("libncursesw.so.6")),
@@ -51,6 +57,7 @@ def test_of_a_package_is_left_what_runs_and_under_what_licence():
         f"{base.STDLIB}/os.py",
         f"{base.STDLIB}/alias.py",
         f"{DYNLOAD}/_json.so",
+        *(f"{base.STDLIB}/encodings/{name}.py" for name in KEPT_ENCODINGS),
         "usr/share/doc/made-up/copyright",
         "usr/share/ca-certificates/mozilla/a.crt",
         "usr/share/ca-certificates/mozilla/b.crt",
