@@ -33,5 +33,13 @@ NAME_AGENT = "readygate-agent"
 NAME_EXTENDER = "readygate-extender"
 NAMESPACE = "readygate-system"
 
+# Where kube-scheduler asks the extender on its own host: each form has a port of its own, so that one takes over from
+# the other without a gap. Below 1024 no ordinary user of the host takes it meanwhile; the last is for who may take no
+# such port, and was the DaemonSet's before.
+PORT_DAEMON_SET = 338
+PORT_STATIC = 337
+PORT_UNPRIVILEGED = 9376
+PORTS = (PORT_DAEMON_SET, PORT_STATIC, PORT_UNPRIVILEGED)
+
 # The kubelet's heartbeats.
 NAMESPACE_NODE_LEASE = "kube-node-lease"
