@@ -1,5 +1,5 @@
 """Words that two of agent, extender and playbooks must spell alike: condition types and statuses, and the names of what
-is deployed. No imports, no code. Words of one room stand there: reasons for a closed node in
+is deployed and its ports. No imports, no code. Words of one room stand there: reasons for a closed node in
 `extender.policy.reasons`, the kick's annotation in `extender.outlets.kick`, the kubelet's other conditions in
 `agent.status.conditions`, reasons of our condition in `agent.wire.condition`.
 
