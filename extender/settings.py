@@ -54,12 +54,13 @@ class Tls(Section, frozen=True):
 class Listen(Section, frozen=True):
     """Where kube-scheduler finds us. Loopback: it runs beside the scheduler, and without tls nobody shows who they are.
 
+    port: unless told otherwise one that whoever starts us may take. What deploys us names one below 1024.
     hosts: what else a client may call us in its Host header, beside this address, localhost and loopback addresses.
     user: whom a process that was started as root becomes, for good, once the port is its own; also its group.
     """
 
     address: Text = "127.0.0.1"
-    port: Port = 9376
+    port: Port = contract.PORT_UNPRIVILEGED
     user: UserId | None = None
     hosts: tuple[Text, ...] = ()
     tls: Tls | None = None

@@ -1,5 +1,5 @@
 """Words that two of agent, extender and playbooks must spell alike: condition types and statuses, and the names of what
-is deployed. No imports, no code. Words of one room stand there: reasons for a closed node in
+is deployed and its ports. No imports, no code. Words of one room stand there: reasons for a closed node in
 `extender.policy.reasons`, the kick's annotation in `extender.outlets.kick`, the kubelet's other conditions in
 `agent.status.conditions`, reasons of our condition in `agent.wire.condition`.
 
@@ -32,6 +32,14 @@ LABEL_NAME = "app.kubernetes.io/name"
 NAME_AGENT = "readygate-agent"
 NAME_EXTENDER = "readygate-extender"
 NAMESPACE = "readygate-system"
+
+# Where kube-scheduler asks the extender on its own host: each form has a port of its own, so that one takes over from
+# the other without a gap. Below 1024 no ordinary user of the host takes it meanwhile; the last is for who may take no
+# such port, and was the DaemonSet's before.
+PORT_DAEMON_SET = 338
+PORT_STATIC = 337
+PORT_UNPRIVILEGED = 9376
+PORTS = (PORT_DAEMON_SET, PORT_STATIC, PORT_UNPRIVILEGED)
 
 # The kubelet's heartbeats.
 NAMESPACE_NODE_LEASE = "kube-node-lease"

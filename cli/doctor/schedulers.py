@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 
 from cli.doctor.facts import Extender, Facts, Loaded, Scheduler
 from cli.doctor.findings import Finding, error, note, unknown, warning
+from kube import contract
 
 TIMEOUT_DEFAULT_S = 5.0
 TIMEOUT_MOST_S = 1.0  # a hung extender costs so much for every pod
 TIMEOUT_LEAST_S = 0.2  # a page fault or a collection of garbage must not count as a failure
 SAMPLE_LEAST_NODES = 100
 SAMPLE_LEAST_PERCENT = 5
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 VERBS = ("filter_verb", "preempt_verb", "prioritize_verb", "bind_verb")
 REGISTER = "run the playbook site.yml, which registers readygate and undoes it if the scheduler does not come back"
 # Flags that are void beside --config, and what tells what holds instead.
@@ -58,7 +60,7 @@ def of_schedulers(facts: Facts) -> Iterator[Finding]:
             )
             continue
         ours = [one for one in scheduler.loaded.extenders if is_ours(one, facts)]
-        yield from _registration(scheduler, ours)
+        yield from _registration(scheduler, ours, facts)
         for one in ours:
             yield from _entry(scheduler, one, facts)
         if ours:
@@ -69,22 +71,45 @@ def of_schedulers(facts: Facts) -> Iterator[Finding]:
 
 
 def is_ours(entry: Extender, facts: Facts) -> bool:
-    """By its address: the port that the extender is configured with, or the one it has unless told otherwise."""
+    """By its address: the port that the extender is configured with, or those it has unless told otherwise."""
+    port = _port(entry)
+    if facts.settings is None:
+        return port in contract.PORTS
+    static = any(replica.owner == "Node" for replica in facts.replicas)  # it has a configuration and a port of its own
+    return port == facts.settings.listen.port or (static and port == contract.PORT_STATIC)
+
+
+def _port(entry: Extender) -> int | None:
     try:
-        port = urlsplit(entry.url_prefix).port
+        return urlsplit(entry.url_prefix).port
     except ValueError:
-        return False
-    return port == (9376 if facts.settings is None else facts.settings.listen.port)
+        return None
 
 
-def _registration(scheduler: Scheduler, ours: list[Extender]) -> Iterator[Finding]:
-    if not ours:
-        others = len(scheduler.loaded.extenders) if scheduler.loaded else 0
+def _was_ours(entry: Extender) -> bool:
+    """Another form of ours answers there, or an earlier release did."""
+    return _port(entry) in contract.PORTS and urlsplit(entry.url_prefix).hostname in LOOPBACK
+
+
+def _registration(scheduler: Scheduler, ours: list[Extender], facts: Facts) -> Iterator[Finding]:
+    loaded = scheduler.loaded.extenders if scheduler.loaded else ()
+    elsewhere = [one.url_prefix for one in loaded if one not in ours and _was_ours(one)]
+    if elsewhere and facts.settings is not None:
+        port = facts.settings.listen.port
+        yield error(
+            "asks-elsewhere",
+            scheduler.name,
+            f"it asks {', '.join(elsewhere)}, and the extender is configured to answer at port {port}: nobody answers "
+            "there, or whoever has taken the port",
+            f"{REGISTER}; or set urlPrefix in its configuration to port {port}, and restart it",
+        )
+    elif not ours:
+        others = len(loaded)
         told = f"{others} other extenders, none of them readygate" if others else "no extenders at all"
         yield error(
             "not-registered", scheduler.name, f"its loaded configuration holds {told}: it never asks us", REGISTER
         )
-    elif len(ours) > 1:
+    if len(ours) > 1:
         yield error(
             "registered-twice",
             scheduler.name,

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from kube import contract
 from tests.charts.rendering import NAMESPACE, Object, Objects, objects
 
 HEAD = "# Made by `make manifests` of charts/readygate: change it there.\n"
@@ -92,7 +93,13 @@ PARTS = (
         role_without_daemon_sets=_configured(gates=[_GATE | {"healthPods": _OWN_PODS}]),
         role_without_pods=_configured(gates=[_GATE | {"healthPods": None}]),
     ),
-    _part("extender", "pods", "ConfigMap DaemonSet", pods_without_tls={"extender.tlsSecret": ""}),
+    _part(
+        "extender",
+        "pods",
+        "ConfigMap DaemonSet",
+        pods_without_tls={"extender.tlsSecret": ""},
+        pods_without_root={"extender.port": contract.PORT_UNPRIVILEGED},
+    ),
 )
 
 

@@ -93,6 +93,7 @@ RULES: dict[str, Schema] = {
     "agent.maxUnavailable": {"anyOf": [_COUNT, {"type": "string", "pattern": "^([1-9][0-9]?|100)%$"}]},
     "agent.minReadySeconds": {"type": "integer", "minimum": 0},
     "extender.configuration": {"$ref": "#/$defs/extender.Settings"},
+    "extender.port": {"type": "integer", "minimum": 1, "maximum": 65535},
     "extender.nodeSelector": _LABELS,
     "extender.resources": _RESOURCES,
     "extender.people.resources": _RESOURCES,

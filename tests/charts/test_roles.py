@@ -70,6 +70,15 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         f"profile-{name}": {"readygate_agent_check_profile": name, "__readygate_extender_admin_server": None}
         for name in PROFILES
     },
+    "unprivileged": {
+        "readygate_extender_port": contract.PORT_UNPRIVILEGED,
+        "readygate_extender_tls_secret": "extender-tls",
+        "readygate_agent_cni_check": False,
+        "readygate_agent_checks": [
+            {"name": "dns", "tcpSocket": {"host": "10.96.0.10", "port": 53}, "severity": "warn"}
+        ],
+        "__readygate_extender_admin_server": None,
+    },
     "monitoring": {"__readygate_extender_admin_server": None},  # the roles install no monitors
     "gates": {
         "readygate_enforcement": "armed",

@@ -23,7 +23,7 @@ SETS = f"/apis/apps/v1/namespaces/{NS}/daemonsets"
 
 # As the playbooks register a DaemonSet's extender.
 REGISTRATION = {
-    "urlPrefix": "http://127.0.0.1:9376",
+    "urlPrefix": f"http://127.0.0.1:{contract.PORT_DAEMON_SET}",
     "filterVerb": "filter",
     "preemptVerb": "preempt",
     "nodeCacheCapable": True,

@@ -159,7 +159,8 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
     test = begun(TEST)
     pod = bound_pod(api, "readygate-test")
     *program, verdicts, served = pod["spec"]["containers"][0]["command"]
-    assert (verdicts, served) == ("http://127.0.0.1:9376/readyz", "http://127.0.0.1:9377/readyz")
+    ports = (contract.PORT_DAEMON_SET, 9377)
+    assert [f"http://127.0.0.1:{port}/readyz" for port in ports] == [verdicts, served]
     program = [sys.executable, *program[1:], f"{extender.url}/readyz", f"{people.url}/readyz"]
     assert "the extender gives verdicts" in run_as_its_kubelet(api, pod, program)
     assert ended(test)[0] == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from kube import contract
 from tests.playbooks.rendering import filters, plain, render
 
 FOLDER = "/etc/kubernetes/readygate"
@@ -19,8 +20,9 @@ VOLUME = {
     "pathType": "Directory",
 }
 KUBEADM_V1, V1BETA4, V1BETA3 = (f"kubeadm.k8s.io/{version}" for version in ("v1", "v1beta4", "v1beta3"))
+URL, BEFORE_URL = (f"http://127.0.0.1:{port}" for port in (contract.PORT_DAEMON_SET, contract.PORT_UNPRIVILEGED))
 EXTENDER = {
-    "urlPrefix": "http://127.0.0.1:9376",
+    "urlPrefix": URL,
     "filterVerb": "filter",
     "preemptVerb": "preempt",
     "nodeCacheCapable": True,

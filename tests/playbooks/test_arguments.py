@@ -129,6 +129,11 @@ REFUSED = [
         id="a value of the last role",
     ),
     pytest.param(
+        IMAGE | {"readygate_extender_configuration": {"listen": {"port": 9376}}},
+        ["both follow from readygate_extender_port"],
+        id="a port that the probes and the pod's user would not follow",
+    ),
+    pytest.param(
         IMAGE | {CHECKS: [{"name": "a", "exec": {"comand": ["x"]}}, COMMAND]},
         ["readygate_agent_checks.exec.comand", "name found in readygate_agent_checks"],
         id="a key that checks do not have, and a name that is missing",

@@ -97,8 +97,8 @@ def test_a_scheduler_that_asks_for_some_resources_only_is_given_a_pod_with_each_
         pytest.param({"spec": {"nodeName": "worker-1"}}, (PLACED, "worker-1"), id="placed"),
         pytest.param(said(FULL), (OTHERS, FULL), id="refused by others"),
         pytest.param(
-            said("Post http://127.0.0.1:9376/filter: connection refused", "SchedulerError"),
-            (WAITS, "Post http://127.0.0.1:9376/filter: connection refused"),
+            said("Post http://127.0.0.1:338/filter: connection refused", "SchedulerError"),
+            (WAITS, "Post http://127.0.0.1:338/filter: connection refused"),
             id="the extender did not answer a scheduler that insists",
         ),
         pytest.param(

@@ -39,10 +39,13 @@ def daemon_set_spec(**given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, ("daemonset", 9376), id="protect: the cluster's own way"),
-        pytest.param(ENFORCE, ("static", 337), id="enforce: what needs no scheduler, at a port of its own"),
-        pytest.param(STATIC, ("static", 337), id="static where somebody wants it"),
+        pytest.param({}, ("daemonset", contract.PORT_DAEMON_SET), id="protect: the cluster's own way"),
+        pytest.param(
+            ENFORCE, ("static", contract.PORT_STATIC), id="enforce: what needs no scheduler, at a port of its own"
+        ),
+        pytest.param(STATIC, ("static", contract.PORT_STATIC), id="static where somebody wants it"),
         pytest.param(STATIC | {"readygate_extender_port": 9000}, ("static", 9000), id="a port that somebody chose"),
+        pytest.param({"readygate_extender_port": 9376}, ("daemonset", 9376), id="the DaemonSet's of before, chosen"),
     ],
 )
 def test_the_form_follows_from_the_mode_and_the_port_from_the_form(given, expected):
@@ -90,22 +93,57 @@ def test_below_1024_it_starts_as_root_with_three_capabilities_and_becomes_its_us
     } == extender["securityContext"]
     assert "runAsUser" not in people["securityContext"]
     listen = configuration().listen
-    assert ("127.0.0.1", 337, 69376) == (listen.address, listen.port, listen.user)
+    assert ("127.0.0.1", contract.PORT_STATIC, 69376) == (listen.address, listen.port, listen.user)
 
 
 @pytest.mark.parametrize("form", ["static", "daemonset"])
 def test_from_1024_on_it_is_no_root_at_any_time(form):
     given = {"readygate_extender_port": 9000, "readygate_extender_form": form}
     spec = static_pod(**given)["spec"] if form == "static" else daemon_set_spec(**given)
-    assert "runAsUser" not in spec["containers"][0]["securityContext"]
+    extender, people = spec["containers"]
+    assert (people["securityContext"], 69376) == (extender["securityContext"], spec["securityContext"]["runAsUser"])
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert {9000} == {extender[probe]["httpGet"]["port"] for probe in PROBES}
     assert configuration(**given).listen.user is None
 
 
 def test_a_daemon_set_below_1024_does_the_same_as_a_static_pod():
     assert (
         static_pod()["spec"]["containers"][0]["securityContext"]
-        == daemon_set_spec(readygate_extender_port=337)["containers"][0]["securityContext"]
+        == (daemon_set_spec()["containers"][0]["securityContext"])
     )
+    text = objects(ROLE, ADMIN_SERVER)["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    listen = extender_settings.parse(text).listen
+    assert (contract.PORT_DAEMON_SET, 69376) == (listen.port, listen.user)
+
+
+def test_no_user_of_the_host_takes_the_port_of_either_form_and_neither_takes_the_others():
+    assert 2 == len({contract.PORT_DAEMON_SET, contract.PORT_STATIC})
+    assert max(contract.PORT_DAEMON_SET, contract.PORT_STATIC) < 1024 <= contract.PORT_UNPRIVILEGED
+
+
+THREE_HOSTS = {"groups": {"control_plane": ["a", "b", "c"]}, "ansible_play_hosts_all": ["a", "b", "c"]}
+SCHEDULERS_TAG = "readygate_scheduler_config"
+
+
+@pytest.mark.parametrize(
+    ("today", "given", "run", "expected"),
+    [
+        pytest.param("", {}, {"ansible_run_tags": [ROLE]}, True, id="there is none yet"),
+        pytest.param("338", {}, {"ansible_run_tags": [ROLE]}, True, id="the port stays"),
+        pytest.param("9376", {"readygate_extender_port": 9376}, {"ansible_run_tags": [ROLE]}, True, id="it is kept"),
+        pytest.param("9376", {}, {"ansible_run_tags": ["all"]}, True, id="a whole run: every scheduler follows"),
+        pytest.param("9376", {}, {"ansible_run_tags": [ROLE, SCHEDULERS_TAG]}, True, id="with the schedulers' part"),
+        pytest.param("9376", {}, {"ansible_run_tags": [ROLE]}, False, id="without it"),
+        pytest.param("9376", {}, {"ansible_skip_tags": [SCHEDULERS_TAG]}, False, id="with it skipped"),
+        pytest.param("9376", {}, {"ansible_play_hosts_all": ["a"]}, False, id="with hosts left out"),
+    ],
+)
+def test_a_daemon_sets_port_changes_only_where_every_scheduler_follows(today, given, run, expected):
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "preflight.yml").read_text())}
+    that = tasks["Preflight | Every scheduler follows where their port changes"]["ansible.builtin.assert"]["that"]
+    seen = {"__readygate_extender_asked_at": {"stdout": today}}
+    assert expected == bool(render(ROLE, ADMIN_SERVER | given | THREE_HOSTS | run | seen)(f"({that})"))
 
 
 def test_its_credentials_are_files_that_only_the_extender_sees():

@@ -10,7 +10,7 @@ from readygate_scheduler.scheduler import address_of
 
 from tests.playbooks import kubespray
 from tests.playbooks.rendering import plain, render
-from tests.playbooks.seeing import FIRST, cluster, findings, given, job, kubeadm, plan, seen
+from tests.playbooks.seeing import FIRST, URL, cluster, findings, given, job, kubeadm, plan, seen
 
 PREFIX = "readygate_scheduler_config"
 
@@ -75,7 +75,7 @@ def test_after_kubespray_is_given_up_its_file_is_merged_by_its_content():
     made = plan(looked([FIRST]), settings)
     kept = {key: value for key, value in base.items() if key != "extenders"}
     assert kept == {key: made["configuration"][key] for key in kept}
-    assert [FIRST["urlPrefix"], "http://127.0.0.1:9376"] == [e["urlPrefix"] for e in made["configuration"]["extenders"]]
+    assert [FIRST["urlPrefix"], URL] == [e["urlPrefix"] for e in made["configuration"]["extenders"]]
     clusters = kubeadm(looked([FIRST]), settings, made)["clusters"]
     assert kubespray.SECTION["extraVolumes"][0] in clusters["wanted"]["scheduler"]["extraVolumes"]
     assert kubespray.SECTION == plain(clusters["today"]["scheduler"])

@@ -65,6 +65,7 @@ def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
     return sent["DaemonSet", NS, name]["spec"]["template"]["spec"]
 
 
+PORT_RIGHTS = ["NET_BIND_SERVICE", "SETGID", "SETUID"]
 # Folders beside /tmp that a container may write to, all in memory.
 MEMORY = {EXTENDER_CONTAINER: ["/run/readygate"], AGENT_CONTAINER: ["/state"]}
 
@@ -73,10 +74,12 @@ MEMORY = {EXTENDER_CONTAINER: ["/run/readygate"], AGENT_CONTAINER: ["/state"]}
 def test_pods_have_no_more_privileges_than_they_need(played, name):
     spec = pod_spec(played["plain"], name)
     for container in spec["containers"]:
+        takes_a_port = container["name"] == EXTENDER_CONTAINER  # then it becomes its user, without any of this
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
+            "capabilities": {"drop": ["ALL"]} | ({"add": PORT_RIGHTS} if takes_a_port else {}),
+            **({"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False} if takes_a_port else {}),
         }
         writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
         assert writable == {"/tmp", *MEMORY.get(container["name"], ())}
@@ -121,7 +124,7 @@ def test_the_extender_stands_beside_the_scheduler(played):
     probes = [spec["containers"][0][probe]["httpGet"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
     assert spec["hostNetwork"]
     assert spec["nodeSelector"] == {"node-role.kubernetes.io/control-plane": ""}
-    assert {("127.0.0.1", 9376)} == {(probe["host"], probe["port"]) for probe in probes}
+    assert {("127.0.0.1", contract.PORT_DAEMON_SET)} == {(probe["host"], probe["port"]) for probe in probes}
     assert [probe["path"] for probe in probes] == ["/livez", "/livez", "/readyz"]
 
 
@@ -192,7 +195,7 @@ def test_the_extenders_configuration_is_one_it_accepts(played):
     configuration = extender_configuration(played["plain"])
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
     assert (extender_settings.Gate(enforcement="shadow"),) == configuration.gates
-    assert extender_settings.Listen() == configuration.listen
+    assert extender_settings.Listen(port=contract.PORT_DAEMON_SET, user=69376) == configuration.listen
     assert extender_settings.People(more_addresses=("$(HOST_IP)",), shares_port=True) == configuration.people
 
 

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 import yaml
+from readygate_scheduler.documents import PORTS
 
+from kube import contract
 from tests.playbooks.seeing import (
+    BEFORE_URL,
     CLIENT,
     EXTENDER,
     FILE,
@@ -16,6 +19,7 @@ from tests.playbooks.seeing import (
     LAST,
     PROFILES,
     THEIRS,
+    URL,
     cluster,
     differing,
     given,
@@ -36,8 +40,10 @@ def configuration(text: str = "", inventory: dict[str, Any] | None = None, **mor
 @pytest.mark.parametrize(
     ("mode", "ignorable", "port"),
     [
-        pytest.param("protect", True, 9376, id="protect: a dead extender is passed over"),
-        pytest.param("enforce", False, 337, id="enforce: pods wait for a dead extender, which is a static pod"),
+        pytest.param("protect", True, contract.PORT_DAEMON_SET, id="protect: a dead extender is passed over"),
+        pytest.param(
+            "enforce", False, contract.PORT_STATIC, id="enforce: pods wait for a dead extender, which is a static pod"
+        ),
     ],
 )
 def test_the_schedulers_configuration(mode, ignorable, port):
@@ -64,7 +70,7 @@ def test_what_is_registered_only_where_a_variable_says_so(inventory, expected):
 def test_over_tls_the_scheduler_shows_a_certificate_and_checks_the_extenders():
     tls = {"caFile": "/etc/kubernetes/readygate/ca.crt", "certFile": "/c", "keyFile": "/k"}
     (extender,) = configuration(inventory={"tls": tls})["extenders"]
-    url = {"urlPrefix": "https://127.0.0.1:9376"}
+    url = {"urlPrefix": URL.replace("http:", "https:")}
     assert {**EXTENDER, **url, "enableHTTPS": True, "tlsConfig": tls} == extender
 
 
@@ -77,9 +83,24 @@ def test_over_tls_the_scheduler_shows_a_certificate_and_checks_the_extenders():
             [FIRST, EXTENDER, LAST], [FIRST, EXTENDER, LAST], id="ours is there already, and is not added again"
         ),
         pytest.param(
-            [FIRST, {"urlPrefix": "http://127.0.0.1:9376/", "filterVerb": "old"}, LAST, EXTENDER],
+            [FIRST, {"urlPrefix": f"{URL}/", "filterVerb": "old"}, LAST, EXTENDER],
             [FIRST, EXTENDER, LAST],
             id="ours is there twice and outdated: once, in its first place, as it is to be",
+        ),
+        pytest.param(
+            [FIRST, {**EXTENDER, "urlPrefix": BEFORE_URL}, LAST],
+            [FIRST, EXTENDER, LAST],
+            id="ours is there at the port of an earlier release: it moves",
+        ),
+        pytest.param(
+            [{**EXTENDER, "urlPrefix": f"https://localhost:{contract.PORT_STATIC}/"}, EXTENDER],
+            [EXTENDER],
+            id="and where another form of ours is: once, at the port of this one",
+        ),
+        pytest.param(
+            [{"urlPrefix": BEFORE_URL, "filterVerb": "nodes"}, {**LAST, "urlPrefix": f"{BEFORE_URL}/ours"}],
+            [{"urlPrefix": BEFORE_URL, "filterVerb": "nodes"}, {**LAST, "urlPrefix": f"{BEFORE_URL}/ours"}, EXTENDER],
+            id="somebody else's at such a port, who is not asked as we are, stays",
         ),
     ],
 )
@@ -249,6 +270,10 @@ def test_a_host_that_kubeadm_does_not_run_is_refused_with_the_ways_there_are(tex
 
 
 # Several hosts
+
+
+def test_the_ports_of_ours_are_those_of_the_contract():
+    assert contract.PORTS == PORTS
 
 
 @pytest.mark.parametrize(

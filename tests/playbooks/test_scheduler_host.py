@@ -12,6 +12,7 @@ from readygate_scheduler.jobs import UNTIL
 
 from tests.playbooks.rendering import ROLES, render
 from tests.playbooks.seeing import (
+    BEFORE_URL,
     EXTENDER,
     FILE,
     FIRST,
@@ -19,6 +20,7 @@ from tests.playbooks.seeing import (
     KIND,
     KUBEADM_V1,
     THEIRS,
+    URL,
     V1BETA3,
     V1BETA4,
     VOLUME,
@@ -350,9 +352,14 @@ def test_a_unit_gets_a_drop_in_with_its_own_command(unit, expected):
     ("more", "told"),
     [
         pytest.param({}, "", id="all is well"),
-        pytest.param({"configz": {"extenders": [FIRST]}}, "does not ask http://127.0.0.1:9376", id="lost"),
+        pytest.param({"configz": {"extenders": [FIRST]}}, f"does not ask {URL}", id="lost"),
         pytest.param({"configz": {}}, "its extenders: none", id="lost, with nothing else"),
         pytest.param({"configz": {"extenders": [EXTENDER] * 2}}, "registered 2 times", id="twice"),
+        pytest.param(
+            {"configz": {"extenders": [{**EXTENDER, "urlPrefix": BEFORE_URL}, EXTENDER]}},
+            f"asks {BEFORE_URL} too, where another form or an earlier release answers",
+            id="once more, at the port of an earlier release",
+        ),
         pytest.param(
             {"configz": {"extenders": [{**EXTENDER, "ignorable": False}]}},
             "asks otherwise than wanted: ignorable: true is expected, false loaded",
@@ -374,5 +381,5 @@ def test_what_check_finds(more, told):
 @pytest.mark.parametrize("method", ["kubespray", "none"])
 def test_where_we_may_not_write_the_remedy_is_what_the_owner_has_to_put_in(method):
     value = render("readygate_scheduler_config", {})(f"__readygate_scheduler_config_remedy['{method}']")
-    assert '"urlPrefix": "http://127.0.0.1:9376"' in value
+    assert f'"urlPrefix": "{URL}"' in value
     assert ("kube_scheduler_extenders" in value) == (method == "kubespray")

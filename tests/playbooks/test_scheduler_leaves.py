@@ -3,7 +3,21 @@
 import pytest
 import yaml
 
-from tests.playbooks.seeing import EXTENDER, FIRST, KIND, THEIRS, asks, cluster, given, manifest, seen, stays, unread
+from tests.playbooks.seeing import (
+    BEFORE_URL,
+    EXTENDER,
+    FIRST,
+    KIND,
+    THEIRS,
+    URL,
+    asks,
+    cluster,
+    given,
+    manifest,
+    seen,
+    stays,
+    unread,
+)
 from tests.playbooks.test_scheduler_host import OURS
 
 NOT_SEEN = {"configz": {"error": "connection refused"}}
@@ -13,12 +27,18 @@ NEVER = "nobody can see whether kube-scheduler asks: connection refused"
 @pytest.mark.parametrize(
     ("text", "more", "expected"),
     [
-        pytest.param(OURS, {}, ["kube-scheduler asks http://127.0.0.1:9376"], id="where the inventory says"),
+        pytest.param(OURS, {}, [f"kube-scheduler asks {URL}"], id="where the inventory says"),
         pytest.param(
             OURS,
             {"configz": {"extenders": [FIRST, {"urlPrefix": "https://127.0.0.1:337/"}]}},
             ["kube-scheduler asks https://127.0.0.1:337/"],
             id="the other form, for an inventory may have changed",
+        ),
+        pytest.param(
+            OURS,
+            {"configz": {"extenders": [{"urlPrefix": BEFORE_URL}]}},
+            [f"kube-scheduler asks {BEFORE_URL}"],
+            id="the port of an earlier release",
         ),
         pytest.param(OURS, {"configz": {"extenders": [FIRST]}}, [], id="somebody else"),
         pytest.param(OURS, {"configz": {}}, [], id="nobody"),
@@ -26,7 +46,7 @@ NEVER = "nobody can see whether kube-scheduler asks: connection refused"
         pytest.param(
             manifest(f"--config={THEIRS}"),
             {**NOT_SEEN, "configs": {THEIRS: yaml.safe_dump({**KIND, "extenders": [EXTENDER]})}},
-            ["kube-scheduler asks http://127.0.0.1:9376"],
+            [f"kube-scheduler asks {URL}"],
             id="one that does not, whose file has us",
         ),
         pytest.param(
@@ -72,7 +92,7 @@ def test_only_an_api_server_that_says_so_has_no_configmap_of_kubeadms(cluster, e
             manifest(f"--config={THEIRS}"),
             {"configs": {THEIRS: yaml.safe_dump({**KIND, "extenders": [EXTENDER]})}},
             "kubespray",
-            ["asks http://127.0.0.1:9376"],
+            [f"asks {URL}"],
             id="in a file of somebody else's",
         ),
         pytest.param(

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.playbooks.here import Here
-from tests.playbooks.seeing import EXTENDER, FIRST, FOLDER, manifest
+from tests.playbooks.seeing import EXTENDER, FIRST, FOLDER, URL, manifest
 
 TWO = ("control-1", "control-2")
 pytestmark = pytest.mark.timeout(450)
@@ -59,7 +59,7 @@ def test_while_a_scheduler_asks_by_somebody_elses_configuration_nothing_goes(her
     here.asks("control-2", FIRST, EXTENDER)
     run = here.play("uninstall.yml", readygate_scheduler_config_method=method)
     assert run.code != 0
-    assert "control-2: kube-scheduler asks http://127.0.0.1:9376, by a configuration that readygate" in run.told
+    assert f"control-2: kube-scheduler asks {URL}, by a configuration that readygate" in run.told
     assert ([], "") == (here.calls(DELETE), here.lease())
     assert all((here.folder / name / "readygate").exists() for name in TWO)
 

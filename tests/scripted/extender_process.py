@@ -82,13 +82,13 @@ class ExtenderProcess(Asked):
     """config: merged over listening on any free port, the API server's kubeconfig, and neither cap, storm nor damping.
     A context manager."""
 
-    def __init__(self, api, folder: Path, *, config=None, environ=None):
+    def __init__(self, api, folder: Path, *, config=None, environ=None, launch=None):
         base = {
             "listen": {"port": 0},
             "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))},
             "feed": {"socket": str(folder / "feed" / "socket")},
         }
-        super().__init__("extender", brakes.off(base | (config or {})), folder, environ=environ)
+        super().__init__("extender", brakes.off(base | (config or {})), folder, environ=environ, launch=launch)
 
     def __enter__(self):
         self.start()

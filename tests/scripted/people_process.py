@@ -8,13 +8,14 @@ from tests.scripted.extender_process import Asked
 class PeopleProcess(Asked):
     """config: the extender's; people: that section of it. A context manager; does not wait until it follows."""
 
-    def __init__(self, config, folder: Path, *, people=None, environ=None):
+    def __init__(self, config, folder: Path, *, people=None, environ=None, launch=None):
         super().__init__(
             "extender.people",
             config | {"people": people or {"port": 0, "processorPercent": 100}},
             folder,
             name="people",
             environ=environ,
+            launch=launch,
         )
 
     def __enter__(self):

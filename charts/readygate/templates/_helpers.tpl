@@ -14,6 +14,12 @@
 {{- define "readygate.kick" -}}readygate.dev/kick{{- end -}}
 {{- define "readygate.leases" -}}kube-node-lease{{- end -}}
 
+{{/* Where kube-scheduler asks the extender. The default is here too: `helm upgrade --reuse-values` from a chart that did not
+     know the value leaves it out. */}}
+{{- define "readygate.extender.port" -}}{{ .Values.extender.port | default 338 | int }}{{- end -}}
+{{/* Below 1024 root alone may take it; see listen.user. */}}
+{{- define "readygate.extender.privileged" -}}{{ if lt (include "readygate.extender.port" . | int) 1024 }}true{{ end }}{{- end -}}
+
 {{- define "readygate.labels" -}}
 app.kubernetes.io/name: {{ . }}
 app.kubernetes.io/part-of: readygate

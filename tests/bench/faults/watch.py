@@ -7,9 +7,10 @@ import time
 from types import TracebackType
 from typing import Self
 
+from kube import contract
 from tests.testbed.hosts.hosts import Hosts
 
-PORT = 9376
+PORT = contract.PORT_DAEMON_SET
 # Only what Debian's python3 has; ends with its input.
 _PROGRAM = """
 import http.client, json, os, sys, threading, time

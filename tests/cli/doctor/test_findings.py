@@ -51,6 +51,16 @@ PROVOKED = pytest.mark.parametrize(
             id="its extender's address is none",
         ),
         pytest.param(
+            given.with_entry(url_prefix="http://127.0.0.1:338"),
+            ("error", "asks-elsewhere"),
+            id="it asks where another form or an earlier release of ours answers",
+        ),
+        pytest.param(
+            given.with_loaded(extenders=(ENTRY, replace(ENTRY, url_prefix="https://localhost:337/"))),
+            ("error", "asks-elsewhere"),
+            id="it asks there too",
+        ),
+        pytest.param(
             given.with_loaded(extenders=(ENTRY, ENTRY)), ("error", "registered-twice"), id="we are there twice"
         ),
         pytest.param(given.with_entry(node_cache_capable=False), ("error", "nodes-mode"), id="whole Nodes are sent"),
@@ -170,6 +180,24 @@ PROVOKED = pytest.mark.parametrize(
         pytest.param({"unread": ("you may not list nodes",)}, ("unknown", "unread"), id="something may not be read"),
     ],
 )
+
+
+@pytest.mark.parametrize(
+    ("url", "changed", "expected"),
+    [
+        pytest.param(
+            "http://127.0.0.1:337", given.with_replica(owner="Node"), [], id="a static pod's, where there is one"
+        ),
+        pytest.param(
+            "http://127.0.0.1:338", {"settings": None}, [], id="any of ours, where no configuration can be read"
+        ),
+        pytest.param("http://192.0.2.7:338", {}, ["not-registered"], id="such a port of another host is not ours"),
+    ],
+)
+def test_where_an_extender_of_ours_may_be_asked(url, changed, expected):
+    about_registration = {"not-registered", "asks-elsewhere", "registered-twice"}
+    names = [name for _, name in found(**given.with_entry(url_prefix=url), **changed)]
+    assert expected == [name for name in names if name in about_registration]
 
 
 @PROVOKED

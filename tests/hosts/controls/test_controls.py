@@ -7,6 +7,7 @@ import pytest
 from kube import contract
 from tests.hosts.controls.conftest import THEIRS, TWO
 from tests.hosts.controls.schedulers import MANIFEST
+from tests.hosts.deployment.landing import POD_URL
 from tests.kit.waiting import wait_for
 
 THREE = (*TWO, "control-3")
@@ -109,7 +110,7 @@ def test_uninstalled_from_one_host_alone_the_others_still_have_an_extender_to_as
     run = plays.run("uninstall.yml", hosts=THREE, limit="control-2")
     assert 0 == run.code, run.told()
     asked = {host: schedulers.extenders(host) for host in THREE}
-    assert {"control-1": ["http://127.0.0.1:9376"], "control-2": [], "control-3": ["http://127.0.0.1:9376"]} == asked
+    assert {"control-1": [POD_URL], "control-2": [], "control-3": [POD_URL]} == asked
     assert "readygate-extender" in {one["metadata"]["name"] for one in admin.items(DAEMON_SETS)}
     assert [] == [one["metadata"]["name"] for one in admin.items(LEASES) if one["metadata"]["name"] == RUN]
     again = plays.run("site.yml", hosts=THREE, readygate_scheduler_config_http_timeout="3s")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.conftest import ansible_for
+from tests.hosts.deployment.landing import POD_URL
 from tests.playbooks import kubespray
 from tests.testbed.hosts.hosts import Hosts
 
@@ -77,14 +78,14 @@ def printed(run) -> list[dict]:
 def test_before_its_inventory_has_us_the_play_fails_with_what_to_add_and_changes_nothing(refused):
     run, same = refused
     assert (True, 0, True) == (run.code != 0, run.changed, same), run.told()
-    assert ["http://127.0.0.1:9376"] == [one["urlPrefix"] for one in printed(run)]
+    assert [POD_URL] == [one["urlPrefix"] for one in printed(run)]
 
 
 def test_with_it_each_scheduler_asks_and_the_play_and_check_prove_it(controls, schedulers, sprayed, refused):
     render(controls, printed(refused[0]))
     for host in THREE:
         controls.ssh(host, NEW_SANDBOX)
-    assert schedulers.all_ask(["http://127.0.0.1:9376"])
+    assert schedulers.all_ask([POD_URL])
     run = sprayed.run("site.yml", hosts=THREE, tags=SCHEDULER, **METHOD)
     assert (0, 0) == (run.code, run.changed), run.told()
     assert "A pod that readygate refuses everywhere is refused everywhere" in run.output

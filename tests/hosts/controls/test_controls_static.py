@@ -9,7 +9,7 @@ import pytest
 
 from tests.hosts.controls.schedulers import THREE
 from tests.hosts.deployment.conftest import ARMED, MANIFESTS
-from tests.hosts.deployment.landing import Asking, Landings
+from tests.hosts.deployment.landing import POD_URL, STATIC_URL, Asking, Landings
 from tests.hosts.deployment.test_static import (
     CONTROL_PLANE,
     DAEMON_SET,
@@ -19,8 +19,6 @@ from tests.hosts.deployment.test_static import (
     GOES_ON_S,
     NAME,
     NS,
-    POD_URL,
-    STATIC_URL,
     UNREACHABLE,
     is_there,
 )

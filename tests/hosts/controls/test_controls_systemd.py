@@ -9,14 +9,14 @@ import signal
 import pytest
 
 from tests.hosts.controls.schedulers import MANIFEST, THREE
-from tests.hosts.deployment.landing import Landings
+from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.test_survival import FOLDER, SCHEDULER_OFF, TIMEOUT
 from tests.hosts.deployment.test_undo import WRONG
 from tests.kit.waiting import wait_for
 
 METHOD = {"readygate_scheduler_config_method": "systemd"}
 SCHEDULER = "readygate_scheduler_config"
-ASKED = ["http://127.0.0.1:9376"]
+ASKED = [POD_URL]
 KEPT = "/root/kube-scheduler.yaml"
 DROP_IN = "/etc/systemd/system/kube-scheduler.service.d/readygate.conf"
 LIMIT_S = 60.0
@@ -146,7 +146,7 @@ def test_a_registration_that_was_detached_is_found_missing_and_comes_back(contro
     assert schedulers.all_ask([])
     lost = plays.run("check.yml", hosts=THREE, **METHOD)
     assert (True, 0) == (lost.code != 0, lost.changed)
-    assert "kube-scheduler does not ask http://127.0.0.1:9376" in lost.output
+    assert f"kube-scheduler does not ask {POD_URL}" in lost.output
     again = play()
     assert again.code == 0, again.told()
     assert schedulers.all_ask(ASKED)

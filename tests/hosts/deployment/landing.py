@@ -19,6 +19,8 @@ from tests.testbed.hosts.hosts import Hosts
 from tests.testbed.hosts.images import PAUSE
 from tests.testbed.shared.api import Api, ApiError
 
+# Where kube-scheduler asks in mode protect, and in enforce.
+POD_URL, STATIC_URL = (f"http://127.0.0.1:{port}" for port in (contract.PORT_DAEMON_SET, contract.PORT_STATIC))
 _EVERY_S = 1.0  # each costs a sandbox on a worker; the time without an extender is told by Asking
 _PATIENCE_S = 60.0
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kube import contract
 from tests.hosts.deployment import recorder
 from tests.testbed.hosts.hosts import Hosts
 
@@ -17,7 +18,7 @@ def start(hosts: Hosts) -> None:
     """It runs until the hosts end, asked or not. Called again it is started anew."""
     hosts.ssh("control-1", "cat > /root/recorder.py", stdin=Path(recorder.__file__).read_text())
     stop = "systemctl stop readygate-recorder 2>/dev/null || true"
-    hosts.ssh("control-1", f"{stop}; {_UNIT} python3 /root/recorder.py {PORT} 9376 {_NOTES}")
+    hosts.ssh("control-1", f"{stop}; {_UNIT} python3 /root/recorder.py {PORT} {contract.PORT_DAEMON_SET} {_NOTES}")
 
 
 def forget(hosts: Hosts) -> None:

@@ -68,11 +68,11 @@ def test_status_shows_each_node_open_as_the_readme_says(hosts, checkout):
 @pytest.mark.usefixtures("deployed")
 def test_the_extender_answers_beside_the_scheduler_and_only_there(hosts):
     """Its people answer at the host's address too, where the API server's pod proxy finds them, but no browser."""
-    for port in (9376, 9377):  # kube-scheduler's and people's
+    for port in (contract.PORT_DAEMON_SET, 9377):  # kube-scheduler's and people's
         url = f"http://127.0.0.1:{port}/readyz"
         assert hosts.ssh("control-1", f"curl --silent --fail {url}").returncode == 0
     curl = f"curl --silent --max-time 2 http://{hosts.address('control-1')}"
-    assert hosts.ssh("worker-1", f"{curl}:9376/readyz", check=False).returncode != 0
+    assert hosts.ssh("worker-1", f"{curl}:{contract.PORT_DAEMON_SET}/readyz", check=False).returncode != 0
     assert hosts.ssh("worker-1", f"{curl}:9377/readyz").returncode == 0
     assert "Misdirected" in hosts.ssh("worker-1", f"{curl}:9377/readyz --header 'Host: evil.example'").stdout
 

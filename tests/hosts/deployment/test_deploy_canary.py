@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kube import contract
+from tests.hosts.deployment.landing import POD_URL
 from tests.kit.waiting import wait_for
 
 CANARY_ONLY = Path(__file__).with_name("canary_only.yml")
@@ -13,7 +14,7 @@ CANARY = "readygate-canary"
 NS = f"/api/v1/namespaces/{contract.NAMESPACE}"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 EXTENDERS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets/{contract.NAME_EXTENDER}"
-READY = "curl --silent --fail --max-time 2 http://127.0.0.1:9376/readyz"
+READY = f"curl --silent --fail --max-time 2 {POD_URL}/readyz"
 
 
 def left_behind(api) -> list[str]:

@@ -9,7 +9,8 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import ARMED, MANIFESTS, save
-from tests.hosts.deployment.landing import Asking, Landings, repaired
+from tests.hosts.deployment.landing import POD_URL, STATIC_URL, Asking, Landings, repaired
+from tests.hosts.deployment.ports import is_without_rights, statuses, taken_while_it_starts_again
 from tests.kit.waiting import wait_for
 from tests.testbed.shared.api import ApiError
 
@@ -20,28 +21,9 @@ EXTENDER = "readygate_extender"  # the plays of a fault: agents and scheduler ha
 FOLDER = "/etc/kubernetes/readygate-extender"
 MIRROR = f"/api/v1/namespaces/{NS}/pods/{NAME}-control-1"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{NAME}"
-STATIC_URL, POD_URL = "http://127.0.0.1:337", "http://127.0.0.1:9376"
 GOES_ON_S = 10.0
 TRIED_S = 5  # what a new one may take here before the earlier one is put back
 UNREACHABLE = "https://10.99.0.250:6443"
-# Takes the next port of ours that is free, as who wants to be asked in the extender's place.
-THIEF = f"""
-import os, socket, time
-os.setgid(1000); os.setuid(1000)
-ends = time.monotonic() + 15
-taken = 0
-while time.monotonic() < ends:
-    for option in (None, socket.SO_REUSEADDR, socket.SO_REUSEPORT):
-        with socket.socket() as sock:
-            if option:
-                sock.setsockopt(socket.SOL_SOCKET, option, 1)
-            try:
-                sock.bind(('127.0.0.1', {STATIC_URL.rpartition(":")[2]}))
-                taken += 1
-            except OSError:
-                pass
-print(taken)
-"""
 
 
 def is_there(api, path) -> bool:
@@ -92,13 +74,7 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 
 @pytest.mark.usefixtures("static")
 def test_neither_process_is_root_or_could_be(hosts):
-    owner = "ss --no-header --listening --tcp --numeric --processes 'sport = :337' | grep --only-matching 'pid=[0-9]*'"
-    pids = hosts.ssh("control-1", owner).stdout.split()
-    assert len(pids) == 2
-    for pid in pids:
-        status = hosts.ssh("control-1", f"cat /proc/{pid.removeprefix('pid=')}/status").stdout
-        assert {"CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"} <= set(status.splitlines())
-        assert "Uid:\t69376\t69376\t69376\t69376" in status
+    assert [True, True] == [is_without_rights(one) for one in statuses(hosts, contract.PORT_STATIC)]
 
 
 @pytest.mark.usefixtures("static")
@@ -109,12 +85,7 @@ def test_a_second_play_changes_nothing(ansible):
 
 @pytest.mark.usefixtures("static")
 def test_no_other_user_of_the_host_takes_the_port_while_it_starts_again(hosts):
-    hosts.ssh("control-1", "cat > /root/thief.py", stdin=THIEF)
-    hosts.ssh(
-        "control-1", "python3 /root/thief.py > /root/thief.log & sleep 1; pkill -9 --full 'bin/readygate-extender'"
-    )
-    assert wait_for(lambda: answers(hosts), timeout_s=60)
-    assert ["0"] == wait_for(lambda: hosts.ssh("control-1", "cat /root/thief.log").stdout.split(), timeout_s=60)
+    assert 0 == taken_while_it_starts_again(hosts, contract.PORT_STATIC)
 
 
 @pytest.mark.usefixtures("static")

@@ -10,7 +10,7 @@ import pytest
 
 from extender.policy import reasons
 from tests.hosts.deployment.conftest import ARMED
-from tests.hosts.deployment.landing import repaired
+from tests.hosts.deployment.landing import POD_URL, repaired
 from tests.hosts.deployment.probing import PODS, clear, pod, told
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.images import PAUSE
@@ -152,6 +152,6 @@ def test_site_yml_repairs_a_deleted_namespace_and_what_an_entry_that_is_gone_gav
     """In protect. What the entry gave is a right in its own namespace, which nobody has deleted."""
     assert api.get(RIGHTS)["rules"], "with the entry its pods may be read"
     assert repaired(api, ansible, ARMED)
-    assert hosts.ssh("control-1", "curl --silent --fail http://127.0.0.1:9376/readyz").returncode == 0
+    assert hosts.ssh("control-1", f"curl --silent --fail {POD_URL}/readyz").returncode == 0
     with pytest.raises(ApiError, match="not found"):
         api.get(RIGHTS)

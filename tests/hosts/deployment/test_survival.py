@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.hosts.deployment.landing import POD_URL
 from tests.hosts.deployment.moments import drawn, written
 from tests.kit.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
@@ -149,7 +150,7 @@ def test_a_host_that_loses_power_in_the_middle_has_its_earlier_scheduler_afterwa
     told = verdict(hosts)
     assert (told["outcome"], timeouts(hosts)) == ("put-back", before), told
     assert "the host was restarted in the middle" in told["cause"]
-    answers = "python3 -c 'import urllib.request as r; r.urlopen(\"http://127.0.0.1:9376/readyz\", timeout=2)'"
+    answers = f"python3 -c 'import urllib.request as r; r.urlopen(\"{POD_URL}/readyz\", timeout=2)'"
     assert wait_for(lambda: hosts.ssh("control-1", answers, check=False).returncode == 0, timeout_s=400), "the extender"
 
 
@@ -221,7 +222,7 @@ def test_detach_is_the_way_out_without_an_api_server_and_check_finds_what_was_lo
     assert [] == timeouts(hosts)
     lost = ansible.run("check.yml")
     assert (lost.code != 0, lost.changed) == (True, 0)
-    assert "kube-scheduler does not ask http://127.0.0.1:9376" in lost.output
+    assert f"kube-scheduler does not ask {POD_URL}" in lost.output
     again = ansible.run(SCHEDULER_ONLY)
     assert again.code == 0, again.told()
     well = ansible.run("check.yml")
@@ -284,7 +285,7 @@ def test_a_configuration_of_the_operators_own_is_merged_and_put_back(hosts, api,
         assert run.code == 0, run.told()
         told = configz(hosts)
         assert (7, False, 77) == (told["parallelism"], told["enableProfiling"], told["clientConnection"]["qps"])
-        assert [OTHER["urlPrefix"], "http://127.0.0.1:9376"] == [each["urlPrefix"] for each in told["extenders"]]
+        assert [OTHER["urlPrefix"], POD_URL] == [each["urlPrefix"] for each in told["extenders"]]
         assert "ImageLocality" not in score_plugins(told)
         off = ansible.run(SCHEDULER_OFF)
         assert off.code == 0, off.told()

@@ -12,14 +12,14 @@ import signal
 import pytest
 
 from tests.hosts.deployment.conftest import ARMED, agents
-from tests.hosts.deployment.landing import Landings
+from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.moments import between, telling, written
 from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, LIMIT_S, TIMEOUT, callback, settled, timeouts
 from tests.kit.waiting import wait_for
 
 BEGIN = "Begin"
 OTHERS = "find /etc/kubernetes /etc/systemd -printf '%p %T@\n'"
-READY = "curl --silent --fail http://127.0.0.1:9376/readyz"
+READY = f"curl --silent --fail {POD_URL}/readyz"
 LEVELS = ("warning", "error")
 
 

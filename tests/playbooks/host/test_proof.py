@@ -39,7 +39,7 @@ def test_what_is_no_schedulers_configz_is_an_error():
 def test_up_to_1_35_it_has_no_kind_and_the_keys_are_gos():
     """As kube-scheduler 1.35.4 says it."""
     entry = {
-        "URLPrefix": "http://127.0.0.1:9376",
+        "URLPrefix": "http://127.0.0.1:338",
         "HTTPTimeout": "1s",
         "EnableHTTPS": True,
         "TLSConfig": {"CAFile": "/ca"},
@@ -57,7 +57,7 @@ def test_up_to_1_35_it_has_no_kind_and_the_keys_are_gos():
         "percentageOfNodesToScore": 0,
         "extenders": [
             {
-                "urlPrefix": "http://127.0.0.1:9376",
+                "urlPrefix": "http://127.0.0.1:338",
                 "httpTimeout": "1s",
                 "enableHTTPS": True,
                 "tlsConfig": {"caFile": "/ca"},

@@ -21,7 +21,7 @@ from readygate_scheduler.scheduler import Scheduler
 
 OLD_COMMAND = ["kube-scheduler", "--leader-elect=true"]
 ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
-EXTENDER = {"urlPrefix": "http://127.0.0.1:9376", "filterVerb": "filter", "httpTimeout": "1s"}
+EXTENDER = {"urlPrefix": "http://127.0.0.1:338", "filterVerb": "filter", "httpTimeout": "1s"}
 REFUSED = "NoSuchPlugin"
 MIRROR = ["kubectl", "--namespace=kube-system", "kube-scheduler-control-1"]
 UID = "9e8ede64"

@@ -3,7 +3,12 @@
 {{- define "readygate.extender.given" -}}
 {{- $name := include "readygate.agent" . -}}
 {{- $ours := dict "namespace" .Release.Namespace "labelSelector" (printf "app.kubernetes.io/name=%s" $name) "daemonSet" $name -}}
-{{- $listen := dict "address" "127.0.0.1" "port" 9376 -}}
+{{- $own := .Values.extender.configuration.listen | default dict -}}
+{{- if or (hasKey $own "port") (hasKey $own "user") -}}
+{{- fail "extender.configuration.listen: port and user follow from extender.port, which also decides what the extender starts as: set that" -}}
+{{- end -}}
+{{- $listen := dict "address" "127.0.0.1" "port" (include "readygate.extender.port" . | int) -}}
+{{- if include "readygate.extender.privileged" . -}}{{- $_ := set $listen "user" 69376 -}}{{- end -}}
 {{- if .Values.extender.tlsSecret -}}
 {{- $folder := "/etc/readygate-tls" -}}
 {{- $_ := set $listen "tls" (dict

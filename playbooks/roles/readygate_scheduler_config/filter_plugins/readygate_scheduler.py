@@ -39,7 +39,7 @@ flags_of = _ours("scheduler").flags_of
 plain, command_of, without = _documents.plain, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
 section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
-asked_of, differing = _documents.asked_of, _documents.differing
+asked_of, asked_elsewhere, differing = _documents.asked_of, _documents.asked_elsewhere, _documents.differing
 exec_start, with_config, proxies_of = _documents.exec_start, _documents.with_config, _documents.proxies_of
 
 
@@ -360,6 +360,8 @@ def findings(seen: Document, given: Document, made: Document) -> list[str]:
     else:
         found += [f"kube-scheduler asks otherwise than wanted: {one}" for one in differences(given["extender"], ours)]
     found += [f"{given['extender']['urlPrefix']} is registered {1 + len(more)} times"] if more else []
+    elsewhere = asked_elsewhere(loaded, given["extender"]) if ours else []
+    found += [f"kube-scheduler asks {url} too, where another form or an earlier release answers" for url in elsewhere]
     if given["method"] != "kubeadm" or ours is None:
         return found
     cluster = document((seen["cluster"].get("data") or {}).get("ClusterConfiguration"))

@@ -16,6 +16,8 @@ CARRIED = {
     "kube-api-content-type": (("clientConnection", "contentType"), str),
     "kubeconfig": (("clientConnection", "kubeconfig"), str),
 }
+# Where a form of ours answers on the host, or did in an earlier release; as in kube/contract.py, a test compares.
+PORTS = (338, 337, 9376)
 # Of these it is known how /configz shows them; profiles come with all defaults filled in, leader election from flags.
 NOT_EXPECTED = ("apiVersion", "kind", "profiles", "leaderElection", "extenders")
 
@@ -35,7 +37,8 @@ def command_of(manifest: Document) -> List[str]:
 
 def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Document:
     """`base` with the extender in the place where an earlier one of ours stood, or last; what `base` does not say is
-    carried over from the flags. Others' extenders, profiles and plugins stay as they are."""
+    carried over from the flags. Others' extenders, profiles and plugins stay as they are; ours where another form or an
+    earlier release answers does not, for nobody would be there, or whoever has taken the port."""
     made = _given(plain(base))
     made["clientConnection"] = _given(made.get("clientConnection") or {})
     made.setdefault("apiVersion", "kubescheduler.config.k8s.io/v1")
@@ -47,8 +50,9 @@ def merged(base: Document, extender: Document, flags: Dict[str, str]) -> Documen
                 part = part.setdefault(key, {})
             part.setdefault(keys[-1], read(flags[flag]))
     made["clientConnection"].setdefault("kubeconfig", "/etc/kubernetes/scheduler.conf")
-    others = [one for one in made.get("extenders") or [] if not same_url(one, extender)]
-    places = [n for n, one in enumerate(made.get("extenders") or []) if same_url(one, extender)]
+    before = made.get("extenders") or []
+    places = [n for n, one in enumerate(before) if same_url(one, extender) or _was_ours(one)]
+    others = [one for n, one in enumerate(before) if n not in places]
     place = min([*places, len(others)])
     made["extenders"] = [*others[:place], plain(extender), *others[place:]]
     return made
@@ -67,10 +71,25 @@ def same_url(one: Document, other: Document) -> bool:
 def asked_of(extenders: List[Document], extender: Document) -> List[str]:
     """Where ours is asked: as `extender` says, or where a form of ours answers on the host itself, for an inventory may
     have changed since it was registered."""
-    loopback = r"https?://(127[.]0[.]0[.]1|localhost|\[::1\]):(9376|337)/?"
     urls = [str(one.get("urlPrefix", "")) for one in extenders if same_url(one, extender)]
-    others = [str(one.get("urlPrefix", "")) for one in extenders if not same_url(one, extender)]
-    return urls + [url for url in others if re.fullmatch(loopback, url)]
+    return urls + asked_elsewhere(extenders, extender)
+
+
+def asked_elsewhere(extenders: List[Document], extender: Document) -> List[str]:
+    """Where ours is asked, but not as `extender` says."""
+    others = [one for one in extenders if not same_url(one, extender)]
+    return [str(one.get("urlPrefix", "")) for one in others if _is_at_a_port_of_ours(one)]
+
+
+def _is_at_a_port_of_ours(one: Document) -> bool:
+    ports = "|".join(map(str, PORTS))
+    loopback = rf"https?://(127[.]0[.]0[.]1|localhost|\[::1\]):({ports})/?"
+    return re.fullmatch(loopback, str(one.get("urlPrefix", ""))) is not None
+
+
+def _was_ours(one: Document) -> bool:
+    """Registered as we do it: the port alone may be somebody else's as well."""
+    return _is_at_a_port_of_ours(one) and one.get("filterVerb") == "filter" and not one.get("bindVerb")
 
 
 def differing(made: Dict[str, Document]) -> List[str]:
