@@ -63,6 +63,9 @@ class Semantics:
     # How old a container is counts by a clock that nobody sets; for a kubelet whose clock was set back an hour each
     # container is too young to be probed for that hour, and one that is new was there before the kubelet.
     fix_clock_that_is_set: bool = True
+    # Commands that ask whether a pod that is being ended is ready are run (CM26). In 1.36.3 what such a pod was synced
+    # with is over by then, so each errors, and what was found last stands.
+    fix_exec_probes_of_ending_pods: bool = True
 
     @property
     def declared_features(self) -> tuple[str, ...] | None:

@@ -4,7 +4,8 @@ Mirrors generatePodSandboxConfig, generateContainerConfig and labels.go of pkg/k
 modelled is not in them (rows CW): who asks for it is refused before.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.cri import api_pb2 as cri
 from agent.cri.convert import (
@@ -35,6 +36,8 @@ MASKED_PATHS = (
     "/sys/firmware",
     "/sys/devices/virtual/powercap",
 )
+_LOG = re.compile(r"([0-9]+)\.log")
+_MOST_LOGS = 2**63  # as Go reads a number
 READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 _UNCONFINED = cri.SecurityProfile(profile_type=cri.SecurityProfile.Unconfined)
 _BY_RUNTIME = cri.SecurityProfile(profile_type=cri.SecurityProfile.RuntimeDefault)
@@ -83,6 +86,13 @@ def container_config(
 def log_path(container: str, attempt: int) -> str:
     """Below the pod's folder."""
     return f"{container}/{attempt}.log"
+
+
+def restarts_by_logs(files: Iterable[str]) -> int:
+    """How often a container has been restarted, by the names of the files in its folder of logs: its next log is a new
+    one (calcRestartCountByLogDir)."""
+    numbers = (int(match[1]) for name in files if (match := _LOG.match(name)))
+    return max((number + 1 for number in numbers if number < _MOST_LOGS), default=0)
 
 
 def hostname(pod: Pod) -> str:

@@ -7,6 +7,7 @@ answers. Containers outlive the agent: the next one goes on with what it finds.
 
 import logging
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -17,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from agent.cri.base import RUNTIME_READY, CriError, Reader, RuntimeStatus
 from agent.cri.calls import Calls
-from agent.cri.configs import container_config, log_path, sandbox_config
+from agent.cri.configs import container_config, log_path, restarts_by_logs, sandbox_config
 from agent.cri.guard import KubeletGuard
 from agent.cri.images import Images
 from agent.cri.readiness import Readiness, looked
 from agent.cri.stops import Stops
 from agent.cri.writer import CriWriter
-from agent.model import Container, Image, Pod
+from agent.model import MOST_RESTARTS, Container, Image, Pod
 from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, RuntimePod, Sandbox, StartError
 from agent.runtime.environment import REASON_CONFIG, REASON_CREATE, Place, variables
@@ -148,8 +149,10 @@ class CriRuntime:
         env = variables(pod, container, Place(known.ip, self.host_ip, {}))
         image_ref = self._images.ensure(writer, calls, pod.uid, container.image, container.image_pull_policy)
         self._may_write()  # a pull may take an hour, and one waits for the others
-        config = container_config(pod, container, restart_count, self._writer.owner, image_ref, env)
         folder = self._folder(pod.uid)
+        if newest is None:  # never, or the runtime has lost it: what it wrote is not written into again
+            restart_count = max(restart_count, min(restarts_by_logs(_files(folder / container.name)), MOST_RESTARTS))
+        config = container_config(pod, container, restart_count, self._writer.owner, image_ref, env)
         try:
             (folder / container.name).mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError as e:
@@ -296,3 +299,12 @@ class CriRuntime:
             if str(e) != self._said_of_images and not self._loop.stopping:
                 log.warning("images not listed", extra={"cause": e.trouble.value, "error": str(e)})
             self._said_of_images = str(e)
+
+
+def _files(folder: Path) -> list[str]:
+    """Nothing where it is not there, or cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

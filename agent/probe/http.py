@@ -214,6 +214,8 @@ def request_head(request: HttpRequest) -> bytes:
         lines.append(f"User-Agent: {agent}")
     for name in sorted(headers.keys() - _NOT_WRITTEN):
         lines += [f"{name}: {value.strip(_BLANKS)}" for value in headers[name]]
+    if request.takes_gzip and not any(headers.get(name, ("",))[0] for name in ("Accept-Encoding", "Range")):
+        lines.append("Accept-Encoding: gzip")
     connection = headers.get("Connection", ())
     switches = bool(headers.get("Upgrade", ("",))[0]) and has_token(list(connection), "upgrade")
     if not switches and not (connection and _CLOSE.search(connection[0])):

@@ -21,11 +21,13 @@ class TargetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`headers` by canonical name. `host` is the Host line; empty: that of the URL. Texts hold one character a byte."""
+    """`headers` by canonical name. `host` is the Host line; empty: that of the URL. Texts hold one character a byte.
+    `takes_gzip`: whoever asks takes an answer that is compressed, as Go's client does by itself."""
 
     url: Url
     headers: Mapping[str, tuple[str, ...]]
     host: str = ""
+    takes_gzip: bool = False
 
     def __hash__(self) -> int:
         return hash((self.url.host, self.url.path, self.host))
@@ -84,7 +86,7 @@ def http_request(action: HttpGetAction, container: Container, pod_ip: str, *, pu
         headers["Accept"] = ("*/*",)
     elif not headers["Accept"][0]:
         del headers["Accept"]
-    return HttpRequest(url, headers, headers.get("Host", ("",))[0])
+    return HttpRequest(url, headers, headers.get("Host", ("",))[0], takes_gzip=purpose == "lifecycle")
 
 
 def header_map(headers: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

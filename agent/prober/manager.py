@@ -177,6 +177,10 @@ class ProberManager:
         """Called when the pod begins to terminate. App containers only; readiness goes on."""
         names = {container.name for container in pod.containers}
         types = (ProbeType.LIVENESS, ProbeType.STARTUP)
+        with self._lock:
+            workers = [worker for key, worker in self._workers.items() if key.pod_uid == pod.uid]
+        for worker in workers:
+            worker.pod_ends()
         self._stop(lambda key: key.pod_uid == pod.uid and key.container in names and key.probe_type in types)
 
     def remove_pod(self, pod: Pod) -> None:

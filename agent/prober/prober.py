@@ -33,6 +33,9 @@ REASON_PROBE_WARNING = "ProbeWarning"
 RecordEvent = Callable[[Pod, Container, str, str, str], None]
 """(pod, container, Normal or Warning, reason, message). Called on every failed probe, without any limit."""
 
+CutOff = Callable[[], bool]
+"""Whether no command is to be run any more: each errors."""
+
 
 class Prober:
     """Makes probes for workers. `execute` runs a command in a running container."""
@@ -42,7 +45,13 @@ class Prober:
         self._record_event = record_event
 
     def probe(
-        self, probe_type: ProbeType, pod: Pod, status: PodStatus, container: Container, container_id: str
+        self,
+        probe_type: ProbeType,
+        pod: Pod,
+        status: PodStatus,
+        container: Container,
+        container_id: str,
+        cut_off: CutOff = lambda: False,
     ) -> Result:
         """SUCCESS or FAILURE. Raises ProbeErrored when the probe could not be made: the result is to be thrown away."""
         try:
@@ -52,7 +61,7 @@ class Prober:
         if spec is None:
             return Result.SUCCESS
         try:
-            outcome = self._with_retries(spec, pod, status, container, container_id)
+            outcome = self._with_retries(spec, pod, status, container, container_id, cut_off)
         except HandlerError as e:
             self._event(
                 pod, container, REASON_UNHEALTHY, f"{probe_type} probe errored and resulted in {e.result} state: {e}"
@@ -71,23 +80,34 @@ class Prober:
                 return Result.FAILURE
 
     def _with_retries(
-        self, spec: Probe, pod: Pod, status: PodStatus, container: Container, container_id: str
+        self, spec: Probe, pod: Pod, status: PodStatus, container: Container, container_id: str, cut_off: CutOff
     ) -> Outcome:
         for _ in range(ATTEMPTS - 1):
             try:
-                return self.attempt(spec, pod, status, container, container_id)
+                return self.attempt(spec, pod, status, container, container_id, cut_off)
             except HandlerError:
                 log.debug("probe errored, trying again", extra={"pod": pod.name, "container": container.name})
-        return self.attempt(spec, pod, status, container, container_id)
+        return self.attempt(spec, pod, status, container, container_id, cut_off)
 
-    def attempt(self, spec: Probe, pod: Pod, status: PodStatus, container: Container, container_id: str) -> Outcome:
+    def attempt(
+        self,
+        spec: Probe,
+        pod: Pod,
+        status: PodStatus,
+        container: Container,
+        container_id: str,
+        cut_off: CutOff = lambda: False,
+    ) -> Outcome:
         """One attempt. Raises HandlerError."""
         timeout_s = float(spec.timeout_s)
         try:
             match spec.action:
                 case ExecAction(command):
+                    _refuse(cut_off)
                     expanded = expand_command(command, container.env)
-                    return exec_command(self._execute, container_id, expanded, timeout_s)
+                    outcome = exec_command(self._execute, container_id, expanded, timeout_s)
+                    _refuse(cut_off)  # meanwhile
+                    return outcome
                 case HttpGetAction():
                     return http_get(http_request(spec.action, container, status.pod_ip), timeout_s)
                 case TcpSocketAction(port, host):
@@ -105,3 +125,8 @@ class Prober:
     def _event(self, pod: Pod, container: Container, reason: str, message: str) -> None:
         if self._record_event is not None:
             self._record_event(pod, container, EVENT_WARNING, reason, message)
+
+
+def _refuse(cut_off: CutOff) -> None:
+    if cut_off():
+        raise HandlerError("context canceled", HandlerResult.UNKNOWN)

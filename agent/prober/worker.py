@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent.model import Container, Pod, PodStatus, ProbeType, Result
+from agent.model import PodStatus, ProbeType, Result
 from agent.probe.outcome import ProbeErrored
 from agent.probe.streak import Kept
 from agent.probe.ticker import Ticker
@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 JOIN_LIMIT_S = 1.0
 
 
-ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str], Result]
-"""(type, pod, cached status, container, container id) -> SUCCESS or FAILURE. Raises ProbeErrored."""
+ProbeFunction = Callable[..., Result]
+"""(type, pod, cached status, container, container id) -> SUCCESS or FAILURE. Raises ProbeErrored. A sixth argument says
+whether commands are cut off, where the semantics want them to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Worker:
         self._wake = threading.Condition()
         self._stopped = False
         self._triggered = False
+        self._pod_ends = False
         self._thread = threading.Thread(
             target=self._run, name=f"probe-{target.type.lower()}-{target.pod.name}-{target.container.name}", daemon=True
         )
@@ -73,6 +75,10 @@ class Worker:
         with self._wake:
             self._stopped = True
             self._wake.notify()
+
+    def pod_ends(self) -> None:
+        """Its pod is being ended: commands are cut off, where the semantics want that."""
+        self._pod_ends = True
 
     def trigger(self) -> bool:
         """Asks for a probe at once. At most one such wish is kept: False when one is waiting already."""
@@ -117,7 +123,11 @@ class Worker:
         if not step.probe or status is None:
             return step.keep
         try:
-            result = context.probe(target.type, target.pod, status, target.container, self.state.container_id)
+            asked = (target.type, target.pod, status, target.container, self.state.container_id)
+            if context.semantics.fix_exec_probes_of_ending_pods:
+                result = context.probe(*asked)
+            else:
+                result = context.probe(*asked, lambda: self._pod_ends)
         except ProbeErrored:
             # kubelet drops the result when the probe could not run; counting it would flap the gate.
             return True

@@ -257,8 +257,11 @@ class ConditionPublisher:
             self._refresh_due_at = self._monotonic() + REFRESH_S * (1 + REFRESH_JITTER * (2 * self._random() - 1))
 
     def _failed(self, error: Exception) -> None:
+        asked_s = getattr(error, "retry_after_s", None)
+        if asked_s:  # all agents are asked for the same: they shall not come back together
+            asked_s *= 1 + RETRY.jitter * self._random()
         with self._lock:
-            pause_s, self._backoff = self._backoff.next(self._random, getattr(error, "retry_after_s", None))
+            pause_s, self._backoff = self._backoff.next(self._random, asked_s)
             self._retry_due_at = self._monotonic() + pause_s
             self.errors += 1
         if self._backoff.failures == 1:  # one line an outage

@@ -9,12 +9,13 @@
     compare   runs a target: draws, asks both, stops at the first difference
     shrink    cuts a history down to what is needed for a difference; pure
     loopback  a network of its own, and servers there
+    virtual   threads that take turns, by a clock that passes when all of them wait
     scripted  a server there that says what a history has
     runtimes  random pods of a runtime, as JSON and as the agent has them
     kept/     histories that an error has told from the kubelet, with its answers; `make test-fast` replays them
     fixed/    the rows of docs/kubelet-parity.md as histories, played before those by chance
     fixes     named fixes switched on: do exactly their differences appear?
-    errors    errors for a copy of the agent, a table
+    errors    errors for a copy of the agent, a table (one of them is a planted_error; errors_around has some of them)
     planted   puts them there: does the comparison find them?
     judge     the agent beside answers that are known: what looks for a planted error
     __main__  the command

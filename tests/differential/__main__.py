@@ -254,11 +254,14 @@ def _show_fixes(executable: Path, fixes: Sequence[Fix], seed: int) -> int:
     failed = 0
     for fix in fixes:
         with Kubelet(executable) as kubelet:
-            differing, strange = shown(fix, kubelet, seed)
-        failed += not differing or bool(strange)
-        print(f"{fix.name}: {differing} histories differ while it is on, {len(strange)} of them for another cause")
-        if strange:
-            print(f"  {json.dumps(strange[0])}")
+            found = shown(fix, kubelet, seed)
+        failed += not found.differing or bool(found.strange)
+        print(
+            f"{fix.name}: {found.differing} histories differ while it is on, each as where the kubelet is mended,"
+            f" but for {len(found.strange)}"
+        )
+        if found.strange:
+            print(f"  {json.dumps(found.strange[0])}")
     return failed
 
 

@@ -75,7 +75,13 @@ PACKAGES = {
     ),
     "kuberuntime": Copied(
         "pkg/kubelet/kuberuntime",
-        {r"metav1\.Now\(\)": "metav1.NewTime(wallNow())", r"time\.After\(": "afterHook("},
+        {
+            r"metav1\.Now\(\)": "metav1.NewTime(wallNow())",
+            r"time\.After\(": "afterHook(",
+            r"len\(podStatus\.ContainerStatuses\) != 0": "countOfKnown(podStatus) != 0",
+            r"m\.generateLinuxContainerResources\(ctx, pod, container, (enforceMemoryQoS)\),$": r"noResources(\1),",
+            r"= m\.calculateSandboxResources\(ctx, pod\)$": "= noResources(false)",
+        },
     ),
     "lease": Copied("apimachinery/lease", {r"time\.After\(": "after("}, module="k8s.io/component-helpers"),
     "pleg": Copied(
@@ -85,13 +91,33 @@ PACKAGES = {
             r"for pid := range g\.podRecords": "for _, pid := range inOrder(g.podRecords)",
             # Counts for /metrics, which end the kubelet where a pod could not be inspected before.
             r"e\.updateRunning\w+Metric\(status\)": "",
+            r"^\t\t\tshouldSendPLEGEvent = true\n\t\t\} else \{": r"\t\t\te.removed(event, podID, status)\n\g<0>",
         },
     ),
     # Of this package the cache alone: its statuses are the types of the package itself.
     "podcache": Copied("pkg/kubelet/container", only="cache.go"),
     "prober": Copied(
         "pkg/kubelet/prober",
-        {r"time\.Now\(\)": "wallNow()", r"time\.Since\(": "wallSince(", r"go w\.run\(ctx\)": "started(w)"},
+        {
+            # Mends: see package mended.
+            r"\t\t\t\treturn\n\t\t\t\}\n(\t\t\tw := newWorker\(.*\n.*\n\t\t\tgo w\.run\(ctx\)\n)": (
+                r"\t\t\t\tif !goesOn() {\n\t\t\t\t\treturn\n\t\t\t\t}\n\t\t\t} else {\n\1\t\t\t}\n"
+            ),
+            r"time\.Since\(c\.State\.Running\.StartedAt\.Time\)": "w.age(c.State.Running.StartedAt.Time)",
+            r"w\.containerID = kubecontainer\.ParseContainerID\(c\.ContainerID\)": r"\g<0>; w.forgets()",
+            r"kubeletRestartGracePeriod\(w\.probeManager\.start\)": (
+                "kubeletRestartGracePeriod(w.probeManager.start.Add(aheadMended()))"
+            ),
+            r"containerStartTime\.Before\(kubeletRestartGracePeriod\(m\.start\)\)": (
+                "m.older(pod, containerStatus.Name, containerStartTime)"
+            ),
+            # The clock, and goroutines that wait for the history.
+            r"time\.Now\(\)": "wallNow()",
+            r"time\.Since\(": "wallSince(",
+            r"go w\.run\(ctx\)": "started(ctx, w)",
+            r"rand\.Float64\(\)": "w.drawn(rand.Float64)",
+            r"^(\t\t// Wait for next probe tick\.\n)": r"\1\t\tw.prefers(probeTicker)\n",
+        },
     ),
     "operationexecutor": Copied(
         "pkg/kubelet/pluginmanager/operationexecutor",
@@ -121,6 +147,7 @@ PACKAGES = {
             r"time\.Now\(\)": "wallNow()",
             r"time\.Since\(": "wallSince(",
             r"podutil\.UpdatePodCondition\(": "updatePodCondition(",
+            r"pod\.Status\.ContainerStatuses, pod\.Status\.Phase\)$": "compared(pod), pod.Status.Phase)",
             # The kubelet takes this manager for its own: their interfaces have to be of the same types.
             r"^type PodUpdateNotifier interface \{[^}]*\}": "type PodUpdateNotifier = podUpdateNotifier",
         },

@@ -1,21 +1,8 @@
 """Errors for a copy of the agent, one at a time: each must be found, or the comparison sees less than it says.
 `planted` looks for them."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Planted:
-    """`was`, which the file holds once, becomes `becomes`; `target` is who should find it."""
-
-    target: str
-    file: str
-    was: str
-    becomes: str
-
-    def __str__(self) -> str:
-        return f"{self.target}: {self.file}: {self.was.strip()!r} -> {self.becomes.strip()!r}"
-
+from tests.differential.errors_around import AROUND
+from tests.differential.planted_error import Planted
 
 _HTTP, _REPLY, _URL, _TLS = "probe/http.py", "probe/reply.py", "probe/url.py", "probe/tls.py"
 _TCP, _DIAL, _EXEC, _TARGETS = "probe/tcp.py", "probe/dial.py", "probe/exec.py", "probe/targets.py"
@@ -340,4 +327,5 @@ ERRORS = (
     Planted("http", _TLS, "ssl.TLSVersion.TLSv1_2", "ssl.TLSVersion.TLSv1_1"),
     Planted("http", _TLS, "ECDHE+AES+SHA1:", "ECDHE+AES+SHA1:AES128-GCM-SHA256:"),
     Planted("http", "probe/targets.py", 'elif not headers["Accept"][0]:', 'elif headers["Accept"] == ("",):'),
+    *AROUND,
 )

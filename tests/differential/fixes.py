@@ -1,6 +1,7 @@
 """Fixes of upstream's mistakes, on in the agent and off in the comparison: switched on, each shows, and nothing else.
 
-A history that differs with a fix on has to be of the kind that the fix is for; those that are not have to stay equal.
+The driver has each mistake mended, too: with the fix on, the agent answers each history as a kubelet does whose mistake
+is mended, and some of them otherwise than one whose is not. And these have to be of the kind that the fix is for.
 """
 
 import itertools
@@ -11,9 +12,9 @@ from typing import Any
 
 from agent.semantics import Semantics
 from kube.times import parse_time
-from tests.differential.compare import BATCH, quiet, semantics_of
+from tests.differential.compare import BATCH, agents_answer, quiet, semantics_of
 from tests.differential.kubelet import GATES, Kubelet
-from tests.differential.target import History
+from tests.differential.target import Answers, History, Target
 from tests.differential.targets import TARGETS
 
 HISTORIES = BATCH * len(GATES)
@@ -61,8 +62,13 @@ def _starts_later(status: Any, wall: float) -> bool:
     return any(start is not None and start > wall for start in starts)
 
 
+def _begins_to_end(history: History) -> bool:
+    return any(step["op"] == "stop" for step in history["steps"])
+
+
 FIXES = (
     Fix("fix_add_pod_ends_at_first_worker", "prober", _added_again),
+    Fix("fix_exec_probes_of_ending_pods", "loops", _begins_to_end),
     Fix("fix_readiness_without_sidecars", "status", _has_gates_and_sidecars),
     Fix("fix_ended_containers_without_record", "actions", _ended_without_record),
     Fix("fix_removed_container_stays_known", "pleg", _removed),
@@ -70,21 +76,40 @@ FIXES = (
 )
 
 
-def shown(fix: Fix, kubelet: Kubelet, seed: int) -> tuple[int, list[History]]:
-    """How many histories differ with the fix on, under all gates, a batch each in turns; and those of them that must
-    not. Goes on until some do."""
+@dataclass(frozen=True)
+class Shown:
+    """`differing`: how many histories differ from the kubelet as it is. `strange`: those of them that must not, and all
+    that differ from a kubelet that is mended."""
+
+    differing: int
+    strange: list[History]
+
+
+def shown(fix: Fix, kubelet: Kubelet, seed: int) -> Shown:
+    """With the fix on, under all gates, a batch each in turns. Goes on until some histories differ."""
     target = next(t for t in TARGETS if t.name == fix.target)
     random, every_gates = Random(f"{seed} {fix.name}"), itertools.cycle(GATES)
-    differing: list[History] = []
+    differing, strange = 0, list[History]()
     for done in range(0, MOST, BATCH):
         if differing and done >= HISTORIES:
             break
         gates = dict(next(every_gates))
         semantics: Semantics = replace(semantics_of(gates), **{fix.name: True})
         drawn = [target.draw(random) for _ in range(BATCH)]
-        kubelet.ask(target.name, gates, drawn)
         with quiet():
-            ours: list[Any] = [target.answer(history, semantics) for history in drawn]
-        pairs = zip(drawn, ours, kubelet.answers(), strict=True)
-        differing += [history for history, agent, upstream in pairs if target.told(agent) != target.told(upstream)]
-    return len(differing), [history for history in differing if not fix.concerns(history)]
+            ours = [target.told(agents_answer(target, history, semantics)) for history in drawn]
+        as_it_is = _answers(kubelet, target, gates, drawn)
+        mended = _answers(kubelet, target, gates, drawn, fix.name)
+        for history, agent, upstream, better in zip(drawn, ours, as_it_is, mended, strict=True):
+            differs = agent != upstream
+            differing += differs
+            if agent != better or (differs and not fix.concerns(history)):
+                strange.append(history)
+    return Shown(differing, strange)
+
+
+def _answers(
+    kubelet: Kubelet, target: Target, gates: dict[str, bool], drawn: list[History], *mended: str
+) -> list[Answers]:
+    kubelet.ask(target.name, gates, drawn, mended)
+    return [target.told(answer) for answer in kubelet.answers()]

@@ -61,9 +61,12 @@ class Kubelet:
             self._process.kill()
         self._process.communicate()  # its input ends, and so does it: what it has run is written then
 
-    def ask(self, target: str, gates: Mapping[str, bool], histories: Sequence[History]) -> None:
-        """Hands over a batch; `answers` gives what comes of it, in the same order. One batch at a time."""
-        batch = msgspec.json.encode({"target": target, "gates": gates, "histories": histories})
+    def ask(
+        self, target: str, gates: Mapping[str, bool], histories: Sequence[History], mended: Sequence[str] = ()
+    ) -> None:
+        """Hands over a batch; `answers` gives what comes of it, in the same order. One batch at a time. `mended`: fixes
+        of ours for which upstream's mistake is mended there."""
+        batch = msgspec.json.encode({"target": target, "gates": gates, "histories": histories, "mended": mended})
         assert self._process.stdin is not None
         self._process.stdin.write(batch + b"\n")
         self._process.stdin.flush()

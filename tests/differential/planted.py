@@ -11,9 +11,9 @@ from typing import Self
 import msgspec
 
 from tests.differential.compare import AGAIN, BATCH, BY_REAL_TIME, drawn_batch
-from tests.differential.errors import Planted
 from tests.differential.judge import NONE, Batch, batch_line
 from tests.differential.kubelet import Kubelet
+from tests.differential.planted_error import Planted
 from tests.differential.target import History, Target
 
 ROOT = Path(__file__).resolve().parents[2]

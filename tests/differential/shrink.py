@@ -12,21 +12,26 @@ AT_ONCE = 64
 ROUNDS = 200
 
 
-def shrunk(history: History, differs: Differs) -> History:
-    """The smallest found by leaving out parts and simplifying values, one at a time, big parts first."""
+def shrunk(
+    history: History, differs: Differs, *, at_once: int = AT_ONCE, enough: Callable[[], bool] = lambda: False
+) -> History:
+    """The smallest found by leaving out parts and simplifying values, one at a time, big parts first. `at_once`: how
+    many are asked for together. `enough`: asked before that, whether the smallest so far will do."""
     for _ in range(ROUNDS):
-        smaller = _smaller(history, differs)
+        smaller = _smaller(history, differs, at_once, enough)
         if smaller is None:
             return history
         history = smaller
     return history
 
 
-def _smaller(history: History, differs: Differs) -> History | None:
+def _smaller(history: History, differs: Differs, at_once: int, enough: Callable[[], bool]) -> History | None:
     waiting: list[History] = []
     for candidate in candidates(history):
+        if enough():
+            return None
         waiting.append(candidate)
-        if len(waiting) == AT_ONCE:
+        if len(waiting) == at_once:
             if (found := _first(waiting, differs)) is not None:
                 return found
             waiting = []

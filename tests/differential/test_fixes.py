@@ -1,5 +1,6 @@
 """Each mended mistake of upstream's is switched on in the comparison, and shown."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -28,17 +29,20 @@ SOON = [fix for fix in FIXES if fix.name != "fix_readiness_without_sidecars"]  #
 
 
 class Upstream:
-    """Answers what the agent does without the fix. `gates`: those that it was asked under."""
+    """Answers what the agent does without the fix, and with it where it is mended. `gates`: it was asked under them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, can_be_mended: bool = True) -> None:
+        self._can_be_mended = can_be_mended
         self.gates: list[dict[str, bool]] = []
         self._answers: list[Answers] = []
 
-    def ask(self, name: str, gates: dict[str, bool], histories: list[History]) -> None:
+    def ask(self, name: str, gates: dict[str, bool], histories: list[History], mended: Sequence[str]) -> None:
         self.gates.append(gates)
         target = next(t for t in TARGETS if t.name == name)
+        on: dict[str, Any] = dict.fromkeys(mended if self._can_be_mended else (), True)
+        semantics = replace(semantics_of(gates), **on)
         with quiet():
-            self._answers = [agents_answer(target, history, semantics_of(gates)) for history in histories]
+            self._answers = [agents_answer(target, history, semantics) for history in histories]
 
     def answers(self) -> list[Answers]:
         return self._answers
@@ -55,13 +59,20 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fix", SOON, ids=lambda fix: fix.name)
 def test_a_fix_shows_under_all_gates_and_where_it_may_alone(fix: Fix) -> None:
     upstream: Any = Upstream()
-    differing, strange = fixes.shown(fix, upstream, seed=1)
-    assert (True, [], True) == (differing > 0, strange, all(dict(gates) in upstream.gates for gates in GATES))
+    found = fixes.shown(fix, upstream, seed=1)
+    assert (True, [], True) == (found.differing > 0, found.strange, all(dict(g) in upstream.gates for g in GATES))
 
 
 @pytest.mark.usefixtures("few")
 def test_what_differs_for_another_cause_is_told() -> None:
     nothing = replace(FIXES[0], concerns=lambda _history: False)
     upstream: Any = Upstream()
-    differing, strange = fixes.shown(nothing, upstream, seed=1)
-    assert 0 < differing == len(strange)
+    found = fixes.shown(nothing, upstream, seed=1)
+    assert 0 < found.differing == len(found.strange)
+
+
+@pytest.mark.usefixtures("few")
+def test_an_answer_that_the_mended_kubelet_does_not_give_is_told_be_it_of_a_history_that_may_differ() -> None:
+    upstream: Any = Upstream(can_be_mended=False)
+    found = fixes.shown(FIXES[0], upstream, seed=1)
+    assert 0 < found.differing == len(found.strange)

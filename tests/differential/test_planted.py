@@ -12,8 +12,9 @@ import pytest
 
 from tests.differential import planted
 from tests.differential.compare import BATCH, agents_answer, drawn_batch, semantics_of
-from tests.differential.errors import ERRORS, Planted
+from tests.differential.errors import ERRORS
 from tests.differential.judge import Batch, batch_line
+from tests.differential.planted_error import Planted
 from tests.differential.targets import TARGETS
 
 SEARCH = textwrap.dedent("""

@@ -1,16 +1,25 @@
 """What a difference is cut down to, and what a copied package of the kubelet becomes."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from agent.node.pressure import CONTAINER_SIGNALS
 from tests.differential.build import Copied, copy_package
-from tests.differential.errors import ERRORS, Planted
+from tests.differential.compare import _cut_down, agents_answer, semantics_of
+from tests.differential.errors import ERRORS
+from tests.differential.kubelet import GATES
 from tests.differential.planted import plant
+from tests.differential.planted_error import Planted
 from tests.differential.shrink import candidates, shrunk
+from tests.differential.target import Answers, History
 from tests.differential.targets.eviction import EvictionTarget
+from tests.differential.targets.grpc import GrpcTarget
+from tests.differential.targets.handlers import LATE_S, SOON_S, HandlersTarget, hurried
 
 
 def test_a_history_is_cut_down_to_what_is_needed_for_the_difference():
@@ -57,3 +66,57 @@ def test_a_change_that_finds_nothing_to_change_stops_the_build(tmp_path: Path):
 def test_each_error_can_still_be_planted(error: Planted, tmp_path: Path):
     plant(error, tmp_path)
     assert error.becomes in (tmp_path / "agent" / error.file).read_text()
+
+
+class Kubelet:
+    """Says what the agent does, but of one that has this word in its history, where it always says the same."""
+
+    def __init__(self, target: Any, word: str) -> None:
+        self._target, self._word = target, word
+        self._answers: list[Answers] = []
+        self.asked: list[History] = []
+
+    def ask(self, _name: str, gates: dict[str, bool], histories: list[History], _mended: Sequence[str] = ()) -> None:
+        self.asked += histories
+        semantics = semantics_of(gates)
+        self._answers = [
+            {"errored": True} if self._word in json.dumps(history) else agents_answer(self._target, history, semantics)
+            for history in histories
+        ]
+
+    def answers(self) -> list[Answers]:
+        return self._answers
+
+
+SERVED = {"grpc": {"port": 1, "service": "readiness"}}
+
+
+@pytest.mark.parametrize(
+    ("target", "probe", "word"),
+    [
+        pytest.param(HandlersTarget(), {"exec": {"command": ["true", "odd", "more"]}}, "odd", id="handlers"),
+        pytest.param(GrpcTarget(), {"timeoutSeconds": LATE_S, "periodSeconds": 1, **SERVED}, "readiness", id="grpc"),
+    ],
+)
+def test_what_differs_over_a_network_is_cut_down_too(target: Any, probe: Any, word: str) -> None:
+    """Nobody listens there, so each try takes all of a probe's time, which is short then."""
+    container = {"name": "a", "livenessProbe": probe, "env": [{"name": "A", "value": "v"}]}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [container]}, "status": {"podIP": "127.0.0.1"}}
+    run = {"code": 0, "stdout": "so", "stderr": "", "fault": ""}
+    script = {"greeting": "", "reply": ["x" * 40]}
+    history = {"pod": pod, "type": "Liveness", "runs": [run], "script": script}
+    kubelet: Any = Kubelet(target, word)
+    found = _cut_down(target, kubelet, dict(GATES[0]), history, lambda some: [word in json.dumps(one) for one in some])
+    assert (True, True) == (word in json.dumps(found), len(json.dumps(found)) < len(json.dumps(history)) / 2), found
+    assert [] == [one for one in kubelet.asked[3:] if f'"timeoutSeconds": {LATE_S}' in json.dumps(one)]
+    assert f'"timeoutSeconds": {SOON_S}' in json.dumps(hurried({"timeoutSeconds": LATE_S}))
+
+
+def test_a_history_is_cut_down_no_longer_than_it_is_worth() -> None:
+    left = iter([False] * 3)
+
+    def differs(histories: list[History]) -> list[bool]:
+        return [True] * len(histories)
+
+    found = shrunk([1, 2, 3, 4, 5, 6, 7, 8], differs, at_once=1, enough=lambda: next(left, True))
+    assert [8] == found

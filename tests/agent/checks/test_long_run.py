@@ -56,7 +56,7 @@ from tests.differential.fixed.answering import GRPC
 from tests.kit.clock import Clock
 given = GRPC["G5: SERVING"]["script"]
 server = Scripted()
-server.script = Script(given["greeting"].encode("latin-1"), given["reply"].encode("latin-1"))
+server.script = Script(given["greeting"].encode("latin-1"), "".join(given["reply"]).encode("latin-1"))
 port, limit_s = (server.port, 30.0) if sys.argv[1] == "heard" else (1, 0.05)
 results = set()
 print(held_over(lambda: results.add(str(grpc_check("127.0.0.1", port, "s", limit_s).result)), Clock(0.0), 500.0))

@@ -3,7 +3,9 @@ draws answers of a runtime, and holds this to them."""
 
 import pytest
 
+from agent.cri.api_pb2 import StatusResponse
 from agent.cri.base import RuntimeCondition, RuntimeStatus
+from agent.cri.convert import Garbled, status_of
 from agent.cri.readiness import Readiness, looked
 
 READY, NETWORK = RuntimeCondition("RuntimeReady", True), RuntimeCondition("NetworkReady", True)
@@ -64,3 +66,9 @@ def test_why_a_node_with_a_container_runtime_is_not_ready(
         conditions = tuple(condition for condition in (network, runtime) if condition is not None)
         readiness = looked(readiness, RuntimeStatus(conditions), at)
     assert [text.replace("PLEG", "PLEG is not healthy: x") for text in expected] == errors(readiness, monotonic)
+
+
+def test_n41_an_answer_without_a_status_is_none() -> None:
+    """So all stays as it was: whoever asks takes that for an error."""
+    with pytest.raises(Garbled, match="there is no status in it"):
+        status_of(StatusResponse())

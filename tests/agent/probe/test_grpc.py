@@ -189,6 +189,33 @@ def test_g10_a_message_that_is_none_is_a_failure_and_leaves_no_traceback(
     assert [] == [record.getMessage() for record in caplog.records]
 
 
+MESSAGE = frame(0, 0, 1, b"\0" + (2).to_bytes(4, "big") + b"\x08\x01")  # serving
+UNAVAILABLE = (b":status", b"503"), ANSWERS[1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        pytest.param(
+            headers(4, *UNAVAILABLE) + MESSAGE + headers(5, OK), f"{RPC} = ", id="G9 another status with gRPC's type"
+        ),
+        pytest.param(
+            headers(4, *ANSWERS) + MESSAGE * 2 + headers(5, OK),
+            "timeout: health rpc did not complete within 1s",
+            id="G9 two messages",
+        ),
+        pytest.param(
+            headers(4, *ANSWERS) + MESSAGE + frame(3, 0, 1, b"\0\0\0\2"), f"{RPC} = ", id="G9 a stream cut short"
+        ),
+    ],
+)
+def test_an_answer_that_is_no_grpc_is_a_failure_in_the_librarys_words(reply: bytes, expected: str) -> None:
+    server = Scripted()
+    server.script = Script(SETTINGS, reply)
+    outcome = grpc_check("127.0.0.1", server.port, "", 1 if expected.startswith("timeout") else 20)
+    assert (FAILURE, True) == (outcome.result, outcome.output.startswith(expected)), outcome
+
+
 def test_it_says_that_it_is_a_probe(port: int, health: Health) -> None:
     grpc_check("127.0.0.1", port, "", 20)
     assert health.agents[-1].startswith("kube-probe/1.36 ")

@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
+	"readygate.dev/testbed/kube/mended"
 )
 
 // A target answers one history.
@@ -26,6 +27,7 @@ type batch struct {
 	Target    string            `json:"target"`
 	Gates     map[string]bool   `json:"gates"`
 	Histories []json.RawMessage `json:"histories"`
+	Mended    []string          `json:"mended"`
 }
 
 // Those that a batch may set; the first line says how they stand.
@@ -71,6 +73,7 @@ func main() {
 		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(asked.Gates); err != nil {
 			fatal(err)
 		}
+		mended.Set(asked.Mended)
 		answers := make([]any, 0, len(asked.Histories))
 		for _, history := range asked.Histories {
 			answers = append(answers, answer(targets[asked.Target], history))

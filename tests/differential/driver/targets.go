@@ -3,6 +3,7 @@ package main
 import (
 	"readygate.dev/testbed/kube/drivers"
 	"readygate.dev/testbed/kube/eviction"
+	"readygate.dev/testbed/kube/hooks"
 	"readygate.dev/testbed/kube/httpprobe"
 	"readygate.dev/testbed/kube/images"
 	"readygate.dev/testbed/kube/kubelet"
@@ -17,14 +18,17 @@ import (
 var targets = map[string]target{
 	"actions": kuberuntime.AnswerActions,
 	"backoff": kuberuntime.AnswerBackOff,
+	"configs": kuberuntime.AnswerConfigs,
 	"drivers": drivers.Answer,
 	"events": record.Answer,
 	"eviction": eviction.Answer,
 	"grpc": prober.AnswerHandlers,
 	"handlers": prober.AnswerHandlers,
+	"hooks": hooks.Answer,
 	"http":   httpprobe.Answer,
 	"images": images.Answer,
 	"lease":  lease.Answer,
+	"loops":  prober.AnswerLoops,
 	"node":   kubelet.AnswerNode,
 	"pleg":   pleg.Answer,
 	"plugins": reconciler.Answer,

@@ -69,7 +69,12 @@ HANDLERS: dict[str, History] = _EXEC | _CONNECTED
 
 def _served(reply: bytes, greeting: bytes = GREETING) -> History:
     pod = _pod({"grpc": {"port": PORT, "service": "s"}}, [])
-    return {"pod": pod, "type": "Liveness", "runs": [], "script": {"greeting": _text(greeting), "reply": _text(reply)}}
+    return {
+        "pod": pod,
+        "type": "Liveness",
+        "runs": [],
+        "script": {"greeting": _text(greeting), "reply": [_text(reply)]},
+    }
 
 
 def _answered(status: int | None, code: int = 0) -> bytes:

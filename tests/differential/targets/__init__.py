@@ -2,14 +2,17 @@
 
 actions computePodActions, grace periods, and who waits for whom at the end
 backoff how long a container that keeps ending waits, and what is told of it
+configs what a container runtime is asked to make, and how often a container was restarted by its logs
 drivers is a plugin taken, by its name and its versions
 events  which Events are written, and how: counted, combined, or not at all
 eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
 grpc    the handler for grpc, with a server that says what the history has
 handlers probes by the prober: commands, connections on loopback, ports, retries, events
+hooks   one lifecycle hook: a command, a request, a sleep
 http    the handler for httpGet: what is sent, and what is made of any bytes that come back, or do not, over TLS or not
 images  is a container's image there, and may it be pulled, and now
 lease   the renewals of a node's Lease
+loops   workers of the prober as they run: pauses, ticks, triggers, ends, with probes that take their time
 node    its registration, and when its status is written, with what
 pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
 plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
@@ -22,14 +25,17 @@ status  generateAPIPodStatus, and the status manager up to its writes
 from tests.differential.target import Target
 from tests.differential.targets.actions import ActionsTarget
 from tests.differential.targets.backoff import BackOffTarget
+from tests.differential.targets.configs import ConfigsTarget
 from tests.differential.targets.drivers import DriversTarget
 from tests.differential.targets.events import EventsTarget
 from tests.differential.targets.eviction import EvictionTarget
 from tests.differential.targets.grpc import GrpcTarget
 from tests.differential.targets.handlers import HandlersTarget
+from tests.differential.targets.hooks import HooksTarget
 from tests.differential.targets.http import HttpTarget
 from tests.differential.targets.images import ImagesTarget
 from tests.differential.targets.lease import LeaseTarget
+from tests.differential.targets.loops import LoopsTarget
 from tests.differential.targets.node import NodeTarget
 from tests.differential.targets.pleg import PlegTarget
 from tests.differential.targets.plugins import PluginsTarget
@@ -41,14 +47,17 @@ from tests.differential.targets.status import StatusTarget
 TARGETS: tuple[Target, ...] = (
     ActionsTarget(),
     BackOffTarget(),
+    ConfigsTarget(),
     DriversTarget(),
     EventsTarget(),
     EvictionTarget(),
     GrpcTarget(),
     HandlersTarget(),
+    HooksTarget(),
     HttpTarget(),
     ImagesTarget(),
     LeaseTarget(),
+    LoopsTarget(),
     NodeTarget(),
     PlegTarget(),
     PluginsTarget(),

@@ -39,12 +39,12 @@ class GrpcTarget(HandlersTarget):
         container: Json = {"name": "a", "livenessProbe": {**probe, "grpc": action}}
         pod = {"metadata": {"uid": "u", "name": "pod", "namespace": "default"}, "spec": {"containers": [container]}}
         pod["status"] = {"podIP": "127.0.0.1"}
-        script = {"greeting": _text(GREETING), "reply": _text(_reply(random))}
+        script = {"greeting": _text(GREETING), "reply": [_text(frame) for frame in _reply(random)]}
         return {"pod": pod, "type": "Liveness", "runs": [], "script": script}
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
         server, given = _server(), history["script"]
-        server.script = script = Script(given["greeting"].encode("latin-1"), given["reply"].encode("latin-1"))
+        server.script = script = script_of(given)
         answer = super().answer(json.loads(json.dumps(history).replace(str(PORT), str(server.port))), semantics)
         return {**answer, "asked": script.asked}
 
@@ -61,20 +61,24 @@ def _server() -> Scripted:
     return Scripted()
 
 
-def _reply(random: Random) -> bytes:
-    """Of stream 1: headers, messages, trailers; now and then something is missing, odd, or cut."""
+def script_of(drawn: Json) -> Script:
+    return Script(drawn["greeting"].encode("latin-1"), "".join(drawn["reply"]).encode("latin-1"))
+
+
+def _reply(random: Random) -> list[bytes]:
+    """Frame by frame, of stream 1: headers, messages, trailers; now and then something is missing, odd, or cut."""
     head, code = [(":status", "200"), ("content-type", random.choice(TYPES))], random.choice(CODES)
     tail = [("grpc-status", code)] if maybe(random, 0.95) else []
     if maybe(random, 0.4):
         tail.append(("grpc-message", quote(random.choice(WORDS))))
     if maybe(random, 0.15):
-        return _frame(HEADERS, END_HEADERS | END_STREAM, _fields(head + tail))
+        return [_frame(HEADERS, END_HEADERS | END_STREAM, _fields(head + tail))]
     parts = [_frame(HEADERS, END_HEADERS, _fields(head))]
     parts += [_frame(DATA, 0, _message(random)) for _ in range(random.choice((0, 1, 1, 1, 1, 1, 1)))]
     parts.append(_frame(HEADERS, END_HEADERS | END_STREAM, _fields(tail)))
     if maybe(random, 0.1):
         parts[-1] = _frame(RST_STREAM, 0, pack(">I", random.choice((2, 8, 11, 13))))
-    return b"".join(parts)
+    return parts
 
 
 def _message(random: Random) -> bytes:

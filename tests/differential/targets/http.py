@@ -59,6 +59,8 @@ NAMES = (
     "Host",
     "User-Agent",
     "Accept",
+    "Accept-Encoding",
+    "Range",
     "Connection",
     "Upgrade",
     "Content-Length",
@@ -344,7 +346,7 @@ def _taking_time(random: Random, reply: str, tls: str = "") -> dict[str, Any]:
     """The reply of a server that pauses somewhere, or from somewhere on before each byte, and may never end. A kubelet
     waits for ever for one that has changed the protocol and then says nothing: no deadline holds for it any more."""
     if SWITCHES in reply:
-        return _at_once(reply, tls)
+        return at_once(reply, tls)
     pause_s = random.choice(PAUSES_S)
     if maybe(random, 0.3) and not reply.startswith("HTTP/1.1 30"):
         reply = random.choice(SOUND)
@@ -369,7 +371,7 @@ def _places(random: Random, reply: str) -> tuple[int, ...]:
     return tuple(min(place, len(reply)) for place in places)
 
 
-def _at_once(reply: str, tls: str) -> dict[str, Any]:
+def at_once(reply: str, tls: str) -> dict[str, Any]:
     return {"tls": tls, "handshake": 0.0, "parts": [{"after": 0.0, "text": reply}], "ending": "close"}
 
 
@@ -393,4 +395,4 @@ def _secured(random: Random, text: str, *, secured: bool) -> str | dict[str, Any
     tls = random.choice(KINDS) if secured != maybe(random, 0.1) else ""
     if maybe(random, 0.2):
         return _taking_time(random, text, tls)
-    return _at_once(text, tls) if tls else text
+    return at_once(text, tls) if tls else text

@@ -1,5 +1,6 @@
 """Workers, results and manager of the prober, step by step under a clock that the history moves."""
 
+from functools import partial
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -56,7 +57,7 @@ class ProberTarget:
             outcomes = [[random.choice(OUTCOMES) for _ in range(random.choice((1, 1, 1, 2, 3)))] for _ in range(3)]
             return {**step, "op": "probe", "outcomes": outcomes[: random.choice((1, 3))]}
         if kind < 0.75:
-            current[index] = _changed(random, pod, current[index], wall)
+            current[index] = changed(random, pod, current[index], wall)
             return {**step, "op": "status", "status": current[index]}
         if kind < 0.9:
             return {**step, "op": "update", "status": current[index] or {}}
@@ -64,13 +65,13 @@ class ProberTarget:
 
     def answer(self, history: History, semantics: Semantics) -> Answers:
         with patch.object(manager_module, "Worker", _Steps):  # other tests of this process have the one with a thread
-            return _Scene(history, semantics).play()
+            return Scene(history, semantics).play()
 
     def told(self, answer: Answers) -> Answers:
         return answer
 
 
-def _changed(random: Random, pod: Any, status: Any, wall: float) -> Any:
+def changed(random: Random, pod: Any, status: Any, wall: float) -> Any:
     """Mostly one container that has changed, or its id alone; sometimes all anew, or none at all."""
     if status is None or maybe(random, 0.2):
         return worlds.draw_status(random, pod, wall) if maybe(random, 0.95) else None
@@ -108,7 +109,9 @@ class _Script(Prober):
         return Outcome(HandlerResult(outcome), "said so")
 
 
-class _Scene:
+class Scene:
+    """A manager with its caches and whom it asks, and the time of the history."""
+
     def __init__(self, history: History, semantics: Semantics) -> None:
         self.steps = history["steps"]
         self.pods = [parse_pod(msgspec.json.encode(pod)) for pod in history["pods"]]
@@ -116,8 +119,8 @@ class _Scene:
         self.known: dict[str, PodStatus] = {}
         self.updates: dict[ProbeType, list[ProbeUpdate]] = {kind: [] for kind in ORDER}
         self.events: list[str] = []
-        self.caches = {kind: Results(self.updates[kind].append) for kind in ORDER}
-        self.prober = _Script(_nothing_runs, self._event)
+        self.caches = {kind: Results(partial(self.updated, kind)) for kind in ORDER}
+        self.prober = self.make_prober()
         self.manager = ProberManager(
             get_pod_status=self.known.get,
             probe=self.prober.probe,
@@ -125,10 +128,24 @@ class _Scene:
             liveness=self.caches[ProbeType.LIVENESS],
             startup=self.caches[ProbeType.STARTUP],
             semantics=semantics,
-            wall=lambda: self.wall,
-            monotonic=lambda: self.wall - self.ahead,
+            wall=self.now,
+            monotonic=lambda: self.now() - self.ahead,
+            random=self.drawn,
             start_wall=history["start"],
         )
+
+    def now(self) -> float:
+        return self.wall
+
+    def make_prober(self) -> Prober:
+        return _Script(_nothing_runs, self._event)
+
+    def drawn(self) -> float:
+        """What a worker draws for its first pause."""
+        raise AssertionError("no loop turns here")
+
+    def updated(self, kind: ProbeType, update: ProbeUpdate) -> None:
+        self.updates[kind].append(update)
 
     def play(self) -> Answers:
         return [self._step(step) for step in self.steps]
@@ -138,6 +155,13 @@ class _Scene:
 
     def _step(self, step: Any) -> list[str]:
         self.wall, self.ahead = step["wall"], step["ahead"]
+        if step["op"] == "probe":
+            self._probe_all(step["outcomes"])
+            return self.seen()
+        return [*self.take(step), *self.seen()]
+
+    def take(self, step: Any) -> list[str]:
+        """Does what a step says, and tells what it gave."""
         pod = self.pods[step["pod"]]
         said: list[str] = []
         match step["op"]:
@@ -153,13 +177,11 @@ class _Scene:
                 self.manager.remove_pod(pod)
             case "cleanup":
                 self.manager.cleanup_pods({pod.uid})
-            case "probe":
-                self._probe_all(step["outcomes"])
             case "update":
                 filled = self.manager.update_pod_status(pod, parse_status(msgspec.json.encode(step["status"])))
                 for statuses in (filled.init_container_statuses, filled.container_statuses):
-                    said += [f"{c.name} started {_go(c.started)} ready {_go(c.ready)}" for c in statuses or ()]
-        return [*said, *self._seen()]
+                    said += [f"{c.name} started {go(c.started)} ready {go(c.ready)}" for c in statuses or ()]
+        return said
 
     def _sorted(self) -> list[tuple[WorkerKey, Worker]]:
         return sorted(self.manager._workers.items())
@@ -172,12 +194,12 @@ class _Scene:
             if not worker.do_probe() or worker._stopped:
                 worker._ended()
 
-    def _seen(self) -> list[str]:
+    def seen(self) -> list[str]:
         said = []
         for key, worker in self._sorted():
             state = worker.state
-            streak = f"{WORDS[state.streak.last]} x {state.streak.run}, hold {_go(state.on_hold)}"
-            asked = f"stop {_go(worker._stopped)}, trigger {_go(worker._triggered)}"
+            streak = f"{WORDS[state.streak.last]} x {state.streak.run}, hold {go(state.on_hold)}"
+            asked = f"stop {go(worker._stopped)}, trigger {go(worker._triggered)}"
             whose = f"{key.pod_uid} {key.container} {NAMES[key.probe_type]}"
             said.append(f"{whose}: id {state.container_id}, {streak}, {asked}")
         for kind in ORDER:
@@ -194,5 +216,5 @@ def _nothing_runs(*_arguments: object) -> Any:
     raise AssertionError("the script answers all probes")
 
 
-def _go(value: object) -> str:
+def go(value: object) -> str:
     return "true" if value else "false"

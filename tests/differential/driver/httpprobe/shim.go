@@ -160,6 +160,24 @@ var memory *network
 
 func memoryDial(ctx context.Context, kind, to string) (net.Conn, error) { return memory.dial(ctx, kind, to) }
 
+// WithServers lets somebody else ask servers of a history, and tells whom it dialled and what it sent.
+func WithServers(replies json.RawMessage, do func(dial func(ctx context.Context, kind, to string) (net.Conn, error))) (dialled, sent []string, err error) {
+	served := &network{}
+	memory = served
+	if err := json.Unmarshal(replies, &served.replies); err != nil {
+		return nil, nil, err
+	}
+	bubble(func() {
+		do(served.dial)
+		served.servers.Wait()
+	})
+	dialled, sent = append([]string{}, served.dialled...), []string{}
+	for _, made := range served.connections {
+		sent = append(sent, made.sent())
+	}
+	return dialled, sent, nil
+}
+
 // Answer makes one probe.
 func Answer(given json.RawMessage) (any, error) {
 	var h history

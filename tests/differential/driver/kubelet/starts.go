@@ -10,9 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	kubeletconfiginternal "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/configmap"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/network/dns"
 )
 
 type startsHistory struct {
@@ -55,6 +57,12 @@ func AnswerStarts(raw json.RawMessage) (any, error) {
 	}
 	command, args := kubecontainer.ExpandContainerCommandAndArgs(container, made)
 	return map[string]any{"env": env, "line": append(append([]string{}, command...), args...)}, nil
+}
+
+// HostNameOf is the host name of a pod, and its domain.
+func HostNameOf(logger klog.Logger, pod *v1.Pod) (string, string, error) {
+	kl := &Kubelet{dnsConfigurer: &dns.Configurer{ClusterDomain: "cluster.local"}}
+	return kl.GeneratePodHostNameAndDomain(logger, pod)
 }
 
 // LimitsOfBackOff are the longest wait of a container that keeps ending, and the first one.

@@ -13,6 +13,7 @@ import (
 	proberesults "k8s.io/kubernetes/pkg/kubelet/prober/results"
 	"k8s.io/klog/v2"
 	"readygate.dev/testbed/kube/kubelet"
+	"readygate.dev/testbed/kube/mended"
 )
 
 type actionsHistory struct {
@@ -21,7 +22,8 @@ type actionsHistory struct {
 	Liveness   map[string]bool    `json:"liveness"` // by container id: has it passed
 	Startup    map[string]bool    `json:"startup"`
 	RestartAll bool               `json:"restartAll"`
-	Hooks      map[string]hookEnd `json:"hooks"` // by container
+	Hooks      map[string]hookEnd `json:"hooks"`  // by container
+	Status     v1.PodStatus       `json:"status"` // looked at where that is mended
 }
 
 type killed struct {
@@ -65,6 +67,33 @@ func resultsOf(known map[string]bool) proberesults.Manager {
 	return made
 }
 
+// withEnds adds containers that the runtime does not know and whose status says that they have ended, where that is mended.
+func withEnds(known *kubecontainer.PodStatus, said v1.PodStatus) *kubecontainer.PodStatus {
+	if !mended.On("fix_ended_containers_without_record") {
+		return known
+	}
+	more := *known
+	for _, statuses := range [][]v1.ContainerStatus{said.InitContainerStatuses, said.ContainerStatuses} {
+		for _, c := range statuses {
+			if c.State.Terminated != nil && more.FindContainerStatusByName(c.Name) == nil {
+				ended := &kubecontainer.Status{Name: c.Name, State: kubecontainer.ContainerStateExited, ExitCode: int(c.State.Terminated.ExitCode)}
+				more.ContainerStatuses = append(more.ContainerStatuses[:len(more.ContainerStatuses):len(more.ContainerStatuses)], ended)
+			}
+		}
+	}
+	return &more
+}
+
+// Put in for the number of containers that the runtime knows.
+func countOfKnown(status *kubecontainer.PodStatus) (count int) {
+	for _, c := range status.ContainerStatuses {
+		if !c.ID.IsEmpty() {
+			count++
+		}
+	}
+	return count
+}
+
 // AnswerActions decides once.
 func AnswerActions(raw json.RawMessage) (any, error) {
 	var given actionsHistory
@@ -79,7 +108,7 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 		actuatedState:     state.NewStateMemory(nil),
 	}
 	ctx := context.Background()
-	found := m.computePodActions(ctx, pod, status, given.RestartAll)
+	found := m.computePodActions(ctx, pod, withEnds(status, given.Status), given.RestartAll)
 	said := actionsAnswer{
 		KillPod: found.KillPod, CreateSandbox: found.CreateSandbox,
 		Init: []string{}, Ephemeral: []string{}, Start: []string{}, Kill: []killed{}, Reset: []removed{}, Waits: waits(pod, status), Ends: map[string]hookAnswer{},
@@ -105,6 +134,9 @@ func AnswerActions(raw json.RawMessage) (any, error) {
 	}
 	sort.Slice(said.Kill, func(i, j int) bool { return said.Kill[i].ID < said.Kill[j].ID })
 	for _, info := range found.ContainersToReset {
+		if info.containerID.IsEmpty() {
+			continue // nothing that the runtime could forget
+		}
 		said.Reset = append(said.Reset, removed{info.containerID.String(), info.kill})
 	}
 	return said, nil

@@ -16,6 +16,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
+	"readygate.dev/testbed/kube/mended"
 	podcache "readygate.dev/testbed/kube/podcache"
 )
 
@@ -190,6 +191,23 @@ func (f *fake) GetPodStatus(_ context.Context, of *kubecontainer.Pod) (*kubecont
 
 func (f *fake) GeneratePodStatus(event *runtimeapi.ContainerEventResponse) *kubecontainer.PodStatus {
 	return f.status(types.UID(event.PodSandboxStatus.Metadata.Uid), time.Unix(0, event.CreatedAt))
+}
+
+// Put in where something was removed: a container goes from the cache at once.
+func (e *EventedPLEG) removed(event *runtimeapi.ContainerEventResponse, uid types.UID, status *kubecontainer.PodStatus) {
+	if !mended.On("fix_removed_container_stays_known") {
+		return
+	}
+	for _, sandbox := range status.SandboxStatuses {
+		if sandbox.Id == event.ContainerId {
+			return // upstream's own
+		}
+	}
+	if len(status.SandboxStatuses)+len(status.ContainerStatuses) == 0 {
+		e.cache.Delete(uid)
+	} else {
+		e.cache.Set(uid, status, nil, time.Unix(0, event.GetCreatedAt()))
+	}
 }
 
 func entryOf(status *kubecontainer.PodStatus, err error) entry {

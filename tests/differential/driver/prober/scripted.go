@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -17,8 +18,8 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // What is sent at once, and when the request is there; and what was asked.
 type dialogue struct {
-	Greeting string `json:"greeting"` // one character a byte
-	Reply    string `json:"reply"`
+	Greeting string   `json:"greeting"` // one character a byte
+	Reply    []string `json:"reply"`    // frame by frame
 
 	mutex sync.Mutex
 	asked []string
@@ -83,7 +84,7 @@ func (s *dialogue) serve(connection *net.TCPConn) {
 			s.mutex.Lock()
 			s.asked = append(s.asked, fmt.Sprintf("%x", asked))
 			s.mutex.Unlock()
-			connection.Write(bytesOf(s.Reply))
+			connection.Write(bytesOf(strings.Join(s.Reply, "")))
 		}
 	}
 }

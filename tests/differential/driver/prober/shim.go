@@ -23,11 +23,21 @@ import (
 
 var wall time.Time
 
-func wallNow() time.Time                      { return wall }
-func wallSince(earlier time.Time) time.Duration { return wall.Sub(earlier) }
+func wallNow() time.Time {
+	if turning != nil {
+		return turning.now()
+	}
+	return wall
+}
 
-// Put in where upstream starts the goroutine of a worker: the history says when it probes.
-func started(*worker) {}
+func wallSince(earlier time.Time) time.Duration { return wallNow().Sub(earlier) }
+
+// Put in where upstream starts the goroutine of a worker: the history says when it probes, but where loops turn.
+func started(ctx context.Context, w *worker) {
+	if turning != nil {
+		go w.run(ctx)
+	}
+}
 
 type history struct {
 	Start float64  `json:"start"` // when the manager was made
@@ -38,6 +48,7 @@ type history struct {
 type step struct {
 	Op       string        `json:"op"`
 	Wall     float64       `json:"wall"`
+	Ahead    float64       `json:"ahead"`
 	Pod      int           `json:"pod"`
 	Status   *v1.PodStatus `json:"status"`
 	Outcomes [][]string    `json:"outcomes"`
@@ -86,6 +97,7 @@ func Answer(raw json.RawMessage) (any, error) {
 		defaulted(&given.Pods[index])
 	}
 	known := map[types.UID]*v1.PodStatus{}
+	beginnings = map[*worker]beginning{}
 	events := record.NewFakeRecorder(1000)
 	caches := map[probeType]results.Manager{}
 	for _, kind := range []probeType{liveness, readiness, startup} {
@@ -99,36 +111,48 @@ func Answer(raw json.RawMessage) (any, error) {
 	ids := given.ids()
 	answers := make([][]string, 0, len(given.Steps))
 	for _, step := range given.Steps {
-		wall = at(step.Wall)
+		wall, ahead = at(step.Wall), at(step.Ahead).Sub(at(0))
 		pod := &given.Pods[step.Pod]
 		said := []string{}
-		switch step.Op {
-		case "status":
-			known[pod.UID] = step.Status
-		case "add":
-			m.AddPod(ctx, pod.DeepCopy())
-		case "stop":
-			m.StopLivenessAndStartup(pod)
-		case "remove":
-			m.RemovePod(pod)
-		case "cleanup":
-			m.CleanupPods(map[types.UID]sets.Empty{pod.UID: {}})
-		case "probe":
+		if step.Op == "probe" {
 			m.probeAll(ctx, handler, step.Outcomes)
-		case "update":
-			filled := step.Status.DeepCopy()
-			m.UpdatePodStatus(ctx, pod, filled)
-			for _, of := range [][]v1.ContainerStatus{filled.InitContainerStatuses, filled.ContainerStatuses} {
-				for _, c := range of {
-					said = append(said, fmt.Sprintf("%s started %t ready %t", c.Name, *c.Started, c.Ready))
-				}
-			}
-		default:
-			return nil, fmt.Errorf("no step %q", step.Op)
+		} else if took, err := m.take(ctx, step, pod, known); err != nil {
+			return nil, err
+		} else {
+			said = took
 		}
 		answers = append(answers, append(said, m.seen(caches, events, ids)...))
 	}
 	return answers, nil
+}
+
+// take does what a step says, and tells what it gave.
+func (m *manager) take(ctx context.Context, step step, pod *v1.Pod, known map[types.UID]*v1.PodStatus) ([]string, error) {
+	said := []string{}
+	switch step.Op {
+	case "pass":
+	case "status":
+		known[pod.UID] = step.Status
+	case "add":
+		m.AddPod(ctx, pod.DeepCopy())
+	case "stop":
+		m.StopLivenessAndStartup(pod)
+	case "remove":
+		m.RemovePod(pod)
+	case "cleanup":
+		m.CleanupPods(map[types.UID]sets.Empty{pod.UID: {}})
+	case "update":
+		filled := step.Status.DeepCopy()
+		m.UpdatePodStatus(ctx, pod, filled)
+		for _, of := range [][]v1.ContainerStatus{filled.InitContainerStatuses, filled.ContainerStatuses} {
+			for _, c := range of {
+				said = append(said, fmt.Sprintf("%s started %t ready %t", c.Name, *c.Started, c.Ready))
+			}
+		}
+	default:
+		return nil, fmt.Errorf("no step %q", step.Op)
+	}
+	return said, nil
 }
 
 func (m *manager) sorted() []probeKey {

@@ -11,6 +11,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	upstream "k8s.io/kubernetes/pkg/kubelet/status"
+	"readygate.dev/testbed/kube/mended"
 )
 
 type podUpdateNotifier = upstream.PodUpdateNotifier
@@ -31,6 +32,15 @@ func updatePodCondition(status *v1.PodStatus, condition *v1.PodCondition) bool {
 		updated.LastTransitionTime = metav1.NewTime(wall)
 	}
 	return changed
+}
+
+// Put in for the statuses of containers that readiness is compared with.
+func compared(pod *v1.Pod) []v1.ContainerStatus {
+	statuses := pod.Status.ContainerStatuses
+	if statuses == nil || !mended.On("fix_readiness_without_sidecars") {
+		return statuses
+	}
+	return append(append([]v1.ContainerStatus{}, pod.Status.InitContainerStatuses...), statuses...)
 }
 
 // Kept is the manager, and a look into it.

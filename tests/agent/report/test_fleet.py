@@ -1,0 +1,127 @@
+"""5,000 agents that write at once, in virtual time: how often their API server is asked while it is away, while it
+takes less than they want, and when it is back."""
+
+import heapq
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+
+from agent.report.condition import Condition, ConditionPublisher
+from kube import contract, errors
+from tests.kit.clock import Clock
+
+AGENTS = 5_000
+BAD = Condition(contract.STATUS_FALSE, "Failed", "the network is away", identity="bad")
+GOOD = Condition(contract.STATUS_TRUE, "Passed", "", identity="good")
+REPLY = b'{"metadata": {"uid": "u"}}'
+
+
+class Server:
+    """`answers(second, asked)`: None for a success, else the error; `asked` counts the requests of that second."""
+
+    def __init__(self, clock: Clock, answers: Callable[[int, int], Exception | None]) -> None:
+        self._clock, self.answers = clock, answers
+        self.asked: Counter[int] = Counter()
+        self.written: Counter[int] = Counter()
+
+    def patch(self, _path: str, _body: bytes, **_how: object) -> bytes:
+        second = int(self._clock.time)
+        self.asked[second] += 1
+        if (error := self.answers(second, self.asked[second])) is not None:
+            raise error
+        self.written[second] += 1
+        return REPLY
+
+
+class Fleet:
+    """Publishers without threads: each has its turn when it wants one."""
+
+    def __init__(self, answers: Callable[[int, int], Exception | None], seed: int) -> None:
+        self.clock = Clock(0.0)
+        self.server = Server(self.clock, answers)
+        random = Random(seed)
+        self.agents = [
+            ConditionPublisher(
+                self.server,
+                namespace="ns",
+                pod_name="p",
+                pod_uid="u",
+                wall=self.clock,
+                monotonic=self.clock,
+                random=random.random,
+            )
+            for _ in range(AGENTS)
+        ]
+
+    def publish(self, condition: Condition) -> None:
+        for agent in self.agents:
+            agent.publish(condition)
+
+    def run(self, until_s: float) -> None:
+        numbers = itertools.count()
+        due = [(self.clock.time, next(numbers), agent) for agent in self.agents]
+        while due and due[0][0] < until_s:
+            self.clock.time, _, agent = heapq.heappop(due)
+            heapq.heappush(due, (self.clock.time + agent.turn(), next(numbers), agent))
+        self.clock.time = until_s
+
+    def told(self, condition: Condition) -> int:
+        """How many the server knows to say so."""
+        return sum(agent._written == condition for agent in self.agents)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each of 5,000 says its one line."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def most(asked: Counter[int], first: int, last: int) -> int:
+    return max(asked[second] for second in range(first, last))
+
+
+def test_a_server_that_is_away_is_asked_less_and_less(seed: int) -> None:
+    fleet = Fleet(lambda _second, _asked: errors.Unreachable(path="/"), seed)
+    fleet.publish(BAD)
+    fleet.run(300.0)
+    asked = fleet.server.asked
+    assert (True, True, True) == (
+        most(asked, 10, 30) <= 1_600,
+        most(asked, 60, 120) <= 450,
+        most(asked, 120, 300) <= 320,
+    ), (seed, [most(asked, n, n + 10) for n in range(0, 300, 10)])
+    assert sum(asked[second] for second in range(120, 300)) / 180 <= 200, "in a second, as a rule"
+
+
+def test_when_it_is_back_all_say_the_newest_soon_and_not_at_once(seed: int) -> None:
+    back_s = 300
+    fleet = Fleet(lambda second, _asked: errors.Unreachable(path="/") if second < back_s else None, seed)
+    fleet.publish(BAD)
+    fleet.run(200.0)
+    fleet.publish(GOOD)
+    fleet.run(back_s + 40.0)
+    assert AGENTS == fleet.told(GOOD), (seed, fleet.told(GOOD))
+    assert most(fleet.server.asked, back_s, back_s + 40) <= 600, (seed, fleet.server.asked)
+
+
+@pytest.mark.parametrize("retry_after_s", [None, 1.0, 10.0])
+def test_a_server_that_takes_two_hundred_a_second_is_not_asked_for_ever(retry_after_s: float | None, seed: int) -> None:
+    """It refuses the rest, as priority and fairness do, and may ask all of them for the same pause."""
+
+    def answers(_second: int, asked: int) -> Exception | None:
+        return None if asked <= 200 else errors.TooManyRequests(path="/", retry_after_s=retry_after_s)
+
+    fleet = Fleet(answers, seed)
+    fleet.publish(BAD)
+    fleet.run(240.0)
+    asked = fleet.server.asked
+    assert AGENTS == fleet.told(BAD), (seed, retry_after_s, fleet.told(BAD))
+    assert sum(asked.values()) <= AGENTS * 12, (seed, retry_after_s, sum(asked.values()))
+    peaks = [most(asked, n, n + 10) for n in range(0, 240, 10)]
+    assert (True, True) == (max(peaks[2:]) <= 1_600, max(peaks[6:]) <= 450), (seed, retry_after_s, peaks)
