@@ -88,6 +88,7 @@ OF_THE_PLAY = {
     "extender_node_name": "n",
     "extender_token_days": 1,
     "extender_static_timeout_seconds": 1,
+    "extender_static_silence_seconds": 1,
     "extender_kubeconfig": "/k",
 }
 ALL_VALUES = tuple(VALUES)

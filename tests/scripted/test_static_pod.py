@@ -21,7 +21,9 @@ PROGRAM = ROLES / "readygate_extender" / "files" / "static_pod.py"
 SHARED = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_scheduler"
 RECOVER = "readygate-extender-recover"
 LIMIT_S = 2
-BROKEN = "broken"
+FOR_EVER_S = 60
+BROKEN = "broken"  # not ready, for ever
+ENDS, DEAF = "ends", "deaf"  # a process that ends; one that answers nothing and hears no SIGTERM either
 
 
 class Sshd(socketserver.BaseRequestHandler):
@@ -54,8 +56,9 @@ class Host:
 
         class Answer(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                self.send_response(200 if host._running not in ("", BROKEN) else 503)
-                self.end_headers()
+                if host._running != DEAF:
+                    self.send_response(200 if host._running not in ("", BROKEN, ENDS) else 503)
+                    self.end_headers()
 
             def log_message(self, *_):
                 return
@@ -74,9 +77,9 @@ class Host:
     def running(self):
         return self._running
 
-    def put(self, revision):
+    def put(self, revision, *more):
         """The exit code and the verdict."""
-        return self.run(self.command(revision)), self.verdict()
+        return self.run([*self.command(revision), *more]), self.verdict()
 
     def run(self, command):
         return subprocess.run(command, timeout=80, check=False, env=self._environ).returncode
@@ -144,12 +147,15 @@ class Host:
                 if self.waits and not self.mirror.exists():
                     continue
                 if found:
-                    self._process = subprocess.Popen(["sleep", "60"], env={"READYGATE_REVISION": found, "PATH": "/bin"})
+                    sleep = ["sleep", "0.5" if found == ENDS else "100"]
+                    self._process = subprocess.Popen(sleep, env={"READYGATE_REVISION": found, "PATH": "/bin"})
                 self._running = found
 
     def _end(self):
+        """As the kubelet does, whose patience with one that does not end is long."""
         if self._process is not None:
-            self._process.kill()
+            if self._running != DEAF or self._stop.is_set():
+                self._process.kill()
             self._process.wait()
 
 
@@ -172,6 +178,30 @@ def test_a_kubelet_that_waits_is_made_to_look_again(host):
     host.waits = True
     assert host.put("second")[1]["put"]
     assert "patch pod readygate-extender-a --patch=" in host.mirror.read_text()
+
+
+def test_one_whose_process_ends_gives_way_at_once(host):
+    host.put("first")
+    code, verdict = host.put(ENDS, f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
+    assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+    assert "the process of the new manifest has ended; the earlier one is back in place and answers" in verdict["said"]
+
+
+def test_one_that_hears_nothing_gives_way_after_the_silence_and_is_ended(host):
+    host.put("first")
+    code, verdict = host.put(DEAF, f"--limit-s={FOR_EVER_S}", "--silent-s=1")
+    assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+    assert "nobody has answered for 1 s; the earlier one is back in place and answers" in verdict["said"]
+
+
+def test_an_earlier_one_of_the_same_revision_is_not_ended_with_the_new_one(host):
+    """A manifest that was edited by hand."""
+    first = f"{BROKEN}, once"
+    host.put(first)
+    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION": BROKEN, "PATH": "/bin"}) as process:
+        assert host.put(BROKEN)[1]["back"]
+        assert process.poll() is None
+        process.kill()
 
 
 def test_what_does_not_answer_gives_way_to_the_earlier_one(host):
@@ -257,6 +287,17 @@ def test_a_run_that_was_killed_after_it_put_the_earlier_one_back_says_so(host):
     (host.ours / "pending" / "earlier.yaml").rename(host.manifest)
     assert host.timer_fires() == 0
     assert ("first", True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"manifest": '], ids=["empty", "half"])
+def test_a_change_whose_job_a_disk_has_lost_is_set_aside_and_the_next_one_begins(host, damaged):
+    host.put("first")
+    host.killed("second")
+    (host.ours / "pending" / "job.json").write_bytes(damaged)
+    assert host.timer_fires() == 0
+    assert (False, "second", []) == (host.verdict()["put"], host.manifest.read_text(), host.left())
+    assert f"it lies in {host.ours}/unreadable now" in host.verdict()["said"]
+    assert host.put("third")[1]["put"]
 
 
 def test_what_somebody_else_has_written_meanwhile_stays(host):

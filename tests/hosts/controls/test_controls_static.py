@@ -124,7 +124,7 @@ def test_a_form_that_does_not_start_is_tried_on_one_host_and_no_other_is_touched
     before = {host: inode(controls, host) for host in THREE}
     run = plays.run("site.yml", hosts=THREE, tags=EXTENDER, **ENFORCE, readygate_extender_kubernetes_server=UNREACHABLE)
     assert (True, True) == (run.code != 0, "nothing was changed" in run.told()), run.told()
-    wrong = {"readygate_extender_port": 10259, "readygate_extender_static_timeout_seconds": 5}
+    wrong = {"readygate_extender_port": 10259}
     run = plays.run("site.yml", hosts=THREE, tags=EXTENDER, **ENFORCE, **wrong)
     assert (True, True) == (run.code != 0, "the earlier one is back in place and answers" in run.told()), run.told()
     assert {host: before[host] for host in THREE[1:]} == {host: inode(controls, host) for host in THREE[1:]}

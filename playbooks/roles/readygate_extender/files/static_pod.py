@@ -1,6 +1,7 @@
 """Puts the extender's manifest in place, and the earlier one back where the new one does not answer in time.
 
-    static_pod.py --folder DIR put --manifest FILE --revision WORD --ready URL --limit-s N [--mirror JSON]
+    static_pod.py --folder DIR put --manifest FILE --revision WORD --ready URL
+                  [--limit-s N] [--silent-s N] [--mirror JSON]
     static_pod.py --folder DIR recover
 
 Runs on the host, by itself: whoever started it may be gone. Needs Python 3.6, systemd, no API server, and kubectl only
@@ -12,11 +13,12 @@ kubelet sees one rename, and never a third file in the folder of its manifests. 
     verdict.json          what came of the last one
     readygate_scheduler/  what this program shares with the one that changes kube-scheduler
 
-Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. While a
-change is open a timer of systemd calls `recover`, at boot too: so a run that was killed is ended by the host, forwards
-where the new extender answers, else backwards. Where it stands is never noted: it is what lies in pending/ and in
-place. The verdict is one JSON object: {"put": true or false, "back": whether the earlier one is in place again, "said":
-one line}.
+Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. It goes
+back as soon as such a process has ended, when nobody has answered for --silent-s, and at the latest after --limit-s,
+which is for one that is there and not ready yet. While a change is open a timer of systemd calls `recover`, at boot
+too: so a run that was killed is ended by the host, forwards where the new extender answers, else backwards. Where it
+stands is never noted: it is what lies in pending/ and in place. The verdict is one JSON object: {"put": true or false,
+"back": whether the earlier one is in place again, "said": one line}.
 """
 
 import argparse
@@ -26,14 +28,16 @@ import http.client
 import json
 import os
 import re
+import signal
 import ssl
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 from readygate_scheduler.dead_man import AGAIN_S, DeadMan
-from readygate_scheduler.hands import Hands, read
+from readygate_scheduler.hands import Hands, noted, read
 from readygate_scheduler.jobs import digest
 from readygate_scheduler.kubelet import Kubelet
 
@@ -42,6 +46,8 @@ ENDS = "a change of readygate's static pod"
 UNITS = "/etc/systemd/system"
 MORE_PATHS = ["/usr/local/bin", "/opt/bin"]
 LOOK_EVERY_S = 0.2
+ANSWER_LIMIT_S = 1.0
+READY, NOT_READY, SILENT = 200, 503, 0  # what /readyz says; SILENT: nothing at all
 EVIDENCE_LINES = 5
 GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
@@ -51,10 +57,17 @@ LOGS = Path("/var/log/pods")
 CONTAINER = "readygate-system_readygate-extender-*/extender/*.log"
 
 
-def runs(revision):
-    """Whether a process of that revision is there."""
+def processes_of(revision):
+    """The ids of those that are there."""
     wanted = ("READYGATE_REVISION=%s" % revision).encode()
-    return any(wanted in environ for environ in map(environ_of, Path("/proc").glob("[0-9]*/environ")))
+    return {int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if wanted in environ_of(path)}
+
+
+def end(revision):
+    """Of what answers nothing nothing is lost; the kubelet would wait for it for the pod's whole grace period."""
+    for process in processes_of(revision):
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 def environ_of(path):
@@ -64,17 +77,19 @@ def environ_of(path):
         return []
 
 
-def is_ready(url):
-    """Whatever answers there: what is no HTTP is not ready."""
+def status_of(url):
+    """What is answered there; SILENT too for what is no HTTP."""
     context = ssl.create_default_context()  # the process is known otherwise
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
-        with opener.open(url, timeout=2) as answer:
-            return answer.status == 200
+        with opener.open(url, timeout=ANSWER_LIMIT_S) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
     except (OSError, ValueError, http.client.HTTPException):
-        return False
+        return SILENT
 
 
 def newest_log():
@@ -91,6 +106,8 @@ def evidence(log):
         lines = log.read_text(errors="replace").splitlines()[-EVIDENCE_LINES:] if log else []
     except OSError:
         lines = []
+    if log and not lines:
+        return "it has said nothing"
     if not lines:
         return "no log: its container was never started; look with crictl and journalctl --unit kubelet"
     return " | ".join(line.strip()[:300] for line in lines)
@@ -100,6 +117,30 @@ def ready_of(manifest, otherwise):
     """Where the extender of a manifest says whether it is ready: an earlier one may have another port."""
     found = READINESS.search(manifest)
     return "%s://%s:%s/readyz" % (found.group(3).lower(), found.group(1), found.group(2)) if found else otherwise
+
+
+class Patience:
+    """How long a new one is waited for. Pure. silent_s: how long nobody may answer, so also how long nothing is placed
+    in enforce; limit_s: of all of it."""
+
+    def __init__(self, now, limit_s, silent_s):
+        self._limit_s, self._silent_s = limit_s, silent_s
+        self._ends, self._heard = now + limit_s, now
+        self._seen = set()
+
+    def cause(self, now, status, processes):
+        """Why it is not waited for any longer; None while it is. status: of /readyz, not that of a new one that is
+        ready; processes: of the new one. The earlier one, and who is not ready yet, answers as well."""
+        if status == READY or (status == NOT_READY and processes):
+            self._heard = now
+        if self._seen and not self._seen & processes:
+            return "the process of the new manifest has ended"
+        self._seen |= processes
+        if now >= self._ends:
+            return "the extender of the new manifest did not answer within %g s" % self._limit_s
+        if now - self._heard >= self._silent_s:
+            return "nobody has answered for %g s" % self._silent_s
+        return None
 
 
 class Swap:
@@ -117,7 +158,7 @@ class Swap:
         self.earlier = self.pending / "earlier.yaml"
 
     def put(self, job):
-        """The verdict. job: manifest, revision, ready, limit_s, mirror."""
+        """The verdict. job: manifest, revision, ready, limit_s, silent_s, mirror."""
         self.recover()
         wanted = read(self.wanted)
         try:
@@ -127,6 +168,7 @@ class Swap:
         try:
             self.dead_man.arm()
             self.hands.write(self.moving, wanted)
+            self.hands.label(self.moving, job["manifest"])
             self.hands.rename(self.moving, job["manifest"])
         except Exception as e:  # noqa: BLE001 - whatever it is, it must not leave the new one in place
             return self._back(job, str(e))
@@ -134,16 +176,26 @@ class Swap:
 
     def recover(self):
         """Ends what was interrupted: the verdict, None where there is nothing to end."""
-        text = read(self.pending / "job.json")
-        if text is None:
+        if read(self.pending / "job.json") is None:
             self._clear()
             return None
-        job = json.loads(text.decode())
+        job = noted(self.pending / "job.json")
+        if not job:
+            return self._set_aside()
         if digest(read(job["manifest"])) != job["wanted"]:
             return self._back(job, "the change was interrupted")
         if job["boot"] != BOOT.read_text():
             return self._back(job, "the host was restarted in the middle", wait=False)
         return self._settle(job, max(GRACE_S, job["until"] - time.monotonic()))
+
+    def _set_aside(self):
+        """A change whose job a disk has lost: nobody knows which manifest it was about."""
+        lost = self.pending.with_name("unreadable")
+        self.hands.remove(lost)
+        self.hands.rename(self.pending, lost)
+        self._clear()
+        said = "the job of a change that was interrupted cannot be read; it lies in %s now, and the manifest" % lost
+        return self.tell(put=False, back=False, said=said + " in place was left as it is")
 
     def _begin(self, job, wanted):
         """All that is needed to end it either way is on the disk before the first thing changes."""
@@ -159,25 +211,27 @@ class Swap:
         self.hands.rename(self.new, self.pending)
 
     def _settle(self, job, limit_s):
-        mirror = job["mirror"] if job["expected"] else []  # a first one has nothing to wait for
         try:
-            answers = self._answers_within(job["revision"], job["ready"], limit_s, mirror)
+            cause = self._why_not(job, limit_s)
         except Exception as e:  # noqa: BLE001 - whatever it is, nothing is proven
-            return self._back(job, "whether the extender of the new manifest answers could not be seen: %r" % e)
-        if answers:
+            cause = "whether the extender of the new manifest answers could not be seen: %r" % e
+        if not cause:
             return self._close(put=True, back=False, said="the extender of the new manifest answers")
-        return self._back(job, "the extender of the new manifest did not answer within %g s" % job["limit_s"])
+        return self._back(job, cause)
 
-    def _answers_within(self, revision, url, limit_s, mirror):
-        """revision: None for whichever."""
-        ends, kubelet = time.monotonic() + limit_s, Kubelet(self.hands.run, mirror)
+    def _why_not(self, job, limit_s):
+        """Empty as soon as the new one answers."""
+        kubelet = Kubelet(self.hands.run, job["mirror"] if job["expected"] else [])  # a first one waits for nothing
+        # A job of an earlier release, which was killed, knows one limit only.
+        patience = Patience(time.monotonic(), limit_s, job.get("silent_s", limit_s))
         while True:
-            ready = is_ready(url)
-            if ready and (revision is None or runs(revision)):
-                return True
-            if time.monotonic() >= ends:
-                return False
-            if not ready:
+            status, processes = status_of(job["ready"]), processes_of(job["revision"])
+            if status == READY and processes:
+                return ""
+            cause = patience.cause(time.monotonic(), status, processes)
+            if cause:
+                return cause
+            if status != READY:
                 kubelet.look()
             time.sleep(LOOK_EVERY_S)
 
@@ -186,9 +240,11 @@ class Swap:
         in_place, log = digest(read(job["manifest"])), newest_log()
         swapped = in_place == job["wanted"] != job["expected"]
         if swapped and job["expected"]:
+            self.hands.label(self.earlier, job["manifest"])
             self.hands.rename(self.earlier, job["manifest"])
         elif swapped:
             self.hands.remove(job["manifest"])
+        said = evidence(log) if swapped else ""  # the kubelet removes it with the pod
         back = bool(job["expected"]) and not self.earlier.exists()  # also by a run that was killed after that
         if back:
             state = self._after(job, wait)
@@ -199,7 +255,7 @@ class Swap:
             cause += "; somebody else has written %s meanwhile, it was left as it is" % job["manifest"]
         else:
             cause += "; nothing was changed"
-        last = " Its last lines: %s" % evidence(log) if swapped else ""
+        last = " Its last lines: %s" % said if swapped else ""
         return self._close(put=False, back=back, said=cause + "." + last)
 
     def _after(self, job, wait):
@@ -207,11 +263,25 @@ class Swap:
         if not wait:
             return ""
         try:
-            url = ready_of((read(job["manifest"]) or b"").decode("utf-8", "replace"), job["ready"])
-            answers = self._answers_within(None, url, BACK_LIMIT_S, job["mirror"])
+            earlier = (read(job["manifest"]) or b"").decode("utf-8", "replace")
+            refused = "" if job["revision"] in earlier else job["revision"]
+            answers = self._answers(ready_of(earlier, job["ready"]), refused, job["mirror"])
+            return "answers" if answers else "does not answer either"
         except Exception as e:  # noqa: BLE001
             return "could not be asked: %r" % e
-        return "answers" if answers else "does not answer either"
+
+    def _answers(self, url, refused, mirror):
+        """refused: the revision whose processes are in the way; empty for none."""
+        ends, kubelet = time.monotonic() + BACK_LIMIT_S, Kubelet(self.hands.run, mirror)
+        while True:
+            if refused:
+                end(refused)  # again: the kubelet may have started one more before it saw the earlier manifest
+            if status_of(url) == READY:
+                return True
+            if time.monotonic() >= ends:
+                return False
+            kubelet.look()
+            time.sleep(LOOK_EVERY_S)
 
     def _close(self, **verdict):
         """First the change is over in one step, then it is tidied up."""
@@ -238,6 +308,7 @@ def job_of(arguments):
         "revision": arguments.revision,
         "ready": arguments.ready,
         "limit_s": arguments.limit_s,
+        "silent_s": arguments.silent_s,
         "mirror": arguments.mirror,
     }
 
@@ -250,6 +321,7 @@ def main(argv):
     for name in ("manifest", "revision", "ready"):
         parser.add_argument("--" + name, help="for put")
     parser.add_argument("--limit-s", type=float, default=30.0)
+    parser.add_argument("--silent-s", type=float, default=6.0)
     parser.add_argument("--mirror", type=json.loads, default=[], help="a command and the pod's name, as a JSON list")
     arguments = parser.parse_args(argv)
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PATHS])

@@ -177,6 +177,7 @@ class Change:
             self.hands.remove(job["target"])
         else:
             self.hands.make(os.path.dirname(job["target"]))
+            self.hands.label(os.path.join(self.pending, "wanted"), job["target"])
             self.hands.rename(os.path.join(self.pending, "wanted"), job["target"])
         self._restart(job)
 
@@ -249,6 +250,7 @@ class Change:
         if changed:
             before = os.path.join(self.pending, "before")
             if os.path.exists(before):
+                self.hands.label(before, job["target"])
                 self.hands.rename(before, job["target"])
             else:
                 self.hands.remove(job["target"])
@@ -283,11 +285,13 @@ class Change:
     def recover(self) -> Optional[Dict[str, Any]]:
         """Ends what a kill or a reboot has left open; None where nothing was."""
         self.hands.remove(self.path("pending.new"))
-        text = read(os.path.join(self.pending, "job.json"))
-        if text is None:
+        where = os.path.join(self.pending, "job.json")
+        if read(where) is None:
             self._clear()
             return None
-        job = json.loads(text.decode())
+        job = noted(where)
+        if not job:
+            return self._recover_by_the_mark()
         if not os.path.exists(os.path.join(self.pending, "proven")):
             return self._confirm(job, "kube-scheduler works with its new configuration")
         swapped = digest(read(job["target"])) == wanted_of(job)
@@ -298,6 +302,26 @@ class Change:
         with contextlib.suppress(RefusedError):
             self._restart(job)
         return self._settle(job, max(GRACE_S, job["opened"]["until"] - time.monotonic()))
+
+    def _recover_by_the_mark(self) -> Dict[str, Any]:
+        """Of a change whose job a disk has lost. Nothing of it is proven; what it needs to go back is kept twice."""
+        cause = "the job of a change that was interrupted cannot be read"
+        unproven = os.path.join(self.pending, "proven")
+        places = [unproven] if os.path.exists(unproven) else [self.path("proven.new"), self.path("proven")]
+        mark = next(filter(None, (noted(os.path.join(place, "mark.json")) for place in places)), {})
+        if not mark.get("target"):
+            lost = self.path("unreadable")
+            self.hands.remove(lost)
+            self.hands.rename(self.pending, lost)
+            self._clear()
+            cause += "; it lies in " + lost + " now, and what kube-scheduler runs with was left as it is"
+            return self._tell({"id": ""}, "failed", cause, changed=False)
+        before, wanted = read(os.path.join(self.pending, "before")), read(os.path.join(unproven, "target"))
+        text = None if wanted is None else wanted.decode("utf-8", "replace")
+        job = dict(mark, wanted=text, expected=digest(before), before_command=[])
+        if unproven in places:
+            return self._back(job, cause, wait=False)
+        return self._confirm(job, "kube-scheduler works with its new configuration")
 
     def _close(self, job: Job, outcome: str, cause: str, changed: bool) -> Dict[str, Any]:
         where = os.path.dirname(job["target"])

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from typing import Any, Dict, List, Optional, Tuple
 
+LABEL = "security.selinux"
+
 
 class Hands:
     """Everything that leaves a mark, one effect a call; tests end the program before and after each."""
@@ -32,6 +34,14 @@ class Hands:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+    def label(self, path: str, like: str) -> None:
+        """Gives a file that is to be renamed to `like` the SELinux label of what is there, or of that folder: it would
+        bring along the label of the folder in which it was written, and whoever reads it might not be allowed to."""
+        with contextlib.suppress(OSError):  # there is no SELinux, or no label
+            wanted = os.getxattr(like if os.path.exists(like) else os.path.dirname(like), LABEL)
+            if os.getxattr(path, LABEL) != wanted:
+                os.setxattr(path, LABEL, wanted)
 
     def remove(self, path: str) -> None:
         """A file or a folder, there or not."""
