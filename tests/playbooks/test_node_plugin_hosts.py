@@ -96,6 +96,28 @@ def test_of_many_hosts_those_that_are_down_or_fail_stop_nobody_and_are_named(tmp
     assert (2, 6, {"0"}) == (code, output.count(BATCH), set(re.findall(r"changed=(\d+)", output)))
 
 
+def test_checks_have_the_addresses_that_each_host_and_the_inventory_tell_and_what_is_not_found_is_told(tmp_path):
+    """The first run, in check mode."""
+    archive = small(tmp_path / "image.tar", "amd64")
+    told = NOTHING | IDENTITY | {"status": "", "dns": "10.96.0.10", "services": "10.96.0.1", "own": "yes"}
+    hosts = {"192.0.2.1": told, "192.0.2.2": told | {"own": "no"}, "192.0.2.3": NOTHING | IDENTITY | {"status": ""}}
+    given = {"readygate_node_archives": [str(archive)], "readygate_node_serial": ["100%"]}
+    given |= {"readygate_node_check_profile": "default"}
+    code, output = play(tmp_path, hosts, "nodes", "--check", "--diff", controls=["192.0.2.1"], **given)
+    paths = sorted(re.findall(r'^\+- .*"servicePath": (\{.*?\})', output, re.MULTILINE))
+    assert (0, 2) == (code, len(re.findall(r'^\+- .*"dns": ', output, re.MULTILINE))), output
+    assert [
+        {"apiServers": ["192.0.2.1"], "peers": ["192.0.2.2", "192.0.2.3"], "service": "10.96.0.1"},
+        {"service": "10.96.0.1"},
+    ] == [{key: sorted(one) if key == "peers" else one for key, one in json.loads(path).items()} for path in paths]
+    assert sentence(output) == (
+        "readygate can be on 3 of 3 nodes in this version; without a look at other nodes, as the inventory has no "
+        "address of the host that it knows as its own: 192.0.2.2; without the check dns, as the kubelet names no DNS "
+        "server: 192.0.2.3; without the check service-path, as nobody has told the address of the API server's "
+        "Service: 192.0.2.3"
+    )
+
+
 def test_where_too_many_fail_the_rest_is_left_as_it_is(tmp_path):
     archive = small(tmp_path / "image.tar", "amd64")
     hosts = {f"node-{number}": in_place(archive) | {"machine": NO_IMAGE} for number in range(5)}

@@ -30,9 +30,18 @@ class Host:
     def install(self, bound: str) -> None:
         (self.units / "readygate-node.service").write_text(f"# Revision: abc\n{bound}\n")
 
-    def seen(self, authority: str = "") -> dict[str, str]:
-        words = ["sh", "-s", str(self.folder), "readygate-node.service", str(self.kubeconfig), authority]
-        environment = {**os.environ, "UNITS": str(self.units)}
+    def seen(self, authority: str = "", server: str = "", address: str = "", **environment: str) -> dict[str, str]:
+        words = [
+            "sh",
+            "-s",
+            str(self.folder),
+            "readygate-node.service",
+            str(self.kubeconfig),
+            authority,
+            server,
+            address,
+        ]
+        environment = {**os.environ, "UNITS": str(self.units), **environment}
         run = subprocess.run(words, input=LOOK, env=environment, capture_output=True, text=True, timeout=60, check=True)
         return dict(line.split("=", 1) for line in run.stdout.splitlines())
 

@@ -23,6 +23,7 @@ TESTS = ("test_scheduler_config.py", "test_scheduler_host.py", "test_kubespray.p
 # Of the objects what has been otherwise under it once, and a form with many gates.
 OBJECTS = ("tests/playbooks/test_overlay.py", "tests/charts/test_roles.py")
 OF_OBJECTS = "Jinja or figures or deleted or in_a_play or profile-default or gates"
+OF_HOSTS = "first_run or too_many_fail or addresses"
 LIMIT_S = 110
 OBJECTS_LIMIT_S = 300
 
@@ -77,6 +78,14 @@ def test_filters_variables_and_modules_do_the_same(environ):
 def test_the_objects_are_the_same(environ):
     options = ("-q", "-p", "no:cacheprovider", "-k", OF_OBJECTS)
     code, told = call(environ, "pytest", *options, *OBJECTS, limit_s=OBJECTS_LIMIT_S)
+    assert code == 0, told[-3000:]
+
+
+@pytest.mark.timeout(OBJECTS_LIMIT_S + 10)
+def test_the_node_plugin_comes_to_its_hosts(environ):
+    """A real run of it, in batches: before 2.19 a fact that a template makes is a text, also where it counts."""
+    options = ("-q", "-p", "no:cacheprovider", "-k", OF_HOSTS)
+    code, told = call(environ, "pytest", *options, "tests/playbooks/test_node_plugin_hosts.py", limit_s=OBJECTS_LIMIT_S)
     assert code == 0, told[-3000:]
 
 

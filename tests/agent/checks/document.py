@@ -45,9 +45,34 @@ LISTS_END = """
 `closes`: of severity `gate`, so what fails closes the node; `warns`: it is told, and closes nothing. A check of yours
 with the same name and another `severity` changes that. In no list: {others}.
 
-`dns` and `servicePath` are in none as they need addresses of your cluster. So **without settings of yours no node is
-closed for DNS, for kube-proxy, or for its way to Services and other nodes**. The service takes them so, with
-addresses of the inventory (`ansible_host`) and its names of groups:
+`dns` and `servicePath` are in none as they need addresses of your cluster. With `default`, `gpu` and `storage` the
+service finds them (`readygate_node_find_addresses`), and runs `dns` and `service-path`, which warn:
+
+| address | where it is found |
+|---|---|
+| DNS Service, or a cache on the node (by its link-local address); the cluster's domain | the kubelet's settings |
+| the API server's Service, and its port behind that | the API server, asked with the kubelet's certificate |
+| `apiServers` | the control planes of the inventory; where it has none, what is behind the Service |
+| `peers` | the inventory: the next nine nodes on a ring of hashes, so a new node changes nine others' settings |
+
+Where the kubelet names DNS servers of two families there is a check for each (`dns-ipv6` or `dns-ipv4`). Of the
+inventory `ip` (kubespray's) counts, else `ansible_host`, where it is an address that the node has itself: else the
+inventory speaks of another network, and is not used. What is left out is told at the end of the play. Where the API
+server does not answer, what it told the last time holds.
+
+So **without settings of yours no node is closed for DNS, for kube-proxy, or for its way to Services and other nodes**.
+Look at what these checks say for a while, then have them close:
+
+```yaml
+# close.yml
+readygate_node_check_profile: default
+readygate_node_checks:
+- {{name: dns, severity: gate}}
+- {{name: service-path, severity: gate}}
+```
+
+A check of yours of the same kind takes the place of the one that is found. This has all addresses written out, with
+those of the inventory and its names of groups:
 
 ```yaml
 # addresses.yml
@@ -61,11 +86,11 @@ readygate_node_checks:
     peers: "{{{{ (groups.control_plane + groups.workers) | map('extract', hostvars, 'ansible_host') | list }}}}"
 ```
 
-`kubectl get service kubernetes` and `kubectl get service -n kube-system kube-dns` tell the addresses of the Services. A
-Service's address that leads nowhere closes a node only where what is behind it is reached: `apiServers`, and for DNS
-`servers`, without which that is unknown. Those are the addresses of the DNS pods, so new pods have others; to have old
-ones here closes nothing. `nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because
-it was never there.
+`proxy` is never found, as not every node has a kube-proxy. `kubectl get service kubernetes` and
+`kubectl get service -n kube-system kube-dns` tell the addresses of the Services. A Service's address that leads nowhere
+closes a node only where what is behind it is reached: `apiServers`, and for DNS `servers`, without which that is
+unknown. Those are the addresses of the DNS pods, so new pods have others; to have old ones here closes nothing.
+`nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because it was never there.
 """
 
 

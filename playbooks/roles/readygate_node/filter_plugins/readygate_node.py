@@ -6,6 +6,7 @@ import json
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +113,16 @@ def _paths(key: str, value: str | Sequence[str] | None) -> list[str]:
     return [path for path in found if not path.startswith(EVERYWHERE)]
 
 
-def readygate_node_sentence(outcomes: Iterable[tuple[str, Document]], is_check: bool) -> str:
-    """outcomes: (host, {word, said}) of each."""
+def readygate_node_sentence(
+    outcomes: Iterable[tuple[str, Document]], is_check: bool, without: Iterable[Sequence[str]] = ()
+) -> str:
+    """outcomes: (host, {word, said}) of each. without: what was not found for each, in words."""
     hosts: dict[str, list[tuple[str, str]]] = {}
-    for host, outcome in outcomes:
+    lacking: dict[str, list[tuple[str, str]]] = {}
+    for (host, outcome), texts in zip_longest(outcomes, without, fillvalue=()):
         hosts.setdefault(outcome["word"], []).append((host, outcome.get("said", "")))
+        for text in texts:
+            lacking.setdefault(text, []).append((host, ""))
     count = sum(map(len, hosts.values()))
     if "gone" in hosts:
         parts = [f"readygate is gone from {len(hosts['gone'])} of {count} nodes"]
@@ -130,6 +136,7 @@ def readygate_node_sentence(outcomes: Iterable[tuple[str, Document]], is_check: 
         ("failed, with nothing changed or undone", hosts.get("failed", [])),
         ("lost meanwhile, run this again", hosts.get("begun", [])),
         ("left as they were, as too many had failed", hosts.get("left", [])),
+        *sorted(lacking.items()),
     ):
         if some:
             parts.append(f"{title}: {_listed(some)}")
