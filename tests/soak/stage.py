@@ -158,7 +158,7 @@ def descriptors(process: ExtenderProcess) -> int:
     """Of the worker: a connection each, and what it has beside them."""
     _, *workers = pids(process)
     with contextlib.suppress(OSError):
-        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in workers)
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in workers)
     return 0
 
 
