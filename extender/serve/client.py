@@ -8,7 +8,7 @@ from extender.serve import limits
 from extender.serve.connection import Connection, Stage
 from extender.serve.http import Heads
 from extender.serve.stream import Stream, StreamError
-from extender.serve.turns import PAST_S
+from extender.serve.turns import NEW_S
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Client(Connection):
         self.stream = stream
         self.events = _IN
         self.queued = False
-        self.charged_until = monotonic + PAST_S
+        self.charged_until = monotonic + NEW_S
         self.shakes = stream is not None
         sock.setblocking(False)
         if stream is not None:

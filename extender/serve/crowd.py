@@ -10,10 +10,12 @@ kube-scheduler that rests.
 """
 
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Generic, TypeVar
 
 from extender.serve.connection import Connection, Stage
 from extender.serve.limits import KEPT_MAX, NEWCOMERS_MIN
+from extender.serve.turns import SENIORS
 
 C = TypeVar("C", bound=Connection)
 
@@ -29,6 +31,13 @@ def gives_its_place(connections: Collection[C]) -> C | None:
         return first_to_go(newcomers)
     known = sorted((one for one in connections if one.verdicts), key=lambda one: one.verdicts)
     return first_to_go(known[:-KEPT_MAX] or known)
+
+
+def is_senior(one: C, connections: Iterable[C]) -> bool:
+    """Whether it is one of the SENIORS that have been here longest, of those that have had verdicts. connections: all
+    there are, in the order they came."""
+    known = (each for each in connections if each.verdicts)
+    return one.verdicts > 0 and any(each is one for each in islice(known, SENIORS))
 
 
 class Held(Generic[C]):

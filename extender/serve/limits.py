@@ -40,6 +40,7 @@ RECEIVE_BYTES = 2**16  # at most this much of a connection a turn
 ACCEPTS_MAX = 16  # new connections a turn: each is read from before it can have lost its place
 ONE_SEND_BYTES = 2**17  # head and body of an answer are copied into one piece up to here
 EVENTS_MAX = 16  # connections that are looked at a turn; who is ready beyond them is first in the next one
+FEW = 4  # who wait for an answer: up to then it makes no difference who has been here longest
 SLICE_S = 0.005  # longest time of answering before new requests are looked for, but for one long answer
 
 

@@ -17,7 +17,7 @@ from extender.counts import Lost
 from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
-from extender.serve.crowd import Held, LargeBodies, gives_its_place
+from extender.serve.crowd import Held, LargeBodies, gives_its_place, is_senior
 from extender.serve.entrance import Entrance
 from extender.serve.faults import Faults
 from extender.serve.http import CONTINUE, Heads, Request, head_of
@@ -203,7 +203,8 @@ class Loop:
     def _queue(self, client: Client, monotonic: float) -> None:
         client.queued = True
         cost = cost_s(client.requests[0].body if client.requests else b"")
-        self._turns.put(client, cost, monotonic, client.charged_until)
+        senior = len(self._turns.waiting) > limits.FEW and is_senior(client, self._clients.values())
+        self._turns.put(client, cost, monotonic, client.charged_until, senior=senior)
         self._held.update(client)
 
     # One connection.

@@ -42,6 +42,7 @@ TARGETS = {
     **{f"filter_{names}_p99_ratio_to_null": Target(0.9) for names in SIZES},
     **{f"filter_{names}_p99_ratio_to_go400": Target(0.6) for names in SIZES},
     **{f"gates_5_cpu_ratio_{names}": Target(1.05) for names in SIZES},
+    **{f"parser_{names}_known_{part}_ratio": Target(1.15) for names in (100, 812) for part in ("p50", "cpu")},
     "lease_update_cpu_us": Target(20.0),
     "lease_return_cpu_us": Target(20.0),
     "cold_start_5000_s": Target(3.0),
@@ -56,6 +57,7 @@ TARGETS = {
     "rate_5000_many_failed": Target(0),
     "rate_812_at_once_p99_ms": Target(100.0),  # a tenth of httpTimeout, as the next
     "rate_16000_p99_ms": Target(100.0),
+    "rate_5000_beside_crowd_ms": Target(1000.0),
     "stop_silent_s": Target(1.0),
     "killed_worker_served_s": Target(1.0),
     "killed_master_free_s": Target(1.0),

@@ -1,7 +1,8 @@
 """Calls without a pause: of 5,000 names over one connection, and over eight beside people and Prometheus; 64 at once;
-of the most names that there may be in a cluster whose nodes are all asked about."""
+of the most names that there may be in a cluster whose nodes are all asked about; beside a crowd that asks as much."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
@@ -22,6 +23,9 @@ TIMEOUT_S = 1.0
 AT_ONCE, AT_ONCE_NAMES = 64, 812
 WIDE = 16_000  # nodes, and names in a request
 SHORT_S = 5.0
+CROWD = 120  # connections, each with 5,000 names without a pause
+BEFORE_S = 2.0  # so long the one who asks was there before they come
+PATIENCE_S = 20.0  # of all, as it is measured how long they wait
 
 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
@@ -42,7 +46,19 @@ def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
             options = {"names": AT_ONCE_NAMES, "nodes": NODES, "connections": AT_ONCE}
             with Caller(binary, arm.url, limit_s=SHORT_S, timeout_s=TIMEOUT_S, pause_s=0.0, **options) as caller:
                 at_once = caller.calls()
-    return [*figures(one, many, looked, seconds=seconds), *short_figures(at_once, _wide(binary, progress))]
+            progress(f"rate: one that was there before {CROWD} that ask as much, {SHORT_S:.0f} s")
+            beside, crowd = _beside_crowd(binary, arm)
+    short = short_figures(at_once, _wide(binary, progress))
+    return [*figures(one, many, looked, seconds=seconds), *short, crowd_figure(beside, crowd)]
+
+
+def _beside_crowd(binary: Path, arm: arms.Arm) -> tuple[Calls, Calls]:
+    """Of the one that was there before, from then on, and of the crowd."""
+    options = {"names": NODES, "nodes": NODES, "timeout_s": PATIENCE_S, "pause_s": 0.0}
+    with Caller(binary, arm.url, limit_s=BEFORE_S + SHORT_S, **options) as caller:
+        time.sleep(BEFORE_S)
+        with Caller(binary, arm.url, limit_s=SHORT_S, connections=CROWD, **options) as crowd:
+            return caller.calls(), crowd.calls()
 
 
 def _wide(binary: Path, progress: Callable[[str], None]) -> Calls:
@@ -99,6 +115,15 @@ def figures(one: Calls, many: Sequence[Calls], looked: Sequence[int], *, seconds
         Figure("rate_5000_many_p99_ms", quantile(beside, 0.99), "ms", note),
         Figure("rate_5000_many_failed", sum(one.failures for one in many) + pages, "calls", f"{pages} of them pages"),
     ]
+
+
+def crowd_figure(beside: Calls, crowd: Calls) -> Figure:
+    """Raises MeasurementError for a crowd that was none, or where somebody failed."""
+    if beside.failures or crowd.failures or len(crowd.took_ms) < CROWD:
+        causes = f"{beside.causes} beside, {crowd.causes} of {len(crowd.took_ms)} of the crowd"
+        raise MeasurementError(f"failed beside a crowd: {causes}")
+    note = f"{len(beside.took_ms)} calls; of the crowd p50 {quantile(crowd.took_ms, 0.5):.0f} ms"
+    return Figure("rate_5000_beside_crowd_ms", max(beside.took_ms), "ms", note)
 
 
 def short_figures(at_once: Calls, wide: Calls) -> list[Figure]:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tests.bench.figures import SIZES, TARGETS, Figure
 from tests.bench.growth import SIZES as CLUSTERS
+from tests.bench.parsers import PARSERS, SHIPPED
+from tests.bench.parsers import SIZES as PARSED
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVED = ROOT / "build" / "bench.json"
@@ -154,6 +156,9 @@ def goals(figures: Figures) -> str:
         "calls and pages that fail there": "rate_5000_many_failed",
         "812 names, 64 calls at once without a pause: p99, ms": "rate_812_at_once_p99_ms",
         "16,000 names in a cluster of as many: p99, ms": "rate_16000_p99_ms",
+        "5,000 names without a pause, of one that was there before 120 that ask as much: slowest, ms": (
+            "rate_5000_beside_crowd_ms"
+        ),
         "pods/s of the real scheduler, to null": "scheduler_1000_ratio_to_null",
         "pods/s of the real scheduler, to Go": "scheduler_1000_ratio_to_go",
         "processor time by Lease, us": "lease_update_cpu_us",
@@ -243,6 +248,16 @@ def layers(figures: Figures) -> str:
     return markdown(["layer", "420 names", "812 names", "what it is"], rows)
 
 
+def parsers(figures: Figures) -> str:
+    rows = []
+    for name, what in PARSERS.items():
+        names = {part: [f"parser_{size}_{name}_{part}_ratio" for size in PARSED] for part in ("p50", "cpu")}
+        wants = wanted(figures, [*names["p50"], *names["cpu"]]) if name == SHIPPED else ""
+        rows.append([what, cells(figures, names["p50"]), cells(figures, names["cpu"]), wants])
+    header = f"to the first, at {' / '.join(map(str, PARSED))} names"
+    return markdown([header, "p50", "processor time", "wanted"], rows)
+
+
 def unkind(figures: Figures) -> str:
     rows = [[label, BEFORE[name], cell(figures, name), wanted(figures, [name])] for name, label in UNKIND.items()]
     return markdown(["", "before", "now", "wanted"], rows)
@@ -290,6 +305,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "costs": costs,
     "growth": growth,
     "layers": layers,
+    "parsers": parsers,
     "unkind": unkind,
     "agent": agent,
     "faults": faults,

@@ -236,6 +236,24 @@ def test_the_first_turn_is_not_counted() -> None:
     assert {"a": 3.0 + 4.0, "b": 2.0 + 5.0} == scheduler_rate._by_arm(batches, [1.0, 2.0, 3.0, 4.0, 5.0])
 
 
+def test_who_asks_beside_a_crowd_is_told_by_its_slowest_call() -> None:
+    crowd = Calls([500.0] * rate.CROWD, {})
+    assert {"rate_5000_beside_crowd_ms": 90.0} == values([rate.crowd_figure(Calls([3.0, 90.0, 4.0], {}), crowd)])
+
+
+@pytest.mark.parametrize(
+    ("beside", "crowd"),
+    [
+        pytest.param(Calls([3.0], {"timeout": 1}), Calls([500.0] * 120, {}), id="one call failed"),
+        pytest.param(Calls([3.0], {}), Calls([500.0] * 120, {"refused": 1}), id="one of the crowd's did"),
+        pytest.param(Calls([3.0], {}), Calls([500.0] * 119, {}), id="a crowd of which not all were answered"),
+    ],
+)
+def test_what_is_no_crowd_is_not_measured(beside: Calls, crowd: Calls) -> None:
+    with pytest.raises(MeasurementError):
+        rate.crowd_figure(beside, crowd)
+
+
 def test_a_peak_is_what_all_processes_took_beyond_what_they_held() -> None:
     idle = [Memory(rss_mib=20, pss_mib=0, peak_mib=30), Memory(rss_mib=80, pss_mib=0, peak_mib=90)]
     after = [Memory(rss_mib=20, pss_mib=0, peak_mib=21), Memory(rss_mib=90, pss_mib=0, peak_mib=200)]

@@ -7,13 +7,19 @@ ROWS = {
     "R03": Row("200 schedules of faults: nothing lost, doubled or set back", 10, watching.hold_schedules),
     "R07": Row("packets of a watch dropped both ways, with keepalive and without", 5, watching.hold_black_hole),
     "R08": Row("a box in the middle acknowledges and passes nothing on", 4, watching.hold_silent_box),
-    "R12": Row("the API server restarted every 10 s, etcd compacted between", outages.MINUTES, outages.hold),
+    "R12": Row(
+        "the API server restarted every 10 s, etcd compacted between, while pods come", outages.MINUTES, outages.hold
+    ),
     "R26": Row(
         "the extender killed every 5 s under the real kube-scheduler, in both modes",
         restarts.KILLS_MINUTES,
         restarts.hold_kills,
     ),
-    "R27": Row("the extender stopped and started every 30 s, with kept connections", 5, restarts.hold_restarts),
+    "R27": Row(
+        "the extender stopped and started every 30 s, with kept connections",
+        restarts.RESTARTS_MINUTES,
+        restarts.hold_restarts,
+    ),
     "R40": Row(
         "the agent killed a hundred times beside busy loops, its checks failing by chance",
         agent_kills.MINUTES,

@@ -24,8 +24,10 @@ PODS_PER_S = 20.0
 BUDGET_S = 2.0  # a node may have closed so long before a pod is bound there
 MADE = 0.95  # of the pods: who makes them loses a little between two
 ALL_BOUND_WITHIN_S = 15.0
+RESTARTS_MINUTES = 5.0
 RESTART_EVERY_S = 30.0
 CALLERS = 8
+CALLS_PER_S = 80.0  # of all of them; on a quiet machine twice as many
 DRAIN_LIMIT_S = 3.0
 GAP_LIMIT_S = 1.5
 
@@ -117,9 +119,10 @@ def hold_restarts(trial: Trial) -> None:
             with _Callers(port, names) as callers:
                 progress = Progress(trial.say)
                 ends = time.monotonic() + trial.seconds
+                due = time.monotonic()
                 while time.monotonic() < ends or not drains:
-                    time.sleep(min(RESTART_EVERY_S, trial.seconds / 3))
-                    answered = callers.last_answer_at
+                    due += min(RESTART_EVERY_S, trial.seconds / 3)  # by the clock, however long a start takes
+                    time.sleep(max(SERVES_S, due - time.monotonic()))
                     code, drained_s = process.stop(signal.SIGTERM)
                     assert code == 0, code
                     process.start()
@@ -128,8 +131,7 @@ def hold_restarts(trial: Trial) -> None:
                     drains.append(drained_s)
                     gaps.append(callers.last_answer_at - answered)
                     progress(f"{len(drains)} restarts, {callers.failures}")
-        trial.tell("restarts", len(drains), "")
-        trial.tell("calls", callers.count, "")
+        judge_restarts(trial, len(drains), callers.count)
         trial.at_most(DRAIN_LIMIT_S, "the longest stop", max(drains), "s")
         refused = {word for word in callers.failures if "Refused" in word}
         others = {word: n for word, n in callers.failures.items() if word not in refused}
@@ -138,6 +140,13 @@ def hold_restarts(trial: Trial) -> None:
         trial.at_most(GAP_LIMIT_S, "the longest gap", max(gaps), "s")
         if others:
             trial.say(f"lost: {others}")
+
+
+def judge_restarts(trial: Trial, restarts: int, calls: int) -> None:
+    """Whether as much was played as the row is about: 10 restarts in five minutes, under load."""
+    seconds = RESTARTS_MINUTES * 60
+    trial.played(seconds / RESTART_EVERY_S, RESTARTS_MINUTES, "restarts", restarts, "")
+    trial.played(CALLS_PER_S * seconds, RESTARTS_MINUTES, "calls", calls, "")
 
 
 class _Callers:

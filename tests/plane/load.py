@@ -7,13 +7,14 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from tests.kit.waiting import wait_for
 from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api, ApiError
+from tests.testbed.shared.api import Api, ApiError, condition
 
 LABEL = "readygate.dev/test-load"
 _PODS = "/api/v1/namespaces/default/pods"
@@ -22,7 +23,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Binding:
-    """at: by the monotonic clock, when the API server told of it."""
+    """at: by the monotonic clock, when it was there at the latest: the API server told of it, or has written so."""
 
     node: str
     at: float
@@ -100,13 +101,23 @@ class Load:
                 for _, pod in self._api.watch(f"{_PODS}?labelSelector={LABEL}={self._mark}", timeout_s=5):
                     node = bare.bound_to(pod)
                     if node:
-                        name = pod["metadata"]["name"]
-                        if self.bound.setdefault(name, Binding(node, time.monotonic())).node != node:
+                        name, at = pod["metadata"]["name"], bound_by(pod, time.time(), time.monotonic())
+                        if self.bound.setdefault(name, Binding(node, at)).node != node:
                             self.moved.add(name)
                     if self._closed.is_set():
                         return
             except Exception:  # noqa: BLE001 - the API server is away: again
                 time.sleep(0.1)
+
+
+def bound_by(pod: Mapping[str, object], wall: float, monotonic: float) -> float:
+    """By the monotonic clock: when this pod was bound at the latest, of which we hear now. The API server writes whole
+    seconds, and one that was away, or a watch that was cut, tells late."""
+    written = condition(dict(pod), "PodScheduled").get("lastTransitionTime")
+    if not written:
+        return monotonic
+    latest = datetime.fromisoformat(written).timestamp() + 1.0
+    return monotonic + min(0.0, latest - wall)
 
 
 def ask(port: int, names: Sequence[str], *, timeout_s: float = 2.0) -> dict[str, object]:

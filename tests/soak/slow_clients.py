@@ -6,9 +6,12 @@ import threading
 import time
 from typing import Self
 
+from extender.serve.limits import CONNECTIONS_MAX
 from tests.soak import stage
 from tests.soak.rows import Progress, Trial
 
+FORMS = PLAIN, SHIPPED = ("plain", "shipped")
+BESIDE = 3  # descriptors that come and go beside the connections: one that is just taken, a list that is read
 CLIENTS = 200
 ASK_EVERY_S = 0.05
 DRIP_EVERY_S = 1.0
@@ -107,28 +110,47 @@ def _closed(sock: socket.socket) -> bool:
 
 
 def hold(trial: Trial) -> None:
-    with stage.extender(trial.folder) as (extender, _, names):
+    """Half of the time with one gate and nothing else that could cost time, half of it in the form that is shipped."""
+    for form in FORMS:
+        _hold(trial, form)
+
+
+def _hold(trial: Trial, form: str) -> None:
+    folder = trial.folder / form
+    folder.mkdir()
+    with stage.extender(folder, shipped=form == SHIPPED) as (extender, _, names):
         caller = stage.Caller(extender.port, names)
         for _ in range(20):
             caller.ask()
         caller.calls = stage.Calls()
         idle_mib = stage.rss_mib(extender)
+        before, most = stage.descriptors(extender) - 1, 0  # but for the caller's
         progress = Progress(trial.say)
+        seconds = trial.seconds / len(FORMS)
         with SlowClients(extender.port) as slow:
-            time.sleep(min(5.0, trial.seconds / 4))  # they are all there
-            ends = time.monotonic() + trial.seconds
+            time.sleep(min(5.0, seconds / 4))  # they are all there
+            ends = time.monotonic() + seconds
             while time.monotonic() < ends:
                 caller.ask()
-                progress(f"{len(caller.calls.seconds)} calls, {caller.calls.failed} failed, {slow.cut} clients cut")
+                most = max(most, stage.descriptors(extender))
+                said = f"{len(caller.calls.seconds)} calls, {caller.calls.failed} failed, {slow.cut} clients cut"
+                progress(f"{form}: {said}, {most - before} connections")
                 time.sleep(ASK_EVERY_S)
         caller.close()
-        trial.tell("calls", len(caller.calls.seconds), "calls")
-        trial.at_most(0, "stalled_200_failed", caller.calls.failed, "calls")
-        trial.at_most(P99_LIMIT_MS, "stalled_200_filter_p99_ms", caller.calls.ms(0.99), "ms")
-        trial.tell("stalled_200_filter_p50_ms", caller.calls.ms(0.5), "ms")
-        trial.tell("slow clients that were cut", slow.cut, "")
-        trial.at_least(CLIENTS / 2, "slow clients at once", slow.most_open, "")
-        trial.at_most(160, "peak above idle", stage.peak_mib(extender) - idle_mib, "MiB")
-        trial.at_most(0, "tracebacks", stage.tracebacks(extender), "")
+        trial.tell(f"{form}: calls", len(caller.calls.seconds), "calls")
+        trial.at_most(0, f"{form}: stalled_200_failed", caller.calls.failed, "calls")
+        trial.at_most(P99_LIMIT_MS, f"{form}: stalled_200_filter_p99_ms", caller.calls.ms(0.99), "ms")
+        trial.tell(f"{form}: stalled_200_filter_p50_ms", caller.calls.ms(0.5), "ms")
+        trial.tell(f"{form}: slow clients that were cut", slow.cut, "")
+        trial.at_least(CLIENTS / 2, f"{form}: slow clients at once", slow.most_open, "")
+        judge_places(trial, form, most - before)
+        trial.at_most(160, f"{form}: peak above idle", stage.peak_mib(extender) - idle_mib, "MiB")
+        trial.at_most(0, f"{form}: tracebacks", stage.tracebacks(extender), "")
         if caller.calls.failures:
-            trial.say(f"failures: {caller.calls.failures}")
+            trial.say(f"{form}: failures: {caller.calls.failures}")
+
+
+def judge_places(trial: Trial, form: str, held: int) -> None:
+    """Whether they took all places there are, and no more than that."""
+    trial.at_most(CONNECTIONS_MAX + BESIDE, f"{form}: connections at once", held, "")
+    trial.at_least(0.9 * CONNECTIONS_MAX, f"{form}: places that were taken", held, "")

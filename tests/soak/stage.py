@@ -12,12 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
 from tests.bench.figures import quantile
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import children
 from tests.scripted.extender_process import ExtenderProcess
+from tests.scripted.people_process import PeopleProcess
 
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "base" / "extender.yaml"
 SCHEDULER_TIMEOUT_S = 1.0  # httpTimeout, as the playbooks write it
 SCHEDULER_IDLE_S = 90.0  # its transport closes a connection that was idle for so long
 NAMES = 812  # what kube-scheduler asks about in a cluster of 5,000 nodes, by its default sample
@@ -96,14 +100,30 @@ def is_closed(sock: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def extender(
-    folder: Path, *, nodes: int = NAMES, config: Mapping[str, object] | None = None
+    folder: Path, *, nodes: int = NAMES, config: Mapping[str, object] | None = None, shipped: bool = False
 ) -> Iterator[tuple[ExtenderProcess, FakeApiServer, list[str]]]:
-    """Synced; every fourth node is closed. With it the API server and the nodes' names."""
-    with FakeApiServer() as api:
+    """Synced; every fourth node is closed. With it the API server and the nodes' names. shipped: as of as_shipped(),
+    with the process of the people beside it; the brakes may then open what is closed."""
+    with FakeApiServer() as api, contextlib.ExitStack() as beside:
         names = fill(api, nodes)
-        with ExtenderProcess(api, folder, config=config) as process:
+        process = ExtenderProcess(api, folder, config=config)
+        if shipped:
+            process.settings = as_shipped(process.settings)
+        with process:
             process.wait_ready(30.0)
+            if shipped:
+                people = beside.enter_context(PeopleProcess(process.settings, folder))
+                people.wait(people.ready, timeout_s=30.0)
             yield process, api, names
+
+
+def as_shipped(own: Mapping[str, object]) -> dict[str, object]:
+    """The configuration that is deployed, but armed, at the address and with the API server and socket of `own`."""
+    texts = yaml.safe_load_all(DEPLOYED.read_text())
+    config = next(one["data"]["extender.yaml"] for one in texts if one["kind"] == "ConfigMap")
+    settings: dict[str, object] = yaml.safe_load(config)
+    gates = [gate | {"enforcement": "armed"} for gate in settings["gates"]]  # type: ignore[attr-defined]
+    return settings | {key: own[key] for key in ("listen", "kubernetes", "feed")} | {"gates": gates}
 
 
 def fill(api: FakeApiServer, nodes: int) -> list[str]:
@@ -132,6 +152,14 @@ def peak_mib(process: ExtenderProcess) -> float:
 def cpu_s(process: ExtenderProcess) -> float:
     """User and system time so far, of all its processes."""
     return sum(_cpu_s(pid) for pid in pids(process))
+
+
+def descriptors(process: ExtenderProcess) -> int:
+    """Of the worker: a connection each, and what it has beside them."""
+    _, *workers = pids(process)
+    with contextlib.suppress(OSError):
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in workers)
+    return 0
 
 
 def tracebacks(process: ExtenderProcess) -> int:

@@ -14,7 +14,7 @@ from tests.chaos import agent_kills, outages, restarts
 from tests.chaos.__main__ import ROWS as CHAOS
 from tests.differential import __main__ as differential
 from tests.differential.targets import TARGETS
-from tests.soak import day, histories, keep_alive, rows, updates
+from tests.soak import day, histories, keep_alive, rows, slow_clients, stage, updates
 from tests.soak.__main__ import ROWS as SOAK
 from tests.soak.rows import Row, Trial
 
@@ -55,6 +55,16 @@ def test_a_row(hold, expected, tmp_path, capsys):
     written = json.loads(save.read_text())
     assert expected == (code, written["rows"][0]["result"])
     assert f"R99: {expected[1]}" in capsys.readouterr().out
+
+
+def test_the_form_that_is_shipped_has_the_brakes_and_the_feed():
+    own = {"listen": {"port": 0}, "kubernetes": {"server": "here"}, "feed": {"socket": "/there"}, "cap": False}
+    shipped = stage.as_shipped(own)
+    assert "cap" not in shipped
+    assert [{"port": 0}, {"server": "here"}, {"socket": "/there"}] == [
+        shipped[key] for key in ("listen", "kubernetes", "feed")
+    ]
+    assert "armed" == shipped["gates"][0]["enforcement"]
 
 
 def test_the_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
@@ -146,6 +156,7 @@ def test_which_runs_of_the_comparison_fail(minutes, told, expected, tmp_path):
 ALL_SPACINGS = keep_alive.SPACINGS_S
 _UPDATES = ["updates offered", "updates applied"]
 _KILLS = ["enforce: kills", "enforce: pods"]
+_PLACES = ["plain: connections at once", "plain: places that were taken"]
 _AGAIN = ["spacings after which one was used again"]
 
 
@@ -160,15 +171,27 @@ def _posts(posts: int, used: Sequence[float] = ALL_SPACINGS) -> Callable[[Trial]
         pytest.param(0.2, lambda t: updates.judge_rates(t, 9_000, 8_990, 99), _UPDATES, id="R10, slower"),
         pytest.param(1.0, lambda t: updates.judge_rates(t, 9_900, 6_000, 99), _UPDATES[1:], id="R10, not all applied"),
         pytest.param(1.0, lambda t: updates.judge_rates(t, 9_900, 9_900, 70), ["filter calls"], id="R10, few calls"),
-        pytest.param(10.0, lambda t: outages.judge_restarts(t, 60), [], id="R12, each ten seconds"),
-        pytest.param(10.0, lambda t: outages.judge_restarts(t, 26), ["restarts"], id="R12, less than half of them"),
-        pytest.param(1.0, lambda t: outages.judge_restarts(t, 6), [], id="R12, a tenth in a tenth of the time"),
-        pytest.param(1.0, lambda t: outages.judge_restarts(t, 5), ["restarts"], id="R12, less than a tenth"),
+        pytest.param(10.0, lambda t: outages.judge_restarts(t, 60, 1_200), [], id="R12, each ten seconds"),
+        pytest.param(
+            10.0, lambda t: outages.judge_restarts(t, 26, 1_200), ["restarts"], id="R12, less than half of them"
+        ),
+        pytest.param(10.0, lambda t: outages.judge_restarts(t, 60, 1_199), ["pods"], id="R12, too few pods"),
+        pytest.param(1.0, lambda t: outages.judge_restarts(t, 6, 120), [], id="R12, a tenth in a tenth of the time"),
+        pytest.param(1.0, lambda t: outages.judge_restarts(t, 5, 120), ["restarts"], id="R12, less than a tenth"),
+        pytest.param(5.0, lambda t: slow_clients.judge_places(t, "plain", 128), [], id="R19, all places"),
+        pytest.param(
+            5.0, lambda t: slow_clients.judge_places(t, "plain", 132), _PLACES[:1], id="R19, more than there are"
+        ),
+        pytest.param(5.0, lambda t: slow_clients.judge_places(t, "plain", 115), _PLACES[1:], id="R19, no crowd"),
         pytest.param(20.0, lambda t: restarts.judge_kills(t, "enforce", 120, 12_000), [], id="R26, all of it"),
         pytest.param(40.0, lambda t: restarts.judge_kills(t, "enforce", 120, 12_000), [], id="R26, more time, no more"),
         pytest.param(20.0, lambda t: restarts.judge_kills(t, "enforce", 119, 11_399), _KILLS, id="R26, less of both"),
         pytest.param(1.5, lambda t: restarts.judge_kills(t, "enforce", 9, 900), [], id="R26, a part of it"),
         pytest.param(1.5, lambda t: restarts.judge_kills(t, "enforce", 7, 1_025), _KILLS[:1], id="R26, slow starts"),
+        pytest.param(5.0, lambda t: restarts.judge_restarts(t, 10, 41_320), [], id="R27, each half minute"),
+        pytest.param(5.0, lambda t: restarts.judge_restarts(t, 9, 41_320), ["restarts"], id="R27, one less"),
+        pytest.param(5.0, lambda t: restarts.judge_restarts(t, 10, 23_999), ["calls"], id="R27, too few calls"),
+        pytest.param(2.0, lambda t: restarts.judge_restarts(t, 4, 9_600), [], id="R27, a part of it"),
         pytest.param(5.0, _posts(20_140), [], id="R29, all of it"),
         pytest.param(5.0, _posts(9_999), ["POSTs"], id="R29, too few"),
         pytest.param(5.0, _posts(20_000, ALL_SPACINGS[:-1]), _AGAIN, id="R29, never after the longest"),

@@ -4,8 +4,8 @@ import pytest
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
-from extender.serve.crowd import Held, LargeBodies, first_to_go, gives_its_place
-from extender.serve.turns import Turns, cost_s
+from extender.serve.crowd import Held, LargeBodies, first_to_go, gives_its_place, is_senior
+from extender.serve.turns import SENIORS, Turns, cost_s
 
 POST = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"
 LARGE = b"POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % (limits.LARGE_BODY_BYTES + 1)
@@ -160,6 +160,13 @@ def test_the_most_verdicts_keep_a_place_and_among_the_others_who_was_there_last(
     one = known(since, verdicts)
     victim = gives_its_place([one, *(known(*other) for other in others)])
     assert expected == ("it" if victim is one else "another")
+
+
+def test_those_few_are_senior_that_came_first_and_have_had_verdicts():
+    silent, first = Connection(0.0), known(1.0)
+    others = [known(2.0 + number) for number in range(SENIORS)]
+    connections = [silent, first, *others]
+    assert [first, *others[:-1]] == [one for one in connections if is_senior(one, connections)]
 
 
 def test_a_crowd_that_comes_again_and_again_with_a_verdict_each_takes_no_place_from_one_at_rest():

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.serve.limits import CONNECTIONS_MAX
-from extender.serve.turns import PAST_S, REQUEST_S, Turns, cost_s
+from extender.serve.turns import NEW_S, PAST_S, REQUEST_S, SENIORS, Turns, cost_s
 
 CHEAP_S = REQUEST_S  # as /livez
 NAME = b'"node-0000000000000000000000000000000000",'
@@ -17,20 +17,21 @@ def names_s(count):
 DEAR_S = names_s(65_536)
 
 
-def longest_wait_s(crowd_s, own_s, *, calls=5, pause_s=0.0005, slow=1.0, anew=False, begins_s=0.0):
+def longest_wait_s(crowd_s, own_s, *, calls=5, pause_s=0.0005, slow=1.0, anew=False, begins_s=0.0, seniors=()):
     """Of these calls: from the question to the answer. crowd_s: what the requests of the others cost, each of whom asks
     again as soon as it has its answer. slow: how much longer each answer takes than it is thought to cost. anew: each
     of the others connects for each call. begins_s: when the own client, which is there from the beginning, asks first.
+    seniors: who has been answered for longest: numbers of the others, and "own".
     """
     turns, now, asked, waits = Turns(CONNECTIONS_MAX), 0.0, None, []
-    charged_until = {"own": PAST_S} | dict.fromkeys(range(len(crowd_s)), PAST_S)
+    charged_until = {"own": NEW_S} | dict.fromkeys(range(len(crowd_s)), NEW_S)
     for number, cost in enumerate(crowd_s):
-        turns.put(number, cost, now, PAST_S)
+        turns.put(number, cost, now, NEW_S, senior=number in seniors)
     asks_at = begins_s + pause_s
     while len(waits) < calls:
         if asked is None and now >= asks_at:
             asked = asks_at
-            turns.put("own", own_s, now, charged_until["own"])
+            turns.put("own", own_s, now, charged_until["own"], senior="own" in seniors)
         client = turns.take()
         cost = own_s if client == "own" else crowd_s[client]
         now += slow * cost
@@ -39,7 +40,8 @@ def longest_wait_s(crowd_s, own_s, *, calls=5, pause_s=0.0005, slow=1.0, anew=Fa
             waits.append(now - asked)
             asked, asks_at = None, now + pause_s
         else:
-            turns.put(client, cost, now, now + PAST_S if anew else charged_until[client])
+            charge = now + NEW_S if anew else charged_until[client]
+            turns.put(client, cost, now, charge, senior=client in seniors)
     return max(waits)
 
 
@@ -98,6 +100,48 @@ def test_beside_one_that_asks_much_those_that_ask_seldom_take_half_of_the_time_a
     )
 
 
+MIXED_S = [CHEAP_S] * 63 + [DEAR_S] * 64
+
+
+@pytest.mark.parametrize("slow", [1.0, 8.0])
+@pytest.mark.parametrize(
+    ("crowd_s", "answers"),
+    [
+        pytest.param(ALIKE_S, 12, id="who asks alike"),
+        pytest.param(MIXED_S, 7, id="who asks for health, and for much more"),
+        pytest.param([DEAR_S] * CROWD, 3, id="who asks for much more"),
+    ],
+)
+def test_one_that_was_there_before_all_others_and_asks_without_a_pause_waits_for_a_few_answers(crowd_s, answers, slow):
+    """Beside a crowd that does so too, some cycles of it later. Before, it waited for an answer of each: 0.25 s beside
+    who asks alike, and 2 s on a machine that is eight times as slow."""
+    begins_s = 4 * slow * sum(crowd_s)
+    waited_s = longest_wait_s(crowd_s, names_s(5_000), calls=100, slow=slow, begins_s=begins_s, seniors=["own"])
+    assert waited_s <= slow * answers * max(crowd_s)
+
+
+@pytest.mark.parametrize("others", [0, 3, SENIORS - 1])
+def test_of_several_that_were_there_before_each_waits_for_two_answers_of_each_other_one(others):
+    seniors = ["own", *range(others)]
+    waited_s = longest_wait_s(ALIKE_S, ALIKE_S[0], calls=50, begins_s=10.0, seniors=seniors)
+    assert waited_s <= (3 * others + 4) * ALIKE_S[0]
+
+
+@pytest.mark.parametrize(
+    ("crowd_s", "names", "limit_s"),
+    [
+        pytest.param([DEAR_S] * CROWD, 812, 0.06, id="812 names beside who asks dear things without end"),
+        pytest.param([DEAR_S] * CROWD, 5_000, 0.06, id="5,000 names beside the dear"),
+        pytest.param(ALIKE_S, 5_000, 0.5, id="5,000 names beside who asks alike"),
+        pytest.param([CHEAP_S] * CROWD, 5_000, 0.05, id="5,000 names beside who asks for health"),
+    ],
+)
+def test_one_that_comes_after_those_that_ask_without_end_waits_twice_as_long_as_alone_at_most(crowd_s, names, limit_s):
+    """Of these as many as can be have been there for longest."""
+    waited_s = longest_wait_s(crowd_s, names_s(names), begins_s=10.0, calls=20, seniors=range(SENIORS))
+    assert waited_s <= limit_s <= SCHEDULER_TIMEOUT_S
+
+
 def test_the_one_that_has_waited_longest_is_next_when_those_before_it_have_cost_as_much():
     turns = Turns(10)
     turns.put("dear", 0.01, 0.0)
@@ -105,6 +149,15 @@ def test_the_one_that_has_waited_longest_is_next_when_those_before_it_have_cost_
         turns.put(number, 0.001, 0.0)
     order = [turns.take() for _ in range(len(turns))]
     assert [*range(10), "dear", *range(10, 20)] == order
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 2.0])
+def test_one_that_has_come_to_ask_once_is_answered_after_those_that_have_waited_longer(after_s):
+    """Though it asks a moment after it came. Else a crowd that comes anew for each call would go before all others."""
+    turns = Turns(10)
+    turns.put("asks much", 0.001, after_s, after_s + NEW_S)
+    turns.put("has just come", 0.001, after_s, NEW_S)
+    assert ["asks much", "has just come"] == [turns.take() for _ in range(2)]
 
 
 def test_who_has_had_its_turn_out_of_order_is_forgotten():

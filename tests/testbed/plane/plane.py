@@ -170,13 +170,13 @@ class Plane:
             **options,
         )
 
-    def start_scheduler(self, config: Path | None = None) -> None:
-        """Returns when it is ready. Without a configuration: the one of no extender."""
+    def start_scheduler(self, config: Path | None = None, name: str = SCHEDULER) -> None:
+        """Returns when it is ready. Without a configuration: the one of no extender. name: another one's, beside it."""
         port = free_port()
         config = config or self.scheduler_config([], "scheduler-plain")
         certificate, key = self._serving
         process = self._launch(
-            SCHEDULER,
+            name,
             [
                 f"--config={config}",
                 "--bind-address=127.0.0.1",
@@ -187,6 +187,7 @@ class Plane:
                 # Nobody can show who they are to it, so what tests read is for all.
                 "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics,/configz",
             ],
+            SCHEDULER,
         )
         self.scheduler_url = f"https://127.0.0.1:{port}"
         process.wait_ready(lambda: _answers(f"{self.scheduler_url}/readyz"), timeout_s=READY_WITHIN_S)
@@ -200,14 +201,14 @@ class Plane:
         )
         return int(nodes[1]) if nodes else 0, int(pods[1]) if pods else 0
 
-    def stop_scheduler(self) -> None:
-        process = self._processes.pop(SCHEDULER, None)
+    def stop_scheduler(self, name: str = SCHEDULER) -> None:
+        process = self._processes.pop(name, None)
         if process:
             process.stop()
 
-    def kill_scheduler(self) -> None:
+    def kill_scheduler(self, name: str = SCHEDULER) -> None:
         """As a crash would."""
-        self._processes.pop(SCHEDULER).kill()
+        self._processes.pop(name).kill()
 
     def restart_scheduler(self, config: Path | None = None) -> None:
         self.stop_scheduler()
@@ -259,9 +260,9 @@ class Plane:
         if not wait_for(lambda: self._has_service_account("default"), timeout_s=READY_WITHIN_S):
             raise ProcessError(f"the controller manager made no service account ({self.logs})")
 
-    def _launch(self, name: str, arguments: Sequence[str]) -> Child:
-        """A component, started and not yet ready; known by its name from now on."""
-        process = self._processes[name] = self.run.process(name, [self._bin / name, *arguments])
+    def _launch(self, name: str, arguments: Sequence[str], program: str = "") -> Child:
+        """A component, started and not yet ready; known by its name from now on. program: where it has another one."""
+        process = self._processes[name] = self.run.process(name, [self._bin / (program or name), *arguments])
         process.start()
         return process
 

@@ -41,14 +41,20 @@ def write(
     burst: int = 100,
     profiles: Sequence[str] = (),
     elected: bool = False,
+    lease_s: int = 15,
 ) -> Path:
     """JSON is YAML. The defaults of the client's limits are those of kube-scheduler. profiles: names. elected: it leads
-    once it has the Lease, as where there are several."""
+    once it has the Lease, as where there are several. lease_s: how long the Lease of one that was killed holds; the
+    other two times of the election in kube-scheduler's own proportion to it."""
+    election = {"leaderElect": elected}
+    if elected:
+        times = {"leaseDuration": lease_s, "renewDeadline": lease_s * 2 / 3, "retryPeriod": lease_s * 2 / 15}
+        election |= {key: f"{seconds:.3f}s" for key, seconds in times.items()}
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": queries_per_s, "burst": burst},
-        "leaderElection": {"leaderElect": elected},
+        "leaderElection": election,
         "extenders": extenders or [],
         **({"profiles": [{"schedulerName": name} for name in profiles]} if profiles else {}),
     }
