@@ -17,9 +17,8 @@ import yaml
 
 Document = dict[str, Any]
 KIND = "KubeSchedulerConfiguration"
-ENDPOINT = (
-    "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"  # an annotation of the API server's manifest
-)
+# An annotation of the API server's manifest.
+ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
 
 def _ours(name: str) -> Any:  # noqa: ANN401 - a module
