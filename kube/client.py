@@ -299,7 +299,9 @@ class Client:
         if any(isinstance(c, urllib3.exceptions.SSLError | ssl.SSLError) for c in causes):
             message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
             return errors.Unreachable(path=path, reason="TLS", message=message, sent=sent)
-        return errors.Unreachable(path=path, message=f"{self._server.server}: {error}", sent=sent)
+        refused = next((c.strerror for c in reversed(causes) if isinstance(c, OSError) and c.strerror), None)
+        # What urllib3 says names its own objects.
+        return errors.Unreachable(path=path, message=f"{self._server.server}: {refused or error}", sent=sent)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

@@ -1,0 +1,194 @@
+"""What the kernel gives a process runs short, descriptors (RLIMIT_NOFILE) or processes and threads (RLIMIT_NPROC), at
+the start or while the agent runs: one clear line, no traceback, and what was known stays known."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.api_server import FakeApiServer
+from tests.kit.ability import cannot_run
+from tests.kit.child import Child
+from tests.kit.ports import free_port
+from tests.kit.programs import Program
+from tests.kit.waiting import wait_until
+
+PATIENT_S = 60.0
+SOMEBODY = 47_113
+"""Root has no limit of processes, and of anybody else all processes count: so it is a user who runs nothing else."""
+RIGHTS = ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups")
+POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "health", "namespace": "ns", "uid": "uid-1"}}
+
+
+def under(prefix: Sequence[str]) -> Callable[..., Child]:
+    def launch(name: str, argv: Sequence[str | Path], *, environ: Mapping[str, str], cwd: Path) -> Child:
+        return Child(name, [*prefix, *map(str, argv)], log=cwd / f"{name}.log", environ=environ, cwd=cwd)
+
+    return launch
+
+
+FILL = """
+import sys, threading
+over = threading.Event()
+try:
+    while True:
+        threading.Thread(target=over.wait, daemon=True).start()
+except RuntimeError:
+    print("full", flush=True)
+sys.stdin.read()
+"""
+
+
+def filled(processes: int) -> "subprocess.Popen[str]":
+    """Takes what is left of what SOMEBODY may have."""
+    argv = [*RIGHTS, "prlimit", f"--nproc={processes}:{processes}", "--", sys.executable, "-c", FILL]
+    made = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert made.stdout is not None
+    assert "full\n" == made.stdout.readline()
+    return made
+
+
+def as_somebody(processes: int) -> list[str]:
+    if os.geteuid():
+        cannot_run("the limit counts all that this user runs; as root it is tried as a user who runs nothing else")
+    return [*RIGHTS, "prlimit", f"--nproc={processes}:{processes}", "--"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """For anybody, which those of pytest are not."""
+    with tempfile.TemporaryDirectory(prefix="readygate-limits-") as made:
+        Path(made).chmod(0o777)
+        yield Path(made)
+
+
+class Agent(Program):
+    """In mode `pod`, with `count` checks that pass while a file is there, and its condition."""
+
+    def __init__(self, folder: Path, api: FakeApiServer, count: int, prefix: Sequence[str] = ()) -> None:
+        self.fit = folder / "fit"
+        self.fit.touch()
+        command = ["test", "-e", str(self.fit)]
+        check = {"exec": {"command": command}, "periodSeconds": 1, "failureThreshold": 1}
+        settings = {
+            "mode": "pod",
+            "listen": {"address": "127.0.0.1", "port": free_port()},
+            "kubernetes": {"kubeconfig": str(api.write_kubeconfig(folder / "kubeconfig"))},
+            "condition": {"publish": True, "podUID": "uid-1"},
+            "stateFile": str(folder / "checks.json"),
+            "checks": [{"name": f"c{number}", **check} for number in range(count)],
+        }
+        (folder / "kubeconfig").chmod(0o644)
+        super().__init__("agent", settings, folder, launch=under(prefix))
+
+    def begin(self) -> None:
+        self.start(POD_NAME="health", POD_NAMESPACE="ns")
+
+    def states(self) -> set[str]:
+        return {check["state"] for check in json.loads(self.get("/checks")[1])["checks"]}
+
+    def limit(self, which: int, soft: int) -> None:
+        assert self.process.pid is not None
+        _, hard = resource.prlimit(self.process.pid, which)
+        resource.prlimit(self.process.pid, which, (soft, hard))
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApiServer]:
+    with FakeApiServer() as api:
+        api.put(POD)
+        yield api
+
+
+def says(agent: Agent, *texts: str) -> None:
+    def told() -> bool:
+        lines = agent.process.text().splitlines()
+        return bool(lines) and any(all(text in line for text in texts) for line in lines)
+
+    wait_until(told, agent.process.text, timeout_s=PATIENT_S)
+
+
+def closings(api: FakeApiServer) -> list[str]:
+    """What was written that closes the node."""
+    return [str(r.body) for r in api.requests if r.method == "PATCH" and b'"False"' in r.body]
+
+
+def goes_on(agent: Agent, api: FakeApiServer, closed: list[str]) -> None:
+    agent.wait_page("/readyz", 200)
+    wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
+    code, text = agent.process.stop(grace_s=30), agent.process.text()
+    assert (0, False) == (code, "Traceback" in text), text
+    assert closed == [one for one in closings(api) if "Terminating" not in one], "the node was not closed for it"
+
+
+CHECKS = [f"c{number}: unknown" for number in range(5)]
+
+
+def test_a_running_agent_that_gets_no_more_descriptors(api: FakeApiServer, folder: Path) -> None:
+    agent = Agent(folder, api, 5)
+    agent.begin()
+    try:
+        agent.wait_page("/readyz", 200)
+        wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
+        closed = closings(api)
+        held = len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
+        agent.limit(resource.RLIMIT_NOFILE, held)
+        says(agent, "last result kept", "too many open files", *CHECKS)
+        agent.limit(resource.RLIMIT_NOFILE, 1024)
+        goes_on(agent, api, closed)
+    finally:
+        agent.process.kill()
+
+
+def test_a_running_agent_that_gets_no_more_processes(api: FakeApiServer, folder: Path) -> None:
+    agent = Agent(folder, api, 5, as_somebody(60))
+    agent.begin()
+    try:
+        agent.wait_page("/readyz", 200)
+        wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
+        closed = closings(api)
+        with filled(60):
+            says(agent, "last result kept", "resource temporarily unavailable", *CHECKS)
+            assert (200, 200) == (agent.get("/readyz")[0], agent.get("/livez")[0])
+        goes_on(agent, api, closed)
+    finally:
+        agent.process.kill()
+
+
+def ended(agent: Agent) -> tuple[int | None, list[str]]:
+    """The code, and what it said that is no line of the log."""
+    wait_until(lambda: not agent.process.running(), agent.process.text, timeout_s=PATIENT_S)
+    lines = agent.process.text().splitlines()[1:]
+    return agent.process.stop(), [line for line in lines if not line.startswith("20")]
+
+
+@pytest.mark.parametrize("most", [4, 16])
+def test_a_start_without_threads_for_all_checks_is_one_line(api: FakeApiServer, folder: Path, most: int) -> None:
+    agent = Agent(folder, api, 20, as_somebody(most))
+    agent.begin()
+    cause = "can't start new thread: raise the limit of processes (pids), or configure fewer checks"
+    assert (1, [f"readygate-agent: {cause}"]) == ended(agent)
+
+
+def test_a_start_without_descriptors_is_one_line(api: FakeApiServer, folder: Path) -> None:
+    agent = Agent(folder, api, 5, ["prlimit", "--nofile=8:8", "--"])
+    agent.begin()
+    assert (1, ["readygate-agent: [Errno 24] Too many open files"]) == ended(agent)
+
+
+def test_a_start_with_descriptors_for_nothing_but_itself_says_what_it_lacks(api: FakeApiServer, folder: Path) -> None:
+    agent = Agent(folder, api, 5, ["prlimit", "--nofile=10:10", "--"])
+    agent.begin()
+    try:
+        says(agent, "node is not healthy", "too many open files", *CHECKS)
+        says(agent, "condition patch failed, will retry")
+        text = agent.process.text()
+        assert ([], True) == ([word for word in ("Traceback", "_Timed") if word in text], text.count("\n") <= 20), text
+    finally:
+        agent.process.kill()
