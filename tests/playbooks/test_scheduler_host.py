@@ -284,7 +284,9 @@ def test_the_job_names_what_is_there_what_is_to_be_and_how_it_is_proven():
 
 def test_the_trial_has_every_feature_gate_however_often_the_flag_is_given():
     """kube-scheduler adds them up; of other flags the last one counts."""
-    made = made_job(seen(manifest("--feature-gates=A=true", "--v=2", "--feature_gates", "B=false,C=true")))
+    wanted = manifest("--feature-gates=A=true", "--v=2", "--feature_gates", "B=false,C=true", f"--config={FILE}")
+    looked, settings = seen(manifest()), given()
+    made = job(looked, settings, {**plan(looked, settings), "file": FILE}, {"wanted": wanted, "without": manifest()})
     assert ["--feature-gates=A=true", "--feature-gates=B=false,C=true"] == made["trial"][3:]
 
 
