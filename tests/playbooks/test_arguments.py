@@ -128,6 +128,14 @@ REFUSED = [
         ["protect, enforce, got: enforced"],
         id="a value of the last role",
     ),
+    *[
+        pytest.param(
+            IMAGE | {"readygate_extender_configuration": {"gates": wrong}},
+            [f"readygate_extender_configuration.gates is {json.dumps(wrong)}, not a list of gates"],
+            id=f"gates that are {name}",
+        )
+        for wrong, name in ((None, "null"), ({}, "a mapping"), ([None], "a list of null"))
+    ],
     pytest.param(
         IMAGE | {CHECKS: [{"name": "a", "exec": {"comand": ["x"]}}, COMMAND]},
         ["readygate_agent_checks.exec.comand", "name found in readygate_agent_checks"],

@@ -280,6 +280,14 @@ def test_the_job_names_what_is_there_what_is_to_be_and_how_it_is_proven():
     assert (made["restarts"], made["keep"], made["force"]) == (True, False, False)
 
 
+def test_the_trial_has_every_feature_gate_however_often_the_flag_is_given():
+    """kube-scheduler adds them up; of other flags the last one counts."""
+    wanted = manifest("--feature-gates=A=true", "--v=2", "--feature_gates", "B=false,C=true", f"--config={FILE}")
+    looked, settings = seen(manifest()), given()
+    made = job(looked, settings, {**plan(looked, settings), "file": FILE}, {"wanted": wanted, "without": manifest()})
+    assert ["--feature-gates=A=true", "--feature-gates=B=false,C=true"] == made["trial"][3:]
+
+
 def test_nothing_restarts_where_only_the_manifests_text_differs():
     in_place = json.dumps(yaml.safe_load(OURS))
     made = made_job(seen(in_place))

@@ -35,7 +35,8 @@ def _ours(name: str) -> Any:  # noqa: ANN401 - a module
 
 differences = _ours("proof").differences
 _documents = _ours("documents")
-flags_of = _ours("scheduler").flags_of
+_scheduler = _ours("scheduler")
+flags_of, values_of = _scheduler.flags_of, _scheduler.values_of
 plain, command_of, without = _documents.plain, _documents.command_of, _documents.without
 merged, expected, same_url = _documents.merged, _documents.expected, _documents.same_url
 section_of, config_of, is_ours = _documents.section_of, _documents.config_of, _documents.is_ours
@@ -264,7 +265,7 @@ def job(seen: Document, given: Document, made: Document, rendered: Document, *, 
         wanted = seen["target"]
     after = command_of(document(wanted)) if static else _argv(wanted, made["line"])
     files = {} if remove else {made["file"]: made["content"]}
-    gates = [f"--feature-gates={value}" for name, value in flags_of(after).items() if name == "feature-gates"]
+    gates = [f"--feature-gates={value}" for value in values_of(after, "feature-gates")]
     trial = [f"--config={made['file']}", "--secure-port=0", "--write-config-to=/dev/null", *gates]
     more = {
         "wanted": wanted,

@@ -70,14 +70,24 @@ class Scheduler:
 def flags_of(argv: List[str]) -> Dict[str, str]:
     """By their names, with dashes as kube-scheduler takes them (component-base, cli/flag/flags.go). The last of each
     wins, as with pflag; one without a value is true. The first word is the program's name."""
-    found, name = {}, ""
+    return dict(_given(argv))
+
+
+def values_of(argv: List[str], flag: str) -> List[str]:
+    """Of a flag that counts as often as it is given, as --feature-gates does (component-base, feature_gate.go)."""
+    return [value for name, value in _given(argv) if name == flag]
+
+
+def _given(argv: List[str]) -> List[Tuple[str, str]]:
+    found: List[Tuple[str, str]] = []
+    name = ""
     for one in argv[1:]:
         if one.startswith("-"):
             name, given, value = one.lstrip("-").partition("=")
             name = name.replace("_", "-")
-            found[name] = value if given else "true"
+            found.append((name, value if given else "true"))
         elif name:
-            found[name], name = one, ""
+            found[-1], name = (name, one), ""
     return found
 
 
