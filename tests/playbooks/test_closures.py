@@ -41,11 +41,13 @@ def extender():
     class People(BaseHTTPRequestHandler):
         nodes: list[dict[str, Any]] = []  # noqa: RUF012 - the test sets it
         asked: list[str] = []  # noqa: RUF012
+        reads = 0  # questions that come too early
 
         def do_GET(self) -> None:
             self.asked.append(self.path)
-            body = json.dumps({"nodes": self.nodes}).encode()
-            self.send_response(200)
+            early = len(self.asked) <= self.reads
+            body = b"not read:\n pods" if early else json.dumps({"nodes": self.nodes}).encode()
+            self.send_response(503 if early else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -72,6 +74,8 @@ def play(folder: Path, variables: dict[str, Any]) -> tuple[int, str]:
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_HOME": str(folder / "ansible"),
         "ANSIBLE_ROLES_PATH": str(ROLES),
+        "http_proxy": "http://127.0.0.1:9",  # where nobody is: what is asked on the host itself goes past it
+        "no_proxy": "",
     }
     command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(folder / "play.yml")]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
@@ -95,3 +99,11 @@ def test_an_extender_that_would_close_too_many_nodes_is_not_registered(tmp_path,
         assert f"readygate would close {closed} of {of} nodes, more than" in said
         assert f"n0: {CLOSED} (cni: gone)" in said
         assert ("n19: " in said, "n20: " in said, "..." in said) == (closed > 19, False, closed > 20)
+
+
+def test_one_that_does_not_answer_yet_is_waited_for_by_one_quiet_task_that_says_why(tmp_path, extender):
+    extender.nodes, extender.asked, extender.reads = told(0, 3), [], 1
+    code, said = play(tmp_path, {"readygate_objects_people_url": extender.url})
+    assert (0, 2) == (code, len(extender.asked)), said
+    assert f"    waits for {extender.url}/api/v1/nodes: not read: pods\n" in said
+    assert "RETRYING" not in said
