@@ -4,6 +4,7 @@ Each plays `ARMED`, so that what it leaves is what the tests after it begin with
 """
 
 import json
+import re
 import signal
 
 import pytest
@@ -19,6 +20,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?fieldSelecto
 TRIALS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector={contract.LABEL_NAME}%3Dreadygate-trial"
 UNKNOWN = "registry.invalid/readygate:none"
 NEGATIVE = [{"name": "late", "exec": {"command": ["true"]}, "initialDelaySeconds": -1}]
+QUOTAS = f"/api/v1/namespaces/{contract.NAMESPACE}/resourcequotas"
 AGENT = "readygate_agent"  # the rest of the play has nothing to do in these
 pytestmark = pytest.mark.usefixtures("armed")
 
@@ -56,19 +58,60 @@ def test_what_cannot_work_is_found_before_an_agent_is_touched(api, ansible, vari
     assert wait_for(lambda: api.items(TRIALS) == [], timeout_s=60)
 
 
-def test_a_roll_out_that_fails_ends_early_with_its_cause_and_is_undone(api, ansible):
+def configurations(api):
+    """What the agents run with: image and configuration."""
+    return {
+        (pod["spec"]["containers"][0]["image"], json.dumps(pod["spec"]["volumes"], sort_keys=True))
+        for pod in agents(api).values()
+    }
+
+
+def without_tokens(configurations):
+    """The volume that the API server gives a pod is named by chance."""
+    return {(image, re.sub("kube-api-access-[a-z0-9]+", "", volumes)) for image, volumes in configurations}
+
+
+@pytest.mark.parametrize(
+    ("variables", "causes"),
+    [
+        pytest.param(
+            {"readygate_agent_image": UNKNOWN}, ("registry.invalid", "ErrImagePull"), id="an image that is nowhere"
+        ),
+        pytest.param(
+            {"readygate_agent_checks": NEGATIVE}, ("it ends with code", "initialDelaySeconds"), id="agents that crash"
+        ),
+    ],
+)
+def test_a_roll_out_that_fails_ends_early_with_its_cause_and_is_undone(api, ansible, variables, causes):
     """Without the trial, which would have found it."""
-    before = agents(api)
-    run = ansible.run("site.yml", tags=AGENT, **ARMED, readygate_agent_image=UNKNOWN, readygate_agent_trial=False)
+    before = agents(api).keys(), without_tokens(configurations(api))
+    run = ansible.run("site.yml", tags=AGENT, **ARMED, **variables, readygate_agent_trial=False)
     assert run.code != 0
-    assert all(words in run.told() for words in ("registry.invalid", "ErrImagePull", "is rolled out again")), run.told()
+    assert all(words in run.told() for words in (*causes, "is rolled out again")), run.told()
     assert "RETRYING" not in run.output
 
     def back():
-        images = {pod["spec"]["containers"][0]["image"] for pod in agents(api).values()}
-        return agents(api).keys() == before.keys() and UNKNOWN not in images and are_ready(api)
+        return before == (agents(api).keys(), without_tokens(configurations(api))) and are_ready(api)
 
     assert wait_for(back, timeout_s=120, every_s=0.5)
+
+
+def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansible):
+    """By a quota of the namespace, as a cluster's operator sets one. It stops the way back too, until it is gone."""
+    before = agents(api).keys()
+    api.create(QUOTAS, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    try:
+        assert wait_for(lambda: "used" in api.get(f"{QUOTAS}/none").get("status", {}), timeout_s=60)
+        run = ansible.run(
+            "site.yml", tags=AGENT, **ARMED, readygate_agent_log_level="error", readygate_agent_trial=False
+        )
+    finally:
+        api.delete(f"{QUOTAS}/none")
+    assert run.code != 0
+    assert all(words in run.told() for words in ("1 pods may not be created", "exceeded quota: none")), run.told()
+    assert "RETRYING" not in run.output
+    # The controller tries ever more seldom.
+    assert wait_for(lambda: before == agents(api).keys() and are_ready(api), timeout_s=300, every_s=1)
 
 
 def test_two_runs_exclude_each_other_and_one_that_was_killed_is_no_hindrance(api, ansible):
