@@ -23,7 +23,10 @@ TESTS = ("test_scheduler_config.py", "test_scheduler_host.py", "test_kubespray.p
 # Of the objects what has been otherwise under it once, and a form with many gates.
 OBJECTS = ("tests/playbooks/test_overlay.py", "tests/charts/test_roles.py")
 OF_OBJECTS = "Jinja or figures or deleted or in_a_play or profile-default or gates"
+# Whole playbooks, on hosts that are folders: three control planes, and uninstall.
+WHOLE = (("test_control_planes.py", "test"), ("test_uninstall.py", "limited or whole or disturbed"))
 LIMIT_S = 110
+WHOLE_LIMIT_S = 900
 OBJECTS_LIMIT_S = 300
 
 
@@ -70,6 +73,14 @@ def test_it_understands_every_playbook(environ):
 def test_filters_variables_and_modules_do_the_same(environ):
     tests = [f"tests/playbooks/{name}" for name in TESTS]
     code, told = call(environ, "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert code == 0, told[-3000:]
+
+
+@pytest.mark.timeout(WHOLE_LIMIT_S + 10)
+@pytest.mark.parametrize(("name", "those"), WHOLE)
+def test_whole_playbooks_do_the_same(environ, name, those):
+    options = ("-q", "-p", "no:cacheprovider", f"--timeout={WHOLE_LIMIT_S}", "-k", those)
+    code, told = call(environ, "pytest", *options, f"tests/playbooks/{name}", limit_s=WHOLE_LIMIT_S)
     assert code == 0, told[-3000:]
 
 
