@@ -9,7 +9,7 @@ import pytest
 from images.build import readygate_image
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
-from tests.hosts.deployment.playbook import Ansible
+from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.service.node_mode import NAME, NS, Node, beside_health_pods, deciding
 from tests.kit.programs import Program
 from tests.testbed.hosts.hosts import Hosts
@@ -46,7 +46,7 @@ class Service:
     nodes: list[Node]
     ansible: Ansible
 
-    def play(self, **more: object) -> None:
+    def play(self, **more: object) -> Run:
         """Brings it there, or gives it more to do."""
         archive = readygate_image(self.nodes[0].hosts.progress)
         run = self.ansible.run(
@@ -60,6 +60,7 @@ class Service:
             **more,
         )
         assert run.code == 0, run.told()
+        return run
 
 
 @pytest.fixture(scope="package")
