@@ -5,7 +5,6 @@ Pods come all the time, and each time one waits for the node that has closed: it
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.kit.waiting import wait_for
@@ -21,15 +20,18 @@ PODS_PER_S = 5.0
 MADE = 0.4  # of the pods: an API server that is away takes none, and needs some seconds to start
 BUDGET_S = 2.0  # a node may have closed so long before a pod is bound there
 BOUND_WITHIN_S = 15.0
+# kube-scheduler's own watch of the Nodes is refused too while the API server loads its rules, and then rests for up to
+# half a minute, and as much again by chance. Without a kick it is five minutes.
+WAITS_WITHIN_S = 60.0
 
 
 @dataclass
 class Seen:
-    """told: by return, seconds until a change was told. waited: by opening, when it was, and when the pod that waited
-    was bound. wrong: answers of an outage that were not the last ones. closed: when the node was so. All monotonic."""
+    """Seconds. told: by return, until a change was told. waited: by opening, until the pod that waited was bound.
+    wrong: answers of an outage that were not the last ones. closed: when the node was so, from and to, monotonic."""
 
     told: list[float] = field(default_factory=list)
-    waited: list[tuple[float, float]] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
     wrong: int = 0
     closed: list[tuple[float, float]] = field(default_factory=list)
 
@@ -63,14 +65,11 @@ def hold(trial: Trial) -> None:
             wait_for(lambda: not load.unbound(), timeout_s=60.0)
             all_bound_s = time.monotonic() - began
             bad = [pod for since, until in seen.closed for pod in load.on([turns], after=since + BUDGET_S, until=until)]
-            bindings = [binding.at for binding in load.bound.values()]
-            waited_s = [waits_s(opened, bound, bindings) for opened, bound in seen.waited]
             judge_restarts(trial, len(seen.told), len(load.made))
             twice, unbound = len(load.bound_twice()), len(load.unbound())
         trial.at_most(0, "answers during an outage that were not the last ones", seen.wrong, "")
         trial.at_most(FRESH_WITHIN_S, "a change is told after the return, slowest", max(seen.told), "s")
-        trial.tell("the pod that waits is bound after its node opened", max(b - a for a, b in seen.waited), "s")
-        trial.at_most(BOUND_WITHIN_S, "the same after kube-scheduler binds any again", max(waited_s), "s")
+        trial.at_most(WAITS_WITHIN_S, "the pod that waits is bound after its node opened", max(seen.waited), "s")
         trial.at_most(0, "placed on a node closed for more than 2 s", len(bad), "pods")
         trial.at_most(0, "bound twice", twice, "pods")
         trial.at_most(0, "never bound", unbound, "pods")
@@ -90,15 +89,8 @@ def _opens(cluster: Cluster, port: int, node: str, seen: Seen) -> None:
     seen.closed.append((since, opened))
     cluster.health_pods[node].say(ready=True)
     seen.told.append(told_after(port, node, is_open=True, timeout_s=60.0))
-    bound = cluster.wait_bound(_waiting(seen), timeout_s=4 * BOUND_WITHIN_S)
-    seen.waited.append((opened, time.monotonic() if bound else math.inf))
-
-
-def waits_s(opened: float, bound: float, bindings: Iterable[float]) -> float:
-    """How long a pod waited for its node, or for kube-scheduler: that has to find, too, that its API server is back,
-    and is half a minute late where it was away for long. bindings: of other pods, by the same clock."""
-    again = min((at for at in bindings if at > opened), default=opened)
-    return max(0.0, bound - max(opened, again))
+    bound = cluster.wait_bound(_waiting(seen), timeout_s=WAITS_WITHIN_S)
+    seen.waited.append(time.monotonic() - opened if bound else math.inf)
 
 
 def _waiting(seen: Seen) -> str:
