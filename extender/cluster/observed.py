@@ -218,9 +218,20 @@ def observed_node(
 ) -> ObservedNode:
     """born_at: monotonic seconds when the Node object was made."""
     texts = texts or Texts()
-    meta, conditions = node.metadata, node.status.conditions or ()
-    ready = next((one for one in conditions if one.type == contract.CONDITION_READY), Condition())
-    away = any(one.type in OUT_OF_SERVICE and one.status == contract.STATUS_TRUE for one in conditions)
+    meta, ready, kept = node.metadata, None, []
+    away = told_good = False
+    for one in node.status.conditions or ():  # once: at a start all nodes come together
+        kind = one.type
+        if kind == contract.CONDITION_NODE_HEALTHY:
+            told_good = told_good or _tells_good(one)
+            continue
+        if kind == contract.CONDITION_READY:
+            ready = ready or one
+        elif kind in OUT_OF_SERVICE:
+            away = away or one.status == contract.STATUS_TRUE
+        if kind in wanted.node:
+            kept.append(_observed_condition(one, wanted, texts))
+    ready = ready or Condition()
     return ObservedNode(
         name=meta.name,
         uid=meta.uid,
@@ -229,18 +240,14 @@ def observed_node(
         ready=ready.status,
         ready_since=ready.last_transition_time or "",
         labels=texts.labels(meta.labels or {}),
-        conditions=tuple(
-            _observed_condition(one, wanted, texts)
-            for one in conditions
-            if one.type in wanted.node and one.type != contract.CONDITION_NODE_HEALTHY
-        ),
+        conditions=tuple(kept),
         in_service=not (node.spec.unschedulable or meta.deletion_timestamp is not None or away),
         roles=tuple(
             Taint(texts.one(taint.key), texts.one(taint.value), texts.one(taint.effect))
             for taint in node.spec.taints or ()
             if taint.key.startswith(ROLE) and taint.effect in KEEPS_PODS_OFF
         ),
-        told_good=any(one.type == contract.CONDITION_NODE_HEALTHY and _tells_good(one) for one in conditions),
+        told_good=told_good,
     )
 
 

@@ -19,6 +19,9 @@ from component.backoff import Backoff
 APART_S = 1.0  # between two kicks
 USEFUL_S = 300.0  # by then kube-scheduler has looked by itself (DefaultPodMaxInUnschedulablePodsDuration)
 FORBIDDEN_S = 60.0  # a right that we lack is not given by asking often
+# But an API server that comes back refuses what it will allow when it has loaded its rules: so long a right that was
+# there is asked for again.
+LOADING_S = 30.0
 FLAP_WITHIN_S = 10.0  # a node that is released twice within this time flaps
 FLAP_FIRST_S, FLAP_LIMIT_S = 2.0, 8.0  # its kick is so long after the last one, doubling
 FEW = 8  # nodes remembered to choose from, the newest
@@ -43,6 +46,8 @@ class Schedule:
         self._kick_at = self._repeat_at = math.inf
         self._not_before = self._taken_at = self._sent_at = -math.inf
         self._useful_until = -math.inf
+        self._allowed = False  # the last answer that tells said so
+        self._forbidden_at = math.inf  # since when it says otherwise
         self._retry = RETRY
         self._flaps: dict[str, _Flap] = {}
 
@@ -84,6 +89,7 @@ class Schedule:
         else:
             self._repeat_at = math.inf
         self._sent_at, self._not_before, self._retry = self._taken_at, self._taken_at + APART_S, RETRY
+        self._allowed, self._forbidden_at = True, math.inf
         if math.isinf(self.next_at()):
             self._nodes.clear()
         self._forget_calm(self._taken_at)
@@ -101,7 +107,12 @@ class Schedule:
         self._forget_calm(monotonic)
 
     def forbidden(self, monotonic: float) -> None:
-        """Given up. The next release tries again, though not soon."""
+        """Given up, at once where it never was allowed. The next release tries again, though not soon."""
+        self._forbidden_at = min(self._forbidden_at, monotonic)
+        if self._allowed and monotonic < self._forbidden_at + LOADING_S:
+            self.failed(monotonic, None)
+            return
+        self._allowed, self._forbidden_at, self._retry = False, math.inf, RETRY
         self._forget()
         self._not_before = monotonic + FORBIDDEN_S
         self._forget_calm(monotonic)

@@ -116,6 +116,7 @@ class Worker(base.Worker):  # type: ignore[misc]
             self._loop.open(self.sockets)
         if synced:
             self._synced = True
+            self._services.settle()
             log.info("synced", extra={"nodes": len(self._services.board.snapshot.nodes)})
             self.link.tell_synced()
             if self._huge_pages is not None:

@@ -153,6 +153,24 @@ def test_a_release_soon_after_a_refusal_is_not_lost_when_the_right_is_given() ->
     assert [0.0, 60.0, 62.0] == seconds(play([(0.0, ["n1"]), (30.0, ["n2"])], lambda *_: next(answers)))
 
 
+def test_a_right_that_was_there_is_asked_for_again_while_an_api_server_loads_its_rules() -> None:
+    """One that comes back answers 403 for some seconds. Were it given up at once, pods would wait for five minutes."""
+    writes = play([(0.0, ["n1"]), (100.0, ["n2"])], lambda at, _: "forbidden" if 100.0 <= at < 112.0 else None)
+    assert [0.0, 2.0] == seconds(writes)[:2]
+    *again, kicked, repeated = [at for at in seconds(writes) if at >= 100.0]
+    assert 112.0 <= kicked <= 122.0
+    assert kicked + 2.0 == repeated
+    assert len(again) <= 8
+
+
+def test_a_right_that_was_taken_away_is_given_up_after_half_a_minute_and_then_asked_for_once_a_minute() -> None:
+    releases = [(float(at), [f"n{at % 50}"]) for at in range(3600)]
+    writes = seconds(play(releases, lambda at, _: "forbidden" if at >= 600.0 else None))
+    refused = [at for at in writes if at >= 600.0]
+    assert len([at for at in refused if at < 650.0]) <= 12
+    assert len(refused) <= 60
+
+
 def test_where_a_node_has_gone_another_of_the_batch_is_written_to() -> None:
     writes = play([(0.0, ["n1", "n2", "n3"])], lambda _, node: "gone" if node != "n1" else None)
     assert [(0.0, "n3"), (0.0, "n2"), (0.0, "n1"), (2.0, "n1")] == writes

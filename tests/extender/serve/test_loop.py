@@ -9,7 +9,9 @@ from contextlib import ExitStack
 import pytest
 
 from extender.serve import limits
-from extender.serve.loop import FROZEN_S, THAW_S
+from extender.serve.client import Client
+from extender.serve.http import Heads
+from extender.serve.loop import FROZEN_S, THAW_S, Loop
 from tests.extender.serve.serving import GET, Routes, asked, connected, serving
 from tests.kit.clock import Clock
 
@@ -235,3 +237,29 @@ def test_frozen_for_seconds_it_lets_the_cluster_be_heard_of_before_it_answers():
             frozen.time += frozen_s
             asked(sock, b"/after")
             assert expected == heard
+
+
+@pytest.mark.parametrize(
+    ("crowd", "expected"),
+    [
+        pytest.param(10, "old", id="before a crowd"),
+        pytest.param(limits.FEW, "first of them", id="after the few that came before it"),
+    ],
+)
+def test_who_has_been_answered_for_longest_is_answered(crowd, expected):
+    """All of them ask alike, and much."""
+    loop = Loop(Routes(), chores=lambda monotonic: monotonic + 1.0)
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(crowd + 1):
+            one, other = socket.socketpair()
+            stack.callback(other.close)
+            stack.callback(one.close)
+            clients.append(Client(one, None, 0.0, Heads()))
+        loop._clients = {client.fd: client for client in clients}
+        old, *others = clients
+        old.verdicts = 1
+        for client in (*others, old):
+            loop._queue(client, 0.0)
+        assert {"old": old, "first of them": others[0]}[expected] is loop._turns.take()
+    loop._epoll.close()
