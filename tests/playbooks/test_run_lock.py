@@ -91,21 +91,6 @@ def test_a_process_that_only_has_the_number_of_the_run_is_not_the_run(action):
     assert action.dead(action.identity(os.getpid()).replace("started at ", "started at 9"))
 
 
-@pytest.mark.parametrize(
-    ("begun", "expected"),
-    [
-        pytest.param({"holder": ME, "monotonic": 100.0}, True, id="by the play before this one"),
-        pytest.param({"holder": ME, "monotonic": 40.0}, False, id="so long ago that it has to be heard of"),
-        pytest.param({"holder": OTHER, "monotonic": 100.0}, False, id="by another run, whose facts were kept"),
-        pytest.param({"holder": ME, "monotonic": 101.0}, False, id="before the machine was started"),
-        pytest.param({}, False, id="it has ended"),
-        pytest.param(None, False, id="never"),
-    ],
-)
-def test_a_run_that_has_begun_a_moment_ago_need_not_begin_again(action, begun, expected):
-    assert expected == action.is_fresh(begun, ME, 100.5)
-
-
 @pytest.mark.parametrize("holder", [OTHER, "", "someone"])
 def test_of_a_run_on_another_machine_nothing_is_known(action, holder):
     assert not action.dead(holder)

@@ -1,18 +1,14 @@
-"""Begins or ends a run. Knows what the module of the same name cannot: who we are, whether a run of this very machine
-that still seems to be at work is dead, as one that was killed, and whether ours has begun on this host a moment ago."""
+"""Begins or ends a run. Knows what the module of the same name cannot: who we are, and whether a run of this very
+machine that still seems to be at work is dead, as one that was killed."""
 
 import contextlib
 import getpass
 import os
 import platform
-import time
 from pathlib import Path
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-
-BEGUN = "__readygate_objects_begun"  # a fact of the host: who has begun there, and when
-RENEWED_S = 60.0  # of the 600 that nothing may be heard of a run
 
 
 class ActionModule(ActionBase):
@@ -20,23 +16,14 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        holder = identity(os.getppid())  # we are a worker of ansible-playbook's process
-        arguments = self._task.args | {"holder": holder}
-        begins = arguments["state"] == "begin"
-        if begins and is_fresh((task_vars or {}).get("ansible_facts", {}).get(BEGUN), holder, time.monotonic()):
-            return result | {"changed": False}
+        arguments = self._task.args | {
+            "holder": identity(os.getppid())
+        }  # we are a worker of ansible-playbook's process
         answer: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
         if answer.get("failed") and dead(answer.get("holder", "")):
             again = arguments | {"dead": answer["holder"]}
             answer = self._execute_module(module_args=again, task_vars=task_vars)
-        begun = {"holder": holder, "monotonic": time.monotonic()} if begins and not answer.get("failed") else {}
-        return result | answer | {"ansible_facts": {BEGUN: begun}}
-
-
-def is_fresh(begun: Any, holder: str, monotonic: float) -> bool:  # noqa: ANN401 - a fact, which may be of another run
-    """Whether this run has begun so lately that nobody need be asked again."""
-    ours = isinstance(begun, dict) and begun.get("holder") == holder
-    return ours and 0.0 <= monotonic - float(begun["monotonic"]) < RENEWED_S
+        return result | answer
 
 
 def identity(pid: int) -> str:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.readygate_scheduler.command import settle
@@ -111,18 +110,16 @@ class Look:
                 "node": "",
                 "configz": {"error": "it was not asked for"},
             }
-        cluster = [*self.kubectl(self.given["kubeconfig"]), "--namespace=kube-system", "get", "configmap"]
-        kubelet = [*self.kubectl(self.given["kubelet_kubeconfig"]), "auth", "whoami", "--output=json"]
-        asked = [[*cluster, "kubeadm-config", "--output=json"], kubelet, seen["configz_command"]]
-        with ThreadPoolExecutor(len(asked)) as together:  # each kubectl takes a moment to start
-            configmap, who, loaded = together.map(self.ask, asked)
+        ask = [*self.kubectl(self.given["kubeconfig"]), "--namespace=kube-system", "get", "configmap", "kubeadm-config"]
+        who = self.ask([*self.kubectl(self.given["kubelet_kubeconfig"]), "auth", "whoami", "--output=json"])
         name = who.get("status", {}).get("userInfo", {}).get("username", "")
+        loaded = self.ask(seen["configz_command"])
         try:
             loaded = loaded if "error" in loaded else configuration_of(json.dumps(loaded))
         except (ValueError, AttributeError) as e:
             loaded = {"error": str(e)}
         return {
-            "cluster": configmap,
+            "cluster": self.ask([*ask, "--output=json"]),
             "node": name[len("system:node:") :] if name.startswith("system:node:") else "",
             "node_error": who.get("error", ""),
             "configz": loaded,
