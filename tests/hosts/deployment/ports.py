@@ -1,5 +1,7 @@
 """Who listens at a port of a host, and whether an ordinary user of the host can take it in his place."""
 
+import re
+
 from tests.kit.waiting import wait_for
 from tests.testbed.hosts.hosts import Hosts
 
@@ -28,10 +30,10 @@ print(taken)
 
 def statuses(hosts: Hosts, port: int) -> list[list[str]]:
     """The lines of /proc/PID/status of each process that listens there."""
-    owner = (
-        f"ss --no-header --listening --tcp --numeric --processes 'sport = :{port}' | grep --only-matching 'pid=[0-9]*'"
-    )
-    pids = [found.removeprefix("pid=") for found in hosts.ssh("control-1", owner).stdout.split()]
+    listening = hosts.ssh(
+        "control-1", f"ss --no-header --listening --tcp --numeric --processes 'sport = :{port}'"
+    ).stdout
+    pids = re.findall(r"\bpid=([0-9]+)", listening)
     return [hosts.ssh("control-1", f"cat /proc/{pid}/status").stdout.splitlines() for pid in pids]
 
 

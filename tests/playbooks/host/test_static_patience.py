@@ -21,20 +21,30 @@ READY, NOT_READY, SILENT = static_pod.READY, static_pod.NOT_READY, static_pod.SI
 REFUSED = 400  # as kube-scheduler does at its own port
 NOBODY, NEW, OTHER = set(), {7, 8}, {9}
 ENDED, LATE, UNHEARD = "has ended", "did not answer within 30 s", "nobody has answered for 6 s"
+UNSTARTED = "the kubelet has not started it for 15 s, and nobody answers"
 
 
 @pytest.mark.parametrize(
     ("looks", "expected"),
     [
         pytest.param([(5, SILENT, NOBODY)], None, id="within the silence it is waited for"),
-        pytest.param([(6, SILENT, NOBODY)], UNHEARD, id="a kubelet that starts nothing"),
+        pytest.param([(14, SILENT, NOBODY)], None, id="a kubelet that is busy starts it a little later"),
+        pytest.param([(15, SILENT, NOBODY)], UNSTARTED, id="a kubelet that starts nothing"),
+        pytest.param(
+            [(9, SILENT, NEW), (12, SILENT, NEW)], None, id="one that has just been started has not been heard yet"
+        ),
+        pytest.param([(9, SILENT, NEW), (13, SILENT, NEW)], UNHEARD, id="for some seconds"),
         pytest.param([(1, SILENT, NEW), (6, SILENT, NEW)], UNHEARD, id="a process that answers nothing"),
         pytest.param([(1, REFUSED, NEW), (6, REFUSED, NEW)], UNHEARD, id="a port that is somebody else's"),
-        pytest.param([(4, READY, NOBODY), (9, SILENT, NOBODY)], None, id="the silence begins as the earlier one ends"),
-        pytest.param([(4, READY, NOBODY), (10, SILENT, NOBODY)], UNHEARD, id="and lasts no longer then"),
+        pytest.param(
+            [(4, READY, NOBODY), (5, SILENT, NEW), (9, SILENT, NEW)], None, id="it begins as the earlier one ends"
+        ),
+        pytest.param([(4, READY, NOBODY), (5, SILENT, NEW), (10, SILENT, NEW)], UNHEARD, id="and lasts no longer then"),
         pytest.param([(5, NOT_READY, NEW), (10, NOT_READY, NEW)], None, id="one that is not ready yet is no silence"),
         pytest.param([(5, NOT_READY, NEW), (30, NOT_READY, NEW)], LATE, id="but it does not last for ever"),
-        pytest.param([(5, NOT_READY, NOBODY), (6, NOT_READY, NOBODY)], UNHEARD, id="not ready, of nobody knows whom"),
+        pytest.param(
+            [(5, NOT_READY, NOBODY), (15, NOT_READY, NOBODY)], UNSTARTED, id="not ready, of nobody knows whom"
+        ),
         pytest.param([(29, READY, NOBODY), (30, READY, NOBODY)], LATE, id="a kubelet that does not take the manifest"),
         pytest.param([(1, SILENT, NEW), (2, SILENT, NOBODY)], ENDED, id="a process that ends"),
         pytest.param([(1, SILENT, NEW), (2, SILENT, OTHER)], ENDED, id="and that the kubelet has started again"),

@@ -14,8 +14,9 @@ kubelet sees one rename, and never a third file in the folder of its manifests. 
     readygate_scheduler/  what this program shares with the one that changes kube-scheduler
 
 Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. It goes
-back as soon as such a process has ended, when nobody has answered for --silent-s, and at the latest after --limit-s,
-which is for one that is there and not ready yet. While a change is open a timer of systemd calls `recover`, at boot
+back as soon as such a process has ended, when nobody has answered for --silent-s (for longer where the kubelet has not
+started it, or only just), and at the latest after --limit-s, which is for one that is there and not ready yet. While a
+change is open a timer of systemd calls `recover`, at boot
 too: so a run that was killed is ended by the host, forwards where the new extender answers, else backwards. Where it
 stands is never noted: it is what lies in pending/ and in place. The verdict is one JSON object: {"put": true or false,
 "back": whether the earlier one is in place again, "said": one line}.
@@ -49,6 +50,7 @@ LOOK_EVERY_S = 0.2
 ANSWER_LIMIT_S = 1.0
 READY, NOT_READY, SILENT = 200, 503, 0  # what /readyz says; SILENT: nothing at all
 EVIDENCE_LINES = 5
+NOT_STARTED, JUST_STARTED = 2.5, 2 / 3  # of the silence: a kubelet that is busy is not the new one's fault
 GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
@@ -121,11 +123,11 @@ def ready_of(manifest, otherwise):
 
 class Patience:
     """How long a new one is waited for. Pure. silent_s: how long nobody may answer, so also how long nothing is placed
-    in enforce; limit_s: of all of it."""
+    in enforce, where the kubelet starts it in time; limit_s: of all of it."""
 
     def __init__(self, now, limit_s, silent_s):
         self._limit_s, self._silent_s = limit_s, silent_s
-        self._ends, self._heard = now + limit_s, now
+        self._ends, self._heard, self._started = now + limit_s, now, None
         self._seen = set()
 
     def cause(self, now, status, processes):
@@ -136,9 +138,17 @@ class Patience:
         if self._seen and not self._seen & processes:
             return "the process of the new manifest has ended"
         self._seen |= processes
+        if processes and self._started is None:
+            self._started = now
         if now >= self._ends:
             return "the extender of the new manifest did not answer within %g s" % self._limit_s
-        if now - self._heard >= self._silent_s:
+        silent_s = now - self._heard
+        if self._started is None:
+            limit_s = NOT_STARTED * self._silent_s
+            return (
+                "the kubelet has not started it for %g s, and nobody answers" % limit_s if silent_s >= limit_s else None
+            )
+        if silent_s >= self._silent_s and now - self._started >= JUST_STARTED * self._silent_s:
             return "nobody has answered for %g s" % self._silent_s
         return None
 
