@@ -135,7 +135,9 @@ OLDEST = Step(
     [PYTHON, "-m", "tests.testbed.shared.oldest_ansible"],
     "the oldest ansible-core that will do, fetched once and cached",
 )
-RINGS_0_1 = tests_step("rings-0-1", pytest("-q", "-n", "3", *FAST_TESTS), "pure and scripted tests", needs="tools")
+RINGS_0_1 = tests_step(
+    "rings-0-1", pytest("-q", "-n", "3", "--dist", "worksteal", *FAST_TESTS), "pure and scripted tests", needs="tools"
+)
 FAST = [TOOLS, OLDEST, RINGS_0_1]
 SOURCES = Step(
     "sources",
