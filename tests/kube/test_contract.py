@@ -19,7 +19,11 @@ KINDS = ("CONDITION_", "REASON_", "CLOSED_", "ANNOTATION_", "LABEL_", "NAMESPACE
 # Words of Kubernetes that mean other things as well.
 COMMON = {contract.CONDITION_READY}
 # The three statuses belong together, though nobody but the extender reads the third.
-WORDS = sorted(name for name in vars(contract) if name.isupper() and not name.startswith("STATUS_"))
+WORDS = sorted(
+    name
+    for name, value in vars(contract).items()
+    if name.isupper() and isinstance(value, str) and not name.startswith("STATUS_")
+)
 HOMES = {
     word: Path(module.__file__)
     for module in (
