@@ -1,5 +1,6 @@
 """A container runtime that does as it is told, and agents beside it."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,11 @@ from tests.fakes.cri import Runtime
 from tests.kit.waiting import wait_until
 
 PATIENT_S = 60.0
+
+
+def listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        return tried.connect_ex(path) == 0
 
 
 class Faked:
@@ -32,11 +38,11 @@ class Faked:
     def up(self) -> None:
         """Without a fault, and running."""
         self.says()
-        if not self.fake.process.running():
+        if not listens(self.fake.socket):  # also one that has closed it and is not quite gone
             self.fake.process.kill()
             Path(self.fake.socket).unlink(missing_ok=True)
             self.fake.start()
-            wait_until(Path(self.fake.socket).exists, timeout_s=PATIENT_S)
+            wait_until(lambda: listens(self.fake.socket), timeout_s=PATIENT_S)
 
     def says(self, **answers: object) -> None:
         """All others are done."""
