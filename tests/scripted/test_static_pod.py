@@ -292,10 +292,10 @@ def test_a_run_that_was_killed_after_it_put_the_earlier_one_back_says_so(host):
 @pytest.mark.parametrize("damaged", [b"", b'{"manifest": '], ids=["empty", "half"])
 def test_a_change_whose_job_a_disk_has_lost_is_set_aside_and_the_next_one_begins(host, damaged):
     host.put("first")
-    host.killed("second")
+    host.killed(BROKEN)
     (host.ours / "pending" / "job.json").write_bytes(damaged)
     assert host.timer_fires() == 0
-    assert (False, "second", []) == (host.verdict()["put"], host.manifest.read_text(), host.left())
+    assert (False, BROKEN, []) == (host.verdict()["put"], host.manifest.read_text(), host.left())
     assert f"it lies in {host.ours}/unreadable now" in host.verdict()["said"]
     assert host.put("third")[1]["put"]
 
