@@ -15,7 +15,7 @@ kubelet sees one rename, and never a third file in the folder of its manifests. 
 
 Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. It goes
 back as soon as such a process has ended, when nobody has answered for --silent-s (for longer where the kubelet has not
-started it, or late), and at the latest after --limit-s, which is for one that is there and not ready yet. While a
+started it, or just now), and at the latest after --limit-s, which is for one that is there and not ready yet. While a
 change is open a timer of systemd calls `recover`, at boot
 too: so a run that was killed is ended by the host, forwards where the new extender answers, else backwards. Where it
 stands is never noted: it is what lies in pending/ and in place. The verdict is one JSON object: {"put": true or false,
@@ -50,8 +50,7 @@ LOOK_EVERY_S = 0.2
 ANSWER_LIMIT_S = 1.0
 READY, NOT_READY, SILENT = 200, 503, 0  # what /readyz says; SILENT: nothing at all
 EVIDENCE_LINES = 5
-# A kubelet that is busy is not the new one's fault: of the silence, and of the time that the start has taken.
-NOT_STARTED, SLOWLY_STARTED = 2.5, 1.5
+NOT_STARTED, JUST_STARTED = 2.5, 1 / 3  # of the silence: a kubelet that is busy is not the new one's fault
 GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
@@ -128,7 +127,7 @@ class Patience:
 
     def __init__(self, now, limit_s, silent_s):
         self._limit_s, self._silent_s = limit_s, silent_s
-        self._ends, self._heard, self._start_s = now + limit_s, now, None
+        self._ends, self._heard, self._started = now + limit_s, now, None
         self._seen = set()
 
     def cause(self, now, status, processes):
@@ -139,19 +138,18 @@ class Patience:
         if self._seen and not self._seen & processes:
             return "the process of the new manifest has ended"
         self._seen |= processes
-        if processes and self._start_s is None:
-            self._start_s = now - self._heard
+        if processes and self._started is None:
+            self._started = now
         if now >= self._ends:
             return "the extender of the new manifest did not answer within %g s" % self._limit_s
         silent_s = now - self._heard
-        if self._start_s is None:
+        if self._started is None:
             limit_s = NOT_STARTED * self._silent_s
             return (
                 "the kubelet has not started it for %g s, and nobody answers" % limit_s if silent_s >= limit_s else None
             )
-        limit_s = max(self._silent_s, SLOWLY_STARTED * self._start_s)
-        if silent_s >= limit_s:
-            return "nobody has answered for %.0f s" % limit_s
+        if silent_s >= self._silent_s and now - self._started >= JUST_STARTED * self._silent_s:
+            return "nobody has answered for %g s" % self._silent_s
         return None
 
 
