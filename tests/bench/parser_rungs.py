@@ -138,15 +138,13 @@ class Asgi(Application):  # type: ignore[misc]
 
     def load_config(self) -> None:
         options = {"bind": self._bind, "worker_class": "asgi", "workers": 1, "keepalive": 75, "loglevel": "warning"}
-        for key, value in {**options, "control_socket_disable": True}.items():
+        for key, value in {**options, "control_socket_disable": True, "asgi_lifespan": "off"}.items():
             self.cfg.set(key, value)
 
     def load(self) -> Callable[..., Awaitable[None]]:
         services = filled()
 
         async def answer(scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[..., Any]) -> None:
-            if scope["type"] != "http":
-                raise NotImplementedError(scope["type"])
             body, more = b"", True
             while more:
                 message = await receive()
