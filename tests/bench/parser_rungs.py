@@ -144,7 +144,7 @@ class Asgi(Application):  # type: ignore[misc]
     def load(self) -> Callable[..., Awaitable[None]]:
         services = filled()
 
-        async def answer(scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[..., Any]) -> None:
+        async def answer(_scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[..., Any]) -> None:
             body, more = b"", True
             while more:
                 message = await receive()
