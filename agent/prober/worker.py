@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent.model import PodStatus, ProbeType, Result
+from agent.model import Container, Pod, PodStatus, ProbeType, Result
 from agent.probe.outcome import ProbeErrored
 from agent.probe.streak import Kept
 from agent.probe.ticker import Ticker
 from agent.prober.decide import Remove, Set, Step, Target, WorkerState, after_probe, before_probe
+from agent.prober.prober import CutOff
 from agent.prober.results import Results
 from agent.semantics import Semantics
 
@@ -20,9 +21,9 @@ log = logging.getLogger(__name__)
 JOIN_LIMIT_S = 1.0
 
 
-ProbeFunction = Callable[..., Result]
-"""(type, pod, cached status, container, container id) -> SUCCESS or FAILURE. Raises ProbeErrored. A sixth argument says
-whether commands are cut off, where the semantics want them to be."""
+ProbeFunction = Callable[[ProbeType, Pod, PodStatus, Container, str, CutOff], Result]
+"""(type, pod, cached status, container, container id, whether commands are cut off) -> SUCCESS or FAILURE. Raises
+ProbeErrored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Worker:
         self._wake = threading.Condition()
         self._stopped = False
         self._triggered = False
-        self._pod_ends = False
+        self._cut_off = False
         self._thread = threading.Thread(
             target=self._run, name=f"probe-{target.type.lower()}-{target.pod.name}-{target.container.name}", daemon=True
         )
@@ -78,7 +79,7 @@ class Worker:
 
     def pod_ends(self) -> None:
         """Its pod is being ended: commands are cut off, where the semantics want that."""
-        self._pod_ends = True
+        self._cut_off = not self._context.semantics.fix_exec_probes_of_ending_pods
 
     def trigger(self) -> bool:
         """Asks for a probe at once. At most one such wish is kept: False when one is waiting already."""
@@ -124,10 +125,7 @@ class Worker:
             return step.keep
         try:
             asked = (target.type, target.pod, status, target.container, self.state.container_id)
-            if context.semantics.fix_exec_probes_of_ending_pods:
-                result = context.probe(*asked)
-            else:
-                result = context.probe(*asked, lambda: self._pod_ends)
+            result = context.probe(*asked, lambda: self._cut_off)
         except ProbeErrored:
             # kubelet drops the result when the probe could not run; counting it would flap the gate.
             return True
