@@ -20,6 +20,7 @@ import (
 	probehttp "k8s.io/kubernetes/pkg/probe/http"
 	utilexec "k8s.io/utils/exec"
 	"readygate.dev/testbed/kube/httpprobe"
+	"readygate.dev/testbed/kube/onebyte"
 )
 
 type history struct {
@@ -61,7 +62,7 @@ func (r *runtime) RunInContainer(_ context.Context, _ kubecontainer.ContainerID,
 	if r.Run.Gone {
 		return nil, errors.New("the runtime is gone")
 	}
-	stdout, stderr := bytesOf(r.Run.Stdout), bytesOf(r.Run.Stderr)
+	stdout, stderr := onebyte.Bytes(r.Run.Stdout), onebyte.Bytes(r.Run.Stderr)
 	if r.Run.Code != 0 {
 		err = utilexec.CodeExitError{
 			Err:  fmt.Errorf("command '%s' exited with %d: %s", strings.Join(command, " "), r.Run.Code, stderr),
@@ -81,22 +82,6 @@ func (r *runtime) GetPodStatus(context.Context, *kubecontainer.Pod) (*kubecontai
 		status.IPs = []string{r.IP}
 	}
 	return status, nil
-}
-
-func bytesOf(text string) []byte {
-	data := make([]byte, 0, len(text))
-	for _, one := range text {
-		data = append(data, byte(one))
-	}
-	return data
-}
-
-func charactersOf(text string) string {
-	runes := make([]rune, 0, len(text))
-	for index := range len(text) {
-		runes = append(runes, rune(text[index]))
-	}
-	return string(runes)
 }
 
 // The kubelet's client for hooks (NewMainKubelet), but that each connection is used once: how long others live on is not
@@ -139,7 +124,7 @@ func Answer(raw json.RawMessage) (any, error) {
 		}
 		runner := lifecycle.NewHandlerRunner(client, r, r, events)
 		message, err := runner.Run(ctx, kubecontainer.ContainerID{Type: "test", ID: "1"}, &r.Pod, container, hook)
-		said.Fails, said.Message = err != nil, charactersOf(message)
+		said.Fails, said.Message = err != nil, onebyte.Text(message)
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"readygate.dev/testbed/kube/onebyte"
 )
 
 // A reply is a text, of a server that has it ready and ends, or what a server does in time.
@@ -151,7 +153,7 @@ func (s *server) serve(connection net.Conn) {
 	memory.servers.Go(func() { io.Copy(io.Discard, connection) }) // what a client says at its end
 	for _, part := range s.Parts {
 		pass(part.After)
-		if _, err := connection.Write(raw(part.Text)); err != nil {
+		if _, err := connection.Write(onebyte.Bytes(part.Text)); err != nil {
 			return
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/probe"
+	"readygate.dev/testbed/kube/onebyte"
 )
 
 // What testing/synctest has for tests alone: runs a function, with a clock that none but its own goroutines wait for.
@@ -37,23 +38,6 @@ type answered struct {
 	Errored bool         `json:"errored"`
 	Dialled []string     `json:"dialled"`
 	Sent    []string     `json:"sent"`
-}
-
-// Bytes as a text of one character each, and back.
-func text(data []byte) string {
-	runes := make([]rune, len(data))
-	for index, one := range data {
-		runes[index] = rune(one)
-	}
-	return string(runes)
-}
-
-func raw(text string) []byte {
-	data := make([]byte, 0, len(text))
-	for _, one := range text {
-		data = append(data, byte(one))
-	}
-	return data
 }
 
 // A server that has its whole answer ready once the request is there, and then ends.
@@ -132,7 +116,7 @@ func shown(request []byte) string {
 	if isHello(request) {
 		return "ClientHello"
 	}
-	return text(request)
+	return onebyte.Text(request)
 }
 
 func (n *network) dial(_ context.Context, _, to string) (net.Conn, error) {
@@ -149,7 +133,7 @@ func (n *network) dial(_ context.Context, _, to string) (net.Conn, error) {
 		n.connections = append(n.connections, made)
 		return made.start(), nil
 	}
-	made := &connection{reply: bytes.NewReader(raw(next.Text))}
+	made := &connection{reply: bytes.NewReader(onebyte.Bytes(next.Text))}
 	made.wake = sync.NewCond(&made.mutex)
 	n.connections = append(n.connections, made)
 	return made, nil
@@ -205,7 +189,7 @@ func Answer(given json.RawMessage) (any, error) {
 		result, output, err := prober.Probe(request, time.Duration(h.TimeoutSeconds)*time.Second)
 		prober.(httpProber).transport.CloseIdleConnections()
 		said.Result, said.Errored = result, err != nil
-		said.Output = text([]byte(output))
+		said.Output = onebyte.Text(output)
 		memory.servers.Wait() // what they sleep for passes only as long as somebody waits
 	})
 	said.Dialled = append(said.Dialled, memory.dialled...)

@@ -21,6 +21,7 @@ import (
 	remote "k8s.io/cri-client/pkg"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	utilexec "k8s.io/utils/exec"
+	"readygate.dev/testbed/kube/onebyte"
 )
 
 // Ports of histories: of a server on both families, of one on IPv4 alone, of one on IPv6 alone.
@@ -72,23 +73,7 @@ func (r *runner) RunInContainer(_ context.Context, _ kubecontainer.ContainerID, 
 	if one.Code != 0 {
 		err = utilexec.CodeExitError{Err: errors.New("it exited"), Code: one.Code}
 	}
-	return append(bytesOf(one.Stdout), bytesOf(one.Stderr)...), err
-}
-
-func bytesOf(text string) []byte {
-	data := make([]byte, 0, len(text))
-	for _, one := range text {
-		data = append(data, byte(one))
-	}
-	return data
-}
-
-func charactersOf(text string) string {
-	runes := make([]rune, 0, len(text))
-	for index := range len(text) {
-		runes = append(runes, rune(text[index]))
-	}
-	return string(runes)
+	return append(onebyte.Bytes(one.Stdout), onebyte.Bytes(one.Stderr)...), err
 }
 
 // The servers answer whatever asks by HTTP; a probe that only connects finds them too. Where one does not answer nobody
@@ -182,7 +167,7 @@ func AnswerHandlers(raw json.RawMessage) (any, error) {
 		given.Script.mutex.Unlock()
 	}
 	for len(events.Events) > 0 {
-		said.Events = append(said.Events, charactersOf(names.Replace(<-events.Events)))
+		said.Events = append(said.Events, onebyte.Text(names.Replace(<-events.Events)))
 	}
 	return said, nil
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"readygate.dev/testbed/kube/onebyte"
 )
 
 // Port of histories: of the server that answers by script.
@@ -59,7 +61,7 @@ var scripted = sync.OnceValue(func() string {
 // It reads on until the other side ends: nothing that was sent is lost.
 func (s *dialogue) serve(connection *net.TCPConn) {
 	defer connection.Close()
-	connection.Write(bytesOf(s.Greeting))
+	connection.Write(onebyte.Bytes(s.Greeting))
 	if _, err := io.CopyN(io.Discard, connection, int64(len(preface))); err != nil {
 		return
 	}
@@ -84,7 +86,7 @@ func (s *dialogue) serve(connection *net.TCPConn) {
 			s.mutex.Lock()
 			s.asked = append(s.asked, fmt.Sprintf("%x", asked))
 			s.mutex.Unlock()
-			connection.Write(bytesOf(strings.Join(s.Reply, "")))
+			connection.Write(onebyte.Bytes(strings.Join(s.Reply, "")))
 		}
 	}
 }
