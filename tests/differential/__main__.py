@@ -127,15 +127,21 @@ def main() -> int:
     if options.minutes is not None:
         until = time.monotonic() + 60 * options.minutes
         jobs = [replace(job, until=until) for job in jobs]
-    failed = _compare(jobs)
+    differing = _compare(jobs)
     missed = _plant(executable, names, seed) if options.planted else 0
     failed_fixes = _show_fixes(executable, [f for f in FIXES if f.target in names], seed) if options.fixes else 0
     if options.coverage is not None:
         print(coverage.report(options.coverage.resolve(), executable.parent / "source"))
     if failed_fixed:
         print(f"fixed histories of {failed_fixed} targets differ")
-    print(f"{len(names) - failed} passed, {failed} failed; {missed} planted errors missed")
-    return 1 if failed_fixed or failed or missed or failed_fixes else 0
+    print(_closing(names, differing, missed, seed))
+    return 1 if failed_fixed or differing or missed or failed_fixes else 0
+
+
+def _closing(names: Sequence[str], differing: Sequence[str], missed: int, seed: int) -> str:
+    """All of it that a table of steps shows, where what came before may have been cut."""
+    which = f" ({', '.join(differing)}, with seed {seed})" if differing else ""
+    return f"{len(names) - len(differing)} passed, {len(differing)} failed{which}; {missed} planted errors missed"
 
 
 def _record(targets: Sequence[Target], kubelet: Kubelet) -> int:
@@ -201,14 +207,14 @@ def _jobs(executable: Path, names: Sequence[str], histories: int, parts: int, se
     return [job for _, job in sorted(jobs, key=lambda entry: entry[0])]
 
 
-def _compare(jobs: Sequence[_Job]) -> int:
-    """How many targets differ."""
+def _compare(jobs: Sequence[_Job]) -> list[str]:
+    """The targets that differ."""
     parts: defaultdict[str, list[Tally]] = defaultdict(list)
     for job, tally in _ended(jobs):
         parts[job.target].append(tally)
         if len(parts[job.target]) == job.of:
             _show(parts[job.target])
-    return sum(map(_differs, parts.values()))
+    return [target for target, tallies in parts.items() if _differs(tallies)]
 
 
 def _differs(tallies: Sequence[Tally]) -> bool:

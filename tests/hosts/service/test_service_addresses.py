@@ -9,6 +9,7 @@ from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
 ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9374/checks', timeout=5).read().decode())"
+UNIT = "/etc/systemd/system/readygate-node.service"
 GIVEN = {
     "readygate_node_check_profile": "default",
     "readygate_node_cni_bin_dirs": ["/usr/lib/cni"],
@@ -36,12 +37,21 @@ def test_the_way_to_services_and_peers_is_looked_at_and_a_second_run_changes_not
             timeout_s=PATIENT_S,
         )
         first = {one.name: found(one) for one in service.nodes}
+        before = {one.name: configuration(one) for one in service.nodes}
         again = service.play(**GIVEN)
+    assert before == {one.name: configuration(one) for one in service.nodes}
     path = first[node.name]["service-path"]
     assert {("dns", "service-path")} == {tuple(sorted(made)) for made in first.values()}
     assert ("passed", "warn") == (path["state"], path["severity"]), path
     assert {"unknown"} == {made["dns"]["state"] for made in first.values()}
     assert (0, ["open"]) == (again.changed, verdicts.words)
+
+
+def configuration(node: Node) -> list[str]:
+    """In place there: where the second run has changed something, its lines tell what."""
+    return node.ssh(
+        f"cat $(sed -n 's|^BindReadOnlyPaths=\\(.*\\):/etc/readygate$|\\1|p' {UNIT})/agent.yaml"
+    ).splitlines()
 
 
 def found(node: Node) -> dict[str, dict[str, Any]]:
