@@ -40,7 +40,7 @@ class Reflector(Generic[T]):
 
     peers: shared by the reflectors of one server. rest_s: how long the lines of a flood may wait to be taken together;
     the first after a pause never waits. stated: is given what was listed and what has come; the RFC 3339 time at which
-    it says it was written, if it does.
+    it says it was written, if it does. first_pause_s: from start() to the first request.
     counters: relists, watch_restarts, events (lines applied), bookmarks, skipped (objects and lines passed over),
     refused (by the store), rewinds, and `errors.<Cause>` for each cause of a failure.
     """
@@ -54,6 +54,7 @@ class Reflector(Generic[T]):
         peers: Peers | None = None,
         rest_s: float = 0.01,
         stated: Callable[[T], str | None] | None = None,
+        first_pause_s: float = 0.0,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         random: Callable[[], float] = random_module.random,
@@ -74,20 +75,19 @@ class Reflector(Generic[T]):
             f"reflector-{name}",
             self._turn,
             stuck_after_s=silence_limit_s + GRACE_S,
+            first_pause_s=first_pause_s,
             unblock=lister_watcher.close,
             at_end=lambda: log.info("reflector stopped", extra={"reflector": name}),
             monotonic=monotonic,
         )
         self._next: Next | None = None  # None: the first list
-        self._pace = Pace()
-        self._guard = Guard()
+        self._pace, self._guard = Pace(), Guard()
         self._error: Exception | None = None  # of the last step, if it failed
         self._requests = 0  # of this step
         self._failing = False  # nothing was heard since the last failure
         self._moves = self._bookmarks = 0  # events of this watch that moved the version; bookmarks before it
         self._empty_watches = 0  # in a row that ended at once, with bookmarks at most
-        self._resource_version = ""
-        self._kind = ""
+        self._resource_version = self._kind = ""
         self._refused_since: float | None = None
         self._lag = Lag()
         self._skips_logged: set[str] = set()

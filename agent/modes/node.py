@@ -64,17 +64,16 @@ def build(settings: Settings) -> list[Service]:
 
     Raises kube.errors.CredentialsInvalid, StartFailed. `settings` are of mode node.
     """
-    node = settings.node
-    if node is None:
-        raise ValueError("settings without the section node")
+    node = section(settings)
     client = kubelet_client(node)
+    not_before = time.monotonic() + (pause_s := pod_mode.first_pause_s())
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
     specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
     engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
     chosen = [entry.pods for entry in entries_of(node)]
-    source = HealthPodSource(client, node.name, chosen, lambda: wake())
+    source = HealthPodSource(client, node.name, chosen, lambda: wake(), first_pause_s=pause_s)
     pods = LocalPods(source, node.name, chosen, lambda: wake(), asking_the_kubelet(node.pods_socket))
     prober = ProberManager(
         get_pod_status=lambda uid: judge.pod_status(uid),
@@ -85,16 +84,17 @@ def build(settings: Settings) -> list[Service]:
         semantics=semantics,
     )
     said_by_kubelet = NodeTable(lambda: wake())
-    lister = ListerWatcher(client, paths.nodes(), NodeSaid, field_selector=f"metadata.name={node.name}")
     watch = KubeletWatch(
         client.branch(),
         node.name,
         health_url=node.kubelet_healthz,
         lease_limit_s=float(node.lease_limit_seconds),
+        not_before=not_before,
         on_change=lambda: wake(),
     )
-    namespaces = [one.namespace for one in chosen]
-    speakers = Speakers(lambda pod: speaker(node, client, pod), namespaces) if node.publish else None
+    speakers = None
+    if node.publish:
+        speakers = Speakers(lambda pod: speaker(node, client, pod, not_before), [one.namespace for one in chosen])
     counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, speakers))
     judge = Judge(
         pods,
@@ -126,11 +126,17 @@ def build(settings: Settings) -> list[Service]:
     }
     # The server first: a taken port ends the start before anything runs.
     services += [HealthServer(settings.listen.address, settings.listen.port, pages)]
-    services += [] if speakers is None else [speakers, *heartbeats(node, speakers, lambda: said_by_kubelet.uid)]
+    services += speaking(node, speakers, lambda: said_by_kubelet.uid, pause_s)
     services += [*asked, prober, counts, judge, engine]
-    services += [source, pods, Reflector(lister, said_by_kubelet, name="own-node"), watch, CloseClient(client)]
+    services += [source, pods, own_node(client, node.name, said_by_kubelet, pause_s), watch, CloseClient(client)]
     services += notifiers(os.environ, services, lambda: status(engine, judge))
     return services
+
+
+def section(settings: Settings) -> NodeSection:
+    if settings.node is None:
+        raise ValueError("settings without the section node")
+    return settings.node
 
 
 def entries_of(node: NodeSection) -> list[Entry]:
@@ -178,9 +184,7 @@ class Counts:
         return True
 
     def _read(self, settings: Settings, before: Counting | None) -> Counting:
-        if settings.node is None:
-            raise ValueError("settings without the section node")
-        found = counting_of(entries_of(settings.node), [check.name for check in settings.checks], before)
+        found = counting_of(entries_of(section(settings)), [check.name for check in settings.checks], before)
         if lost := ", ".join(found.for_nobody()):
             log.warning(
                 "checks count for no health pod, as each of node.healthPods names others", extra={"checks": lost}
@@ -224,16 +228,26 @@ def asking_the_kubelet(socket: str | None) -> Callable[[], PodsApi] | None:
     return connect
 
 
+def own_node(client: Client, name: str, table: NodeTable, first_pause_s: float) -> Reflector[NodeSaid]:
+    lister = ListerWatcher(client, paths.nodes(), NodeSaid, field_selector=f"metadata.name={name}")
+    return Reflector(lister, table, name="own-node", first_pause_s=first_pause_s)
+
+
 def on_the_node(watch: KubeletWatch, table: NodeTable, states: ContainerStates | None) -> list[Finding | None]:
     """What is found of the kubelet and of the container runtime."""
     return [watch.silent(), pleg_finding(table.ready), None if states is None else states.silent()]
 
 
-def heartbeats(node: NodeSection, speakers: Speakers, node_uid: Callable[[], str]) -> list[Heartbeat]:
-    """None where none is configured."""
-    if node.heartbeat is None:
+def speaking(
+    node: NodeSection, speakers: Speakers | None, node_uid: Callable[[], str], first_pause_s: float
+) -> list[Service]:
+    """Who writes: nobody where nothing is published, and no heartbeat where none is configured."""
+    if speakers is None:
         return []
-    return [Heartbeat(node.name, speakers.writer, node_uid, period_s=float(node.heartbeat.period_seconds))]
+    if node.heartbeat is None:
+        return [speakers]
+    period_s = float(node.heartbeat.period_seconds)
+    return [speakers, Heartbeat(node.name, speakers.writer, node_uid, period_s=period_s, first_pause_s=first_pause_s)]
 
 
 def kubelet_client(node: NodeSection) -> Client:
@@ -250,7 +264,7 @@ def kubelet_client(node: NodeSection) -> Client:
     return Client(connection, user_agent=user_agent(), deadline_s=WRITE_DEADLINE_S)
 
 
-def speaker(node: NodeSection, client: Client, pod: Pod) -> Speaker:
+def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> Speaker:
     """Who writes the condition of one health pod, by a token that is bound to it. Raises CredentialsInvalid."""
     requests = client.branch()
     token = BoundToken(
@@ -265,6 +279,7 @@ def speaker(node: NodeSection, client: Client, pod: Pod) -> Speaker:
         pod_uid=pod.uid,
         speaker=SPEAKER_NODE,
         farewell=False,
+        not_before=not_before,
     )
 
     def close() -> None:

@@ -1,18 +1,20 @@
 """Mode `pod`, put together: checks -> health of the node -> /readyz, and if wanted the condition of the own pod."""
 
 import os
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from agent import notify
+from agent import boot, notify
 from agent.checks.catalogue import CheckSpec, check_spec
 from agent.checks.engine import CheckEngine
 from agent.checks.health import NodeHealth, condition_message, readyz_text, status_line
 from agent.checks.pages import checks_json
 from agent.checks.said import Said
 from agent.checks.state import CheckState, CheckStatus
+from agent.processes.proc import seconds_since_boot
 from agent.report.condition import Condition, ConditionPublisher
 from agent.report.metrics import Family, metrics_page, process_families
 from agent.report.server import JSON, HealthServer, Page, livez_page
@@ -138,5 +140,14 @@ def _publisher(settings: Settings) -> ConditionPublisher:
     client = Client(connection, user_agent=f"readygate-agent/{product_version()}", deadline_s=5.0)
     condition = settings.condition
     return ConditionPublisher(
-        client, namespace=condition.pod_namespace, pod_name=condition.pod_name, pod_uid=condition.pod_uid
+        client,
+        namespace=condition.pod_namespace,
+        pod_name=condition.pod_name,
+        pod_uid=condition.pod_uid,
+        not_before=time.monotonic() + first_pause_s(),
     )
+
+
+def first_pause_s() -> float:
+    """Before the API server is asked first."""
+    return boot.first_pause_s(seconds_since_boot(), random.random())

@@ -5,6 +5,7 @@ Lease, and `silence` decides what is made of both. The Node is watched, which co
 """
 
 import logging
+import math
 import random as random_module
 import threading
 import time
@@ -83,8 +84,8 @@ class NodeTable:
 
 
 class KubeletWatch:
-    """A Service. `health_url`: of the kubelet's health port, None where it has none. `on_change` is called in its
-    thread whenever what is found begins or ends."""
+    """A Service. `health_url`: of the kubelet's health port, None where it has none. `not_before`: of the first reading
+    of the Lease, monotonic. `on_change` is called in its thread whenever what is found begins or ends."""
 
     name = "kubelet watch"
 
@@ -96,6 +97,7 @@ class KubeletWatch:
         health_url: str | None,
         lease_limit_s: float,
         on_change: Callable[[], None],
+        not_before: float = -math.inf,
         ask: Callable[[str], PortAnswer] = ask_port,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
@@ -113,7 +115,8 @@ class KubeletWatch:
         self._seen = silence.Seen()
         self._began: float | None = None  # monotonic, of the first look
         self._refused = False  # the last reading of the Lease: there is none for us
-        self._lease_due_at = monotonic()
+        self._not_before = not_before
+        self._lease_due_at = max(monotonic(), not_before)
         self._loop = Loop(
             "kubelet-watch", self.turn, stuck_after_s=STUCK_AFTER_S, unblock=client.close, monotonic=monotonic
         )
@@ -129,7 +132,7 @@ class KubeletWatch:
             said = one_line(answer.said, limit_bytes=TEXT_LIMIT_BYTES)
             seen = silence.port_answered(seen) if answer.well else silence.port_silent(seen, said, now)
             if not answer.well and before.port_silent_since is None:
-                self._lease_due_at = now
+                self._lease_due_at = max(now, self._not_before)
         if self._monotonic() >= self._lease_due_at:
             read_at = self._monotonic()
             seen = self._with_lease(seen)

@@ -109,7 +109,8 @@ class _Watched(NamedTuple):
 
 
 class HealthPodSource:
-    """A Service: one watch for each entry of node.healthPods. `on_change` is called in the threads of the watches."""
+    """A Service: one watch for each entry of node.healthPods. `on_change` is called in the threads of the watches.
+    `first_pause_s`: from the start to their first requests."""
 
     name = "health pods"
 
@@ -120,6 +121,7 @@ class HealthPodSource:
         chosen: Sequence[HealthPods],
         on_change: Callable[[], None],
         *,
+        first_pause_s: float = 0.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
@@ -129,9 +131,9 @@ class HealthPodSource:
         self._numbers = itertools.count()
         self._lock = threading.Lock()  # _stopped, and with it which are watched
         self._stopped = False
-        self._watched = tuple(self._made(one, -math.inf) for one in dict.fromkeys(chosen))
+        self._watched = tuple(self._made(one, -math.inf, first_pause_s) for one in dict.fromkeys(chosen))
 
-    def _made(self, chosen: HealthPods, since: float) -> _Watched:
+    def _made(self, chosen: HealthPods, since: float, first_pause_s: float = 0.0) -> _Watched:
         table = HealthPodTable(chosen, self._node_name, self._on_change)
         lister = ListerWatcher(
             self._client,
@@ -140,7 +142,8 @@ class HealthPodSource:
             field_selector=f"spec.nodeName={self._node_name}",
             label_selector=chosen.label_selector,
         )
-        return _Watched(table, Reflector(lister, table, name=f"health-pods-{next(self._numbers)}"), since)
+        name = f"health-pods-{next(self._numbers)}"
+        return _Watched(table, Reflector(lister, table, name=name, first_pause_s=first_pause_s), since)
 
     def follow(self, chosen: Sequence[HealthPods]) -> None:
         """From now on these, by one thread. A watch goes on where its entry has stayed. A pod that an entry which is

@@ -83,7 +83,7 @@ class ConditionPublisher:
     """A Service. `publish` says what the condition shall be; one thread writes it.
 
     `written` is what the API server has, as far as we know. A write is due for one of two reasons, an update or a
-    refresh, and never before the pause after a failed one is over: see `turn`.
+    refresh, and never before the pause after a failed one is over: see `turn`. `not_before`: of the first, monotonic.
     """
 
     name = "publisher"
@@ -97,6 +97,7 @@ class ConditionPublisher:
         pod_uid: str,
         speaker: str = SPEAKER_POD,
         farewell: bool = True,
+        not_before: float = 0.0,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random.random,
@@ -125,7 +126,7 @@ class ConditionPublisher:
         self._transition_known = False
         self._update_due_at = 0.0  # monotonic, as the next two
         self._refresh_due_at = 0.0
-        self._retry_due_at = 0.0
+        self._retry_due_at = not_before
         self._replied_at = -math.inf  # monotonic
         self._backoff = RETRY
         self._changes = Ration(CHANGES, CHANGE_S)

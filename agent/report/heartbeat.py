@@ -53,6 +53,7 @@ class Heartbeat:
         node_uid: Callable[[], str],
         *,
         period_s: float,
+        first_pause_s: float = 0.0,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = random_module.random,
@@ -67,7 +68,9 @@ class Heartbeat:
         self._failing = False
         self._owned: dict[str, bool] = {}  # path of the Lease -> whether it has an owner, or may be given none
         self.beats = self.errors = 0
-        self._loop = Loop("heartbeat", self.turn, stuck_after_s=STUCK_AFTER_S, monotonic=monotonic)
+        self._loop = Loop(
+            "heartbeat", self.turn, stuck_after_s=STUCK_AFTER_S, first_pause_s=first_pause_s, monotonic=monotonic
+        )
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def turn(self) -> float:

@@ -87,7 +87,7 @@ class ProcessRuntime:
         self._selector: selectors.BaseSelector | None = None
         self._wake_r, self._wake_w = -1, -1
         self._closed = False
-        self._saves = True
+        self._saves, self._boot = True, ""
         self._ended = threading.Condition(self._lock)
         self._pause = _pause_command()
         self._loop = Loop(
@@ -111,6 +111,7 @@ class ProcessRuntime:
         """Ends what the last agent left behind. Raises StartFailed if the state folder is not usable."""
         try:
             self._records.prepare()
+            self._boot = boot_id()  # once: later there may be no descriptor to read it with
             self._pods = end_leftovers(self._records, self._addresses, self._wall)
         except OSError as e:
             raise StartFailed(f"kubelet.rootDir is not usable: {e}; give a folder the agent may write") from e
@@ -182,7 +183,7 @@ class ProcessRuntime:
             attempt=restart_count,
             created_at=self._wall(),
             image=container.image,
-            boot=boot_id(),
+            boot=self._boot,
         )
         instance = Instance(pod.uid, record, env=env)
         path = self._records.log_path(pod.uid, container.name, restart_count)

@@ -1,65 +1,22 @@
 """What the kernel gives a process runs short, descriptors (RLIMIT_NOFILE) or processes and threads (RLIMIT_NPROC), at
-the start or while the agent runs: one clear line, no traceback, and what was known stays known."""
+the start or while the agent runs in mode `pod`: one clear line, no traceback, and what was known stays known."""
 
 import json
-import os
 import resource
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.api_server import FakeApiServer
-from tests.kit.ability import cannot_run
-from tests.kit.child import Child
+from tests.kit.limits import as_somebody, descriptors, filled, limit, under
 from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
 PATIENT_S = 60.0
-SOMEBODY = 47_113
-"""Root has no limit of processes, and of anybody else all processes count: so it is a user who runs nothing else."""
-# Our Python may lie where root alone may look; this right frees of no limit.
-READS = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-RIGHTS = ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups", *READS)
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "health", "namespace": "ns", "uid": "uid-1"}}
-
-
-def under(prefix: Sequence[str]) -> Callable[..., Child]:
-    def launch(name: str, argv: Sequence[str | Path], *, environ: Mapping[str, str], cwd: Path) -> Child:
-        return Child(name, [*prefix, *map(str, argv)], log=cwd / f"{name}.log", environ=environ, cwd=cwd)
-
-    return launch
-
-
-FILL = """
-import sys, threading
-over = threading.Event()
-try:
-    while True:
-        threading.Thread(target=over.wait, daemon=True).start()
-except RuntimeError:
-    print("full", flush=True)
-sys.stdin.read()
-"""
-
-
-def filled(processes: int) -> "subprocess.Popen[str]":
-    """Takes what is left of what SOMEBODY may have."""
-    argv = [*RIGHTS, "prlimit", f"--nproc={processes}:{processes}", "--", sys.executable, "-c", FILL]
-    made = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert made.stdout is not None
-    assert "full\n" == made.stdout.readline()
-    return made
-
-
-def as_somebody(processes: int) -> list[str]:
-    if os.geteuid():
-        cannot_run("the limit counts all that this user runs; as root it is tried as a user who runs nothing else")
-    return [*RIGHTS, "prlimit", f"--nproc={processes}:{processes}", "--"]
 
 
 @pytest.fixture
@@ -93,12 +50,8 @@ class Agent(Program):
         self.start(POD_NAME="health", POD_NAMESPACE="ns")
 
     def states(self) -> set[str]:
-        return {check["state"] for check in json.loads(self.get("/checks")[1])["checks"]}
-
-    def limit(self, which: int, soft: int) -> None:
-        assert self.process.pid is not None
-        _, hard = resource.prlimit(self.process.pid, which)
-        resource.prlimit(self.process.pid, which, (soft, hard))
+        code, text = self.get("/checks")
+        return {check["state"] for check in json.loads(text)["checks"]} if code == 200 else set()
 
 
 @pytest.fixture
@@ -139,9 +92,9 @@ def test_a_running_agent_that_gets_no_more_descriptors(api: FakeApiServer, folde
         agent.wait_page("/readyz", 200)
         wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
         closed = closings(api)
-        agent.limit(resource.RLIMIT_NOFILE, 4)  # what it has stays, and those below are taken
+        limit(agent.process, resource.RLIMIT_NOFILE, 4)  # what it has stays, and those below are taken
         says(agent, "last result kept", "too many open files", *CHECKS)
-        agent.limit(resource.RLIMIT_NOFILE, 1024)
+        limit(agent.process, resource.RLIMIT_NOFILE, 1024)
         goes_on(agent, api, closed)
     finally:
         agent.process.kill()
@@ -155,8 +108,10 @@ def test_a_running_agent_that_gets_no_more_processes(api: FakeApiServer, folder:
         wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
         closed = closings(api)
         with filled(60):
-            says(agent, "last result kept", "resource temporarily unavailable", *CHECKS)
-            assert (200, 200) == (agent.get("/readyz")[0], agent.get("/livez")[0])
+            wait_until(lambda: agent.states() == {"unknown"}, agent.process.text, timeout_s=PATIENT_S)
+            says(agent, "last result kept", "resource temporarily unavailable")
+            for page in ("/readyz", "/livez"):
+                agent.wait_page(page, 200)
         goes_on(agent, api, closed)
     finally:
         agent.process.kill()
@@ -178,13 +133,13 @@ def test_a_start_without_threads_for_all_checks_is_one_line(api: FakeApiServer, 
 
 
 def test_a_start_without_descriptors_is_one_line(api: FakeApiServer, folder: Path) -> None:
-    agent = Agent(folder, api, 5, ["prlimit", "--nofile=8:8", "--"])
+    agent = Agent(folder, api, 5, descriptors(8))
     agent.begin()
     assert (1, ["readygate-agent: [Errno 24] Too many open files"]) == ended(agent)
 
 
 def test_a_start_with_descriptors_for_nothing_but_itself_says_what_it_lacks(api: FakeApiServer, folder: Path) -> None:
-    agent = Agent(folder, api, 5, ["prlimit", "--nofile=10:10", "--"])
+    agent = Agent(folder, api, 5, descriptors(10))
     agent.begin()
     try:
         says(agent, "node is not healthy", "too many open files", *CHECKS)

@@ -15,7 +15,7 @@ from kube import contract, paths
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.kubelet_healthz import answering
 from tests.kit.ports import free_port
-from tests.kit.programs import Program
+from tests.kit.programs import Launch, Program
 from tests.kit.waiting import wait_until
 from tests.scripted.tls import make_authority
 
@@ -61,7 +61,9 @@ def entries(named: Mapping[str, Collection[str]], selector: str = "app={}") -> l
 class Node:
     """An agent, its API server and the health pods of its node. A check passes while the file of its name is there."""
 
-    def __init__(self, folder: Path, api: FakeApiServer, authority: Path, kubelet: str) -> None:
+    def __init__(
+        self, folder: Path, api: FakeApiServer, authority: Path, kubelet: str, launch: Launch | None = None
+    ) -> None:
         self.folder, self.api = folder, api
         self.identity = {"certificateAuthority": str(authority / "ca.crt")} | {
             "certificate": str(authority / "client.crt"),
@@ -69,7 +71,7 @@ class Node:
         }
         self.kubelet = kubelet
         self.port = free_port()
-        self.agent = Program("agent", {}, folder)
+        self.agent = Program("agent", {}, folder, launch=launch)
 
     def settings(self, named: Mapping[str, Collection[str]], checks: Collection[str]) -> dict[str, Any]:
         return {

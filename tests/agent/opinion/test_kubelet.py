@@ -15,7 +15,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
 class Scene:
     """A kubelet and an API server that are as the test says."""
 
-    def __init__(self, url: str | None = "http://127.0.0.1:1/healthz") -> None:
+    def __init__(self, url: str | None = "http://127.0.0.1:1/healthz", not_before: float = 0.0) -> None:
         self.clock = Clock(100.0)
         self.port_well = self.lease_moves = self.api_there = True
         self.renewed = 0
@@ -27,6 +27,7 @@ class Scene:
             "n",
             health_url=url,
             lease_limit_s=24.0,
+            not_before=not_before,
             on_change=self.changed,
             ask=lambda _: PortAnswer(self.port_well, "connection refused"),
             monotonic=self.clock,
@@ -104,6 +105,18 @@ def test_after_a_start_nothing_is_known_of_a_silent_kubelet_while_the_api_server
     scene.run(600)
     away, scene.api_there = scene.watch.known(), True
     assert (False, True, True) == (away, scene.run(20), scene.watch.known())
+
+
+@pytest.mark.parametrize(
+    "well", [True, False], ids=["its port answers", "its port is silent, as before it has started"]
+)
+def test_after_a_boot_its_lease_is_not_read_before_the_moment_that_is_drawn(well: bool) -> None:
+    scene = Scene(not_before=103.0)
+    scene.port_well = well
+    scene.run(3)
+    early = scene.reads
+    scene.run(2)
+    assert (0, 1) == (early, scene.reads)
 
 
 @pytest.mark.parametrize("refusal", [errors.Forbidden(path=LEASE), errors.NotFound(path=LEASE)])

@@ -69,9 +69,9 @@ class Watch:
     no_thread = False
     all: list["Watch"] = []  # noqa: RUF012 - emptied by a fixture
 
-    def __init__(self, lister: object, table: HealthPodTable, *, name: str) -> None:
+    def __init__(self, lister: object, table: HealthPodTable, *, name: str, first_pause_s: float) -> None:
         del lister
-        self.table, self.name = table, name
+        self.table, self.name, self.first_pause_s = table, name, first_pause_s
         self.synced, self.told_at, self.life = False, -math.inf, "made"
         self.all.append(self)
 
@@ -98,7 +98,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock = Clock(1000.0)
         self.changes = 0
-        self.source = HealthPodSource(None, "n", [HEALTH], self.changed, monotonic=self.clock)  # type: ignore[arg-type]
+        self.source = HealthPodSource(None, "n", [HEALTH], self.changed, first_pause_s=3.0, monotonic=self.clock)  # type: ignore[arg-type]
         self.source.start()
         self.tell(item("a", labels=LABELS), item("b", labels=LABELS | {"tier": "b"}))
         self.changes = 0
@@ -135,6 +135,7 @@ def selecting(selector: str, *, namespace: str = "ns", owner: str = "health") ->
 def test_an_entry_that_is_new_gets_a_watch_and_the_others_go_on(scene: Scene) -> None:
     scene.source.follow([HEALTH, selecting("app=gpu")])
     assert (["app=health runs", "app=gpu runs"], False, 1) == (scene.watches, scene.source.synced, scene.changes)
+    assert [3.0, 0.0] == [watch.first_pause_s for watch in Watch.all], "it asks at once"
     scene.tell(item("g", labels={"app": "gpu"}), of=selecting("app=gpu"))
     assert {"a": {"app=health"}, "b": {"app=health"}, "g": {"app=gpu"}} == scene.known
     assert scene.source.synced

@@ -1,5 +1,5 @@
 """5,000 agents that write at once, in virtual time: how often their API server is asked while it is away, while it
-takes less than they want, and when it is back."""
+takes less than they want, when it is back, and when all of them start with their hosts."""
 
 import heapq
 import itertools
@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from agent.boot import SPREAD_S, first_pause_s
 from agent.report.condition import Condition, ConditionPublisher
 from kube import contract, errors
 from tests.kit.clock import Clock
@@ -40,7 +41,9 @@ class Server:
 class Fleet:
     """Publishers without threads: each has its turn when it wants one."""
 
-    def __init__(self, answers: Callable[[int, int], Exception | None], seed: int) -> None:
+    def __init__(
+        self, answers: Callable[[int, int], Exception | None], seed: int, *, up_s: float = 1e6, agents: int = AGENTS
+    ) -> None:
         self.clock = Clock(0.0)
         self.server = Server(self.clock, answers)
         random = Random(seed)
@@ -50,11 +53,12 @@ class Fleet:
                 namespace="ns",
                 pod_name="p",
                 pod_uid="u",
+                not_before=first_pause_s(up_s, random.random()),
                 wall=self.clock,
                 monotonic=self.clock,
                 random=random.random,
             )
-            for _ in range(AGENTS)
+            for _ in range(agents)
         ]
 
     def publish(self, condition: Condition) -> None:
@@ -125,3 +129,20 @@ def test_a_server_that_takes_two_hundred_a_second_is_not_asked_for_ever(retry_af
     assert sum(asked.values()) <= AGENTS * 12, (seed, retry_after_s, sum(asked.values()))
     peaks = [most(asked, n, n + 10) for n in range(0, 240, 10)]
     assert (True, True) == (max(peaks[2:]) <= 1_600, max(peaks[6:]) <= 450), (seed, retry_after_s, peaks)
+
+
+def test_agents_that_start_with_their_hosts_do_not_ask_together(seed: int) -> None:
+    """The power is back: each asks what there is, and writes what it has found."""
+    fleet = Fleet(lambda _second, _asked: None, seed, up_s=60.0)
+    fleet.publish(GOOD)
+    fleet.run(SPREAD_S + 1.0)
+    asked = fleet.server.asked
+    assert (AGENTS, 2 * AGENTS) == (fleet.told(GOOD), sum(asked.values()))
+    assert max(asked.values()) <= 3 * sum(asked.values()) / (SPREAD_S + 1.0) / 2, (seed, asked)
+
+
+def test_an_agent_that_starts_alone_asks_at_once(seed: int) -> None:
+    fleet = Fleet(lambda _second, _asked: None, seed, agents=1)
+    fleet.publish(GOOD)
+    fleet.run(1e-3)
+    assert (1, {0: 2}) == (fleet.told(GOOD), fleet.server.asked)
