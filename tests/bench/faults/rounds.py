@@ -82,9 +82,8 @@ class Together:
 
 
 class Player:
-    """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes three changes of its
-    condition at once, then one in ten seconds: a fault waits until its own two find room, and a third of another check
-    that sees it too, so that none waits for that.
+    """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes five changes of its
+    condition at once, then one in ten seconds: a fault waits until those of the last one are forgotten.
     """
 
     def __init__(
