@@ -106,6 +106,7 @@ head -n 1 {file}
         pytest.param(["", "", "{pid}"], ["activating"], "worker-7", 3, id="systemd is about to start it again"),
         pytest.param(["", "{pid}"], ["active"], "worker-7", 2, id="it is being replaced in this moment"),
         pytest.param([""], ["inactive"], os.uname().nodename.lower(), 1, id="it is stopped, or none of systemd's"),
+        pytest.param([""], ["active"], os.uname().nodename.lower(), 3, id="its process is called otherwise"),
         pytest.param([""], ["activating"], os.uname().nodename.lower(), 6, id="it never comes up"),
     ],
 )

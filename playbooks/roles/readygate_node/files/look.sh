@@ -27,8 +27,11 @@ first() { for one; do if [ -e "$one" ]; then echo "$one"; return; fi; done; }
 # would be there, and so be another configuration.
 for tries in 1 2 3 4 5 6; do
     kubelet=$(pidof kubelet)
-    [ -z "$kubelet" ] && [ "$tries" -lt 6 ] || break
-    case $(systemctl is-active kubelet 2>/dev/null) in active | *ing) sleep "${PAUSE_S:-2}" ;; *) break ;; esac
+    [ -z "$kubelet" ] || break
+    case "$tries $(systemctl is-active kubelet 2>/dev/null)" in
+        [12]" active" | [1-5]" "*ing) sleep "${PAUSE_S:-2}" ;;
+        *) break ;; # its process may be called otherwise
+    esac
 done
 kubelet=${kubelet%% *}
 flag() { tr '\0' '\n' < "/proc/${kubelet:-none}/cmdline" 2>/dev/null | sed -n "s|^--$1=||p" | head -n 1; }
