@@ -3,10 +3,10 @@ the agent's own pod, in mode `node` of each one on the node that asks for it.
 
 Guarantees:
 1. Only our condition is sent, with the pod's uid: the API server refuses the write to another pod of the same name.
-2. A change of the health is written at once, where the last changes were not just now: three at once, then one in ten
+2. A change of the health is written at once, where the last changes were not just now: five at once, then one in ten
    seconds, the newest. What closes the node never waits for that (the next that opens it waits longer); another reason
-   leaves one for what opens it, and a change that is neither waits for all others. Nothing else is written but a
-   refresh every five minutes (jittered).
+   leaves three, for a node that opens, closes and opens, and a change that is neither waits for all others. Nothing
+   else is written but a refresh every five minutes (jittered).
 3. While the API server is away nothing queues up: when it is back, one write brings it to the newest health.
 4. lastTransitionTime moves only when the status changes, also across a restart of the agent.
 5. When the pod is gone (404, another uid), nothing is written any more.
@@ -50,8 +50,11 @@ REFRESH_JITTER = 0.1
 # 0.5 s doubling to 30 s, each a quarter less to a quarter more: of 5,000 agents fewer than 200 ask an API server in
 # need in a second, and soon after its return it knows the newest health.
 RETRY = Backoff(first_s=0.375, limit_s=22.5, jitter=2 / 3, at_least_limit_s=60.0)
-CHANGES = 3  # written at once; after them
-CHANGE_S = 10.0  # one in so many seconds: checks that flap on a shared cause do so on all nodes
+# Written at once; after them one in so many seconds. A fault takes two, and four where one check sees its end before
+# another one has failed; with five the next fault soon after it finds room too.
+CHANGES = 5
+REASON_LEAVES = 3
+CHANGE_S = 10.0  # checks that flap on a shared cause do so on all nodes
 BUG_PAUSE_S = 8.0
 WRITE_DEADLINE_S = 5.0
 # Twice a check's default timeout: by then the first findings are nearly always there, and a start costs one write.
@@ -193,7 +196,7 @@ class ConditionPublisher:
         if wanted.status != before.status and wanted.status == contract.STATUS_TRUE:
             left = 0
         elif (wanted.status, wanted.reason) != (before.status, before.reason):
-            left = 1
+            left = REASON_LEAVES
         else:
             left = CHANGES - 1
         return self._changes.wait_s(monotonic, left=left)

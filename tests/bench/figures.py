@@ -81,6 +81,7 @@ TARGETS = {
     "fault_gate_netlink_p99_s": Target(1.5),
     "fault_gate_inotify_p99_s": Target(1.5),
     "heal_bound_p99_s": Target(2.0),
+    "heal_bound_ready_p99_s": Target(2.0),
     "dead_node_gate_p99_s": Target(10.0),
     "dead_node_lease_gate_p99_s": Target(25.0),
     "dead_kubelet_gate_p99_s": Target(25.0),

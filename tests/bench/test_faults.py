@@ -16,6 +16,7 @@ from tests.bench.faults import cost, plan, rival
 from tests.bench.faults.results import figures, table
 from tests.bench.faults.rival import Told
 from tests.bench.faults.rounds import Player, Round, Together, script
+from tests.bench.faults.words import AGENT, EXTENDER, KUBELET, Word, Words, around, stood_unready
 from tests.faults.fault import alone
 from tests.testbed.hosts.errors import HostsError
 
@@ -25,6 +26,8 @@ GOOD = Round("disk-full", "filesystem", "fast", "worker-1", 3.0, "node(s) report
 EVENT = replace(GOOD, fault="log-shutdown", check="kernelLog", closed_s=0.2)
 ROUTE = replace(GOOD, fault="default-route-gone", check="servicePath", closed_s=1.2)
 FILE = replace(GOOD, fault="cni-gone", check="cni", closed_s=1.3)
+BEGAN, HEALED = 100.0, 103.0
+READY, NOT_READY = (Word(0.0, KUBELET, status, "Kubelet") for status in ("True", "False"))
 BAD = replace(GOOD, fault="gpu-missing", check="gpu", closed_s=None, refused_s=None, opened_s=None, bound_s=None)
 
 
@@ -182,3 +185,45 @@ def test_the_document_has_the_table_of_what_is_saved():
     document = rival.DOCUMENT.read_text()
     assert rival.saved()
     assert document == rival.filled(document)
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        pytest.param([], False, id="nobody has said anything"),
+        pytest.param([READY], False, id="it calls the node ready all the time"),
+        pytest.param([READY, NOT_READY._replace(at=101.0)], True, id="not ready when it is healed"),
+        pytest.param([READY, NOT_READY._replace(at=104.0)], True, id="not ready after it: it had looked before"),
+        pytest.param(
+            [READY, NOT_READY._replace(at=101.0), READY._replace(at=102.5)], False, id="it has taken that back by then"
+        ),
+        pytest.param([READY, Word(101.0, AGENT, "False"), Word(101.1, EXTENDER, "closed")], False, id="others alone"),
+    ],
+)
+def test_whether_kubernetes_itself_keeps_pods_off_a_node_that_is_healed(heard, expected):
+    assert expected == stood_unready(around(heard, BEGAN, HEALED))
+
+
+def test_words_around_a_fault_begin_with_what_stood_and_say_how_long_it_was_healed():
+    heard = [Word(50.0, AGENT, "False"), READY._replace(at=90.0), Word(98.0, AGENT, "True"), Word(104.0, AGENT, "")]
+    assert ["-13.00 kubelet True(Kubelet)", "-5.00 agent True", "+1.00 agent open"] == [
+        str(word) for word in around(heard, BEGAN, HEALED)
+    ]
+
+
+def test_the_same_word_is_heard_once():
+    words = Words(Mock())
+    for status in ("True", "True", "False", "True"):
+        words.hear("worker-1", KUBELET, status)
+    assert ["True", "False", "True"] == [word.status for word in words.of("worker-1")]
+
+
+def test_what_waits_for_the_kubelet_is_told_apart():
+    late = replace(GOOD, bound_s=11.0, opened_s=10.5, words=(NOT_READY._replace(at=-1.0),))
+    found = {each.name: each.value for each in figures([GOOD, late], [], {})}
+    assert {
+        "heal_bound_p99_s": 11.0,
+        "heal_bound_ready_p99_s": 1.5,
+        "heal_bound_unready_p99_s": 11.0,
+        "heal_open_bound_p99_s": 0.5,
+    }.items() <= found.items()

@@ -1,4 +1,4 @@
-"""Ways of packets, cut on one host: to DNS, to the Service of the API server, to the other nodes."""
+"""Ways of packets, cut on one host: to DNS, to the Service of the API server, to the other nodes; and who lays them."""
 
 from tests.faults.fault import Fault
 
@@ -57,6 +57,14 @@ FAULTS = [
         f"-p tcp -m conntrack --ctorigdst {API} -m length --length 1000:65535",
         f"{{service: {API}, apiServers: [addresses of the control planes]}}",
         "mangle -I INPUT",
+    ),
+    Fault(
+        "proxy-hangs",
+        "servicePath",
+        "kube-proxy stands still (SIGSTOP); its rules are still there",
+        ("systemctl kill --kill-whom=main --signal=STOP kube-proxy",),
+        ("systemctl kill --kill-whom=main --signal=CONT kube-proxy",),
+        f"{{service: {API}, proxy: 127.0.0.1}}",
     ),
     Fault(
         "default-route-gone",

@@ -8,6 +8,7 @@ _COUNTS = (
     f"mkdir -p {PROC}/net/stat {_SYS}; echo 262144 > {_SYS}/nf_conntrack_max; echo 900 > {_SYS}/nf_conntrack_count; "
     f"[ -s {_STAT} ] || printf 'entries drop early_drop insert_failed\\n%08x %08x 00000000 00000000\\n' 9 0 > {_STAT}"
 )
+_FULL_TABLE = f"cat {_SYS}/nf_conntrack_max > {_SYS}/nf_conntrack_count"
 # Written whole and renamed would be another file than the one that a check reads; so it is written in one call.
 _DROPS = (
     f"n=0; while [ $n -lt 2400 ] && [ ! -e {PROC}/end ]; do n=$((n + 1)); "
@@ -40,9 +41,10 @@ FAULTS = [
     Fault(
         "conntrack-drops",
         "connectionTables",
-        "the kernel's counter of connections that were turned away grows by 200 a second, in a copy of /proc",
+        "the table of connections is full, and 200 a second are turned away, in a copy of /proc",
         (
             _COUNTS,
+            _FULL_TABLE,
             f"rm -f {PROC}/end",
             f"setsid sh -c '{_DROPS.replace(chr(39), chr(34))}' > /dev/null 2>&1 < /dev/null &",
         ),

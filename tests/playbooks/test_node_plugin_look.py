@@ -3,6 +3,8 @@
 import hashlib
 import os
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,46 @@ def test_the_ca_that_is_to_be_trusted_is_told_by_its_content(host: Host) -> None
     gone = host.seen("/nowhere/ca.crt")
     assert (str(host.authority), AUTHORITY) == (found["authority"], found["authority_digest"])
     assert (hashlib.sha256(b"another").hexdigest()[:12], "") == (said["authority_digest"], gone["authority_digest"])
+
+
+# Says one line of what it is given each time, the last one again and again.
+LINES = """#!/bin/sh
+[ "$1" = {wanted} ] || exit 1
+echo "$1" >> {file}.asked
+head -n 1 {file}
+[ "$(wc -l < {file})" = 1 ] || sed -i 1d {file}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pids", "unit", "name", "asked"),
+    [
+        pytest.param(["{pid}"], ["active"], "worker-7", 1, id="it runs"),
+        pytest.param(["{pid} 1"], ["active"], "worker-7", 1, id="two are called so: the newest, which is told first"),
+        pytest.param(["", "", "{pid}"], ["activating"], "worker-7", 3, id="systemd is about to start it again"),
+        pytest.param(["", "{pid}"], ["active"], "worker-7", 2, id="it is being replaced in this moment"),
+        pytest.param([""], ["inactive"], os.uname().nodename.lower(), 1, id="it is stopped, or none of systemd's"),
+        pytest.param([""], ["active"], os.uname().nodename.lower(), 3, id="its process is called otherwise"),
+        pytest.param([""], ["activating"], os.uname().nodename.lower(), 6, id="it never comes up"),
+    ],
+)
+def test_what_a_kubelet_was_started_with_is_read_also_while_it_is_started_anew(
+    host: Host, tmp_path: Path, pids: Sequence[str], unit: Sequence[str], name: str, asked: int
+) -> None:
+    """Else its flags would be missing from one look, and there again in the next: another configuration."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    words = [sys.executable, "-c", code, "--hostname-override=worker-7"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as kubelet:
+        assert kubelet.stdout is not None
+        assert kubelet.stdin is not None
+        assert kubelet.stdout.readline()
+        for program, wanted, lines in (("pidof", "kubelet", pids), ("systemctl", "is-active", unit)):
+            file = tmp_path / f"{program}.lines"
+            file.write_text("".join(f"{line.format(pid=kubelet.pid)}\n" for line in lines))
+            (programs / program).write_text(LINES.format(wanted=wanted, file=file))
+            (programs / program).chmod(0o755)
+        seen = host.seen(PATH=f"{programs}:{os.environ['PATH']}", PAUSE_S="0")
+        kubelet.stdin.close()
+    assert (name, asked) == (seen["name"], len((tmp_path / "pidof.lines.asked").read_text().split()))

@@ -1,4 +1,5 @@
-"""Five checks that flap on a shared cause, from their runs to the requests: how often the API server is asked."""
+"""Five checks that flap on a shared cause, from their runs to the requests: how often the API server is asked. And a
+fault by itself, which waits for nothing."""
 
 import pytest
 
@@ -6,7 +7,8 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding, Thresholds
 from agent.modes.pod import condition_of
-from tests.agent.report.test_condition import Scene
+from agent.report.condition import CHANGES
+from tests.agent.report.test_condition import FALSE, TRUE, Scene
 
 ONE = Thresholds(success=1, failure=1)
 SECONDS = 600
@@ -59,15 +61,35 @@ def within(times: list[float], seconds: float) -> int:
         pytest.param("ppf pff fpp fff ppp", False, id="each by itself"),
     ],
 )
-def test_of_five_that_flap_each_second_one_write_in_ten_seconds_is_made_after_the_first_three(
+def test_of_five_that_flap_each_second_one_write_in_ten_seconds_is_made_after_the_first_five(
     flaps: str, looks: bool
 ) -> None:
     """What closes borrows one. Before it opens the agent asks who speaks for the pod, by a PATCH that changes nothing:
     that is one more in twenty seconds."""
     written, asked = asked_at(flaps)
     for seconds in (10, 60, 300, SECONDS):
-        assert within(written, seconds) <= 3 + 1 + seconds / 10
-        assert within(asked, seconds) <= 3 + 2 + seconds / 10 + (looks * seconds / 20)
+        assert within(written, seconds) <= CHANGES + 1 + seconds / 10
+        assert within(asked, seconds) <= CHANGES + 2 + seconds / 10 + (looks * seconds / 20)
     after = [at for at in written if at >= 60]
     assert within(after, 60) <= 60 / 10 + 1
     assert len(written) >= SECONDS / 10 - 2, "it goes on being told"
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param((0.0, 3.0, 2.0), id="a fault and its end"),
+        pytest.param(
+            (0.0, 3.0, 1.0, 2.0, 1.0), id="two checks see its end at different times: it opens, closes, opens"
+        ),
+        pytest.param((0.0, 3.0, 20.0, 3.0, 1.0, 2.0, 1.0), id="the same twenty seconds after another fault"),
+    ],
+)
+def test_what_opens_a_node_that_was_well_waits_for_nothing(seconds: tuple[float, ...]) -> None:
+    """`seconds`: after each change, the first of which is the start of the agent."""
+    scene, late = Scene(), []
+    for number, pause_s in enumerate(seconds):
+        scene.publish((TRUE, FALSE)[number % 2])
+        late.append(number + 1 - len(scene.server.written))
+        scene.wait(60.0 if number == 0 else pause_s)
+    assert [0] * len(seconds) == late

@@ -3,6 +3,7 @@
     plan     what is tried: faults, and the checks that watch for them
     stage    the cluster with readygate on it, by the playbooks, and what the checks look at
     watch    when the extender closes and opens a node, seen on its own host
+    words    what its kubelet and its agent say of a node meanwhile
     rounds   one fault on one host: injected, closed, a pod refused, healed, the pod bound
     dead     a host without a network
     rival    node-problem-detector on the same hosts, through the same faults

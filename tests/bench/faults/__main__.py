@@ -20,6 +20,7 @@ from tests.bench.faults import dead, plan, results
 from tests.bench.faults.rounds import Player, Round
 from tests.bench.faults.stage import Stage, on_hosts
 from tests.bench.faults.watch import Watch
+from tests.bench.faults.words import EXTENDER, Words
 from tests.bench.figures import Figure, save, table
 from tests.bench.processes import MeasurementError
 from tests.hosts.deployment.probing import clear
@@ -32,6 +33,7 @@ SAVED = ROOT / "build" / "bench-faults.json"
 RECORD = ROOT / "tests" / "bench" / "faults" / "measured.json"
 LIMITS_S = {"fast": 30.0, "default": 75.0}
 QUIET_S = 60.0
+LATE_S = 2.0  # the goal of a pod that waits: of later ones it is said whose word that was
 END_S = 60.0  # all faults taken back, readygate taken off
 
 
@@ -101,8 +103,11 @@ class Run:
             ):
                 if not self._arguments.installed:
                     stage.install(self._first, anew=False)
-                with Watch(stage.hosts, stage.hosts.names) as watch:
-                    self._measured(stage, watch)
+                with (
+                    Words(stage.api) as words,
+                    Watch(stage.hosts, stage.hosts.names, lambda node, why: words.hear(node, EXTENDER, why)) as watch,
+                ):
+                    self._measured(stage, watch, words)
         finally:
             loads = f"load {min(self._loads):.1f} to {max(self._loads):.1f}\n\n" if self._loads else ""
             print(f"\n{loads}{table(self._figures())}\n\nsaved in {self._arguments.save}", flush=True)
@@ -111,9 +116,9 @@ class Run:
     def _first(self) -> str:
         return "fast" if self._arguments.installed else "default"
 
-    def _measured(self, stage: Stage, watch: Watch) -> None:
+    def _measured(self, stage: Stage, watch: Watch, words: Words) -> None:
         """What takes as long as there is time comes last: a run that is ended has some of everything."""
-        player = Player(stage.hosts, stage.api, watch, plan.TRIED)
+        player = Player(stage.hosts, stage.api, watch, plan.TRIED, words)
         names = [fault.name for fault in plan.TRIED.values() if self._wanted(fault.check)]
         control = stage.hosts.layout.first.name
         try:
@@ -207,9 +212,11 @@ def _said(each: Round) -> str:
         return "never" if value is None else f"{value:.2f}"
 
     landed = "; A POD LANDED" if each.landed else ""
+    late = each.bound_s is not None and each.bound_s > LATE_S
+    words = f"; {' '.join(map(str, each.words))}" if late else ""
     return (
         f"{each.fault} {each.node}: closed {seconds(each.closed_s)}, pod refused {seconds(each.refused_s)}, healed: "
-        f"open {seconds(each.opened_s)}, pod bound {seconds(each.bound_s)} s{landed}"
+        f"open {seconds(each.opened_s)}, pod bound {seconds(each.bound_s)} s{landed}{words}"
     )
 
 

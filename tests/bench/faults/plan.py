@@ -31,6 +31,7 @@ NAMES = (
     "service-path",
     "full-size-packets",
     "full-size-packets-service",
+    "proxy-hangs",
     "default-route-gone",
     "conntrack-drops",
     "neighbours-full",

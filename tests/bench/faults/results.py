@@ -24,6 +24,7 @@ def figures(
     kmsg, netlink, inotify = (
         [each for each in good if NEWS.get(each.fault) == word] for word in ("kmsg", "netlink", "inotify")
     )
+    back = [*polled, *netlink, *inotify]
     kubelets = [_of(each.closed_s) for each in good if each.check == KUBELET]
     rows = [
         Figure(
@@ -40,8 +41,23 @@ def figures(
         *_both("fault_gate_inotify", [_of(each.closed_s) for each in inotify], "by the kernel's news of files"),
         *_both(
             "heal_bound",
-            [_of(each.bound_s) for each in [*polled, *netlink, *inotify]],
+            [_of(each.bound_s) for each in back],
             "healed to the pending pod bound, but for the log's",
+        ),
+        *_both(
+            "heal_bound_ready",
+            [_of(each.bound_s) for each in back if not each.by_kubelet],
+            "the same where the kubelet calls its node ready when it is healed, and after it",
+        ),
+        *_both(
+            "heal_bound_unready",
+            [_of(each.bound_s) for each in back if each.by_kubelet],
+            "the same where it does not: Kubernetes itself lets no pod in until it does",
+        ),
+        *_both(
+            "heal_open_bound",
+            [_of(each.bound_s) - _of(each.opened_s) for each in back],
+            "of that from the node open to the pod bound: kube-scheduler's part",
         ),
         *_both("heal_bound_event", [_of(each.bound_s) for each in kmsg], "the same by the kernel's log"),
         *_both("dead_node_gate", dead_s, "host without a network to node closed, by the heartbeats of agents"),

@@ -27,6 +27,7 @@ from tests.bench.faults.rounds import Player
 from tests.bench.faults.stage import Stage, on_hosts
 from tests.bench.faults.watch import Watch
 from tests.faults.fault import Fault
+from tests.faults.tables import PROC
 from tests.hosts.deployment.probing import clear
 from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.hosts.errors import HostsError
@@ -48,7 +49,6 @@ SOURCES = ("kernel-monitor", "readonly-monitor", "health-checker", "network-cust
 CONDITIONS = {"KernelDeadlock", "XfsShutdown", "ReadonlyFilesystem", "ContainerRuntimeUnhealthy", "KubeletUnhealthy"}
 # Of the hosts none has a name server; pods have the cluster's.
 RESOLVER = "nameserver 10.96.0.10\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
-# Not conntrack-drops: it is played on a copy of /proc, which the rival does not look at.
 PLAYED = (
     "disk-read-only",
     "disk-full",
@@ -60,8 +60,11 @@ PLAYED = (
     "service-path",
     "gpu-missing",
     "kubelet-hangs",
+    "conntrack-drops",
     "log-shutdown",
 )
+# Played on a copy of /proc, as the table is the whole machine's: the rival sees the copy where it looks for its own.
+TABLES = "sys/net/netfilter"
 # The hosts have no crictl: containerd's own client asks the same of the same socket, with the same limit.
 CRICTL = "#!/bin/sh\nexec timeout 10 ctr --namespace k8s.io containers list --quiet\n"
 
@@ -109,6 +112,7 @@ def install(stage: Stage, source: Path) -> None:
             f"chmod +x {FOLDER}/crictl {FOLDER}/config/plugin/*.sh; systemctl stop {UNIT} 2>/dev/null; "
             f"systemd-run --unit={UNIT} --collect --quiet --property=WorkingDirectory={FOLDER} "
             f"--property=BindReadOnlyPaths={FOLDER}/resolv.conf:/etc/resolv.conf "
+            f"--property=BindReadOnlyPaths={PROC}/{TABLES}:/proc/{TABLES} "
             f"{FOLDER}/node-problem-detector {words}",
         )
 

@@ -10,6 +10,7 @@ from agent.ration import Ration
 from agent.report.condition import CHANGE_S, CHANGES
 from extender.policy.reasons import REASONS
 from tests.bench.faults.watch import Watch
+from tests.bench.faults.words import Word, Words, around, stood_unready
 from tests.faults.fault import Fault, alone
 from tests.hosts.deployment.probing import PODS, pod
 from tests.kit.waiting import wait_for
@@ -26,7 +27,8 @@ _EVERY_S = 0.05
 class Round:
     """Seconds; None: not seen within the time. `closed_s`, `refused_s`: since the first command of the fault, until the
     extender refuses the node and until a pod that was made then says so. `opened_s`, `bound_s`: since the last command
-    that healed. `landed`: that pod was placed on the node although it was closed."""
+    that healed. `landed`: that pod was placed on the node although it was closed. `words`: what each has said by
+    then, by seconds since it was healed."""
 
     fault: str
     check: str
@@ -39,6 +41,12 @@ class Round:
     opened_s: float | None = None
     bound_s: float | None = None
     trouble: str = ""
+    words: tuple[Word, ...] = ()
+
+    @property
+    def by_kubelet(self) -> bool:
+        """Kubernetes itself kept pods off the node still when it was healed."""
+        return stood_unready(self.words)
 
     @property
     def whole(self) -> bool:
@@ -74,13 +82,14 @@ class Together:
 
 
 class Player:
-    """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes three changes of its
-    condition at once, then one in ten seconds: a fault waits until its own two find room, and a third of another check
-    that sees it too, so that none waits for that.
+    """Plays faults on hosts; `heal_all` takes back all of them, come what may. An agent writes five changes of its
+    condition at once, then one in ten seconds: a fault waits until those of the last one are forgotten.
     """
 
-    def __init__(self, hosts: Hosts, api: Api, watch: Watch, faults: dict[str, Fault]) -> None:
-        self._hosts, self._api, self._watch, self._faults = hosts, api, watch, faults
+    def __init__(
+        self, hosts: Hosts, api: Api, watch: Watch, faults: dict[str, Fault], words: Words | None = None
+    ) -> None:
+        self._hosts, self._api, self._watch, self._faults, self._words = hosts, api, watch, faults, words
         self._number = 0
         self._writes = {name: Ration(CHANGES, CHANGE_S) for name in hosts.names}
         self.told_all()  # a start is told, too
@@ -176,6 +185,7 @@ class Player:
             found["opened_s"] = opened - healed if opened is not None else None
             bound = wait_for(lambda: self._became(name) == "bound", timeout_s=BOUND_LIMIT_S, every_s=_EVERY_S)
             found["bound_s"] = time.time() - healed if bound else None
+            found["words"] = around(self._words.of(node), began, healed) if self._words else ()
         if name:
             self._api.delete(f"{PODS}/{name}", grace_s=0)
         return Round(fault.name, fault.check, profile, node, **found)  # type: ignore[arg-type]

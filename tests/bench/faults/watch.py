@@ -4,6 +4,7 @@ import json
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -35,9 +36,13 @@ while True:
 
 
 class Watch:
-    """In a `with` block. Times are seconds of the clock that all hosts share (time.time)."""
+    """In a `with` block. Times are seconds of the clock that all hosts share (time.time). `hear`: of each change, which
+    node and why it is closed, "" where it is open."""
 
-    def __init__(self, hosts: Hosts, nodes: list[str]) -> None:
+    def __init__(
+        self, hosts: Hosts, nodes: list[str], hear: Callable[[str, str], None] = lambda _node, _reason: None
+    ) -> None:
+        self._hear = hear
         self._news = threading.Condition()
         self._closed: dict[str, str] | None = None
         self._since: dict[str, float] = {}
@@ -80,5 +85,7 @@ class Watch:
                 if now is not None:
                     for node in set(before) ^ set(now):
                         self._since[node] = news["at"]
+                    for node in {*before, *now}:
+                        self._hear(node, now.get(node, ""))
                 self._closed = now if now is not None else self._closed
                 self._news.notify_all()

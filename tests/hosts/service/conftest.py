@@ -21,6 +21,7 @@ KUBELET = "/var/lib/kubelet/config.yaml"
 AT_ONCE = "crashLoopBackOff: {maxContainerRestartPeriod: 1s}"
 # Kubelets know it from 1.36, where it is off, and have it on from 1.37.
 PODS_API = not kubernetes_version().startswith("v1.35.")
+HEALTH_PODS = {"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}
 LOCAL = "featureGates: {PodsAPI: true}" if PODS_API else ""
 
 
@@ -49,16 +50,15 @@ class Service:
     def play(self, **more: object) -> Run:
         """Brings it there, or gives it more to do."""
         archive = readygate_image(self.nodes[0].hosts.progress)
-        run = self.ansible.run(
-            "node-plugin.yml",
-            readygate_node_archives=[str(archive)],
-            readygate_node_serial=["100%"],
-            readygate_node_min_ready_seconds=1,
-            readygate_node_ready_timeout_seconds=150,
-            readygate_node_heartbeat=True,
-            readygate_node_health_pods=[{"namespace": NS, "labelSelector": f"app={NAME}", "daemonSet": NAME}],
-            **more,
-        )
+        given = {
+            "readygate_node_archives": [str(archive)],
+            "readygate_node_serial": ["100%"],
+            "readygate_node_min_ready_seconds": 1,
+            "readygate_node_ready_timeout_seconds": 150,
+            "readygate_node_heartbeat": True,
+            "readygate_node_health_pods": [HEALTH_PODS],
+        }
+        run = self.ansible.run("node-plugin.yml", **{**given, **more})
         assert run.code == 0, run.told()
         return run
 

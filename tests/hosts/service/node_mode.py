@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import urllib3
 
@@ -42,6 +43,8 @@ PATIENT_S = 180.0
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 3, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 3  # failures, period, timeout
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
+
+ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9374/checks', timeout=5).read().decode())"
 
 # "ok"; "failing": not ready; "slow": no answer in time; "dead": its kubelet kills it. It begins as "ok".
 APP = f"""# {NAME}-app
@@ -212,6 +215,11 @@ class Node:
 
     def ours(self) -> list[Said]:
         return ours_in(self.log.read_text(errors="replace"), self.pod["metadata"]["name"])
+
+    def checks(self) -> dict[str, dict[str, Any]]:
+        """What its agent says of each; none where it does not answer."""
+        page = json.loads(self.ssh(f'python3 -c "{ASK}" 2>/dev/null || echo {{}}') or "{}")
+        return {check["name"]: check for check in page.get("checks", [])}
 
     @contextmanager
     def read(self) -> Iterator[None]:

@@ -1,6 +1,5 @@
 """The checks that need addresses of the cluster, with those that the role finds on real hosts: they run, and warn."""
 
-import json
 from typing import Any
 
 from tests.hosts.service.conftest import Service
@@ -8,7 +7,6 @@ from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
 from tests.kit.programs import Program
 from tests.kit.waiting import wait_until
 
-ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9374/checks', timeout=5).read().decode())"
 UNIT = "/etc/systemd/system/readygate-node.service"
 GIVEN = {
     "readygate_node_check_profile": "default",
@@ -16,11 +14,6 @@ GIVEN = {
     # All hosts have one kernel, which shows the tables of neighbours in the machine's own network alone.
     "readygate_node_leave_out": ["kernel-log", "connection-tables"],
 }
-
-
-def checks(node: Node) -> dict[str, dict[str, Any]]:
-    page = json.loads(node.ssh(f'python3 -c "{ASK}" 2>/dev/null || echo {{}}') or "{}")
-    return {check["name"]: check for check in page.get("checks", [])}
 
 
 def test_the_way_to_services_and_peers_is_looked_at_and_a_second_run_changes_nothing(
@@ -55,4 +48,4 @@ def configuration(node: Node) -> list[str]:
 
 
 def found(node: Node) -> dict[str, dict[str, Any]]:
-    return {name: check for name, check in checks(node).items() if name in ("dns", "service-path")}
+    return {name: check for name, check in node.checks().items() if name in ("dns", "service-path")}

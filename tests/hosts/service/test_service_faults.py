@@ -31,6 +31,7 @@ PLAYED = {
     "runtime-hangs": "the container runtime stands still",
     "plugin-gone": "a plugin of the kubelet was killed",
     "full-size-packets-service": "full-size packets from a Service are lost",
+    "proxy-hangs": "kube-proxy stands still",
     "default-route-gone": "the default route is gone, of which the kernel tells",
     "dns-link-gone": "the link of a node-local DNS cache is gone, of which the kernel tells",
 }

@@ -23,8 +23,19 @@ if [ -e "$folder/earlier.service" ]; then echo "open=yes"; else echo "open=no"; 
 # The first of its words in the kubelet's kubeconfig, which kubeadm and kubespray write.
 said() { sed -n "s/^ *$1: *\"\{0,1\}\([^\" ]*\)\"\{0,1\} *$/\1/p" "$kubeconfig" 2>/dev/null | head -n 1; }
 first() { for one; do if [ -e "$one" ]; then echo "$one"; return; fi; done; }
+# The kubelet's flags are those of its process; where systemd is about to start that, a moment later: in the next look they
+# would be there, and so be another configuration.
+for tries in 1 2 3 4 5 6; do
+    kubelet=$(pidof kubelet)
+    [ -z "$kubelet" ] || break
+    case "$tries $(systemctl is-active kubelet 2>/dev/null)" in
+        [12]" active" | [1-5]" "*ing) sleep "${PAUSE_S:-2}" ;;
+        *) break ;; # its process may be called otherwise
+    esac
+done
+kubelet=${kubelet%% *}
+flag() { tr '\0' '\n' < "/proc/${kubelet:-none}/cmdline" 2>/dev/null | sed -n "s|^--$1=||p" | head -n 1; }
 # The container runtime's socket: as the kubelet is given it, in its flags or its configuration, else where runtimes put it.
-flag() { tr '\0' '\n' < "/proc/$(pidof kubelet)/cmdline" 2>/dev/null | sed -n "s|^--$1=||p" | head -n 1; }
 given() {
     flag container-runtime-endpoint | sed 's|^unix://||'
     sed -n 's|^containerRuntimeEndpoint: *"\{0,1\}\(unix://\)\{0,1\}\([^" ]*\).*|\2|p' /var/lib/kubelet/config.yaml 2>/dev/null
