@@ -50,8 +50,8 @@ class Asking:
             return hear(self._extenders.ask(path, only=replica), kind).answers.get(replica)
 
     def nodes(self) -> Heard[NodeVerdicts]:
-        """Of all nodes. Asked in one piece, which an extender makes once a second for all; in pages, should one give
-        these. Raises CommandError."""
+        """Of all nodes. Asked in one piece, which an extender makes once a second at most for all; in pages, should one
+        give these. Raises CommandError."""
         heard = self.hear("nodes", NodeVerdicts)
         whole: dict[str, NodeVerdicts] = {}
         problems = list(heard.problems)

@@ -5,6 +5,8 @@
     client      a connection and its socket
     connection  what is known of one client: bytes in, requests out, answers in, bytes out (pure)
     crowd       all connections at once: who goes when there are too many, or too many bytes (pure)
+    places      who is connected: its place, its bytes, what epoll is asked about it
+    ready       whose bytes are read next (pure)
     turns       whose request is answered next (pure)
     http        bytes to requests, answers to bytes; the only one that knows the parser (pure)
     routes      a request to its answer

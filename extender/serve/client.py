@@ -17,10 +17,10 @@ _IDLE, _IN = Stage.IDLE, select.EPOLLIN  # looked up for each call
 
 class Client(Connection):
     """events: what epoll was asked for. queued: its request waits for its turn to be answered. shakes: what comes is of
-    a handshake. charged_until: see Turns.
+    a handshake, in which it was spoken to if it is greeted. charged_until: see Turns.
     """
 
-    __slots__ = ("charged_until", "events", "fd", "queued", "shakes", "sock", "stream")
+    __slots__ = ("charged_until", "events", "fd", "greeted", "queued", "shakes", "sock", "stream")
 
     def __init__(self, sock: socket.socket, stream: Stream | None, monotonic: float, heads: Heads) -> None:
         """stream: None = nothing stands between the socket and HTTP."""
@@ -32,6 +32,7 @@ class Client(Connection):
         self.queued = False
         self.charged_until = monotonic + NEW_S
         self.shakes = stream is not None
+        self.greeted = False
         sock.setblocking(False)
         if stream is not None:
             self.deadline = monotonic + limits.HEAD_LIMIT_S
@@ -65,6 +66,7 @@ class Client(Connection):
             plain = b""
             self.gone = True
         if wire := stream.pending():
+            self.greeted = True
             self._send_aside(wire)
         if self.shakes and stream.ready:
             self.shakes = False

@@ -9,7 +9,7 @@ those that have had verdicts some keep theirs by how many it were: a crowd that 
 kube-scheduler that rests.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -33,11 +33,24 @@ def gives_its_place(connections: Collection[C]) -> C | None:
     return first_to_go(known[:-KEPT_MAX] or known)
 
 
+def place_for_another(connections: Collection[C], silent: Callable[[C], bool]) -> C | None:
+    """The same, but a request that is here and was not read yet shall not be lost. silent: whether nothing has come."""
+    crowd = list(connections)
+    while (one := gives_its_place(crowd)) is not None:
+        if one.stage is not Stage.IDLE or silent(one) or len(crowd) <= len(connections) // 2:
+            return one
+        crowd.remove(one)
+    return None
+
+
+def seniors(connections: Iterable[C]) -> Iterator[C]:
+    """The SENIORS that have been here longest, of those that have had verdicts. connections: all there are, in the
+    order they came."""
+    return islice((each for each in connections if each.verdicts), SENIORS)
+
+
 def is_senior(one: C, connections: Iterable[C]) -> bool:
-    """Whether it is one of the SENIORS that have been here longest, of those that have had verdicts. connections: all
-    there are, in the order they came."""
-    known = (each for each in connections if each.verdicts)
-    return one.verdicts > 0 and any(each is one for each in islice(known, SENIORS))
+    return one.verdicts > 0 and any(each is one for each in seniors(connections))
 
 
 class Held(Generic[C]):

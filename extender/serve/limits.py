@@ -36,10 +36,11 @@ GIVES_EVERY_S = 30.0  # before another connection gives its descriptor, where th
 HELD_MAX_BYTES = 32 * 2**20
 SOCKET_BUFFER_BYTES = 2**18  # the kernel's, for each direction of each connection; it doubles the number
 
-RECEIVE_BYTES = 2**16  # at most this much of a connection a turn
+RECEIVE_BYTES = 2**16  # at most this much of a connection a turn, and of
+RECEIVES_MAX = 4  # times as much of one that goes before a crowd: what the kernel holds of it
 ACCEPTS_MAX = 16  # new connections a turn: each is read from before it can have lost its place
 ONE_SEND_BYTES = 2**17  # head and body of an answer are copied into one piece up to here
-EVENTS_MAX = 16  # connections that are looked at a turn; who is ready beyond them is first in the next one
+EVENTS_MAX = 16  # connections that are looked at a turn; who is ready beyond them is looked at before they are again
 FEW = 4  # who wait for an answer: up to then it makes no difference who has been here longest
 SLICE_S = 0.005  # longest time of answering before new requests are looked for, but for one long answer
 

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from http import HTTPStatus
 
-from extender.counts import Lost
 from extender.serve import limits
 from extender.serve.client import Client
 from extender.serve.connection import Stage
-from extender.serve.crowd import Held, LargeBodies, gives_its_place, is_senior
+from extender.serve.crowd import is_senior, seniors
 from extender.serve.entrance import Entrance
 from extender.serve.faults import Faults
 from extender.serve.http import CONTINUE, Heads, Request, head_of
+from extender.serve.places import Places
+from extender.serve.ready import Ready
 from extender.serve.routes import FAILED, Routes
 from extender.serve.stream import Stream
 from extender.serve.turns import Turns, cost_s
@@ -66,12 +67,18 @@ class Loop:
         self._sleep = sleep
         self._epoll = select.epoll()
         self._faults = Faults(monotonic)
-        self._entrance = Entrance(self._epoll, self._welcome, self._make_place, routes.lost, self._faults)
+        self._places = Places(
+            self._epoll,
+            routes.lost,
+            places_max=connections_max,
+            held_max_bytes=held_max_bytes,
+            monotonic=monotonic,
+        )
+        self._clients, self._held = self._places.by_fd, self._places.held  # looked up for each call
+        self._entrance = Entrance(self._epoll, self._welcome, self._places.make, routes.lost, self._faults)
         self._watched: dict[int, Callable[[], None]] = {}
-        self._clients: dict[int, Client] = {}
-        self._held: Held[Client] = Held(held_max_bytes)
-        self._large: LargeBodies[Client] = LargeBodies()
         self._turns: Turns[Client] = Turns(connections_max)
+        self._ready, self._shaking = Ready(), Ready()
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._heads = Heads()
@@ -125,7 +132,7 @@ class Loop:
                     chores_at = 0.0
         finally:
             for client in list(self._clients.values()):
-                self._close(client)
+                self._places.close(client)
             self._epoll.close()
 
     def _turn(self, wait_s: float) -> bool:
@@ -142,6 +149,10 @@ class Loop:
             if client is not None:
                 self._take(client, event, monotonic)
                 return False
+        first: frozenset[int] = frozenset()
+        if len(events) == limits.EVENTS_MAX:
+            first = frozenset(one.fd for one in seniors(self._clients.values()))
+            events = self._chosen(first)
         asked: list[Client] = []
         others: list[int] = []
         shaking: list[tuple[Client, int]] = []
@@ -153,12 +164,29 @@ class Loop:
                 shaking.append((client, event))
             elif client.queued:
                 self._guarded(self._disturb, client, event)
-            elif self._guarded(self._serve, client, event, monotonic):
+            elif self._guarded(self._serve, client, event, monotonic) or (
+                fd in first and self._guarded(self._read_on, client, monotonic)
+            ):
                 asked.append(client)
         if asked or self._turns.waiting:
             self._answer_in_turn(asked, monotonic)
         all_shaken = not shaking or self._shake(shaking)
         return bool(others) and self._serve_others(others, monotonic, may_come=all_shaken)
+
+    def _chosen(self, first: frozenset[int]) -> list[tuple[int, int]]:
+        """Of all that are ready, but of those that shake hands all: they have a time of their own."""
+        events = self._epoll.poll(0, self._connections_max + limits.EVENTS_MAX)
+        shaking = {fd for fd, _ in events if (client := self._clients.get(fd)) is not None and client.shakes}
+        others = [event for event in events if event[0] not in shaking]
+        first |= self._watched.keys()
+        return [
+            *self._ready.chosen(others, first.__contains__, limits.EVENTS_MAX),
+            *self._shaking.chosen([event for event in events if event[0] in shaking], self._greeted, len(events)),
+        ]
+
+    def _greeted(self, fd: int) -> bool:
+        """Whether it goes on with a handshake: a crowd that sends one hello again and again does not."""
+        return self._clients[fd].greeted
 
     def _shake(self, clients: list[tuple[Client, int]]) -> bool:
         """Handshakes cost ten times what an answer does: as many as fit into a slice. Whether it was all of them; if
@@ -167,10 +195,11 @@ class Loop:
         for number, (client, event) in enumerate(clients, 1):
             monotonic = self._monotonic()
             if event & _GONE:  # in the midst of it: not worth a signature
-                self._close(client)
-            elif self._clients.get(client.fd) is client and self._guarded(self._serve, client, event, monotonic):
+                self._places.close(client)
+            elif self._places.has(client) and self._guarded(self._serve, client, event, monotonic):
                 self._queue(client, monotonic)
             if self._monotonic() >= ends:
+                self._shaking.left([client.fd for client, _ in clients[number:]])
                 return number == len(clients)
         return True
 
@@ -189,13 +218,13 @@ class Loop:
     def _answer_in_turn(self, asked: list[Client], monotonic: float) -> None:
         for client in asked:
             self._queue(client, monotonic)
-        self._shed()
+        self._places.shed()
         monotonic = self._monotonic()
         ends = monotonic + limits.SLICE_S
         while self._turns.waiting and monotonic < ends:
             client = self._turns.take()
             client.queued = False
-            if self._clients.get(client.fd) is client:
+            if self._places.has(client):
                 self._guarded(self._answer, client, monotonic)
                 began, monotonic = monotonic, self._monotonic()
                 client.charged_until = self._turns.charged(client.charged_until, monotonic - began, monotonic)
@@ -216,7 +245,7 @@ class Loop:
         except Exception:
             if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")
-            self._close(client)
+            self._places.close(client)
             return None
 
     def _take(self, client: Client, event: int, monotonic: float) -> None:
@@ -227,53 +256,58 @@ class Loop:
         except Exception:
             if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")
-            self._close(client)
+            self._places.close(client)
 
     def _welcome(self, sock: socket.socket, monotonic: float) -> None:
         """May raise whatever the kernel or OpenSSL lacks for another one; then it is nobody's."""
-        if len(self._clients) >= self._connections_max:
-            self._make_place(Lost.PLACES)
-        client = Client(sock, self._stream() if self._stream else None, monotonic, self._heads)
-        self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
-        self._clients[client.fd] = client
+        self._places.give(Client(sock, self._stream() if self._stream else None, monotonic, self._heads))
 
     def _disturb(self, client: Client, event: int) -> None:
         """Something happens to a client whose request waits: what it sends stays in the kernel for now."""
         if event & _BROKEN:
-            self._close(client)
+            self._places.close(client)
         else:
-            self._want(client)
+            self._places.want(client)
 
     def _serve(self, client: Client, event: int, monotonic: float) -> bool:
         """Whether it is to be answered now."""
         if event & _IN:
             if not client.receive_some(self._view, monotonic):
-                self._close(client)
+                self._places.close(client)
             elif client.stage is _ASKED:
                 return True
             elif not client.asked:
                 self._received_part(client, monotonic)
         elif event & _BROKEN:
-            self._close(client)
+            self._places.close(client)
         else:
             self._send(client, monotonic)
-            return client.stage is _ASKED and self._clients.get(client.fd) is client
+            return client.stage is _ASKED and self._places.has(client)
+        return False
+
+    def _read_on(self, client: Client, monotonic: float) -> bool:
+        """The rest of a body, as far as it has come. Whether it is to be answered now."""
+        for _ in range(limits.RECEIVES_MAX - 1):
+            if client.stage is not Stage.BODY or not client.wants_bytes or not self._places.has(client):
+                break
+            if self._serve(client, _IN, monotonic):
+                return True
         return False
 
     def _received_part(self, client: Client, monotonic: float) -> None:
         """What follows from bytes that do not end a request, or from the end of all bytes."""
         if client.ended or (client.gone and (client.finished or not client.out)):
-            self._close(client)
+            self._places.close(client)
         else:
             if client.large:
-                self._large.asks(client, monotonic)
+                self._places.large.asks(client, monotonic)
             if client.expects:
                 client.expects = False
                 client.put(CONTINUE)
                 self._send(client, monotonic)
             self._held.update(client)
-            self._want(client)
-            self._shed()
+            self._places.want(client)
+            self._places.shed()
 
     def _answer(self, client: Client, monotonic: float) -> None:
         asked = client.requests.popleft() if client.requests else client.next()
@@ -296,7 +330,7 @@ class Loop:
             answer, keep = self._routes.refuse(asked), False
             body = answer.body
         if large or not keep:
-            self._leave_large(client, monotonic)
+            self._places.leave_large(client, monotonic)
         head = head_of(answer, self._date, keep=keep)
         took_s = 0.0 if reply is None else self._monotonic() - monotonic
         rests = client.send_whole(head, body, monotonic)
@@ -308,7 +342,7 @@ class Loop:
         if not keep:
             client.end()
         self._send(client, monotonic)
-        if client.stage is _ASKED and self._clients.get(client.fd) is client:
+        if client.stage is _ASKED and self._places.has(client):
             self._queue(client, monotonic)
 
     def _account(self, reply: Reply, took_s: float) -> None:
@@ -321,61 +355,24 @@ class Loop:
 
     def _send(self, client: Client, monotonic: float) -> None:
         if not client.send_some(monotonic):
-            self._close(client)
+            self._places.close(client)
             return
         out = client.out
         if client.finished:
             self._finish(client)
         elif out or client.events != _IN or client.waits:
-            self._want(client)
+            self._places.want(client)
         if out or self._held.sum_bytes:
             self._held.update(client)
-            self._shed()
+            self._places.shed()
 
     def _finish(self, client: Client) -> None:
         """The client has all of its answers, or will have: a close that throws away what it sends might take them back,
         so it is told first, and read from until it closes."""
         if client.gone or not client.say_end():
-            self._close(client)
+            self._places.close(client)
         else:
-            self._want(client)
-
-    def _want(self, client: Client) -> None:
-        events = (_IN if client.wants_bytes else 0) | (select.EPOLLOUT if client.out else 0)
-        if events != client.events and self._clients.get(client.fd) is client:
-            client.events = events
-            self._epoll.modify(client.fd, events)
-
-    def _leave_large(self, client: Client, monotonic: float) -> None:
-        if (holder := self._large.leaves(client, monotonic)) is not None:
-            self._want(holder)
-
-    def _shed(self) -> None:
-        while (victim := self._held.too_much()) is not None:
-            log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self._held.sum_bytes})
-            self._routes.lost(Lost.BYTES)
-            self._close(victim)
-
-    def _make_place(self, cause: Lost) -> bool:
-        """Whether one was closed."""
-        crowd = list(self._clients.values())
-        while (victim := gives_its_place(crowd)) is not None:
-            # A request that is here and was not read yet shall not be lost.
-            if victim.stage is not _IDLE or victim.silent() or len(crowd) <= len(self._clients) // 2:
-                log.debug("closed a connection: too many, or no descriptor for another", extra={"cause": cause})
-                self._routes.lost(cause)
-                self._close(victim)
-                return True
-            crowd.remove(victim)
-        return False
-
-    def _close(self, client: Client) -> None:
-        if self._clients.get(client.fd) is not client:
-            return
-        del self._clients[client.fd]
-        self._held.forget(client)
-        self._leave_large(client, self._monotonic())
-        client.close()  # which takes it out of the epoll, too
+            self._places.want(client)
 
     # Once a second.
 
@@ -387,7 +384,7 @@ class Loop:
         self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
         if self.draining and monotonic >= self._idle_until:
             for client in [one for one in self._clients.values() if one.stage is _IDLE and one.silent()]:
-                self._close(client)
+                self._places.close(client)
 
     def _overdue(self, client: Client, monotonic: float) -> None:
         if client.stage is Stage.BODY:
@@ -395,4 +392,4 @@ class Loop:
             client.fail(HTTPStatus.REQUEST_TIMEOUT, text, monotonic)
             self._answer(client, monotonic)
         else:
-            self._close(client)
+            self._places.close(client)

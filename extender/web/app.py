@@ -1,8 +1,6 @@
 """The Flask application: routes and error handlers. Starts no thread and opens no connection."""
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,6 +13,7 @@ from extender.web import api, health, verbs
 from extender.web.metrics import Metrics
 from extender.web.pace import Pace
 from extender.web.report import NO_BROWSER_HEADER
+from extender.web.rests import Rests
 from extender.web.view import View
 from kube.media_types import JSON
 
@@ -38,7 +37,8 @@ def create_app(
     """
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
-    app.extensions["readygate-api"] = api.Api(view)
+    rests = Rests(pace)
+    app.extensions["readygate-api"] = api.Api(view, rest=rests.take)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
     for blueprint in (health.bp, api.bp, verbs.bp):
@@ -46,8 +46,7 @@ def create_app(
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
     flask: Wsgi = app.wsgi_app  # type: ignore[assignment]
-    paced = flask if pace is None else _paced(flask, pace)
-    app.wsgi_app = _of_this_host(_one_spelling(paced), is_ours)  # type: ignore[method-assign, assignment]
+    app.wsgi_app = _of_this_host(_one_spelling(_paced(flask, rests)), is_ours)  # type: ignore[method-assign, assignment]
     return app
 
 
@@ -65,24 +64,16 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     return refusing
 
 
-def _paced(application: Wsgi, pace: Pace) -> Wsgi:
+def _paced(application: Wsgi, rests: Rests) -> Wsgi:
     """Requests wait while more of the processor was taken than is due. Probes do not: they are cheap, and asked about
     life and death.
-
-    Counted is all that a thread has taken since it was here last: sending an answer is dearer than finding it.
     """
-    lock = threading.Lock()  # over a few numbers
-    thread = threading.local()
 
     def waiting(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        if environ["PATH_INFO"] not in PROBES:
-            taken_s = time.thread_time()
-            with lock:
-                wait_s = pace.took(taken_s - getattr(thread, "taken_s", 0.0), time.monotonic())
-            thread.taken_s = taken_s
-            if wait_s > 0:
-                time.sleep(wait_s)
-        return application(environ, start_response)
+        if environ["PATH_INFO"] in PROBES:
+            return application(environ, start_response)
+        rests.take()
+        return rests.between(application(environ, start_response))
 
     return waiting
 

@@ -77,8 +77,8 @@ def test_the_nodes(client):
 
 def test_the_answer_is_made_once_until_something_changes_or_a_second_is_over(client, shown, monkeypatch):
     made = []
-    nodes = api.Api.nodes
-    monkeypatch.setattr(api.Api, "nodes", lambda *arguments: (made.append(1), nodes(*arguments))[1])
+    nodes = api.Api._all_nodes
+    monkeypatch.setattr(api.Api, "_all_nodes", lambda *arguments: (made.append(1), nodes(*arguments))[1])
     counts = []
     for change in (
         lambda: None,

@@ -24,7 +24,7 @@ def test_pace(asked, expected):
 
 def test_who_asks_for_pages_waits_and_probes_do_not(monkeypatch):
     waited = []
-    monkeypatch.setattr("extender.web.app.time.sleep", waited.append)
+    monkeypatch.setattr("extender.web.rests.time.sleep", waited.append)
     pace = Pace(saved_s=0.0, share=1e-6)
     client = create_app(Shown(), pace=pace).test_client()
     for path in ("/livez", "/readyz", "/metrics", "/api/v1/nodes"):

@@ -1,0 +1,78 @@
+"""Who is connected, each with a place: what epoll tells of them, whose bytes are too many, who gives its place."""
+
+import logging
+import select
+from collections.abc import Callable
+
+from extender.counts import Lost
+from extender.serve.client import Client
+from extender.serve.crowd import Held, LargeBodies, place_for_another
+
+log = logging.getLogger(__name__)
+
+_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+
+
+class Places:
+    """by_fd: in the order they came. lost: is told of each that is closed for want of something, and what of."""
+
+    def __init__(
+        self,
+        epoll: select.epoll,
+        lost: Callable[[Lost], None],
+        *,
+        places_max: int,
+        held_max_bytes: int,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.by_fd: dict[int, Client] = {}
+        self.held: Held[Client] = Held(held_max_bytes)
+        self.large: LargeBodies[Client] = LargeBodies()
+        self._epoll = epoll
+        self._lost = lost
+        self._places_max = places_max
+        self._monotonic = monotonic
+
+    def give(self, client: Client) -> None:
+        """Raises OSError where the kernel lacks something; then it has none."""
+        if len(self.by_fd) >= self._places_max:
+            self.make(Lost.PLACES)
+        self._epoll.register(client.fd, _IN | select.EPOLLRDHUP if client.shakes else _IN)
+        self.by_fd[client.fd] = client
+
+    def has(self, client: Client) -> bool:
+        return self.by_fd.get(client.fd) is client
+
+    def want(self, client: Client) -> None:
+        """To be told of what the client is waited for."""
+        events = (_IN if client.wants_bytes else 0) | (_OUT if client.out else 0)
+        if events != client.events and self.has(client):
+            client.events = events
+            self._epoll.modify(client.fd, events)
+
+    def leave_large(self, client: Client, monotonic: float) -> None:
+        if (holder := self.large.leaves(client, monotonic)) is not None:
+            self.want(holder)
+
+    def shed(self) -> None:
+        while (victim := self.held.too_much()) is not None:
+            log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self.held.sum_bytes})
+            self._lost(Lost.BYTES)
+            self.close(victim)
+
+    def make(self, cause: Lost) -> bool:
+        """A place for another one. Whether there was anybody to give it."""
+        victim = place_for_another(self.by_fd.values(), Client.silent)
+        if victim is None:
+            return False
+        log.debug("closed a connection: too many, or no descriptor for another", extra={"cause": cause})
+        self._lost(cause)
+        self.close(victim)
+        return True
+
+    def close(self, client: Client) -> None:
+        if self.has(client):
+            del self.by_fd[client.fd]
+            self.held.forget(client)
+            self.leave_large(client, self._monotonic())
+            client.close()  # which takes it out of the epoll, too

@@ -1,0 +1,47 @@
+"""What answers people takes its rests in the middle of an answer: a page of thousands of nodes is made and sent in
+pieces, so that between two of them kube-scheduler's call finds a processor free and what it needs still in its caches.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+
+from werkzeug.wsgi import ClosingIterator
+
+from extender.web.pace import Pace
+
+PIECE_BYTES = 2**16
+
+
+class Rests:
+    """take(): waits while more of the processor was taken than is due. For any thread. pace: None for no bound.
+
+    Counted is all that a thread has taken since it was here last: sending an answer is dearer than finding it.
+    """
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._pace = pace
+        self._lock = threading.Lock()  # over a few numbers
+        self._thread = threading.local()
+
+    def take(self) -> None:
+        if self._pace is None:
+            return
+        taken_s = time.thread_time()
+        with self._lock:
+            wait_s = self._pace.took(taken_s - getattr(self._thread, "taken_s", 0.0), time.monotonic())
+        self._thread.taken_s = taken_s
+        if wait_s > 0:
+            time.sleep(wait_s)
+
+    def between(self, body: Iterable[bytes]) -> Iterable[bytes]:
+        """The same body in pieces, with a rest between two of them."""
+        close = getattr(body, "close", None)
+        return ClosingIterator(self._pieces(body), None if close is None else [close])
+
+    def _pieces(self, body: Iterable[bytes]) -> Iterator[bytes]:
+        for whole in body:
+            yield whole[:PIECE_BYTES]
+            for at in range(PIECE_BYTES, len(whole), PIECE_BYTES):
+                self.take()
+                yield whole[at : at + PIECE_BYTES]
