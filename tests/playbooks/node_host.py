@@ -8,6 +8,7 @@ A version is a unit that says how its agent does:
     dies                   it is another process each time one looks
     broken                 it does not start
     refused                it does not take its configuration
+    stuck, hangs           its check does not end in time; it does not say in time that it runs
     power                  the program that puts it in place is killed while it starts
     full, torn             it does not start either, and from then on the disk is full; in torn there are two disks
 """
@@ -42,7 +43,12 @@ case $what in
         rm -f "$state/UnitFileState" "$state/StatusText" "$state/Does" "$state/Version"
         echo inactive > "$state/ActiveState"
         ;;
-    start) [ "$(does "$RUNTIME_UNITS/$1")" != refused ] ;;
+    start)
+        case $(does "$RUNTIME_UNITS/$1") in
+            refused) exit 1 ;;
+            stuck) echo timeout > "$state/Result" ; exit 1 ;;
+        esac
+        ;;
     restart)
         unit=$UNITS/$1
         [ -e "$unit" ] || exit 5
@@ -58,6 +64,7 @@ case $what in
             torn) touch "$state/otherwise" "$state/full" ; exit 1 ;;
             full) touch "$state/full" ; exit 1 ;;
             broken) exit 1 ;;
+            hangs) echo timeout > "$state/Result" ; exit 1 ;;
         esac
         echo active > "$state/ActiveState"
         case $does in
@@ -126,6 +133,7 @@ class NodeHost:
             f"# version {version}",
             f"RootDirectory={self.folder}/images/{version}",
             f"BindReadOnlyPaths={self.folder}/configuration/{version}:/etc/readygate",
+            "TimeoutStartSec=60",
             "ExecStart=/usr/local/bin/readygate-agent",
             "[Install]",
         ]

@@ -11,7 +11,7 @@ from tests.playbooks.seeing import EXTENDER, KIND, manifest
 
 TWO = ("control-1", "control-2")
 SCHEDULER = "--tags=readygate_scheduler_config"
-pytestmark = pytest.mark.timeout(450)
+pytestmark = pytest.mark.timeout(950)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_no_command_prints_what_a_kubeconfig_holds():
     assert [True] == [words.endswith("'--output=jsonpath={.clusters[0].cluster.server}']}") for words in views]
 
 
-@pytest.mark.timeout(450)
+@pytest.mark.timeout(950)
 def test_a_run_that_tells_all_it_can_tells_nothing_of_the_kubeconfig_on_the_host(tmp_path):
     admin = tmp_path / "admin.conf"
     admin.write_text(f"users:\n- name: kubernetes-admin\n  user: {{client-key-data: {KEY}}}\n")

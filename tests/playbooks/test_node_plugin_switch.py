@@ -69,6 +69,18 @@ NO_ROOM = "as the version before could not be kept"
             id="the first does not take its configuration: nothing was changed",
         ),
         pytest.param(
+            [],
+            "stuck",
+            Is("refused", 1, None, None, says="its check of it had not ended after 60 s. What it", images={"stuck"}),
+            id="its check hangs: that is told in words, with what to do",
+        ),
+        pytest.param(
+            [],
+            "hangs",
+            Is("undone", 1, None, None, says="it had not said that it runs after 60 s. What it", images={"hangs"}),
+            id="it hangs itself: the same",
+        ),
+        pytest.param(
             ["healthy-1"],
             "healthy-2",
             Is("changed", 0, "healthy-2", "healthy-2", "healthy-1", "healthy: all", images={"healthy-1", "healthy-2"}),

@@ -21,7 +21,7 @@ TOLD = (
 # A process of this name is the scheduler; of several that run here the one with the manifest's arguments. Python takes
 # any after `-c` and a program, which ends by itself.
 SLEEP = "__import__('time').sleep(300)"
-pytestmark = pytest.mark.timeout(450)
+pytestmark = pytest.mark.timeout(950)
 
 
 @pytest.fixture

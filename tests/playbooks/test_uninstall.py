@@ -10,7 +10,7 @@ from tests.playbooks.here import Here
 from tests.playbooks.seeing import EXTENDER, FIRST, FOLDER, URL, manifest
 
 TWO = ("control-1", "control-2")
-pytestmark = pytest.mark.timeout(450)
+pytestmark = pytest.mark.timeout(950)
 DELETE = " delete --ignore-not-found"
 FORCED = {"readygate_scheduler_config_uninstall_anyway": True}
 # Of the program that systemd runs only this much: the manifest is put there, and its scheduler asks nobody any more.

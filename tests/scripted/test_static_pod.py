@@ -44,6 +44,7 @@ class Host:
         shutil.copytree(SHARED, self.ours / SHARED.name)
         self.systemd = folder / "systemd"  # what it was told
         self._environ = os.environ | {"PATH": f"{self._systemctl()}:{os.environ['PATH']}"}
+        self.looks = True
         self.waits, self.mirror = False, self.ours / "mirror"  # the kubelet waits until its mirror pod is changed
         self.manifest = self.manifests / "readygate-extender.yaml"
         self.wanted = self.ours / "wanted.yaml"
@@ -138,6 +139,8 @@ class Host:
 
     def _watch(self):
         while not self._stop.wait(0.01):
+            if not self.looks:
+                continue
             names = {path.name for path in self.manifests.iterdir()}
             self.seen += sorted(names.difference(self.seen))
             found = self.manifest.read_text() if self.manifest.exists() else ""
@@ -202,6 +205,26 @@ def test_an_earlier_one_of_the_same_revision_is_not_ended_with_the_new_one(host)
         assert host.put(BROKEN)[1]["back"]
         assert process.poll() is None
         process.kill()
+
+
+def test_an_earlier_one_of_the_same_revision_proves_nothing_while_the_kubelet_has_not_looked(host):
+    first = f"{BROKEN}, once"
+    host.put(first)
+    host.looks = False
+    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION": BROKEN, "PATH": "/bin"}) as process:
+        code, verdict = host.put(BROKEN)
+        process.kill()
+    assert (1, True, first) == (code, verdict["back"], host.manifest.read_text())
+
+
+def test_one_of_the_same_revision_that_the_kubelet_leaves_alone_does(host):
+    """As where a comment is all that differs."""
+    host.put("first")
+    host.looks = False
+    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION": "second", "PATH": "/bin"}) as process:
+        code, verdict = host.put("second", f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
+        process.kill()
+    assert (0, "second") == (code, host.manifest.read_text()), verdict
 
 
 def test_what_does_not_answer_gives_way_to_the_earlier_one(host):

@@ -20,7 +20,9 @@ TOUCH_NOTHING = {
     "ansible.builtin.uri",  # the roles ask by GET alone
     "ansible.builtin.validate_argument_spec",
     "readygate_answer",  # the same
+    "readygate_scheduler_controls",
     "readygate_scheduler_render",  # a dry run of kubeadm's, in a folder that is gone when it ends
+    "readygate_scheduler_who",
 }
 
 

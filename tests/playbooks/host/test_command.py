@@ -163,6 +163,22 @@ def test_a_change_is_waited_for_until_it_has_ended(world, monkeypatch, codes):
     assert ("confirmed", False) == (verdict["outcome"], "recover" in Systemd.calls)
 
 
+def test_one_that_hung_and_was_ended_is_told_with_what_goes_on_and_what_to_do(world, monkeypatch):
+    monkeypatch.setattr(command, "Hands", Systemd)
+    monkeypatch.setattr(Systemd, "codes", [3])
+    monkeypatch.setattr(Systemd, "calls", [])
+    monkeypatch.setattr(Systemd, "verdict", str(world.folder / "another.json"))
+    verdict = command.start(str(world.folder), {"id": "job-1", "limit_s": 60.0})
+    assert ("failed", True) == (verdict["outcome"], "recover" in Systemd.calls)
+    told = [
+        "is ended after 300 s",
+        "every 15 s to end the change",
+        "detach.yml",
+        "journalctl --unit readygate-scheduler",
+    ]
+    assert [] == [words for words in told if words not in verdict["cause"]]
+
+
 def test_its_help_has_the_exit_codes(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])

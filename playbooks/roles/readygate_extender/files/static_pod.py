@@ -13,7 +13,8 @@ kubelet sees one rename, and never a third file in the folder of its manifests. 
     verdict.json          what came of the last one
     readygate_scheduler/  what this program shares with the one that changes kube-scheduler
 
-Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. It goes
+Answers means: a process of this revision runs (READYGATE_REVISION in its environment), and --ready says 200. One that
+ran before (somebody has edited the manifest by hand) counts only when the kubelet leaves it alone for a while. It goes
 back as soon as such a process has ended, when nobody has answered for --silent-s (for longer where the kubelet has not
 started it, or just now), and at the latest after --limit-s, which is for one that is there and not ready yet. While a
 change is open a timer of systemd calls `recover`, at boot
@@ -52,6 +53,7 @@ READY, NOT_READY, SILENT = 200, 503, 0  # what /readyz says; SILENT: nothing at 
 EVIDENCE_LINES = 5
 NOT_STARTED, JUST_STARTED = 2.5, 1 / 3  # of the silence: a kubelet that is busy is not the new one's fault
 GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
+LEFT_ALONE_S = 5.0  # by a kubelet that sees nothing to change: it ends a process within a second or two
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -215,8 +217,10 @@ class Swap:
         self.hands.make(self.new)
         if before is not None:
             self.hands.write(self.new / "earlier.yaml", before)
-        until = time.monotonic() + job["limit_s"]
-        job.update(wanted=digest(wanted), expected=digest(before), boot=BOOT.read_text(), until=until)
+        now = time.monotonic()
+        job.update(wanted=digest(wanted), expected=digest(before), boot=BOOT.read_text(), until=now + job["limit_s"])
+        if job["wanted"] != job["expected"]:
+            job["old"] = {"processes": sorted(processes_of(job["revision"])), "until": now + LEFT_ALONE_S}
         self.hands.write(self.new / "job.json", json.dumps(job).encode())
         self.hands.rename(self.new, self.pending)
 
@@ -236,6 +240,8 @@ class Swap:
         patience = Patience(time.monotonic(), limit_s, job.get("silent_s", limit_s))
         while True:
             status, processes = status_of(job["ready"]), processes_of(job["revision"])
+            if time.monotonic() < job.get("old", {}).get("until", 0.0):
+                processes -= set(job["old"]["processes"])
             if status == READY and processes:
                 return ""
             cause = patience.cause(time.monotonic(), status, processes)

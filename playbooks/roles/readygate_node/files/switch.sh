@@ -57,7 +57,13 @@ uptime_s() {
 }
 
 shown() {
-    systemctl show --property="$1" --value "$name.service"
+    systemctl show --property="$1" --value "${2:-$name.service}"
+}
+
+# Whether systemd has ended a unit's start because it took too long; then `hangs` says what may be the matter.
+hung() {
+    [ "$(shown Result "$1")" = timeout ] || return
+    hangs="after $(sed -n 's/^TimeoutStartSec=//p' "$wanted") s. What it reads hangs, as a disk or a folder of the network may, or the host is too slow: ps -eo pid,stat,wchan:30,args shows who waits for what (stat D). Mend that, and run this again"
 }
 
 # The last words of a unit's last start, on one line; of all since we began where that one has said nothing yet.
@@ -72,7 +78,7 @@ lines() {
     of=$1
     shift
     journalctl --since="@$began_s" --no-pager --output=cat "$@" 2> /dev/null \
-        | grep -v -e "^$of: \(Main process exited\|Failed with result\|Scheduled restart job\|Consumed\|Deactivated\)" \
+        | grep -v -e "^$of: \(Main process exited\|Failed with result\|Scheduled restart job\|Consumed\|Deactivated\|start operation timed out\)" \
             -e '^\(Starting\|Started\|Stopping\|Stopped\|Failed to start\|Finished\) ' \
         | tail -n 3 | cut -c 1-400 | tr '\n' ' '
 }
@@ -100,7 +106,11 @@ trial() {
     systemctl daemon-reload
     systemctl start "$name-trial.service" 2> /dev/null
     code=$?
-    tried=$(words "$name-trial.service")
+    if hung "$name-trial.service"; then
+        tried="its check of it had not ended $hangs"
+    else
+        tried=$(words "$name-trial.service")
+    fi
     rm -f "$runtime/$name-trial.service"
     systemctl reset-failed "$name-trial.service" 2> /dev/null
     systemctl daemon-reload
@@ -208,6 +218,7 @@ if put_in_place && proven; then
     exit 0
 fi
 said=$(words "$name.service")
+if [ "$why" = "it did not start" ] && hung "$name.service"; then why="it had not said that it runs $hangs"; fi
 undo
 forget
 say "$word: $why; $back. It said last: $said"

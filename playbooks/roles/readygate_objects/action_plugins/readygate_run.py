@@ -5,6 +5,7 @@ import contextlib
 import getpass
 import os
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ class ActionModule(ActionBase):
         if answer.get("failed") and dead(answer.get("holder", "")):
             again = arguments | {"dead": answer["holder"]}
             answer = self._execute_module(module_args=again, task_vars=task_vars)
-        return result | answer
+        # When, by our clock, so that a play that begins a moment later need not.
+        return result | answer | {"at": time.time()}
 
 
 def identity(pid: int) -> str:

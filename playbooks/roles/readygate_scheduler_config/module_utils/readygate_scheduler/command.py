@@ -32,6 +32,11 @@ NOT_ROOT = "%s; run it as root, nothing was changed"
 NO_JOB = "%s is no job, a JSON object that Ansible writes; nothing was changed"
 ALREADY = "kube-scheduler of this host is not told to ask readygate; nothing was changed"
 CUT_OFF = "interrupted; a timer of systemd ends the change within %d s, verdict.json in %s then says how"
+NO_VERDICT = (
+    "the program that changes kube-scheduler ended without a verdict, as one that hangs is ended after %d s. A timer of"
+    " systemd tries every %d s to end the change, and detach.yml takes readygate out; journalctl --unit %s has its last"
+    " words, and what is full or hangs below /etc/kubernetes is to be mended first"
+)
 DONE = ("confirmed", "unchanged")
 TOLD_AFTER_S = 2.0  # of silence, to people
 EXIT_CODES = """exit codes:
@@ -102,7 +107,7 @@ def start(folder: str, job: Job) -> Dict[str, Any]:
         hands.run([*command, "recover"], limit_s)
         verdict = noted(told)
     if verdict.get("id") != job["id"]:
-        return {"outcome": "failed", "changed": True, "cause": "no verdict: see journalctl --unit " + UNIT}
+        return {"outcome": "failed", "changed": True, "cause": NO_VERDICT % (limit_s, AGAIN_S, UNIT)}
     return verdict
 
 
