@@ -66,10 +66,11 @@ def build(settings: Settings) -> list[Service]:
     """
     node = section(settings)
     client = kubelet_client(node)
-    not_before = time.monotonic() + (pause_s := pod_mode.first_pause_s())
     states, asked, execute = containers(node, lambda: [one.pod for one in judge.judged()], lambda: wake())
     specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
-    engine = CheckEngine(specs, lambda _health: wake(), **pod_mode.kept(settings.state_file, specs))
+    kept = pod_mode.kept(settings.state_file, specs)
+    not_before = time.monotonic() + (pause_s := pod_mode.first_pause_s(kept))
+    engine = CheckEngine(specs, lambda _health: wake(), **kept)
     semantics = Semantics()
     readiness = Results(lambda _update: wake())
     chosen = [entry.pods for entry in entries_of(node)]

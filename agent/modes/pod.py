@@ -32,9 +32,10 @@ class Kept(TypedDict, total=False):
 
 def build(settings: Settings) -> list[Service]:
     """The services in the order they start. Raises kube.errors.CredentialsInvalid."""
-    publisher = _publisher(settings) if settings.condition.publish else None
     specs = [check_spec(check, state_file=settings.state_file) for check in settings.checks]
-    engine = CheckEngine(specs, _publish_to(publisher), **kept(settings.state_file, specs))
+    states = kept(settings.state_file, specs)
+    publisher = _publisher(settings, first_pause_s(states)) if settings.condition.publish else None
+    engine = CheckEngine(specs, _publish_to(publisher), **states)
     services: list[Service] = []
     said = Said()
     pages = {
@@ -131,7 +132,7 @@ def _publish_to(publisher: ConditionPublisher | None) -> Callable[[NodeHealth], 
     return lambda health: publisher.publish(condition_of(health))
 
 
-def _publisher(settings: Settings) -> ConditionPublisher:
+def _publisher(settings: Settings, pause_s: float) -> ConditionPublisher:
     # Imported only where something is published: the client is a third of the agent's memory.
     from kube.client import Client
     from kube.connect import connect
@@ -144,10 +145,10 @@ def _publisher(settings: Settings) -> ConditionPublisher:
         namespace=condition.pod_namespace,
         pod_name=condition.pod_name,
         pod_uid=condition.pod_uid,
-        not_before=time.monotonic() + first_pause_s(),
+        not_before=time.monotonic() + pause_s,
     )
 
 
-def first_pause_s() -> float:
+def first_pause_s(states: Kept) -> float:
     """Before the API server is asked first."""
-    return boot.first_pause_s(seconds_since_boot(), random.random())
+    return boot.first_pause_s(seconds_since_boot(), random.random(), is_first=not states.get("restored"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import boot, settings
+from agent.checks.state import CheckStatus, Severity
 from agent.model import Pod
 from agent.modes import node, pod
 from agent.opinion.kubelet import KubeletWatch
@@ -24,7 +25,7 @@ NOW, PAUSE_S = 1e9, 3.0
 
 @pytest.fixture(autouse=True)
 def booted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boot, "first_pause_s", lambda _up_s, _random: PAUSE_S)
+    monkeypatch.setattr(boot, "first_pause_s", lambda _up_s, _random, is_first: PAUSE_S * is_first)
     monkeypatch.setattr("time.monotonic", Clock(NOW))
 
 
@@ -68,3 +69,19 @@ def test_mode_node(tmp_path: Path) -> None:
     assert taken.node is not None
     speaker = node.speaker(taken.node, node.kubelet_client(taken.node), Pod("p", "n", "u"), NOW + PAUSE_S)
     assert {"condition": PAUSE_S} == asking([speaker.publisher]), "of a pod that the kubelet has told meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        pytest.param({}, PAUSE_S, id="no state is kept"),
+        pytest.param({"restored": {}}, PAUSE_S, id="none of this boot is kept: the host has just started"),
+        pytest.param(
+            {"restored": {"cni": CheckStatus("cni", Severity.GATE, since=0.0)}},
+            0.0,
+            id="one has run since the boot, and beaten",
+        ),
+    ],
+)
+def test_only_the_first_agent_after_a_boot_waits(states: pod.Kept, expected: float) -> None:
+    assert expected == pod.first_pause_s(states)

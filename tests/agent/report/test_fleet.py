@@ -53,7 +53,7 @@ class Fleet:
                 namespace="ns",
                 pod_name="p",
                 pod_uid="u",
-                not_before=first_pause_s(up_s, random.random()),
+                not_before=first_pause_s(up_s, random.random(), is_first=True),
                 wall=self.clock,
                 monotonic=self.clock,
                 random=random.random,
