@@ -21,7 +21,7 @@ from agent.wire.pod import parse_pod
 from tests.differential.servers import Network
 from tests.differential.target import Answers, History
 from tests.differential.targets.handlers import OUTPUTS, WORDS_OF_COMMANDS
-from tests.differential.targets.http import VALUES, HttpTarget, at_once, with_tls
+from tests.differential.targets.http import SOUND, VALUES, HttpTarget, at_once, with_tls
 from tests.differential.worlds import Json, maybe
 
 SECONDS = (0, 1, 5, 30)
@@ -40,6 +40,7 @@ class HooksTarget(HttpTarget):
                 served = super().draw(random)
                 if maybe(random, 0.1):  # whether it is asked again without TLS hangs on how an answer begins
                     with_tls(random, served)
+                    served["replies"].append(random.choice(SOUND))
                     if maybe(random, 0.3):
                         served["get"]["httpHeaders"] = [{"name": "Authorization", "value": random.choice(VALUES)}]
                 hook = {"httpGet": served["get"]}
