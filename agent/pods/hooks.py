@@ -14,7 +14,7 @@ from agent.probe.dial import NOT_TLS
 from agent.probe.exec import Execute
 from agent.probe.http import http_send
 from agent.probe.outcome import HandlerError
-from agent.probe.targets import TargetError, http_request, join_host_port
+from agent.probe.targets import TargetError, http_request
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
 from agent.runtime.environment import quoted
 
@@ -127,7 +127,7 @@ class Hooks:
                 raise
             headers = {name: values for name, values in request.headers.items() if name != "Authorization"}
             http_send(replace(request, url=replace(request.url, scheme="http"), headers=headers), limit_s)
-            host = join_host_port(request.url.hostname, int(request.url.port))
+            host = _text(request.url.host.encode("latin-1"))
             text = f"request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"
             self._record(Event(about_pod(pod), WARNING, "LifecycleHTTPFallback", text))
 

@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
@@ -31,6 +31,15 @@ _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 _NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
 _NOWHERE = ipaddress.IPv6Address("::")
 _names = Names()
+
+
+class Connection(Protocol):
+    """What is done with one, whether it speaks TLS or not. Calls raise TimeoutError, OSError."""
+
+    def settimeout(self, seconds: float, /) -> None: ...
+    def sendall(self, data: bytes, /) -> None: ...
+    def recv(self, size: int, /) -> bytes: ...
+    def close(self) -> None: ...
 
 
 class Link(socket.socket):
@@ -76,12 +85,12 @@ class Deadline:
     """A point in monotonic time."""
 
     def __init__(self, timeout_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
+        self.monotonic = monotonic
         self.at = monotonic() + timeout_s
 
     def left_s(self) -> float:
         """Seconds left, more than 0. Raises TimeoutError when there are none."""
-        left = self.at - self._monotonic()
+        left = self.at - self.monotonic()
         if left <= 0:
             raise TimeoutError("deadline exceeded")
         return left

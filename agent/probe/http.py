@@ -6,12 +6,11 @@ by byte: `tests/differential` holds it to that.
 
 import base64
 import re
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agent.probe.dial import Deadline, DialError, connect
+from agent.probe.dial import Connection, Deadline, DialError, connect
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
 from agent.probe.targets import HttpRequest
@@ -44,7 +43,7 @@ class _ClientError(Exception):
 class _Exchange:
     """A response whose body is still to be read."""
 
-    connection: socket.socket
+    connection: Connection
     reader: Reader
     head: Head
 
@@ -138,7 +137,7 @@ def _drain(exchange: _Exchange) -> None:
 
 def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
     """Sends the request and reads up to the end of the headers. Raises _ClientError."""
-    opened = None
+    opened: Connection | None = None
     fault: Callable[[Exception], str] = _no_fault
     try:
         head, host, port = _plan(request)
@@ -167,7 +166,7 @@ def _plan(request: HttpRequest) -> tuple[bytes, str, int]:
     return head, _ascii(url.hostname), int(url.port or PORTS[url.scheme])
 
 
-def _receiver(connection: socket.socket, deadline: Deadline) -> Receive:
+def _receiver(connection: Connection, deadline: Deadline) -> Receive:
     def receive() -> bytes:
         connection.settimeout(deadline.left_s())
         return connection.recv(_BLOCK_BYTES)

@@ -3,29 +3,109 @@
 Imported where it is spoken: OpenSSL is an eighth of the memory of an agent that speaks plainly.
 """
 
-import socket
 import ssl
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
-from agent.probe.dial import NOT_TLS, Deadline
+from agent.probe.dial import NOT_TLS, Connection, Deadline
 from agent.probe.targets import is_address
+
+T = TypeVar("T")
 
 HANDSHAKE_LIMIT_S = 10.0  # net/http's transport of kubelet
 
 # What Go offers: nothing without forward secrecy. OpenSSL's level 2 would refuse short keys even without verification.
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES+SHA1:@SECLEVEL=0"
+_PLAIN = b"HTTP/"
+_BLOCK_BYTES = 16 * 2**10
 
 
-def wrap_tls(connection: socket.socket, host: str, deadline: Deadline) -> socket.socket:
+class PlainError(ssl.SSLError):
+    """The server speaks HTTP without TLS."""
+
+
+def wrap_tls(connection: Connection, host: str, deadline: Deadline) -> Connection:
     """`host`: an address, or a name as it is looked up. Raises TimeoutError, OSError."""
-    wrapped = tls_context().wrap_socket(connection, server_hostname=_named(host), do_handshake_on_connect=False)
+    secured = _Secured(connection, _named(host), deadline.monotonic)
     try:
-        wrapped.settimeout(min(deadline.left_s(), HANDSHAKE_LIMIT_S))
-        wrapped.do_handshake()
+        secured.settimeout(min(deadline.left_s(), HANDSHAKE_LIMIT_S))
+        secured.do_handshake()
     except BaseException:
-        wrapped.close()
+        secured.close()
         raise
-    return wrapped
+    return secured
+
+
+class _Secured:
+    """TLS over another connection, which closes with it. As for an SSLSocket a timeout is of a whole call, and an end
+    without a word is one; but how the answer begins is seen, which OpenSSL does not tell."""
+
+    def __init__(self, connection: Connection, named: bytes | None, monotonic: Callable[[], float]) -> None:
+        self._connection = connection
+        self._monotonic = monotonic
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = tls_context().wrap_bio(self._incoming, self._outgoing, server_side=False, server_hostname=named)
+        self._timeout_s = 0.0
+        self._first = b""  # of what has come, as much as tells HTTP from TLS
+
+    def settimeout(self, seconds: float, /) -> None:
+        self._timeout_s = seconds
+
+    def do_handshake(self) -> None:
+        """Raises PlainError, OSError."""
+        try:
+            self._whole(self._tls.do_handshake)
+        except ssl.SSLError as e:
+            if self._first == _PLAIN:
+                raise PlainError(NOT_TLS) from e
+            raise
+
+    def sendall(self, data: bytes, /) -> None:
+        self._whole(lambda: self._tls.write(data))
+
+    def recv(self, size: int, /) -> bytes:
+        try:
+            return self._whole(lambda: self._tls.read(size))
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return b""
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _whole(self, call: Callable[[], T]) -> T:
+        """Until it needs nothing more of the server."""
+        until = self._monotonic() + self._timeout_s
+        while True:
+            try:
+                done = call()
+            except ssl.SSLWantReadError:
+                self._flush(until)
+                self._take(until)
+            else:
+                self._flush(until)
+                return done
+
+    def _flush(self, until: float) -> None:
+        if data := self._outgoing.read():
+            self._connection.settimeout(self._left_s(until))
+            self._connection.sendall(data)
+
+    def _take(self, until: float) -> None:
+        self._connection.settimeout(self._left_s(until))
+        block = self._connection.recv(_BLOCK_BYTES)
+        if block:
+            self._incoming.write(block)
+        else:
+            self._incoming.write_eof()
+        if len(self._first) < len(_PLAIN):
+            self._first = (self._first + block)[: len(_PLAIN)]
+
+    def _left_s(self, until: float) -> float:
+        left_s = until - self._monotonic()
+        if left_s <= 0:
+            raise TimeoutError("deadline exceeded")
+        return left_s
 
 
 def _named(host: str) -> bytes | None:
@@ -49,6 +129,8 @@ def fault(error: Exception) -> str:
     """What Go says of an error of TLS itself; empty for any other."""
     if not isinstance(error, ssl.SSLError):
         return ""
-    # The commonest mistake is https on a plain port.
-    plain = error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
-    return f"http: {NOT_TLS}" if plain else f"tls: {error.reason or error}"
+    if isinstance(error, PlainError):  # the commonest mistake is https on a plain port
+        return f"http: {NOT_TLS}"
+    if error.reason == "WRONG_VERSION_NUMBER":
+        return "tls: first record does not look like a TLS handshake"
+    return f"tls: {error.reason or error}"

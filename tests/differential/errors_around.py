@@ -51,5 +51,6 @@ AROUND = (
     Planted("hooks", _HOOKS, "output = done.stdout + done.stderr", "output = done.stdout"),
     Planted("hooks", _HOOKS, "if not (action.host or ip):", "if not ip:"),
     Planted("hooks", _HOOKS, "if NOT_TLS not in str(e):", "if True:"),
+    Planted("hooks", "probe/tls.py", "if self._first == _PLAIN:", "if self._first:"),
     Planted("hooks", "probe/targets.py", 'takes_gzip=purpose == "lifecycle"', "takes_gzip=False"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 from cryptography import x509
@@ -26,7 +26,6 @@ KINDS = (
     *["self-signed"] * 4,
     *("expired", "short key", "1.2", "1.1", "without forward secrecy", "CBC", "asks who it is"),
 )
-T = TypeVar("T")
 _BLOCK_BYTES = 16 * 1024
 _FOREVER_S = 1e9
 
@@ -54,15 +53,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.monotonic
-
-
-class Link(Protocol):
-    """What the handler does with a connection."""
-
-    def settimeout(self, seconds: float, /) -> None: ...
-    def sendall(self, data: bytes, /) -> None: ...
-    def recv(self, size: int, /) -> bytes: ...
-    def close(self) -> None: ...
 
 
 def asked(data: bytes) -> bool:
@@ -195,65 +185,6 @@ class _Secured:
         with contextlib.suppress(ssl.SSLError):  # the client has not said its own
             self._tls.unwrap()
         return self.outgoing.read()
-
-
-class InMemory:
-    """A client's context whose connections are no sockets; what it offers and takes is the context's own."""
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
-
-    def wrap_socket(self, link: Link, *, server_hostname: bytes | None, do_handshake_on_connect: bool) -> Link:
-        assert not do_handshake_on_connect
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        return _Client(link, incoming, outgoing, self._context.wrap_bio(incoming, outgoing, False, server_hostname))
-
-
-class _Client:
-    """As an SSLSocket: a timeout is of a whole call, and an end without a word is one."""
-
-    def __init__(self, link: Link, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, tls: ssl.SSLObject) -> None:
-        self._link, self._incoming, self._outgoing, self._tls = link, incoming, outgoing, tls
-        self._clock: Clock = link._clock if isinstance(link, Server) else Clock()
-        self._timeout_s = _FOREVER_S
-
-    def settimeout(self, seconds: float, /) -> None:
-        self._timeout_s = seconds
-
-    def do_handshake(self) -> None:
-        self._whole(self._tls.do_handshake)
-
-    def sendall(self, data: bytes, /) -> None:
-        self._whole(lambda: self._tls.write(data))
-
-    def recv(self, size: int, /) -> bytes:
-        try:
-            return self._whole(lambda: self._tls.read(size))
-        except ssl.SSLEOFError:
-            return b""
-        except ssl.SSLZeroReturnError:
-            return b""
-
-    def close(self) -> None:
-        self._link.close()
-
-    def _whole(self, call: Callable[[], T]) -> T:
-        until = self._clock() + self._timeout_s
-        while True:
-            try:
-                done = call()
-            except ssl.SSLWantReadError:
-                self._flush()
-                self._link.settimeout(until - self._clock())
-                block = self._link.recv(_BLOCK_BYTES)
-                self._incoming.write(block) if block else self._incoming.write_eof()
-            else:
-                self._flush()
-                return done
-
-    def _flush(self) -> None:
-        if data := self._outgoing.read():
-            self._link.sendall(data)
 
 
 class Ready:

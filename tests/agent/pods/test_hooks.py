@@ -1,10 +1,12 @@
 """Rows LH: what hooks do, with real threads, sockets and commands. As pkg/kubelet/lifecycle/handlers.go, v1.36.3."""
 
+import contextlib
 import queue
 import socket
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -104,24 +106,57 @@ def test_lh14_no_answer_is_a_failure() -> None:
     )
 
 
+class Plain:
+    """A server without TLS. A context; `heads`: what it was sent, a connection each."""
+
+    def __init__(self, reply: bytes) -> None:
+        self._reply = reply
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self.heads: list[bytes] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)  # ends accept()
+        self._thread.join()
+        self._server.close()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                with self._server.accept()[0] as connection:
+                    self.heads.append(connection.recv(65536))
+                    connection.sendall(self._reply)
+
+
 def test_lh15_a_server_without_tls_is_asked_again_without_the_password() -> None:
-    heads = []
-
-    def serve() -> None:
-        for _ in range(2):
-            with server.accept()[0] as connection:
-                heads.append(connection.recv(65536))
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-
     stage = Stage()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        threading.Thread(target=serve, daemon=True).start()
+    with Plain(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as server:
+        port, heads = server.port, server.heads
         action = request(port, scheme="HTTPS", headers=(("Authorization", "secret"), ("X-Own", "kept")))
         assert stage.run(action) is None
     assert (True, True) == (b"X-Own: kept" in heads[1], b"Authorization" not in heads[1])
     text = f"request to HTTPS lifecycle hook 127.0.0.1:{port} got HTTP response, retry with HTTP succeeded"
     assert [("LifecycleHTTPFallback", text)] == stage.told
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(b"HTTX/1.1 200 OK\r\n\r\n", id="nearly"),
+        pytest.param(b"220 mail ready\r\n", id="another protocol"),
+        pytest.param(b"HTTP", id="it ends before it has said so much"),
+    ],
+)
+def test_lh15_what_answers_in_neither_tls_nor_http_is_not_asked_again(reply: bytes) -> None:
+    stage = Stage()
+    with Plain(reply) as server:
+        error = stage.run(request(server.port, scheme="HTTPS"))
+    assert (True, 1, []) == (bool(error), len(server.heads), stage.told)
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,13 @@ import msgspec
 from agent.model import LifecycleHook
 from agent.pods.hooks import Hook, HookFailed, Hooks
 from agent.probe import http as handler
-from agent.probe import tls
 from agent.processes.command import Completed, RuntimeUnavailable
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
-from tests.differential.servers import InMemory, Network
+from tests.differential.servers import Network
 from tests.differential.target import Answers, History
 from tests.differential.targets.handlers import OUTPUTS, WORDS_OF_COMMANDS
-from tests.differential.targets.http import HttpTarget, at_once
+from tests.differential.targets.http import SOUND, VALUES, HttpTarget, at_once, with_tls
 from tests.differential.worlds import Json, maybe
 
 SECONDS = (0, 1, 5, 30)
@@ -39,6 +38,11 @@ class HooksTarget(HttpTarget):
         match kind:
             case "httpGet":
                 served = super().draw(random)
+                if maybe(random, 0.1):  # whether it is asked again without TLS hangs on how an answer begins
+                    with_tls(random, served)
+                    served["replies"].append(random.choice(SOUND))
+                    if maybe(random, 0.3):
+                        served["get"]["httpHeaders"] = [{"name": "Authorization", "value": random.choice(VALUES)}]
                 hook = {"httpGet": served["get"]}
             case "exec":
                 hook = {"exec": {"command": [random.choice(WORDS_OF_COMMANDS) for _ in range(random.randint(1, 3))]}}
@@ -60,7 +64,7 @@ class HooksTarget(HttpTarget):
         }
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
-        network, in_memory = Network(history["replies"]), InMemory(tls.tls_context())
+        network = Network(history["replies"])
         runtime = _Runtime(history["run"])
         hooks = Hooks(
             runtime.execute, lambda _uid: None, lambda e: runtime.events.append(f"{e.type} {e.reason} {e.message}")
@@ -71,7 +75,6 @@ class HooksTarget(HttpTarget):
         with (
             patch.object(handler, "connect", network.connect),
             patch.object(handler, "Deadline", network.deadline),
-            patch.object(tls, "tls_context", lambda: in_memory),
         ):
             try:
                 started: Any = _Started(history["cancelled"])

@@ -10,12 +10,11 @@ import msgspec
 
 from agent.model import Container
 from agent.probe import http as handler
-from agent.probe import tls
 from agent.probe.outcome import HandlerError
 from agent.probe.targets import TargetError, http_request
 from agent.semantics import Semantics
 from agent.wire.pod import _action, _HttpGet, _Probe
-from tests.differential.servers import KINDS, InMemory, Network
+from tests.differential.servers import KINDS, Network
 from tests.differential.target import Answers, History
 from tests.differential.worlds import maybe
 
@@ -273,7 +272,7 @@ class HttpTarget:
         replies += [_reply(random) for _ in range(1 - maybe(random, 0.02))]
         history = {"get": get, "podIP": random.choice(("10.0.0.1", "::1", "")), "replies": replies}
         if maybe(random, 0.05):
-            _with_tls(random, history)
+            with_tls(random, history)
         if maybe(random, 0.05):
             history["timeoutSeconds"] = random.choice((1, 2, 20, 61))
             history["replies"] = [
@@ -282,11 +281,10 @@ class HttpTarget:
         return history
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
-        network, in_memory = Network(history["replies"]), InMemory(tls.tls_context())
+        network = Network(history["replies"])
         with (
             patch.object(handler, "connect", network.connect),
             patch.object(handler, "Deadline", network.deadline),
-            patch.object(tls, "tls_context", lambda: in_memory),
         ):
             said = self._probed(history)
         return {**said, "dialled": network.dialled, "sent": [made.sent for made in network.made]}
@@ -375,7 +373,7 @@ def at_once(reply: str, tls: str) -> dict[str, Any]:
     return {"tls": tls, "handshake": 0.0, "parts": [{"after": 0.0, "text": reply}], "ending": "close"}
 
 
-def _with_tls(random: Random, history: History) -> None:
+def with_tls(random: Random, history: History) -> None:
     """Servers with TLS of some kind, one without it, redirects from one to the other and back."""
     get = history["get"]
     get |= {"scheme": random.choice(("HTTPS", "HTTPS", "HTTPS", "HTTP", "https")), "path": random.choice(PATHS[:5])}
