@@ -100,8 +100,9 @@ SOON = """
 Seconds on the hosts of ring 3, from a fault's first command until the extender refuses the node (by then a new pod is
 refused), and from the command that heals until the pod that waited is bound. Profile `fast`: a run every 2 s, two
 failures. What the kernel tells makes a check look at once: a line of its log closes by itself, its news of files, links
-and routes are one failure, and the second is looked for 0.4 s later. Made by `make bench-faults`, the same with
-`ARGS="--record TEXT"`, and `make manifests`.
+and routes are one failure, and the second is looked for 0.4 s later. Where the kubelet itself has called its node not
+ready by then (a network or a runtime that is gone), the pod waits for the kubelet's next status too, up to ten seconds.
+Made by `make bench-faults`, the same with `ARGS="--record TEXT"`, and `make manifests`.
 """
 
 

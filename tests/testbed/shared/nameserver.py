@@ -1,7 +1,7 @@
 """A name server with fixed answers, for clusters that have none: A records over UDP and TCP.
 
-`python nameserver.py ADDRESS PORT NAME=ADDRESS ...`; any other name does not exist. Nothing but the standard library:
-on ring 3 this file is what a pod runs.
+`python nameserver.py ADDRESS PORT NAME=ADDRESS ...`; any other name does not exist, and one whose address is SERVFAIL
+cannot be resolved. Nothing but the standard library: on ring 3 this file is what a pod runs.
 """
 
 import ipaddress
@@ -14,6 +14,8 @@ _HEADER_BYTES = 12
 _A = 1
 _FLAGS = 0x8580  # a reply, authoritative, recursion desired and available
 _NO_SUCH_NAME = 3
+_FAILS = "SERVFAIL"
+_FAILED = 2
 _TTL_S = 5
 
 
@@ -26,9 +28,10 @@ def answer(query: bytes, addresses: dict[str, str]) -> bytes:
     (kind,) = struct.unpack(">H", query[at + 1 : at + 3])
     address = addresses.get(".".join(labels))
     record = b""
-    if address and kind == _A:
+    fails = address == _FAILS
+    if address and kind == _A and not fails:
         record = b"\xc0\x0c" + struct.pack(">HHIH", _A, 1, _TTL_S, 4) + ipaddress.ip_address(address).packed
-    flags = _FLAGS | (0 if address else _NO_SUCH_NAME)
+    flags = _FLAGS | (_FAILED if fails else 0 if address else _NO_SUCH_NAME)
     return query[:2] + struct.pack(">5H", flags, 1, bool(record), 0, 0) + query[_HEADER_BYTES : at + 5] + record
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.testbed.shared.nameserver import answer
 
-NAMES = {"kubernetes.default.svc.cluster.local": "10.96.0.1"}
+NAMES = {"kubernetes.default.svc.cluster.local": "10.96.0.1", "broken.example": "SERVFAIL"}
 A, AAAA = 1, 28
 
 
@@ -22,6 +22,7 @@ def query(name: str, kind: int) -> bytes:
         pytest.param("Kubernetes.Default.svc.cluster.local", A, 0, [b"\x0a\x60\x00\x01"], id="in capitals"),
         pytest.param("kubernetes.default.svc.cluster.local", AAAA, 0, [], id="that has no IPv6 address"),
         pytest.param("nowhere.example", A, 3, [], id="a name it does not know"),
+        pytest.param("broken.example", A, 2, [], id="one that it is to fail at"),
     ],
 )
 def test_what_it_answers(name, kind, code, addresses):
