@@ -5,7 +5,6 @@ Exit codes: 0 stopped by SIGTERM, 130 by SIGINT, 2 usage or configuration, 1 any
 
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "readygate-people"
 # Nobody waits for these answers as a scheduler does. It tells where both share a control group; containers share none,
-# there the processor shares that they request decide. Where the kernel weighs sessions (sched(7), autogroup), that of a
-# process tells only within its own.
+# there the processor shares that they request decide.
 NICENESS = 10
-_SESSION = Path("/proc/self/autogroup")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,15 +39,8 @@ def _load(config: Path) -> "Settings":
     return loaded
 
 
-def _give_way() -> None:
-    os.nice(NICENESS)
-    if os.getsid(0) == os.getpid():  # it is ours alone, as that of a service or a container is
-        with suppress(OSError):
-            _SESSION.write_text(str(NICENESS))
-
-
 def _serve(loaded: "Settings", _config: Path) -> int:
-    _give_way()
+    os.nice(NICENESS)
     from extender.people import server
 
     return server.serve(loaded)

@@ -68,7 +68,7 @@ def exemption_of(
     priority: int | None,
 ) -> Exemption:
     """The first rule that holds for the pod, in the order of Exemption."""
-    daemon_set = daemon_set_of(owners)
+    daemon_set = daemon_set_of(owners) if owners else ""
     if daemon_set and ((namespace, daemon_set) in rules.health or (namespace, None) in rules.health):
         return Exemption.HEALTH_POD
     if daemon_set and rules.daemon_set_pods:

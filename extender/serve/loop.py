@@ -19,7 +19,7 @@ from extender.serve.connection import Stage
 from extender.serve.crowd import is_senior, seniors
 from extender.serve.entrance import Entrance
 from extender.serve.faults import Faults
-from extender.serve.http import CONTINUE, Heads, Request, head_of
+from extender.serve.http import CONTINUE, Heads, Request, head_of, usual_head
 from extender.serve.places import Places
 from extender.serve.ready import Ready
 from extender.serve.routes import FAILED, Routes
@@ -82,7 +82,7 @@ class Loop:
         self._buffer = bytearray(limits.RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
         self._heads = Heads()
-        self._date = b""
+        self._date = self._usual_head = b""
         self._look_at = 0.0
         self._frozen_at = math.inf
         self._drained_at: float | None = None
@@ -326,12 +326,12 @@ class Loop:
             client.verdicts += verdict
             body = b"" if asked.method == b"HEAD" else answer.body
         else:
-            large = False
+            large = verdict = False
             answer, keep = self._routes.refuse(asked), False
             body = answer.body
         if large or not keep:
             self._places.leave_large(client, monotonic)
-        head = head_of(answer, self._date, keep=keep)
+        head = self._usual_head % len(body) if verdict and keep else head_of(answer, self._date, keep=keep)
         took_s = 0.0 if reply is None else self._monotonic() - monotonic
         rests = client.send_whole(head, body, monotonic)
         if reply is not None:
@@ -378,6 +378,7 @@ class Loop:
 
     def _look(self, monotonic: float) -> None:
         self._date = formatdate(usegmt=True).encode()
+        self._usual_head = usual_head(self._date)
         self._entrance.wake()
         for client in [one for one in self._clients.values() if one.deadline <= monotonic]:
             self._guarded(self._overdue, client, monotonic)

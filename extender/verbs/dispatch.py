@@ -39,19 +39,17 @@ def reply_to_filter(source: Source, request: bytes | bytearray) -> Reply:
 
 def _answer(source: Source, request: bytes | bytearray) -> Reply:
     """Raises RequestError."""
-    classes, attempts = source.classes, source.attempts
+    classes = source.classes
     written = wire.read_as_written(request, whole=classes.needs_spec)
-    args: wire.FilterArgs | wire.WrittenArgs = written or wire.read_filter_args(request, whole=classes.needs_spec)
+    if written is not None:
+        reply = _answer_written(source, written)
+        if reply is not None:
+            return reply
+    args, attempts = wire.read_filter_args(request, whole=classes.needs_spec), source.attempts
     pod = args.pod or NOBODY
     exemption = exemption_of(source, pod)
     mask = classes.all if classes.everybody else mask_of(classes, pod)
     sync = source.sync() if exemption is _NOT_EXEMPT else _IN_SYNC
-    if written is not None and exemption is _NOT_EXEMPT and sync is _IN_SYNC:
-        reply = _answer_spelled(source, written, mask)
-        if reply is not None:
-            return reply
-    if isinstance(args, wire.WrittenArgs):
-        args = wire.read_filter_args(request, whole=classes.needs_spec)
     names = args.node_names or []
     if exemption is not _NOT_EXEMPT:
         if exemption is Exemption.READYGATE and is_canary(source, pod):
@@ -82,29 +80,24 @@ def _refused_everywhere(names: Sequence[str]) -> Reply:
     return Reply(_ANSWERED, wire.write_names([], dict.fromkeys(names, contract.CANARY_REFUSED)))
 
 
-def _answer_spelled(source: Source, written: wire.WrittenArgs, mask: int) -> Reply | None:
+def _answer_written(source: Source, written: wire.WrittenArgs) -> Reply | None:
     """The answer where each name is one that we know, as nearly always: none of them is decoded, none encoded. None
     where they have to be."""
-    attempts, pod, names = source.attempts, written.pod, written.names
+    pod, names, classes, attempts = written.pod, written.names, source.classes, source.attempts
+    if exemption_of(source, pod) is not _NOT_EXEMPT or source.sync() is not _IN_SYNC:
+        return None
+    mask = classes.all if classes.everybody else mask_of(classes, pod)
     asked = names.split(b",")
     if (attempts is not None and attempts.keep_names) or not 1 < len(asked) <= wire.NAMES_MAX:
         return None
     found = source.board.look_up_spelled(asked, mask)
     if found is None:
         return None
-    (survivors, _, refused), snapshot = found
-    if refused:
+    survivors, closed, refused = found[0]
+    if closed:
         names = b",".join(survivors)
-    attempt = None
-    if attempts is not None:
-        meta = pod.metadata or NO_META
-        monotonic = attempts.monotonic()
-        count = len(asked)
-        attempt = Attempt(
-            meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot
-        )
-    spent = asked, found, written
-    return Reply(_ANSWERED, wire.write_spelled(names, refused.told), _NOT_EXEMPT, _OK, refused.reasons, attempt, spent)
+    body = wire.write_spelled(names, refused.told)
+    return Reply(_ANSWERED, body, _NOT_EXEMPT, _OK, refused.reasons, None, (written, asked, found, mask))
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:

@@ -8,6 +8,8 @@ import msgspec
 from extender.counts import RequestResult
 from extender.policy import exempt
 from extender.policy.exempt import Exemption
+from extender.policy.snapshot import Snapshot
+from extender.policy.spelling import Sorted
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import NO_META, NO_SPEC, Pod
@@ -17,6 +19,8 @@ NOT_ANSWERED = {Sync.NOT_SYNCED: RequestResult.NOT_SYNCED, Sync.STALE: RequestRe
 
 
 _NOTHING: Mapping[str, int] = {}
+# What was asked, its names, how they were sorted out and by which snapshot, for which gates.
+Found = tuple[wire.WrittenArgs, list[bytes], tuple[Sorted, Snapshot], int]
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -25,8 +29,8 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     status: kube-scheduler reads the body of 200 only. `filter` and `bind` tell of failures in a 200 with `Error`; an
     answer of `preempt` and `prioritize` has no place for one, so there it is the status that tells.
 
-    reasons, attempt: what account() is to count and remember. spent: what was made on the way and is of no use any
-    more; it goes with the reply, so after it was sent.
+    reasons, attempt: what account() is to count and remember; found, where the names were not decoded: what it makes an
+    attempt of. That holds all that was made on the way, and goes with the reply, so after it was sent.
     """
 
     result: RequestResult
@@ -35,15 +39,25 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     status: HTTPStatus = HTTPStatus.OK
     reasons: Mapping[str, int] = _NOTHING
     attempt: Attempt | None = None
-    spent: object = None
+    found: Found | None = None
 
 
 def account(source: Source, reply: Reply) -> None:
     """Counts and remembers whom it refuses, and to whom: whoever asked need not wait for that."""
     if reply.reasons:
         source.counts.refuse(reply.reasons)
-    if reply.attempt is not None and source.attempts is not None:
-        source.attempts.add(reply.attempt)
+    attempts = source.attempts
+    if attempts is None:
+        return
+    if reply.found is not None:
+        written, asked, ((survivors, _, refused), snapshot), mask = reply.found
+        meta, count = written.pod.metadata or NO_META, len(asked)
+        monotonic = attempts.monotonic()
+        attempts.add(
+            Attempt(meta.namespace, meta.name, meta.uid, monotonic, count, len(survivors), refused, (), mask, snapshot)
+        )
+    elif reply.attempt is not None:
+        attempts.add(reply.attempt)
 
 
 def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:

@@ -38,7 +38,7 @@ def create_app(
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
     rests = Rests(pace)
-    app.extensions["readygate-api"] = api.Api(view, rest=rests.take)
+    app.extensions["readygate-api"] = api.Api(view, rest=rests.within)
     app.extensions["readygate-metrics"] = Metrics(view)
     app.url_map.merge_slashes = False
     for blueprint in (health.bp, api.bp, verbs.bp):
@@ -72,8 +72,8 @@ def _paced(application: Wsgi, rests: Rests) -> Wsgi:
     def waiting(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if environ["PATH_INFO"] in PROBES:
             return application(environ, start_response)
-        rests.take()
-        return rests.between(application(environ, start_response))
+        rests.before()
+        return rests.in_pieces(application(environ, start_response))
 
     return waiting
 

@@ -18,9 +18,12 @@ class Pace:
         self._left_s = saved_s
         self._at = 0.0
 
-    def took(self, processor_s: float, monotonic: float) -> float:
-        """So much was taken since the last call; how long to wait before taking more."""
+    def took(self, processor_s: float, monotonic: float, *, within: bool = False) -> float:
+        """So much was taken since the last call; how long to wait before taking more. within: an answer that has begun:
+        it waits for what itself has taken, and not for what others have, or it would never end beside many of them."""
         earned_s = max(0.0, monotonic - self._at) * self._share
-        self._left_s = min(self._most_s, self._left_s + earned_s) - processor_s
+        left_s = min(self._most_s, self._left_s + earned_s) - processor_s
+        self._left_s = max(-WAIT_LIMIT_S * self._share, left_s)  # who comes after a crowd does not pay for it for long
         self._at = monotonic
-        return min(WAIT_LIMIT_S, max(0.0, -self._left_s / self._share))
+        wait_s = max(0.0, -self._left_s / self._share)
+        return min(wait_s, processor_s / self._share) if within else wait_s

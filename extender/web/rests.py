@@ -14,7 +14,7 @@ PIECE_BYTES = 2**16
 
 
 class Rests:
-    """take(): waits while more of the processor was taken than is due. For any thread. pace: None for no bound.
+    """For any thread. pace: None for no bound.
 
     Counted is all that a thread has taken since it was here last: sending an answer is dearer than finding it.
     """
@@ -24,18 +24,27 @@ class Rests:
         self._lock = threading.Lock()  # over a few numbers
         self._thread = threading.local()
 
-    def take(self) -> None:
+    def before(self) -> None:
+        """An answer: waits while more of the processor was taken than is due."""
+        self._take(within=False)
+
+    def within(self) -> None:
+        """An answer: the same, but for what itself has taken."""
+        self._take(within=True)
+
+    def _take(self, *, within: bool) -> None:
         if self._pace is None:
             return
         taken_s = time.thread_time()
-        with self._lock:
-            wait_s = self._pace.took(taken_s - getattr(self._thread, "taken_s", 0.0), time.monotonic())
+        spent_s = taken_s - getattr(self._thread, "taken_s", 0.0)
         self._thread.taken_s = taken_s
+        with self._lock:
+            wait_s = self._pace.took(spent_s, time.monotonic(), within=within)
         if wait_s > 0:
             time.sleep(wait_s)
 
-    def between(self, body: Iterable[bytes]) -> Iterable[bytes]:
-        """The same body in pieces, with a rest between two of them."""
+    def in_pieces(self, body: Iterable[bytes]) -> Iterable[bytes]:
+        """The same body, with a rest between two pieces."""
         close = getattr(body, "close", None)
         return ClosingIterator(self._pieces(body), None if close is None else [close])
 
@@ -43,5 +52,5 @@ class Rests:
         for whole in body:
             yield whole[:PIECE_BYTES]
             for at in range(PIECE_BYTES, len(whole), PIECE_BYTES):
-                self.take()
+                self.within()
                 yield whole[at : at + PIECE_BYTES]

@@ -25,6 +25,7 @@ class Journal:
         self._lock = threading.Lock()
         self._steps_max = steps_max
         self._steps: deque[Entry] = deque()  # the last one has the number `serial`
+        self._held: deque[int] = deque()  # by each of them, in names: no cache holds a step that goes
         self._names = 0
         self.serial = 0
 
@@ -47,17 +48,19 @@ class Journal:
 
     def put(self, entry: Entry) -> None:
         """As write(), within writing()."""
-        steps = self._steps
+        steps, held = self._steps, self._held
+        names = 0
         if type(entry) is PodRecord:  # nearly all are
-            self._names += self.memory.pods.put(entry)
+            names = self.memory.pods.put(entry)
+            self._names += names
         else:
             self.memory.apply(entry)
         self.serial += 1
         steps.append(entry)
+        held.append(names)
         while len(steps) > self._steps_max or self._names > STEP_NAMES_MAX:
-            gone = steps.popleft()
-            if type(gone) is PodRecord:
-                self._names -= gone.names
+            steps.popleft()
+            self._names -= held.popleft()
 
     def renew(self, entries: Iterable[Entry]) -> None:
         """Takes these in the place of all that is remembered: they begin with Anew. Who follows is told all anew."""
@@ -65,6 +68,7 @@ class Journal:
             for entry in entries:
                 self.memory.apply(entry)
             self._steps.clear()
+            self._held.clear()
             self._names = 0
             self.serial += 1
 

@@ -29,6 +29,7 @@ class Pods:
         self._refused: dict[str, PodRecord] = {}
         self.names = 0
         self._accepted_names = 0  # of these, what those that were refused nothing hold
+        self._more: dict[str, int] = {}  # names by key, of those few that hold other ones than those of their codes
 
     def __len__(self) -> int:
         return len(self._accepted) + len(self._refused)
@@ -45,6 +46,8 @@ class Pods:
         key, names = f"{record.namespace}/{record.name}", record.names
         self._take_out(key)
         self.names += names
+        if names != len(record.codes):
+            self._more[key] = names - len(record.codes)
         if record.codes or record.unknown_count or record.unanswered:
             self._refused[key] = record
         else:
@@ -53,17 +56,27 @@ class Pods:
         return names
 
     def drop(self, keys: Iterable[str]) -> None:
+        """No cache holds what goes, so it is looked at as little as may be."""
+        refused, more, names = self._refused, self._more, 0
         for key in keys:
-            self._take_out(key)
+            record = None if key in more else refused.pop(key, None)
+            if record is None:
+                self._take_out(key)
+            else:
+                names += len(record.codes)
+        self.names -= names
 
     def _take_out(self, key: str) -> None:
         record = self._refused.pop(key, None)
+        accepted = record is None
         if record is None:
             record = self._accepted.pop(key, None)
             if record is None:
                 return
-            self._accepted_names -= record.names
-        self.names -= record.names
+        names = len(record.codes) + (self._more.pop(key, 0) if self._more else 0)
+        self.names -= names
+        if accepted:
+            self._accepted_names -= names
 
     def too_many(self, most: int) -> list[str]:
         """Keys of those that must go, so that the rest is within the bounds, and a few more; the first `most`."""

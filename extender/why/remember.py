@@ -78,26 +78,28 @@ class Rememberer:
 
     def remember(self, attempt: Attempt) -> PodRecord | None:
         """What is remembered of the pod from now on. None, and nothing is, for one that no API server would have."""
-        before = self._memory.pods.get(f"{attempt.namespace}/{attempt.name}")
-        if before is None or before.uid != attempt.uid:
-            if not (LABEL.match(attempt.namespace) and DNS_NAME.match(attempt.name) and UID.match(attempt.uid)):
-                return None
-            before = PodRecord(attempt.namespace, attempt.name, attempt.uid, attempt.monotonic, attempt.monotonic)
-        record = unanswered(attempt, before) if attempt.unanswered else self._answered(attempt, before)
+        before, first = self._memory.pods.get(f"{attempt.namespace}/{attempt.name}"), attempt.monotonic
+        if before is not None and before.uid == attempt.uid:
+            first = before.first
+        elif LABEL.match(attempt.namespace) and DNS_NAME.match(attempt.name) and UID.match(attempt.uid):
+            before = NOT_ASKED
+        else:
+            return None
+        record = unanswered(attempt, before, first) if attempt.unanswered else self._answered(attempt, before, first)
         self._write(record)
         return record
 
-    def _answered(self, attempt: Attempt, before: PodRecord) -> PodRecord:
+    def _answered(self, attempt: Attempt, before: PodRecord, first: float) -> PodRecord:
         refused, snapshot, asked = attempt.refused, attempt.snapshot, attempt.asked
         kept = self._kept(attempt) if refused or attempt.names else NOTHING_KEPT
         sampled = asked >= SAMPLED_FROM and snapshot is not None and asked < len(snapshot.nodes)
         alone = attempt.nominated and bool(refused)
         another = not before.nominated  # else it goes on with the attempt that began with the nominated node alone
         return PodRecord(
-            before.namespace,
-            before.name,
-            before.uid,
-            before.first,
+            attempt.namespace,
+            attempt.name,
+            attempt.uid,
+            first,
             attempt.monotonic,
             before.answered + another,
             before.unanswered,
@@ -187,11 +189,21 @@ class Rememberer:
         return code
 
 
-def unanswered(attempt: Attempt, before: PodRecord) -> PodRecord:
+def unanswered(attempt: Attempt, before: PodRecord, first: float) -> PodRecord:
     """The last answer stays what it was."""
-    return replace(before, last=attempt.monotonic, unanswered=before.unanswered + 1, unanswered_why=attempt.unanswered)
+    return replace(
+        before,
+        namespace=attempt.namespace,
+        name=attempt.name,
+        uid=attempt.uid,
+        first=first,
+        last=attempt.monotonic,
+        unanswered=before.unanswered + 1,
+        unanswered_why=attempt.unanswered,
+    )
 
 
+NOT_ASKED = PodRecord("", "", "", 0.0, 0.0)  # of a pod that was not asked about before
 NOTHING_KEPT = Kept()
 
 

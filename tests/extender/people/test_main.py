@@ -1,7 +1,6 @@
 """Starts of `readygate-people` that must fail: one line with cause and remedy, and an exit code."""
 
 import logging
-import os
 import signal
 import socket
 import threading
@@ -13,10 +12,9 @@ from extender.people import __main__ as entry
 
 
 @pytest.fixture(autouse=True)
-def restored(monkeypatch, tmp_path):
+def restored(monkeypatch):
     """main() sets up logging, signals and priority for a process of its own."""
     monkeypatch.setattr("os.nice", lambda _: 0)
-    monkeypatch.setattr(entry, "_SESSION", tmp_path / "autogroup")
     root, hook = logging.getLogger(), threading.excepthook
     handlers, level = root.handlers[:], root.level
     signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -73,27 +71,3 @@ def test_an_address_that_is_in_no_environment(tmp_path, capsys, monkeypatch):
     code, _, err = start(tmp_path, capsys, FEED | {"people": {"port": 0, "moreAddresses": ["$(HOST_IP)"]}})
     expected = "people.moreAddresses: $(HOST_IP) has no value in the environment; set it, or write an address"
     assert (2, f"readygate-people: {expected}\n") == (code, err)
-
-
-@pytest.mark.parametrize(
-    ("leader", "told"),
-    [
-        pytest.param(True, "10", id="its own session, as that of a service, gives way as a whole"),
-        pytest.param(False, "", id="a session that it shares, as that of a terminal, does not"),
-    ],
-)
-def test_who_gives_way_where_the_kernel_weighs_sessions(tmp_path, capsys, monkeypatch, leader, told):
-    session = tmp_path / "autogroup"
-    session.write_text("")
-    monkeypatch.setattr("os.getsid", lambda _: os.getpid() if leader else 1)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        start(tmp_path, capsys, FEED | {"people": {"port": taken.getsockname()[1]}})
-    assert told == session.read_text()
-
-
-def test_a_kernel_that_weighs_no_sessions_is_no_reason_not_to_start(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(entry, "_SESSION", tmp_path / "no folder" / "autogroup")
-    monkeypatch.setattr("os.getsid", lambda _: os.getpid())
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        _, _, err = start(tmp_path, capsys, FEED | {"people": {"port": taken.getsockname()[1]}})
-    assert "cannot listen on" in err

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.serve import limits
-from extender.serve.http import Answer, Heads, Reader, head_of
+from extender.serve.http import Answer, Heads, Reader, head_of, usual_head
 from tests.contract.wire_cases import CASES
 
 BODY = b'{"Pod":{},"NodeNames":["a","b"]}'
@@ -164,3 +164,9 @@ def test_the_head_of_an_answer():
         b"HTTP/1.1 405 Method Not Allowed\r\nDate: now\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
         b"Allow: POST\r\nConnection: close\r\n\r\n"
     ) == head
+
+
+@pytest.mark.parametrize("length", [0, 10, 123_456])
+def test_the_usual_head_is_what_is_written_for_the_answer_itself(length):
+    date = b"Fri, 27 Nov 2026 02:03:16 GMT"
+    assert head_of(Answer(200, b"x" * length), date, keep=True) == usual_head(date) % length

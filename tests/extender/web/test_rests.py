@@ -35,19 +35,24 @@ class Body:
     ],
 )
 def test_a_body_is_sent_in_pieces_with_a_rest_before_each_but_the_first(monkeypatch, body, sizes):
-    waited = []
+    spent, waited = [0.0], []
     monkeypatch.setattr("extender.web.rests.time.sleep", waited.append)
-    given = Body(*body)
-    sent = Rests(Pace(saved_s=0.0, share=1e-6)).between(given)
-    pieces = list(sent)
+    monkeypatch.setattr("extender.web.rests.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("extender.web.rests.time.thread_time", lambda: spent[0])
+    given, pieces = Body(*body), []
+    sent = Rests(Pace(saved_s=0.0, share=0.01)).in_pieces(given)
+    for piece in sent:
+        pieces.append(piece)
+        spent[0] += 0.001
     sent.close()
     assert (sizes, b"".join(body), True) == ([len(piece) for piece in pieces], b"".join(pieces), given.closed)
-    assert [1.0] * sum((len(whole) - 1) // PIECE_BYTES for whole in body) == waited
+    rests = sum((len(whole) - 1) // PIECE_BYTES for whole in body)
+    assert [pytest.approx(0.1)] * rests == waited
 
 
 def test_a_body_of_which_nothing_was_sent_is_closed():
     given = Body(b"x")
-    Rests().between(given).close()
+    Rests().in_pieces(given).close()
     assert given.closed
 
 
