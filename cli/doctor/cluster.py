@@ -30,6 +30,10 @@ SCHEDULERS = "component=kube-scheduler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 CONFIGURATION = "extender.yaml"
 PAGE = "500"
+NO_CONFIG_MAP = (
+    f"no DaemonSet {contract.NAME_EXTENDER} names a ConfigMap (static pods have a file on each control plane host, in "
+    f"/etc/kubernetes/{contract.NAME_EXTENDER}/config)"
+)
 T = TypeVar("T")
 
 
@@ -54,10 +58,20 @@ class _Condition(_Answer, frozen=True, rename="camel"):
     status: str = ""
 
 
+class _Named(_Answer, frozen=True, rename="camel"):
+    name: str = ""
+
+
+class _Volume(_Answer, frozen=True, rename="camel"):
+    name: str = ""
+    config_map: _Named | None = None
+
+
 class _PodSpec(_Answer, frozen=True, rename="camel"):
     node_name: str = ""
     containers: list[_Container] = []
     readiness_gates: list[object] | None = None
+    volumes: list[_Volume] | None = None
 
 
 class _PodStatus(_Answer, frozen=True, rename="camel"):
@@ -116,10 +130,16 @@ class _SetStatus(_Answer, frozen=True, rename="camel"):
     desired_number_scheduled: int = 0
 
 
-class _DaemonSet(_Answer, frozen=True, rename="camel"):
+class DaemonSetTold(_Answer, frozen=True, rename="camel"):
     metadata: ObjectMeta = ObjectMeta()
     spec: _SetSpec = _SetSpec()
     status: _SetStatus = _SetStatus()
+
+    @property
+    def configured_by(self) -> str:
+        """The ConfigMap that its pods are given, which is named by its content; "" for none."""
+        volumes = self.spec.template.spec.volumes or []
+        return next((one.config_map.name for one in volumes if one.name == "config" and one.config_map), "")
 
 
 class _Review(_Answer, frozen=True, rename="camel"):
@@ -219,12 +239,17 @@ class Reader:
 
     def _settings(self) -> tuple[Settings | None, str]:
         before = len(self.unread)
-        path = paths.config_map(self.namespace, contract.NAME_EXTENDER)
-        found = self._get(path, ConfigMapTold, f"read ConfigMap {self.namespace}/{contract.NAME_EXTENDER}")
+        path = paths.daemon_set(self.namespace, contract.NAME_EXTENDER)
+        pods = self._get(path, DaemonSetTold, f"read DaemonSet {self.namespace}/{contract.NAME_EXTENDER}")
+        name = pods.configured_by if pods is not None else ""
+        found = None
+        if name:
+            path = paths.config_map(self.namespace, name)
+            found = self._get(path, ConfigMapTold, f"read ConfigMap {self.namespace}/{name}")
         text = (found.data or {}).get(CONFIGURATION) if found is not None else None
         if text is None:
             said = self.unread[before:]
-            return None, said[0] if said else f"no ConfigMap {contract.NAME_EXTENDER} with {CONFIGURATION}"
+            return None, said[0] if said else f"no ConfigMap {name} with {CONFIGURATION}" if name else NO_CONFIG_MAP
         try:
             return extender_settings.parse(text), ""
         except SettingsError as e:
@@ -260,7 +285,7 @@ class Reader:
 
     def _health_set(self, namespace: str, name: str) -> HealthSet | None:
         what = f"read DaemonSet {namespace}/{name}"
-        found = self._get(paths.daemon_set(namespace, name), _DaemonSet, what)
+        found = self._get(paths.daemon_set(namespace, name), DaemonSetTold, what)
         if found is None:
             return None
         spec, update = found.spec.template.spec, found.spec.update_strategy

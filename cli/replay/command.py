@@ -27,7 +27,7 @@ from component.text import one_line
 from extender import settings as extender_settings
 from extender.settings import Settings
 from kube import contract, paths
-from kube.errors import CredentialsInvalid, KubeError
+from kube.errors import CredentialsInvalid, KubeError, NotFound
 
 RECORD_CODES = """  0    recorded, also when stopped by Ctrl-C or SIGTERM
   1    it could not be written, or the API server gave nothing
@@ -130,12 +130,17 @@ def _deployed(arguments: argparse.Namespace) -> str:
     """The configuration of the extender that runs in the cluster."""
     import msgspec
 
-    from cli.doctor.cluster import CONFIGURATION, ConfigMapTold
+    from cli.doctor.cluster import CONFIGURATION, NO_CONFIG_MAP, ConfigMapTold, DaemonSetTold
 
-    path = paths.config_map(arguments.readygate_namespace, contract.NAME_EXTENDER)
     remedy = "name a file with --config"
+    namespace, api = arguments.readygate_namespace, reach.api_client(arguments)
     try:
-        data = msgspec.json.decode(reach.api_client(arguments).get(path), type=ConfigMapTold).data or {}
+        path = paths.daemon_set(namespace, contract.NAME_EXTENDER)
+        name = msgspec.json.decode(api.get(path), type=DaemonSetTold).configured_by
+        told = api.get(paths.config_map(namespace, name)) if name else b"{}"
+        data = msgspec.json.decode(told, type=ConfigMapTold).data or {}
+    except NotFound as e:
+        raise CommandError(f"{NO_CONFIG_MAP}; {remedy}", code=EXIT_FAILED) from e
     except (KubeError, CredentialsInvalid) as e:
         problem = reach.api_problem(e, "read the extender's ConfigMap")
         raise CommandError(f"{problem}; or {remedy}", code=EXIT_FAILED) from e

@@ -14,6 +14,7 @@ from kube import contract
 from tests.charts import documents, manifests
 from tests.charts.rendering import CHART, SUPPORTED, Refused, helm, objects, rendered
 from tests.charts.rendering import documents as read
+from tests.playbooks.rendering import extender_yaml
 
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
 VALUES = (CHART / "values.yaml").read_text()
@@ -95,7 +96,7 @@ def test_what_is_wrong_is_said_before_anything_is_changed(given, said):
 
 def test_null_turns_off_what_has_a_default():
     sent = objects(given=[IMAGE, 'extender={"configuration":{"orders":{"configMap":null},"cap":false}}'])
-    text = sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(sent)
     settings = extender_settings.parse(text)
     assert (settings.orders.config_map, settings.cap) == (None, False)
 
@@ -134,9 +135,7 @@ def hooks_of(made: Any) -> dict[str, str]:
 def test_great_numbers_stay_whole():
     given = [IMAGE, 'extender={"configuration":{"gates":[{"for":{"priority":{"from":1000000000}}}]}}']
     sent = objects(given=given)
-    assert (
-        "from: 1000000000\n" in sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
-    )
+    assert "from: 1000000000\n" in extender_yaml(sent)
 
 
 def test_in_another_namespace_nothing_speaks_of_the_usual_one():

@@ -9,6 +9,7 @@ import yaml
 from extender import settings as extender_settings
 from kube import contract
 from tests.charts.rendering import ROOT, SUPPORTED, Objects, Refused, objects, rendered
+from tests.playbooks.rendering import extender_yaml
 
 IMAGE = 'image={"repository":"localhost/readygate","tag":"dev"}'
 UNPRIVILEGED = f'extender={{"port":{contract.PORT_UNPRIVILEGED}}}'
@@ -30,7 +31,7 @@ def pod(sent: Objects) -> dict[str, Any]:
 
 
 def listen(sent: Objects) -> extender_settings.Listen:
-    text = sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(sent)
     return extender_settings.parse(text).listen
 
 
@@ -84,6 +85,7 @@ def test_the_rest_of_the_pod_is_the_same_whatever_the_port():
     for spec in (ours, before):
         for key in ("securityContext", *PROBES):
             spec["containers"][0].pop(key)
+        spec["volumes"].pop(0)  # the configuration, named by its content, which says the port
     assert ours == before
 
 

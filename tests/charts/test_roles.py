@@ -123,11 +123,14 @@ def role_objects(inventory: dict[str, Any]) -> Objects:
 
 
 def named_alike(sent: Objects) -> Objects:
-    """With the name of the agent's configuration, which follows from its text, told from its pods' reference to it."""
-    (key,) = [key for key in sent if key[0] == "ConfigMap" and key[2].startswith(f"{contract.NAME_AGENT}-")]
-    (text,) = sent[key]["data"].values()
-    assert key[2] == f"{contract.NAME_AGENT}-{sha256(text)[:10]}"
-    return keyed(json.loads(json.dumps(list(sent.values())).replace(key[2], contract.NAME_AGENT)))
+    """With the names of both configurations, which follow from their texts, as their pods refer to them."""
+    found = list(sent.values())
+    for name in (contract.NAME_AGENT, contract.NAME_EXTENDER):
+        (key,) = [key for key in sent if key[0] == "ConfigMap" and key[2].startswith(f"{name}-")]
+        (text,) = sent[key]["data"].values()
+        assert key[2] == f"{name}-{sha256(text)[:10]}"
+        found = json.loads(json.dumps(found).replace(key[2], name))
+    return keyed(found)
 
 
 def meaning(key: tuple[str, str, str], sent: Objects) -> Object:

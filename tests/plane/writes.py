@@ -108,7 +108,7 @@ RUNS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("/api/v1", "serviceaccounts/readygate-tried/token", {"spec": {}}),
     ("/api/v1", "secrets", TOKEN_OF | {"metadata": OF_EXTENDER}),
     ("/api/v1", "configmaps", {"metadata": {"name": f"{AGENT}-6c0c37a8b1"}, "data": {"agent.yaml": "checks: []"}}),
-    ("/api/v1", "configmaps", {"metadata": {"name": EXTENDER}, "data": {"extender.yaml": ""}}),
+    ("/api/v1", "configmaps", {"metadata": {"name": f"{EXTENDER}-08d4af506a"}, "data": {"extender.yaml": ""}}),
 )
 # These run nothing: anybody who may, may.
 RUNS_NOTHING: tuple[tuple[str, str, dict[str, Any]], ...] = (

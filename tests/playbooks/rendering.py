@@ -92,6 +92,12 @@ def named(role: str, given: dict[str, Any], template: str) -> Objects:
     return keyed(render(role, given)(f"lookup('ansible.builtin.template', '{template}.yaml.j2')") or "")
 
 
+def extender_yaml(sent: Objects) -> str:
+    """The extender's configuration of what is sent, whose ConfigMap is named by its content."""
+    (text,) = [one["data"]["extender.yaml"] for one in sent.values() if "extender.yaml" in one.get("data", {})]
+    return str(text)
+
+
 def keyed(text: str) -> Objects:
     """The objects of YAML, none of which is there twice."""
     documents = [document for document in yaml.safe_load_all(text) if document]

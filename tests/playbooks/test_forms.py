@@ -1,6 +1,7 @@
 """The two forms of the extender: where they are the same, where not, and who may take whose place."""
 
 import ast
+import hashlib
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import yaml
 
 from extender import settings as extender_settings
 from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, ROLES, keyed, named, objects, render, trust
+from tests.playbooks.rendering import ADMIN_SERVER, ROLES, extender_yaml, keyed, named, objects, render, trust
 
 NS = contract.NAMESPACE
 EXTENDER = contract.NAME_EXTENDER
@@ -112,7 +113,7 @@ def test_a_daemon_set_below_1024_does_the_same_as_a_static_pod():
         static_pod()["spec"]["containers"][0]["securityContext"]
         == (daemon_set_spec()["containers"][0]["securityContext"])
     )
-    text = objects(ROLE, ADMIN_SERVER)["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(objects(ROLE, ADMIN_SERVER))
     listen = extender_settings.parse(text).listen
     assert (contract.PORT_DAEMON_SET, 69376) == (listen.port, listen.user)
 
@@ -160,14 +161,27 @@ def test_its_credentials_are_files_that_only_the_extender_sees():
 
 def test_both_forms_let_people_listen_at_the_same_port_meanwhile():
     assert configuration().people.shares_port
-    text = objects(ROLE, ADMIN_SERVER)["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(objects(ROLE, ADMIN_SERVER))
     assert extender_settings.parse(text).people.shares_port
 
 
 def test_the_static_form_sends_neither_daemon_set_nor_config_map():
     both, static = objects(ROLE, ADMIN_SERVER), objects(ROLE, STATIC | ADMIN_SERVER)
-    assert {("DaemonSet", NS, EXTENDER), ("ConfigMap", NS, EXTENDER)} == set(both) - set(static)
-    assert set(both) - set(static) == set(keyed((FILES / "deploy" / "pods.yaml").read_text())), "what settling deletes"
+    name = f"{EXTENDER}-{hashlib.sha256(extender_yaml(both).encode()).hexdigest()[:10]}"
+    assert {("DaemonSet", NS, EXTENDER), ("ConfigMap", NS, name)} == set(both) - set(static)
+    settled = {kind for kind, *_ in keyed((FILES / "deploy" / "pods.yaml").read_text())}
+    assert {"DaemonSet", "ConfigMap"} == settled, "what settling deletes, configurations by their labels"
+    (config,) = [volume["configMap"] for volume in daemon_set_spec()["volumes"] if "configMap" in volume]
+    assert {"name": name} == config
+
+
+def test_every_configuration_of_the_daemon_set_goes_with_it_and_no_other_config_map():
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "settle_static.yml").read_text())}
+    argv = tasks["Settle | Delete its configurations"]["ansible.builtin.command"]["argv"]
+    (chosen,) = [word for word in render(ROLE, STATIC)(argv[3:-3]) if word.startswith("--selector=")]
+    labels = objects(ROLE, ADMIN_SERVER)
+    (own,) = [one["metadata"]["labels"] for (kind, *_), one in labels.items() if kind == "ConfigMap"]
+    assert chosen == "--selector=" + ",".join(f"{key}={value}" for key, value in sorted(own.items()))
 
 
 def test_one_account_has_the_rights_of_both_forms():

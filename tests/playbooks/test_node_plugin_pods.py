@@ -7,8 +7,7 @@ import yaml
 from agent.node_settings import HealthPodsSection
 from extender import gate_settings
 from extender import settings as extender_settings
-from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, objects, plain, render
+from tests.playbooks.rendering import ADMIN_SERVER, extender_yaml, objects, plain, render
 from tests.playbooks.test_node_plugin import HOST, ROLE, configuration
 from tests.playbooks.test_roles import entries
 from tests.test_docs import YAML_FILES
@@ -74,7 +73,7 @@ def test_the_documented_gate_of_gpus_closes_by_the_pods_whose_checks_the_agent_c
     section = configuration(**given).node
     assert section is not None
     sent = objects("readygate_extender", given | ADMIN_SERVER)
-    text = sent["ConfigMap", contract.NAMESPACE, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(sent)
     gates = {gate.name: gate for gate in extender_settings.parse(text).gates}
     assert [] == mistakes(given)
     assert [(None, gates["health"].health_pods), (("gpu", "gpu-xid"), gates["gpu"].health_pods)] == [

@@ -12,7 +12,17 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from kube import contract
 from tests.playbooks.modules import module
-from tests.playbooks.rendering import ADMIN_SERVER, ROLES, keyed, kustomized, named, objects, plain, render
+from tests.playbooks.rendering import (
+    ADMIN_SERVER,
+    ROLES,
+    extender_yaml,
+    keyed,
+    kustomized,
+    named,
+    objects,
+    plain,
+    render,
+)
 from tests.playbooks.test_node_plugin import HOST
 from tests.testbed.shared.tools import KUSTOMIZE, built
 
@@ -64,7 +74,7 @@ def test_a_value_arrives_as_it_is_whatever_is_in_it(odd):
     (config,) = [volume["configMap"]["name"] for volume in pods[AGENT]["volumes"] if "configMap" in volume]
     text = sent["ConfigMap", NS, config]["data"]["agent.yaml"]
     assert ["echo", odd] == yaml.safe_load(text)["checks"][1]["exec"]["command"]
-    text = sent["ConfigMap", NS, contract.NAME_EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(sent)
     assert odd == yaml.safe_load(text)["gates"][0]["name"]
 
 

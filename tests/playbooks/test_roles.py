@@ -14,7 +14,7 @@ from extender import settings as extender_settings
 from extender.cluster.objects import DaemonSet, placement
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, objects, render
+from tests.playbooks.rendering import ADMIN_SERVER, PLAYBOOKS, ROLES, Objects, extender_yaml, objects, render
 
 NS = contract.NAMESPACE
 AGENT = contract.NAME_AGENT
@@ -58,7 +58,7 @@ def agent_configuration(sent: Objects) -> agent_settings.Settings:
 
 
 def extender_configuration(sent: Objects) -> extender_settings.Settings:
-    return extender_settings.parse(sent["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"])
+    return extender_settings.parse(extender_yaml(sent))
 
 
 def pod_spec(sent: Objects, name: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}
 )
 def test_the_enforcement_of_the_inventory_is_that_of_each_gate_that_says_none(given, expected):
     sent = objects("readygate_extender", given | ADMIN_SERVER)
-    text = sent["ConfigMap", NS, EXTENDER]["data"]["extender.yaml"]
+    text = extender_yaml(sent)
     assert expected == {gate.get("name", "health"): gate["enforcement"] for gate in yaml.safe_load(text)["gates"]}
 
 

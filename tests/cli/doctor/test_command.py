@@ -20,7 +20,8 @@ PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SYSTEM_PODS = "/api/v1/namespaces/kube-system/pods"
-CONFIGURATION = f"/api/v1/namespaces/{NAMESPACE}/configmaps/readygate-extender"
+EXTENDERS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-extender"
+CONFIGURATION = f"/api/v1/namespaces/{NAMESPACE}/configmaps/readygate-extender-0123456789"
 NODES = {"items": [{"metadata": {"name": f"w{i}"}} for i in range(9)]}
 CONTROL = {"metadata": {"name": "c1", "labels": {"node-role.kubernetes.io/control-plane": ""}}}
 SCHEDULER = {
@@ -39,6 +40,10 @@ HEALTH_SET = {
     },
     "status": {"desiredNumberScheduled": 10},
 }
+
+
+VOLUMES = [{"name": "account"}, {"name": "config", "configMap": {"name": "readygate-extender-0123456789"}}]
+NAMING = {"spec": {"template": {"spec": {"volumes": VOLUMES}}}}
 
 
 class OurPod(Extender):
@@ -66,6 +71,7 @@ def whole(cluster):
         SYSTEM_PODS: {"items": [SCHEDULER]},
         SETS: HEALTH_SET,
         REVIEWS: {"status": {"allowed": True}},
+        EXTENDERS: NAMING,
         CONFIGURATION: {"data": {"extender.yaml": ""}},
     }
     cluster.any_selector = True
@@ -98,6 +104,13 @@ def test_all_is_well(whole, capsys):
             {"data": {"extender.yaml": "gate: x"}},
             ("unknown", "configuration-unread"),
             id="a wrong file",
+        ),
+        pytest.param(
+            EXTENDERS, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread"), id="static pods"
+        ),
+        pytest.param(EXTENDERS, {}, ("unknown", "configuration-unread"), id="a DaemonSet of another kind"),
+        pytest.param(
+            CONFIGURATION, status_of(404, "NotFound", "none"), ("unknown", "configuration-unread"), id="no ConfigMap"
         ),
         pytest.param("/version", {"gitVersion": "v1.20.1"}, ("warning", "version-unsupported"), id="an old API server"),
     ],

@@ -40,6 +40,11 @@
 {{- include "readygate.extender.given" . -}}
 {{- end -}}
 
+{{/* Named by its content: extenders of an earlier version keep the configuration they were made with. */}}
+{{- define "readygate.extender.config" -}}
+{{ include "readygate.extender" . }}-{{ printf "%s\n" (include "readygate.extender.settings" .) | sha256sum | trunc 10 }}
+{{- end -}}
+
 {{/* What it reads and writes, so what it needs the rights for. */}}
 {{- define "readygate.extender.needs" -}}
 {{- $given := include "readygate.extender.given" . | fromYaml -}}
