@@ -37,7 +37,7 @@ MASKED_PATHS = (
     "/sys/devices/virtual/powercap",
 )
 _LOG = re.compile(r"([0-9]+)\.log")
-_MOST_LOGS = 2**63  # as Go reads a number
+_MOST_LOGS = 2**63 - 1  # in Go the one after it is less than none
 READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 _UNCONFINED = cri.SecurityProfile(profile_type=cri.SecurityProfile.Unconfined)
 _BY_RUNTIME = cri.SecurityProfile(profile_type=cri.SecurityProfile.RuntimeDefault)

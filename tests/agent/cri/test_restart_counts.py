@@ -17,6 +17,7 @@ from tests.kit.waiting import wait_until
         pytest.param(["3.log.20260101-000000.gz"], 4, id="one that was rotated"),
         pytest.param(["a.log", "1.txt", "-3.log", " 4.log", "٣.log"], 0, id="files of somebody else"),
         pytest.param([f"{2**63}.log", "1.log"], 2, id="a number that is none for Go"),
+        pytest.param([f"{2**63 - 1}.log", "1.log"], 2, id="one after which Go has none"),
         pytest.param(["9" * 250 + ".log"], 0, id="as long as a name can be"),
     ],
 )

@@ -25,6 +25,7 @@ KEYS = ("app", "io.kubernetes.pod.name", "io.kubernetes.pod.uid", "io.kubernetes
 LOGS = (
     *("0.log", "1.log", "7.log", "2.log.20260101-000000", "3.log.gz", "12.logs", "a.log", "1.txt", "08.log"),
     *("5.log/", "9223372036854775806.log", "9223372036854775808.log", "-3.log", " 4.log", "4.log ", "٣.log", "6log"),
+    *("9223372036854775807.log", "4294967295.log", "00.log", "+1.log", "1_0.log", "-0.log", ".log", "1.LOG", "1 .log"),
 )
 
 
