@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from images import base, bytecode, containerfile, debian, oci, packages, sbom, wheels
-from images.cache import cache_folder, cached, key_of
+from images.cache import cached, forget_older, key_of
 from images.commands import BuildError, Progress
 from images.sbom import Distribution
 from images.tree import Tree, file, to_tar
@@ -71,10 +71,7 @@ def readygate_image(progress: Progress, architecture: str = "", *, recorded: boo
         (folder / BILL).write_bytes(bill)
 
     found = cached("image", key, build, progress)
-    older = sorted(cache_folder().glob("image-????????????????"), key=lambda path: path.stat().st_mtime)[:-_KEPT]
-    for folder in older:
-        if folder != found:
-            shutil.rmtree(folder, ignore_errors=True)
+    forget_older("image", kept=_KEPT)
     return found / ARCHIVE
 
 

@@ -4,11 +4,15 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from images.commands import Progress
+
+KEY_LENGTH = 16
+UNUSED_S = 3600.0
 
 
 def cache_folder() -> Path:
@@ -20,18 +24,18 @@ def cache_folder() -> Path:
 
 
 def key_of(parts: Iterable[str | bytes]) -> str:
-    """16 hexadecimal digits; the order of the parts counts."""
+    """KEY_LENGTH hexadecimal digits; the order of the parts counts."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(b"%d:" % len(data) + data)
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()[:KEY_LENGTH]
 
 
 def key_of_file(path: Path) -> str:
-    """16 hexadecimal digits of the content."""
+    """KEY_LENGTH hexadecimal digits of the content."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:KEY_LENGTH]
 
 
 def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progress) -> Path:
@@ -41,6 +45,8 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
     """
     folder = cache_folder() / f"{kind}-{key}"
     if folder.exists():
+        with suppress(OSError):
+            os.utime(folder)  # when it was used last
         return folder
     with one_at_a_time(
         cache_folder() / f"{kind}.lock", f"another run is making {folder.name}: waiting for it", progress
@@ -53,6 +59,18 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
             build(work)
             work.rename(folder)
     return folder
+
+
+def forget_older(kind: str, *, kept: int, unused_s: float = UNUSED_S) -> None:
+    """Removes the folders of this kind but for the `kept` that were used last, and those that may be in use still: one
+    of other runs, of other checkouts too, reads from its folder for as long as it takes."""
+    used = {}
+    for folder in cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}"):
+        with suppress(FileNotFoundError):  # another run removes it just now, too
+            used[folder] = folder.stat().st_mtime
+    for folder in sorted(used, key=used.__getitem__)[:-kept]:
+        if used[folder] < time.time() - unused_s:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

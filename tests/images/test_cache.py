@@ -1,8 +1,12 @@
 """A folder of the cache is whole or not there."""
 
+import os
+import time
+from pathlib import Path
+
 import pytest
 
-from images.cache import cached
+from images.cache import KEY_LENGTH, UNUSED_S, cached, forget_older
 from images.commands import BuildError
 
 
@@ -17,3 +21,55 @@ def test_a_build_that_failed_is_not_found_again(tmp_path, monkeypatch):
         cached("thing", "k", fails, print)
     whole = cached("thing", "k", lambda folder: (folder / "whole").touch(), print)
     assert [path.name for path in whole.iterdir()] == ["whole"]
+
+
+def made(kind: str, *ages_s: float) -> list[str]:
+    """Folders of the cache that were used so long ago, by name."""
+    names = []
+    for number, age_s in enumerate(ages_s):
+        folder = cached(kind, f"{number:0{KEY_LENGTH}x}", lambda folder: (folder / "whole").touch(), print)
+        os.utime(folder, (time.time() - age_s,) * 2)
+        names.append(folder.name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "stay"),
+    [
+        pytest.param([4 * UNUSED_S, 3 * UNUSED_S, 2 * UNUSED_S], [1, 2], id="the two that were used last"),
+        pytest.param([4 * UNUSED_S, 1.0, 2.0, 3.0], [1, 2, 3], id="one that another run may read from just now, too"),
+        pytest.param([4 * UNUSED_S], [0], id="all, where there are no more than that"),
+    ],
+)
+def test_of_many_folders_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ages_s: list[float], stay: list[int]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    names = made("image", *ages_s)
+    others = made("image-layer", 9 * UNUSED_S)
+    forget_older("image", kept=2)
+    left = {path.name for path in (tmp_path / "readygate").iterdir() if path.is_dir()}
+    assert {names[number] for number in stay} | set(others) == left
+
+
+def test_one_that_is_used_again_is_young_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    names = made("image", *[9 * UNUSED_S] * 3)
+    again = cached("image", "0" * KEY_LENGTH, pytest.fail, print)
+    forget_older("image", kept=1)
+    assert [names[0]] == [path.name for path in (tmp_path / "readygate").iterdir() if path.is_dir()] == [again.name]
+
+
+def test_one_that_another_run_removes_meanwhile_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that have waited for the same image both tidy up after it: one of them failed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    names = made("image", *[9 * UNUSED_S] * 3)
+    stat = Path.stat
+
+    def gone(path: Path, **more: bool) -> os.stat_result:
+        if path.name == names[0]:
+            raise FileNotFoundError(path)
+        return stat(path, **more)
+
+    monkeypatch.setattr(Path, "stat", gone)
+    forget_older("image", kept=2)
