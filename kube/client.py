@@ -10,7 +10,7 @@ import http.client
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
@@ -297,7 +297,7 @@ class Client:
         if isinstance(error, http.client.HTTPException | urllib3.exceptions.ProtocolError):
             return errors.MalformedReply(path=path, message=f"this is not an HTTP server's answer: {error}")
         if any(isinstance(c, urllib3.exceptions.SSLError | ssl.SSLError) for c in causes):
-            message = f"TLS with {self._server.server} failed: {error}; compare certificate-authority and address"
+            message = f"TLS with {self._server.server} failed: {error}; {_remedy(causes)}"
             return errors.Unreachable(path=path, reason="TLS", message=message, sent=sent)
         refused = next((c.strerror for c in reversed(causes) if isinstance(c, OSError) and c.strerror), None)
         # What urllib3 says names its own objects.
@@ -319,6 +319,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield seen
         yield from (a for a in seen.args if isinstance(a, BaseException))
         seen = seen.__cause__ or seen.__context__
+
+
+def _remedy(causes: Iterable[BaseException]) -> str:
+    """Of a failure of TLS. An alert is the server's word, on what we have shown it."""
+    if any("_ALERT_" in (getattr(c, "reason", None) or "") for c in causes if isinstance(c, ssl.SSLError)):
+        return "the server refuses our client certificate: it has expired, or is of another authority than the server's"
+    return "compare certificate-authority and address"
 
 
 def _refusal(path: str, response: urllib3.BaseHTTPResponse, body: bytes) -> KubeError:

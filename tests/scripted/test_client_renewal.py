@@ -16,6 +16,7 @@ from kube.client import Client
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
 from tests.fakes.api_server import FakeApiServer
+from tests.kit.waiting import wait_until
 from tests.scripted.following import node
 from tests.scripted.tls import Authority, make_authority
 
@@ -120,8 +121,23 @@ def test_an_authority_that_is_no_longer_ours_is_not_trusted(guarded, new):
     guarded.give(new, "ca.crt")
     guarded.api.cut_connections()
     client._server.credentials.refresh()
-    with pytest.raises(errors.Unreachable, match="TLS"):
+    with pytest.raises(errors.Unreachable, match=r"TLS.*; compare certificate-authority and address"):
         read(client)
+    client.close()
+
+
+def test_a_certificate_that_the_server_does_not_want_is_told_as_such_and_not_as_its_own(guarded, old, new):
+    client = guarded.client()
+    read(client)
+    guarded.serve(old, new)
+
+    def told() -> str:
+        with pytest.raises(errors.Unreachable) as raised:
+            read(client)
+        return str(raised.value)
+
+    # The server's alert may be lost when it closes at once.
+    wait_until(lambda: "the server refuses our client certificate: it has expired, or" in told(), told)
     client.close()
 
 

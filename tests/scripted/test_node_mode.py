@@ -70,6 +70,7 @@ class Node:
             "key": str(authority / "client.key"),
         }
         self.kubelet = kubelet
+        self.given: dict[str, Any] = {}  # more of its section `node`
         self.port = free_port()
         self.agent = Program("agent", {}, folder, launch=launch)
 
@@ -86,6 +87,7 @@ class Node:
                 "healthPods": entries(named),
                 "kubeletHealthz": self.kubelet,
                 "podsSocket": None,
+                **self.given,
             },
         }
 
@@ -93,8 +95,11 @@ class Node:
         command = ["test", "-e", str(self.folder / name)]
         return {"name": name, "exec": {"command": command}, "periodSeconds": 1, "failureThreshold": 1}
 
-    def start(self, named: Mapping[str, Collection[str]], checks: Collection[str]) -> None:
-        for name in named:
+    def start(
+        self, named: Mapping[str, Collection[str]], checks: Collection[str], there: Collection[str] | None = None
+    ) -> None:
+        """there: whose pods are there already; all, if it is left out."""
+        for name in named if there is None else there:
             self.api.put(health_pod(name))
         for name in checks:
             (self.folder / name).touch()
