@@ -67,7 +67,7 @@ def victims(cluster: Cluster, fillers: Fillers, rounds: int) -> list[list[str]]:
         fillers.fill()
         name = f"above-all-{next(_numbers)}"
         bare.add_pod(cluster.api, name, **spec("above-all"))
-        bound = cluster.wait_bound(name, timeout_s=20)
+        bound = cluster.wait_bound(name, timeout_s=60)  # each node that is refused costs a back-off
         found.append(fillers.evicted())
         cluster.api.delete(f"/api/v1/namespaces/default/pods/{name}", grace_s=0)
         assert bound, "the pod above all was not placed"
