@@ -93,9 +93,8 @@ def build(settings: Settings) -> list[Service]:
         not_before=not_before,
         on_change=lambda: wake(),
     )
-    speakers = None
-    if node.publish:
-        speakers = Speakers(lambda pod: speaker(node, client, pod, not_before), [one.namespace for one in chosen])
+    namespaces = [one.namespace for one in chosen]
+    speakers = Speakers(lambda pod: speaker(node, client, pod, not_before), namespaces) if node.publish else None
     counts = Counts(settings, lambda: wake(), lambda entries: follow(entries, source, pods, speakers))
     judge = Judge(
         pods,

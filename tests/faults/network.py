@@ -59,14 +59,6 @@ FAULTS = [
         "mangle -I INPUT",
     ),
     Fault(
-        "proxy-hangs",
-        "servicePath",
-        "kube-proxy stands still (SIGSTOP); its rules are still there",
-        ("systemctl kill --kill-whom=main --signal=STOP kube-proxy",),
-        ("systemctl kill --kill-whom=main --signal=CONT kube-proxy",),
-        f"{{service: {API}, proxy: 127.0.0.1}}",
-    ),
-    Fault(
         "default-route-gone",
         "servicePath",
         "the default route is gone, so nothing can be sent to Service addresses; the kernel tells of it (netlink)",

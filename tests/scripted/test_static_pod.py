@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import socketserver
 import subprocess
 import sys
@@ -22,8 +23,11 @@ SHARED = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_sche
 RECOVER = "readygate-extender-recover"
 LIMIT_S = 2
 FOR_EVER_S = 60
-BROKEN = "broken"  # not ready, for ever
-ENDS, DEAF = "ends", "deaf"  # a process that ends; one that answers nothing and hears no SIGTERM either
+# Processes are known by revision on all of the machine: those of other tests, which run beside these, are others.
+OURS = f"-{os.getpid()}"
+FIRST, SECOND, THIRD = f"first{OURS}", f"second{OURS}", f"third{OURS}"
+BROKEN = f"broken{OURS}"  # not ready, for ever
+ENDS, DEAF = f"ends{OURS}", f"deaf{OURS}"  # a process that ends; one that answers nothing and hears no SIGTERM either
 
 
 class Sshd(socketserver.BaseRequestHandler):
@@ -170,30 +174,39 @@ def host(tmp_path):
 
 
 def test_what_answers_stays_and_nothing_else_was_ever_in_the_kubelets_folder(host):
-    assert (0, True) == (host.put("first")[0], host.put("second")[1]["put"])
-    assert ("second", ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
+    assert (0, True) == (host.put(FIRST)[0], host.put(SECOND)[1]["put"])
+    assert (SECOND, ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
     assert host.left() == []
 
 
 def test_a_kubelet_that_waits_is_made_to_look_again(host):
-    assert host.put("first")[1]["put"]
+    assert host.put(FIRST)[1]["put"]
     assert not host.mirror.exists(), "the first one has nothing to wait for"
     host.waits = True
-    assert host.put("second")[1]["put"]
+    assert host.put(SECOND)[1]["put"]
     assert "patch pod readygate-extender-a --patch=" in host.mirror.read_text()
 
 
 def test_one_whose_process_ends_gives_way_at_once(host):
-    host.put("first")
+    host.put(FIRST)
     code, verdict = host.put(ENDS, f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
-    assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+    assert (1, True, FIRST) == (code, verdict["back"], host.manifest.read_text())
     assert "the process of the new manifest has ended; the earlier one is back in place and answers" in verdict["said"]
 
 
+def test_what_runs_beside_one_that_gives_way_is_ended_with_it(host):
+    """The kubelet had told it to end a moment after its start, which nobody heard: for 30 s the earlier one could not
+    be started."""
+    host.put(FIRST)
+    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION_BESIDE": ENDS, "PATH": "/bin"}) as beside:
+        code, verdict = host.put(ENDS, f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
+        assert (1, True, -signal.SIGKILL) == (code, verdict["back"], beside.wait(timeout=20))
+
+
 def test_one_that_hears_nothing_gives_way_after_the_silence_and_is_ended(host):
-    host.put("first")
+    host.put(FIRST)
     code, verdict = host.put(DEAF, f"--limit-s={FOR_EVER_S}", "--silent-s=1")
-    assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+    assert (1, True, FIRST) == (code, verdict["back"], host.manifest.read_text())
     assert "nobody has answered for 1 s; the earlier one is back in place and answers" in verdict["said"]
 
 
@@ -219,20 +232,20 @@ def test_an_earlier_one_of_the_same_revision_proves_nothing_while_the_kubelet_ha
 
 def test_one_of_the_same_revision_that_the_kubelet_leaves_alone_does(host):
     """As where a comment is all that differs."""
-    host.put("first")
+    host.put(FIRST)
     host.looks = False
-    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION": "second", "PATH": "/bin"}) as process:
-        code, verdict = host.put("second", f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
+    with subprocess.Popen(["sleep", "100"], env={"READYGATE_REVISION": SECOND, "PATH": "/bin"}) as process:
+        code, verdict = host.put(SECOND, f"--limit-s={FOR_EVER_S}", f"--silent-s={FOR_EVER_S}")
         process.kill()
-    assert (0, "second") == (code, host.manifest.read_text()), verdict
+    assert (0, SECOND) == (code, host.manifest.read_text()), verdict
 
 
 def test_what_does_not_answer_gives_way_to_the_earlier_one(host):
-    host.put("first")
+    host.put(FIRST)
     code, verdict = host.put(BROKEN)
     assert (1, False, True) == (code, verdict["put"], verdict["back"])
     assert "the earlier one is back in place and answers" in verdict["said"]
-    assert ("first", ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
+    assert (FIRST, ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
     assert host.left() == []
 
 
@@ -243,26 +256,26 @@ def test_where_there_was_none_there_is_none_again(host):
 
 
 def test_what_answers_at_the_port_in_another_language_is_no_extender(host):
-    host.put("first")
+    host.put(FIRST)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Sshd) as sshd:
         threading.Thread(target=sshd.serve_forever, daemon=True).start()
         code = host.run(host.command(BROKEN, f"http://127.0.0.1:{sshd.server_address[1]}/readyz"))
         sshd.shutdown()
-    assert (1, True, "first") == (code, host.verdict()["back"], host.manifest.read_text())
+    assert (1, True, FIRST) == (code, host.verdict()["back"], host.manifest.read_text())
 
 
 def test_whatever_fails_in_the_middle_the_earlier_one_is_put_back(host):
     """Where readiness is asked is what makes it fail here."""
-    host.put("first")
+    host.put(FIRST)
     code = host.run(host.command(BROKEN, "nonsense"))
-    assert (1, True, "first") == (code, host.verdict()["back"], host.manifest.read_text())
+    assert (1, True, FIRST) == (code, host.verdict()["back"], host.manifest.read_text())
 
 
 def test_a_change_is_open_only_while_systemd_calls_to_end_it(host):
-    host.put("first")
+    host.put(FIRST)
     told = host.systemd.read_text().splitlines()
     assert ["daemon-reload", f"enable --now {RECOVER}.timer", f"disable --now {RECOVER}.timer"] == told[:3]
-    host.killed("second")
+    host.killed(SECOND)
     timer = (host.units / f"{RECOVER}.timer").read_text()
     assert ["OnBootSec=1s", "WantedBy=timers.target"] == [
         line for line in timer.splitlines() if "Boot" in line or "W" in line
@@ -270,10 +283,10 @@ def test_a_change_is_open_only_while_systemd_calls_to_end_it(host):
 
 
 def test_without_a_timer_nothing_is_changed(host):
-    host.put("first")
+    host.put(FIRST)
     host.systemd.with_name("systemd-fails").touch()
-    code, verdict = host.put("second")
-    assert (1, False, "first") == (code, verdict["put"], host.manifest.read_text())
+    code, verdict = host.put(SECOND)
+    assert (1, False, FIRST) == (code, verdict["put"], host.manifest.read_text())
     assert "the dead man's timer could not be set" in verdict["said"]
     assert "nothing was changed" in verdict["said"]
     assert host.left() == []
@@ -282,12 +295,12 @@ def test_without_a_timer_nothing_is_changed(host):
 @pytest.mark.parametrize(
     ("revision", "in_place"),
     [
-        pytest.param(BROKEN, "first", id="backwards where the new one does not answer"),
-        pytest.param("second", "second", id="forwards where it does"),
+        pytest.param(BROKEN, FIRST, id="backwards where the new one does not answer"),
+        pytest.param(SECOND, SECOND, id="forwards where it does"),
     ],
 )
 def test_what_a_killed_run_has_left_the_host_ends_by_itself(host, revision, in_place):
-    host.put("first")
+    host.put(FIRST)
     host.killed(revision)
     assert host.timer_fires() == 0
     assert (in_place, revision == in_place) == (host.manifest.read_text(), host.verdict()["put"])
@@ -295,36 +308,36 @@ def test_what_a_killed_run_has_left_the_host_ends_by_itself(host, revision, in_p
 
 
 def test_after_a_restart_of_the_host_the_unproven_one_does_not_stay(host):
-    host.put("first")
-    host.killed("second")
+    host.put(FIRST)
+    host.killed(SECOND)
     job = host.ours / "pending" / "job.json"
     job.write_text(json.dumps(json.loads(job.read_text()) | {"boot": "another"}))
     assert host.timer_fires() == 0
-    assert ("first", True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
+    assert (FIRST, True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
     assert "the host was restarted in the middle" in host.verdict()["said"]
 
 
 def test_a_run_that_was_killed_after_it_put_the_earlier_one_back_says_so(host):
-    host.put("first")
+    host.put(FIRST)
     host.killed(BROKEN)
     (host.ours / "pending" / "earlier.yaml").rename(host.manifest)
     assert host.timer_fires() == 0
-    assert ("first", True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
+    assert (FIRST, True, []) == (host.manifest.read_text(), host.verdict()["back"], host.left())
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"manifest": '], ids=["empty", "half"])
 def test_a_change_whose_job_a_disk_has_lost_is_set_aside_and_the_next_one_begins(host, damaged):
-    host.put("first")
+    host.put(FIRST)
     host.killed(BROKEN)
     (host.ours / "pending" / "job.json").write_bytes(damaged)
     assert host.timer_fires() == 0
     assert (False, BROKEN, []) == (host.verdict()["put"], host.manifest.read_text(), host.left())
     assert f"it lies in {host.ours}/unreadable now" in host.verdict()["said"]
-    assert host.put("third")[1]["put"]
+    assert host.put(THIRD)[1]["put"]
 
 
 def test_what_somebody_else_has_written_meanwhile_stays(host):
-    host.put("first")
+    host.put(FIRST)
     host.killed(BROKEN)
     host.manifest.write_text("by hand")
     assert host.timer_fires() == 0
@@ -333,19 +346,19 @@ def test_what_somebody_else_has_written_meanwhile_stays(host):
 
 
 def test_the_timer_leaves_a_run_alone_that_is_at_work(host):
-    host.put("first")
+    host.put(FIRST)
     host.killed(BROKEN)
     with (host.ours / "lock").open("w") as at_work:
         fcntl.flock(at_work, fcntl.LOCK_EX)
         assert (0, BROKEN) == (host.timer_fires(), host.manifest.read_text())
-    assert (0, "first") == (host.timer_fires(), host.manifest.read_text())
+    assert (0, FIRST) == (host.timer_fires(), host.manifest.read_text())
 
 
 def test_an_interrupted_run_does_not_make_an_unproven_manifest_the_one_to_go_back_to(host):
-    host.put("first")
+    host.put(FIRST)
     host.killed(BROKEN)
     code, verdict = host.put(BROKEN)
-    assert (1, True, "first") == (code, verdict["back"], host.manifest.read_text())
+    assert (1, True, FIRST) == (code, verdict["back"], host.manifest.read_text())
 
 
 def test_the_earlier_one_is_asked_where_it_answers_which_may_be_another_port(host):

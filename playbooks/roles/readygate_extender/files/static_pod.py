@@ -58,18 +58,21 @@ BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 LOGS = Path("/var/log/pods")
+BESIDE = "READYGATE_REVISION_BESIDE"  # of the pod's other containers, which prove nothing
 CONTAINER = "readygate-system_readygate-extender-*/extender/*.log"
 
 
-def processes_of(revision):
+def processes_of(revision, variable="READYGATE_REVISION"):
     """The ids of those that are there."""
-    wanted = ("READYGATE_REVISION=%s" % revision).encode()
+    wanted = ("%s=%s" % (variable, revision)).encode()
     return {int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if wanted in environ_of(path)}
 
 
 def end(revision):
-    """Of what answers nothing nothing is lost; the kubelet would wait for it for the pod's whole grace period."""
-    for process in processes_of(revision):
+    """Of what answers nothing nothing is lost; the kubelet would wait for it for the pod's whole grace period. So it
+    would for whoever runs beside it: a container that has only just been started does not hear a signal yet, as its
+    process is the first one there."""
+    for process in processes_of(revision) | processes_of(revision, BESIDE):
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
 
