@@ -111,7 +111,7 @@ def test_a_roll_out_whose_pods_are_refused_ends_early_with_the_refusal(api, ansi
     assert run.code != 0
     assert all(words in run.told() for words in ("1 pods may not be created", "exceeded quota: none")), run.told()
     assert "RETRYING" not in run.output
-    # The controller tries ever more seldom, a quarter of an hour apart in the end; whatever happens to its object wakes it.
+    # The controller tries ever more seldom, in the end each quarter of an hour; what happens to its object wakes it.
     api.patch(AGENTS, {"metadata": {"annotations": {"tests-wake": "its controller"}}})
     assert wait_for(lambda: before == agents(api).keys() and are_ready(api), timeout_s=300, every_s=1)
 
