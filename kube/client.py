@@ -7,6 +7,7 @@ a time of its own. A 401 reads the credentials again and asks once more. Redirec
 """
 
 import http.client
+import re
 import ssl
 import threading
 import time
@@ -52,6 +53,7 @@ class _Status(msgspec.Struct):
 
 
 _STATUS = msgspec.json.Decoder(_Status)
+_REFUSES_OURS = re.compile("_ALERT_(UNKNOWN_CA|ACCESS_DENIED|.*CERTIFICATE.*)")
 
 
 class Client:
@@ -322,9 +324,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _remedy(causes: Iterable[BaseException]) -> str:
-    """Of a failure of TLS. An alert is the server's word, on what we have shown it."""
-    if any("_ALERT_" in (getattr(c, "reason", None) or "") for c in causes if isinstance(c, ssl.SSLError)):
-        return "the server refuses our client certificate: it has expired, or is of another authority than the server's"
+    """Of a failure of TLS. Some alerts of the server are of what we have shown it, others of TLS itself."""
+    reasons = [getattr(cause, "reason", None) for cause in causes if isinstance(cause, ssl.SSLError)]
+    if any(_REFUSES_OURS.search(reason or "") for reason in reasons):
+        return "the server does not take our client certificate: none is sent, it has expired, or another authority's"
     return "compare certificate-authority and address"
 
 
