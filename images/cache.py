@@ -70,7 +70,11 @@ def forget_older(kind: str, *, kept: int, unused_s: float = UNUSED_S) -> None:
             used[folder] = folder.stat().st_mtime
     for folder in sorted(used, key=used.__getitem__)[:-kept]:
         if used[folder] < time.time() - unused_s:
-            shutil.rmtree(folder, ignore_errors=True)
+            # By its name it is whole or not there, also for who is killed in the middle of this.
+            with suppress(OSError):
+                folder.rename(folder.with_name(f"{folder.name}.gone"))
+    for gone in cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}.gone"):
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A folder of the cache is whole or not there."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -73,3 +74,14 @@ def test_one_that_another_run_removes_meanwhile_is_no_error(tmp_path: Path, monk
 
     monkeypatch.setattr(Path, "stat", gone)
     forget_older("image", kept=2)
+
+
+def test_a_removal_that_is_killed_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    names = made("image", *[9 * UNUSED_S] * 2)
+    with monkeypatch.context() as killed:
+        killed.setattr(shutil, "rmtree", lambda *_, **__: None)
+        forget_older("image", kept=1)
+    assert not (tmp_path / "readygate" / names[0]).exists()
+    forget_older("image", kept=1)
+    assert [names[1]] == [path.name for path in (tmp_path / "readygate").iterdir() if path.is_dir()]
