@@ -327,7 +327,7 @@ def _remedy(causes: Iterable[BaseException]) -> str:
     """Of a failure of TLS. Some alerts of the server are of what we have shown it, others of TLS itself."""
     reasons = [getattr(cause, "reason", None) for cause in causes if isinstance(cause, ssl.SSLError)]
     if any(_REFUSES_OURS.search(reason or "") for reason in reasons):
-        return "the server does not take our client certificate: none is sent, it has expired, or another authority's"
+        return "the server does not take our client certificate: none sent, expired, or of another authority"
     return "compare certificate-authority and address"
 
 
