@@ -92,19 +92,15 @@ asked() {
             -CAfile "${authority:-$found}" -verify_return_error "$by" "$name" 2>/dev/null | tr -d ' \n\r'
 }
 kept() { sed -n "s/^# Seen: $1=//p" "$bound/agent.yaml" 2>/dev/null | head -n 1; }
-seen_endpoints=$(kept endpoints) seen_port=$(kept api_port)
-for tries in 1 2 3; do
-    services=$(asked services | sed -n 's/.*"clusterIPs":\[\([^]]*\)\].*/\1/p' | tr -d '"')
-    behind=
-    [ -z "$services" ] || behind=$(asked endpoints | sed -n 's/.*"subsets":\(.*\)/\1/p')
-    endpoints=$(printf %s "$behind" | grep -o '"ip":"[^"]*"' | cut -d '"' -f 4 | sort | tr '\n' ',')
-    api_port=$(printf %s "$behind" | grep -o '"port":[0-9]*' | head -n 1 | cut -d : -f 2)
-    # Again, where nothing is known from before: one that is busy takes itself out of what is behind its Service for a
-    # moment, and would be there the next time: another configuration.
-    [ -z "$api_port" ] && [ -z "$seen_port" ] && [ "$tries" -lt 3 ] || break
-    sleep "${PAUSE_S:-2}"
-done
-[ -n "$api_port" ] || endpoints=$seen_endpoints api_port=$seen_port
+services=$(asked services | sed -n 's/.*"clusterIPs":\[\([^]]*\)\].*/\1/p' | tr -d '"')
+behind=
+[ -z "$services" ] || behind=$(asked endpoints | sed -n 's/.*"subsets":\(.*\)/\1/p')
+api_port=$(printf %s "$behind" | grep -o '"port":[0-9]*' | head -n 1 | cut -d : -f 2)
 echo "services=${services:-$(kept services)}"
-echo "endpoints=$endpoints"
-echo "api_port=$api_port"
+# A server that is being started again is out of its own Service for a moment; it is no other cluster for that.
+if [ -n "$api_port" ]; then
+    echo "endpoints=$(printf %s "$behind" | grep -o '"ip":"[^"]*"' | cut -d '"' -f 4 | sort | tr '\n' ',')"
+    echo "api_port=$api_port"
+else
+    for one in endpoints api_port; do echo "$one=$(kept $one)"; done
+fi
