@@ -15,6 +15,7 @@ from extender.policy.reasons import (
 from extender.web.report import DecisionTold
 
 HELD_BY_ORDER = ("hold", "pause", "exempt")
+WARNED = "warned"  # open, with something said beside: the agent's checks that warn
 _STATES = {
     "cap": "held open",
     "storm": "held open",
@@ -52,7 +53,8 @@ def words_of(decision: DecisionTold, heartbeat_age_s: float | None = None) -> Wo
 
 def _open(decision: DecisionTold) -> Words:
     if not decision.verdict:
-        return Words("open", "", "", Style.GOOD)
+        said = one_line(decision.evidence) if decision.held_by != "not-gated" else ""
+        return Words(WARNED, said, "-", Style.HELD) if said else Words("open", "", "", Style.GOOD)
     until = decision.until_seconds
     left = "" if until is None else age(until)
     closes = {
@@ -78,7 +80,8 @@ def because(decision: DecisionTold, heartbeat_age_s: float | None = None) -> str
 
 
 def _found(decision: DecisionTold, heartbeat_age_s: float | None) -> str:
-    evidence = one_line(decision.evidence)
+    # Of one that is well and held all the same it tells no cause.
+    evidence = one_line(decision.evidence) if decision.verdict or not decision.held_by else ""
     if evidence == _HEARTBEAT:
         return f"its kubelet has been silent for {age(heartbeat_age_s or decision.since_seconds)}"
     return evidence.partition(f"{REASON_CHECK_FAILED}: ")[2] or evidence or _plain(decision.verdict or decision.reason)

@@ -57,7 +57,7 @@ def _of_node(node: str, earlier: GateState, state: GateState) -> Line | None:
         facts |= {"reason": after.reason or after.verdict}
     facts["pod"] = after.pod
     if message != OPENED:
-        facts["evidence"] = after.evidence
+        facts["evidence"] = after.against
     if after.held_by:
         facts |= {"held_by": after.held_by.value, "note": after.note}
     return Line("info", message, facts)

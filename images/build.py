@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from images import base, bytecode, containerfile, debian, oci, packages, sbom, wheels
 from images.cache import cached, forget_older, key_of
-from images.commands import BuildError, Progress
+from images.commands import BuildError, Progress, command
 from images.sbom import Distribution
 from images.tree import Tree, file, to_tar
 from images.wheels import ROOT, source_files
@@ -214,4 +214,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

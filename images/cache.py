@@ -53,10 +53,16 @@ def cached(kind: str, key: str, build: Callable[[Path], None], progress: Progres
     ):
         if not folder.exists():  # the holder of the lock before us may have made it
             work = folder.with_name(f"{folder.name}.part")
-            # Of a build that was interrupted; nobody else builds while we hold the lock.
-            shutil.rmtree(work, ignore_errors=True)
+            # Of builds that failed or were killed, of other content too; nobody else builds while we hold the lock.
+            for left in (work, *cache_folder().glob(f"{kind}-{'?' * KEY_LENGTH}.part")):
+                shutil.rmtree(left, ignore_errors=True)
             work.mkdir()
-            build(work)
+            try:
+                build(work)
+            except BaseException as e:
+                if not isinstance(e, Exception):  # interrupted: nobody asks for its log
+                    shutil.rmtree(work, ignore_errors=True)
+                raise
             work.rename(folder)
     return folder
 

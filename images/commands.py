@@ -1,13 +1,22 @@
-"""Commands that take a while, run to the end with a line of progress now and then."""
+"""Commands that take a while, run to their end with a line of progress now and then. Interrupted they leave nothing."""
 
+import os
 import re
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 Progress = Callable[[str], None]
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_INTERRUPTED = 130
 _PROGRESS_EVERY_S = 10.0
+_GRACE_S = 5.0
 # In the words of pip, Go and apt.
 _UNREACHABLE = re.compile(
     r"failed to establish a new connection|name resolution|no such host|network is unreachable|i/o timeout"
@@ -20,6 +29,27 @@ class BuildError(Exception):
     """Something cannot be made; str = cause and remedy, one line."""
 
 
+def command(main: Callable[[], int]) -> NoReturn:
+    """Ends this process with the code of `main`; by Ctrl-C, a kill or a closed terminal with one line, once what `main`
+    has begun is undone. More of these do not leave half of that."""
+    for number in ENDINGS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+        with suppress(OSError):  # its terminal may be closed
+            print("interrupted", file=sys.stderr)
+    sys.exit(code)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def run(
     argv: list[str],
     *,
@@ -29,12 +59,14 @@ def run(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> None:
-    """Runs to the end, output to `log`. Raises BuildError with the cause."""
+    """Runs to the end, output to `log`. Raises BuildError with the cause. Interrupted, it ends all that was started."""
     started = time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         try:
-            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, cwd=cwd)
+            child = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, cwd=cwd, process_group=0
+            )
         except OSError as e:
             raise BuildError(f"{what}: {argv[0]} cannot be run ({e.strerror}): is its package installed?") from e
         try:
@@ -42,8 +74,7 @@ def run(
                 progress(f"{what}: {time.monotonic() - started:.0f} s")
         finally:
             if child.poll() is None:
-                child.terminate()
-                child.wait()
+                _end(child)
     if code != 0:
         why = cause(log.read_text(errors="replace"))
         raise BuildError(f"{what} failed with code {code}: {why} (whole output: {log})")
@@ -57,6 +88,15 @@ def cause(output: str) -> str:
     if _UNREACHABLE.search(output):
         return "a download failed: check the network, or the proxy"
     return " / ".join(output.strip().splitlines()[-3:])[-400:]
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """With what it has started: a compiler starts others, a package manager too."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_GRACE_S)
 
 
 def _ended(child: subprocess.Popen[bytes]) -> int | None:

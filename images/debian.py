@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from images import deb
 from images.cache import cached, key_of
-from images.commands import BuildError, Progress
+from images.commands import BuildError, Progress, command
 from images.deb import Deb
 from images.rootfs import SUITE, mmdebstrap
 
@@ -159,4 +159,4 @@ def _now(architecture: str, progress: Progress) -> list[Deb]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

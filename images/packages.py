@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from images import commands
+
 PACKAGES = (
     "debian-archive-keyring",  # on Ubuntu: the base is Debian
     "mmdebstrap",
@@ -119,4 +121,4 @@ def main(packages: Sequence[str] = PACKAGES, *, program: str = "images.packages"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    commands.command(main)

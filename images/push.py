@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from images import debian, oci, packages
 from images.build import image_of, version
-from images.commands import BuildError, Progress, run
+from images.commands import BuildError, Progress, command, run
 
 # Host with a port, then a path in lower case, as all registries want it.
 _REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*|\[[0-9a-f:]+\]:\d+(/[a-z0-9._-]+)*")
@@ -76,4 +76,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

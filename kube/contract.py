@@ -17,6 +17,9 @@ CONDITION_POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
 # Ours: on the health pod (readiness gate).
 CONDITION_NODE_HEALTHY = "readygate.dev/NodeHealthy"
 
+# How its message begins where the node is healthy and something is to be said all the same: checks that warn, say.
+HEALTHY_BUT = "no gate check fails; "
+
 # A condition's status; three words that belong together.
 STATUS_TRUE = "True"
 STATUS_FALSE = "False"

@@ -61,11 +61,12 @@ KILLED_CONTROLS = f"{THREE_CONTROLS}/test_controls_kills.py"
 CHART = "tests/hosts/chart"
 # What asks for none of the hosts: the image as a file, and a start that is killed.
 WITHOUT_HOSTS = ["tests/hosts/test_hosts_archive.py", "tests/hosts/test_hosts_crash.py"]
+EMULATED = "tests/hosts/test_hosts_arm64.py"
 DEPLOYMENT = "tests/hosts/deployment"
 SURVIVAL = [f"{DEPLOYMENT}/test_{name}.py" for name in ("survival", "survival_site", "undo_static")]
 POLICY = f"{DEPLOYMENT}/test_network_policy.py"
 DEPLOYMENTS = [DEPLOYMENT, *(f"--ignore={path}" for path in (*SURVIVAL, POLICY))]
-OTHERS = (DEPLOYMENT, THREE_CONTROLS, IPV6_ALONE, CHART, *WITHOUT_HOSTS)
+OTHERS = (DEPLOYMENT, THREE_CONTROLS, IPV6_ALONE, CHART, *WITHOUT_HOSTS, EMULATED)
 NO_DEPLOYMENTS = ["tests/hosts", *(f"--ignore={path}" for path in OTHERS)]
 FAST_TESTS = ["tests", "--ignore=tests/plane", "--ignore=tests/hosts"]
 
@@ -158,6 +159,8 @@ DIFFERENTIAL = Step(
 RING_2 = tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")
 PLANE = [SOURCES, BINARIES, RING_2]
 ARCHIVE = Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN)
+# Not for every kernel: where CI is set it must run all the same.
+ARM64 = Step("arm64", pytest("-v", EMULATED), "the image for arm64, run by an emulator", needs="packages")
 
 
 def hosts_step(name: str, tests: list[str], what: str, on: Layout) -> Step:
@@ -171,7 +174,7 @@ SERVICE = hosts_step("ring-3-service", NO_DEPLOYMENTS, "the agent on systemd hos
 HOSTS = [
     *(PACKAGES, SOURCES, BINARIES),
     replace(SERVICE, beside=True),
-    replace(ARCHIVE, beside=True, after=SERVICE.name),
+    *(replace(step, beside=True, after=SERVICE.name) for step in (ARCHIVE, ARM64)),
     RING_3,
 ]
 # By its own command: with real joins and upgrades of kubeadm it takes as long as the rest of ring 3.
@@ -219,8 +222,7 @@ SELECTIONS = {
         *(replace(step, beside=True) for step in (RING_3, SERVICE)),
         *map(computing, (DIFFERENTIAL, *LINT)),
         *(TOOLS, OLDEST),
-        replace(ARCHIVE, beside=True, after=SERVICE.name),
-        replace(RINGS_0_1, beside=True, after=SERVICE.name),
+        *(replace(step, beside=True, after=SERVICE.name) for step in (ARCHIVE, ARM64, RINGS_0_1)),
         RING_2,
     ],
 }
@@ -241,7 +243,7 @@ OBSTACLES: dict[str, Callable[[], list[str]]] = {
     "all": obstacles.disk_space,
 }
 # What `all` can do without: these steps, where one of these obstacles is found.
-CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, RING_3, SERVICE], of_ring_3)
+CAN_BE_LEFT_OUT: tuple[list[Step], Callable[[], list[str]]] = ([PACKAGES, ARCHIVE, ARM64, RING_3, SERVICE], of_ring_3)
 STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
 # pytest's exit code for tests that failed, unlike those for what it could not collect or start.

@@ -223,8 +223,8 @@ def test_an_ordinary_user_runs_the_other_rings_and_is_told_what_was_left_out(mon
     assert run.main(["all"]) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     why = "ring 3 needs root, it boots systemd hosts: sudo make test"
-    assert f"packages, archive, ring-3, ring-3-service left out, the rest is run: {why}" == first
-    assert "2 passed, 0 failed, 4 left out" == last
+    assert f"packages, archive, arm64, ring-3, ring-3-service left out, the rest is run: {why}" == first
+    assert "2 passed, 0 failed, 5 left out" == last
 
 
 def test_what_is_left_out_hides_no_failure(monkeypatch, capsys):
@@ -262,6 +262,7 @@ def test_a_run_as_root_has_every_step_of_every_ring():
         "differential",
         "rings-0-1",
         "archive",
+        "arm64",
         "ring-2",
         "ring-3",
         "ring-3-service",
@@ -274,15 +275,14 @@ def test_what_one_step_of_ring_3_ignores_another_one_runs():
     def ignored(words: list[str]) -> set[str]:
         return {word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")}
 
-    assert {run.DEPLOYMENT, run.THREE_CONTROLS, run.IPV6_ALONE, run.CHART, *run.WITHOUT_HOSTS} == ignored(
-        run.SERVICE.command
-    )
+    elsewhere = {run.THREE_CONTROLS, run.IPV6_ALONE, run.CHART, run.EMULATED, *run.WITHOUT_HOSTS}
+    assert {run.DEPLOYMENT, *elsewhere} == ignored(run.SERVICE.command)
     assert {*run.SURVIVAL, run.POLICY} == ignored(run.RING_3.command)
     assert "tests/hosts" in run.SERVICE.command
     assert run.DEPLOYMENT in run.RING_3.command
-    assert set(run.WITHOUT_HOSTS) <= set(run.ARCHIVE.command)
+    assert {run.EMULATED, *run.WITHOUT_HOSTS} <= {*run.ARCHIVE.command, *run.ARM64.command}
     assert all((ROOT / path).exists() for path in ignored([*run.SERVICE.command, *run.RING_3.command]))
-    parts = {step.name for step in (run.ARCHIVE, run.RING_3, run.SERVICE)}
+    parts = {step.name for step in (run.ARCHIVE, run.ARM64, run.RING_3, run.SERVICE)}
     assert parts <= {one.name for one in run.SELECTIONS["hosts"]} & {one.name for one in run.SELECTIONS["all"]}
 
 

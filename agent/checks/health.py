@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent.checks.state import CheckState, CheckStatus, Severity
 from agent.wire.condition import REASON_CHECK_FAILED, REASON_CHECK_UNKNOWN, REASON_CHECKS_PASSED, REASON_STARTING
 from component.text import one_line
+from kube import contract
 from kube.times import format_time
 
 MESSAGE_LIMIT_BYTES = 1024  # of the condition: a Pod with many failing checks must stay readable
@@ -73,10 +74,8 @@ def condition_message(health: NodeHealth) -> str:
     checks = (*health.problems, *health.notices)
     if not checks:
         return f"all checks passed ({health.checks})"
-    parts = [_described(check, format_time(check.since)) for check in checks]
-    if health.healthy:
-        parts.insert(0, "no gate check fails")
-    return one_line("; ".join(parts), limit_bytes=MESSAGE_LIMIT_BYTES)
+    said = "; ".join(_described(check, format_time(check.since)) for check in checks)
+    return one_line(f"{contract.HEALTHY_BUT if health.healthy else ''}{said}", limit_bytes=MESSAGE_LIMIT_BYTES)
 
 
 def status_line(health: NodeHealth) -> str:

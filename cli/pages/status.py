@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cli.because import Words, words_of
+from cli.because import WARNED, Words, words_of
 from cli.layout import EMPTY, Column, Page, Span, Style, age, count, flowed, line, span, table, wrapped
 from cli.replicas import Difference
 from extender.web.report import DecisionTold, GatesTold, GateTold, NodeVerdict, NodeVerdicts, SchedulerTold
@@ -178,7 +178,10 @@ _NODE_COLUMNS = (
     Column("BECAUSE", flexible=True),
     Column("OPENS WHEN", flexible=True, label="opens when"),
 )
-_ORDER = ("closed", "opening", "held open", "failing", "would close", "not preferred", "warn", "not gated", "open")
+_ORDER = (
+    *("closed", "opening", "held open", "failing", "would close", "not preferred", "warn"),
+    *(WARNED, "not gated", "open"),
+)
 
 
 def decisions_of(node: NodeVerdict) -> tuple[DecisionTold, ...]:
@@ -202,9 +205,10 @@ def _rows(status: Status) -> list[tuple[NodeVerdict, DecisionTold, Words]]:
     found = []
     for node in status.nodes.nodes:
         for decision in decisions_of(node):
+            words = words_of(decision, node.heartbeat_age_seconds)
             plain = decision.open and (not decision.verdict or decision.held_by == "not-gated")
-            if status.all_nodes or not plain:
-                found.append((node, decision, words_of(decision, node.heartbeat_age_seconds)))
+            if status.all_nodes or not plain or words.state == WARNED:
+                found.append((node, decision, words))
     found.sort(key=lambda row: (_ORDER.index(row[2].state), row[1].since_seconds, row[0].node))
     return found
 
@@ -215,7 +219,7 @@ def _nodes(rows: list[tuple[NodeVerdict, DecisionTold, Words]], width: int) -> P
             span(node.node, Style.STRONG),
             span(decision.gate),
             span(words.state, words.style),
-            span(age(decision.since_seconds)),
+            span(age(decision.since_seconds) if words.state != WARNED else "-"),  # what is said tells itself since when
             span(words.because),
             span(words.opens_when),
         ]

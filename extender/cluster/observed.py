@@ -167,7 +167,7 @@ def health_pod(
         ready_reason="" if ready is None else one(ready.reason),
         containers_ready="" if containers_ready is None else one(containers_ready.status),
         node_healthy="" if node_healthy is None else one(node_healthy.status),
-        message=one_line(_words(faulty)),
+        message=one_line(_words(faulty) if faulty is not None else _beside(node_healthy)),
         cause="" if faulty is None else one(faulty.reason),
         node_uid=node_uid,
         started=pod.status.start_time or "",
@@ -200,8 +200,14 @@ def _faulty(*conditions: Condition | None) -> Condition | None:
     return next((condition for condition in there if condition.status != contract.STATUS_TRUE), None)
 
 
-def _words(condition: Condition | None) -> str:
-    return "" if condition is None else ": ".join(part for part in (condition.reason, condition.message) if part)
+def _words(condition: Condition) -> str:
+    return ": ".join(part for part in (condition.reason, condition.message) if part)
+
+
+def _beside(ours: Condition | None) -> str:
+    """What our condition says beside that the node is healthy, "" for nothing."""
+    said = "" if ours is None else ours.message
+    return said.removeprefix(contract.HEALTHY_BUT) if said.startswith(contract.HEALTHY_BUT) else ""
 
 
 def age_s(node: Node, wall: float) -> float:

@@ -106,8 +106,8 @@ def said_of(decision: Decision) -> str:
     """What is wrong with the node, what shows it, and who holds it; for people, in one line."""
     reason = decision.reason or decision.verdict
     parts = [reason.removeprefix("node(s) ")]
-    if decision.evidence:
-        parts.append(one_line(decision.evidence, EVIDENCE_LIMIT))
+    if decision.against:
+        parts.append(one_line(decision.against, EVIDENCE_LIMIT))
     said = ": ".join(part for part in parts if part)
     if decision.held_by is HeldBy.NONE:
         return said

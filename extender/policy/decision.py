@@ -49,6 +49,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
     new: bool = False
 
+    @property
+    def against(self) -> str:
+        """The evidence where it speaks against the node. Of one that is well it may be closed by an order all the same,
+        and what is said beside is no cause."""
+        return self.evidence if self.verdict != OPEN else ""
+
 
 class CapState(msgspec.Struct, frozen=True, gc=False):
     """limit: how many nodes the gate may close, None = as many as it likes. closed: of those that count. held: open

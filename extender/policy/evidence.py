@@ -17,6 +17,7 @@ TOLD_HELD_CLOSED = "HeldClosed"
 class HealthPod:
     """What a verdict needs of one health pod. Conditions are "True", "False", "Unknown", or "" when absent.
 
+    message: why it is not good; of a good one, what its agent says beside that.
     created, started, ready_since, node_healthy_since, deleted: RFC 3339 text in UTC with whole seconds, as metav1.Time
     is written; compared as text. deleted: when it was told to end, "" if it was not; deleted_at: the same by the
     monotonic clock. node_uid: of the Node object this pod was first seen on, "" if none was known then.

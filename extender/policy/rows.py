@@ -175,13 +175,13 @@ def _healthy(
     """The same for a node that is open and stays so: nearly all rows of a turn that looks at all nodes."""
     if before is None:
         memory = Memory(node.uid, True, OPEN, None, pod.uid)
-        return Row(node, pods, False, memory, Verdict(OPEN, pod.name), place, True, node.in_service)
+        return Row(node, pods, False, memory, Verdict(OPEN, pod.name, pod.message), place, True, node.in_service)
     memory, verdict = before.memory, before.verdict
     if memory.good_uid != pod.uid or memory.missing_since is not None:
         memory = Memory(node.uid, True, OPEN, None, pod.uid)
     was_healthy = verdict.reason == OPEN
-    if verdict.pod != pod.name or verdict.bare != OPEN or not was_healthy:
-        verdict = Verdict(OPEN, pod.name)
+    if (verdict.pod, verdict.evidence) != (pod.name, pod.message) or verdict.bare != OPEN or not was_healthy:
+        verdict = Verdict(OPEN, pod.name, pod.message)
     row = Row(
         node,
         pods,

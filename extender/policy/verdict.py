@@ -61,7 +61,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for people.
+    """reason: one of `reasons`. pod: `namespace/name` of the deciding health pod. evidence: text for people; of a node
+    that is well, what its agent says beside that.
 
     changes_at: monotonic seconds when the verdict must be made again although nothing happened; None if never.
     bare: the reason without any grace. cause: the word of what turned, the same for all that fail alike. since: when
@@ -206,7 +207,7 @@ def _of_pod(pod: HealthPod, node: ObservedNode, rule: _Rule) -> Verdict:
     if rule.conditions is not None:
         return _judged(pod, node, rule, rule.conditions)
     if good(pod):
-        return Verdict(reasons.OPEN, pod.name)
+        return Verdict(reasons.OPEN, pod.name, pod.message)
     reason = _why_not_good(pod)
     return Verdict(reason, pod.name, pod.message, bare=reason, cause=pod.cause, since=_since(pod))
 

@@ -60,7 +60,8 @@ class DecisionTold(_Told, frozen=True, rename="camel"):
 class NodeVerdict(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What holds for a node for every pod that each armed gate speaks for; `gates` says what each of them decided.
 
-    pod: `namespace/name` of the deciding health pod. evidence: free text of the cluster, one line.
+    pod: `namespace/name` of the deciding health pod. evidence: free text of the cluster, one line; of one that is well
+    what its agent says beside that.
     heartbeat_age_seconds: since the kubelet last renewed its Lease, null if that is not looked at.
     """
 

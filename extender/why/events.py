@@ -58,7 +58,7 @@ def _of_node(gate: str, node: str, before: Decision | None, after: Decision, at:
         gate,
         node,
         after.reason or after.verdict,
-        one_line(after.evidence, TEXT_LIMIT),
+        one_line(after.against, TEXT_LIMIT),
         holds.value,
         one_line(after.note, TEXT_LIMIT),
     )

@@ -1,4 +1,5 @@
-"""A start that is killed half-way leaves hosts running; the next command finds and removes all of it.
+"""A start that is killed half-way leaves hosts running; the next command finds and removes all of it. One that a person
+ends leaves nothing.
 
 Runs beside the session's hosts: in network and mount name spaces of its own, with a run folder of its own.
 """
@@ -61,7 +62,52 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
     done = subprocess.run(end, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
-    assert [process.alive() for process in hosts] == [False] * 3
+    nothing_is_left(elsewhere, testbed_folder, state)
+    (testbed_folder / "hosts.lock").unlink()
+    testbed_folder.rmdir()
+
+
+MOMENTS = {
+    "before the first host": lambda folder, _state: (folder / "hosts" / "state.json").exists(),
+    "while the second one starts": lambda _folder, state: len(state["processes"]) == 1,
+    "while they boot": lambda _folder, state: len(state["processes"]) == 3,
+    "while its nodes become Ready": lambda folder, _state: (folder / "hosts" / "admin.conf").exists(),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_start_that_a_person_ends_leaves_nothing(elsewhere, testbed_folder, moment):
+    environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
+    # From a shell that runs it in the background it would ignore Ctrl-C.
+    up = [*elsewhere, "env", "--default-signal", sys.executable, "-m", "tests.testbed", "--ring", "hosts", "up"]
+    starting = subprocess.Popen(up, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    state = {"processes": {}, "cgroups": []}
+    try:
+        deadline = time.monotonic() + 300
+        while not MOMENTS[moment](testbed_folder, state):
+            assert (starting.poll(), time.monotonic() < deadline) == (None, True)
+            time.sleep(0.02)
+            state = read(testbed_folder) or state
+        starting.send_signal(signal.SIGINT)
+        assert starting.wait(timeout=180) == 130
+    finally:
+        starting.kill()
+    nothing_is_left(elsewhere, testbed_folder, state)
+    (testbed_folder / "hosts.lock").unlink()
+    testbed_folder.rmdir()
+
+
+def read(testbed_folder):
+    """What a start has written down of what it has made; None before."""
+    try:
+        return json.loads((testbed_folder / "hosts" / "state.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def nothing_is_left(elsewhere, testbed_folder, state):
+    hosts = [ProcessId(**process) for process in state["processes"].values()]
+    assert [process.alive() for process in hosts] == [False] * len(hosts)
     assert [folder for folder in state["cgroups"] if Path(folder).exists()] == []
     assert not (testbed_folder / "hosts").exists()
 
@@ -72,5 +118,3 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
     assert told("ip", "netns", "list") == ""
     links = [link["ifname"] for link in json.loads(told("ip", "-json", "link", "show"))]
     assert [link for link in links if link.startswith("rg-")] == []
-    (testbed_folder / "hosts.lock").unlink()
-    testbed_folder.rmdir()

@@ -24,6 +24,15 @@ def test_a_build_that_failed_is_not_found_again(tmp_path, monkeypatch):
     assert [path.name for path in whole.iterdir()] == ["whole"]
 
 
+def test_what_a_build_of_other_content_left_when_it_was_killed_goes_with_the_next(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for kind in ("thing", "thing-other"):
+        (tmp_path / "readygate" / f"{kind}-{'0' * KEY_LENGTH}.part").mkdir(parents=True)
+    cached("thing", "1" * KEY_LENGTH, lambda folder: (folder / "whole").touch(), print)
+    found = [path.name for path in (tmp_path / "readygate").iterdir() if path.is_dir()]
+    assert sorted(found) == [f"thing-{'1' * KEY_LENGTH}", f"thing-other-{'0' * KEY_LENGTH}.part"]
+
+
 def made(kind: str, *ages_s: float) -> list[str]:
     """Folders of the cache that were used so long ago, by name."""
     names = []

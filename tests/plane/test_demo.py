@@ -40,8 +40,17 @@ def test_every_step_of_the_demo_is_seen_and_nothing_is_left(artefacts, tmp_path,
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
-def test_a_closed_terminal_ends_everything(tmp_path, number):
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        pytest.param("A control plane starts", signal.SIGINT, id="Ctrl-C while the control plane starts"),
+        pytest.param("Three agents start", signal.SIGTERM, id="a kill while agents start"),
+        pytest.param("The extender starts", signal.SIGINT, id="Ctrl-C while the extender starts"),
+        pytest.param("Deployment web asks", signal.SIGHUP, id="a closed terminal in its midst"),
+        pytest.param("Deployment web asks", signal.SIGQUIT, id="Ctrl-backslash in its midst"),
+    ],
+)
+def test_a_person_ends_everything_at_any_moment(tmp_path, moment, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     # A shell's background job ignores SIGQUIT, and so would whatever it starts.
     argv = ["env", "--default-signal", sys.executable, "-m", "tests.demo", "--stay", "0"]
@@ -53,7 +62,7 @@ def test_a_closed_terminal_ends_everything(tmp_path, number):
     try:
         for line in demo.stdout:
             said += line
-            if "Deployment web asks" in line:
+            if moment in line:
                 break
         demo.stdout.close()  # as a terminal does: from here on each write fails
         os.killpg(demo.pid, number)
@@ -61,7 +70,7 @@ def test_a_closed_terminal_ends_everything(tmp_path, number):
     finally:
         left = find_processes(lambda _, environ: any(os.fsencode(tmp_path) in each for each in environ))
         end_all(left)
-    assert "Deployment web asks" in said
+    assert moment in said
     assert left == []
     assert left_in(tmp_path) == []
 

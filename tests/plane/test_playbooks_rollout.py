@@ -182,6 +182,32 @@ def test_an_image_that_cannot_be_pulled_ends_early_with_the_cause_and_is_undone(
     assert template["volumes"][0]["configMap"]["name"] in config_maps(api)
 
 
+def history(api: Api) -> list[dict[str, Any]]:
+    """Of the agents' DaemonSet, oldest first."""
+    path = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/controllerrevisions"
+    return sorted(api.items(path), key=lambda each: int(each["revision"]))
+
+
+def test_undone_by_hand_each_version_finds_its_configuration(
+    installed: Played, player: Player, kubelets: Kubelets, rollout_plane: Plane
+):
+    """The first version is two roll-outs ago, and one that failed."""
+    api = rollout_plane.api
+    kubelets.closed = frozenset()
+    played = player.play(BETTER, readygate_agent_log_level="warning")
+    assert (installed.code, played.code) == (0, 0), played.output
+    volumes = [each["data"]["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"] for each in history(api)]
+    assert len(set(volumes)) >= 3
+    assert set() == set(volumes) - set(config_maps(api))
+    first = str(history(api)[0]["revision"])
+    command = [rollout_plane.kubectl, "--kubeconfig", rollout_plane.kubeconfig, "--namespace", contract.NAMESPACE]
+    command += ["rollout", "undo", f"daemonset/{contract.NAME_AGENT}", f"--to-revision={first}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    assert wait_for(lambda: images(api) == {GOOD.name: MANY}, timeout_s=60), images(api)
+    named = daemon_set(api)["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]
+    assert (volumes[0], True) == (named, named in config_maps(api))
+
+
 @pytest.fixture
 def refusing(rollout_plane: Plane) -> Iterator[None]:
     """An admission policy of the cluster that wants no such image."""

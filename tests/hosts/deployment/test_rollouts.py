@@ -22,6 +22,9 @@ UNKNOWN = "registry.invalid/readygate:none"
 NEGATIVE = [{"name": "late", "exec": {"command": ["true"]}, "initialDelaySeconds": -1}]
 AGENTS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets/{contract.NAME_AGENT}"
 QUOTAS = f"/api/v1/namespaces/{contract.NAMESPACE}/resourcequotas"
+EXTENDERS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets/{contract.NAME_EXTENDER}"
+REVISIONS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/controllerrevisions"
+OF_EXTENDERS = f"?labelSelector={contract.LABEL_NAME}%3D{contract.NAME_EXTENDER}"
 AGENT = "readygate_agent"  # the rest of the play has nothing to do in these
 pytestmark = pytest.mark.usefixtures("armed")
 
@@ -148,3 +151,28 @@ def test_a_host_that_is_gone_blocks_no_roll_out_and_gets_the_new_agent_when_it_i
     assert wait_for(
         lambda: identities(api).get(GONE) not in {None, before[GONE]} and are_ready(api), timeout_s=180, every_s=1
     )
+
+
+def configuration_of(template):
+    return next(each["configMap"]["name"] for each in template["spec"]["volumes"] if each["name"] == "config")
+
+
+def test_the_extender_can_be_taken_back_by_hand_past_several_versions(hosts, api, ansible):
+    """`kubectl rollout undo` knows nothing of ConfigMaps: a pod whose own is gone would never start."""
+    before = configuration_of(api.get(EXTENDERS)["spec"]["template"])
+    for limit_s in (121, 122, 123):
+        given = ARMED["readygate_extender_configuration"] | {"staleLimitSeconds": limit_s}
+        variables = ARMED | {"readygate_extender_configuration": given}
+        run = ansible.run("site.yml", tags="readygate_extender", **variables)
+        assert run.code == 0, run.told()
+    named = {configuration_of(each["data"]["spec"]["template"]): each for each in api.items(REVISIONS + OF_EXTENDERS)}
+    assert len(named) >= 4
+    name, revision = f"daemonset/{contract.NAME_EXTENDER}", named[before]["revision"]
+    hosts.kubectl("--namespace", contract.NAMESPACE, "rollout", "undo", name, f"--to-revision={revision}")
+
+    def back():
+        (pod,) = api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{OF_EXTENDERS}")
+        ready = condition(pod, contract.CONDITION_READY).get("status")
+        return (ready, configuration_of(pod)) == (contract.STATUS_TRUE, before)
+
+    assert wait_for(back, timeout_s=120, every_s=1)

@@ -3,9 +3,7 @@
 `python -m tests.testbed.hosts.packages` installs (as root, with apt-get); `--check` only says what is missing.
 """
 
-import sys
-
-from images import packages
+from images import commands, packages
 
 PACKAGES = (
     *packages.PACKAGES,
@@ -23,4 +21,4 @@ def missing() -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(packages.main(PACKAGES, program="tests.testbed.hosts.packages"))
+    commands.command(lambda: packages.main(PACKAGES, program="tests.testbed.hosts.packages"))

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from images.cache import cache_folder, cached, one_at_a_time
-from images.commands import BuildError, Progress, run
+from images.commands import BuildError, Progress, command, run
 
 KUBERNETES_VERSION = "v1.36.3"  # what every behaviour is held to
 VERSIONS = {"1.35": "v1.35.4", "1.36": KUBERNETES_VERSION, "1.37": "v1.37.1"}
@@ -220,4 +220,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

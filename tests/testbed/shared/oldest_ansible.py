@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from images.cache import cache_folder, cached, key_of
-from images.commands import BuildError, Progress, run
+from images.commands import BuildError, Progress, command, run
 
 LOCK = Path(__file__).with_name("ansible-2.16.lock")
 
@@ -41,4 +41,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -9,12 +9,11 @@ import argparse
 import platform
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from images.cache import cache_folder, cached, key_of
-from images.commands import BuildError, Progress, run
+from images.commands import BuildError, Progress, command, run
 from tests.testbed.shared.binaries import KUBERNETES_VERSION, BinariesMissing, go, go_environ
 
 HERE = Path(__file__).resolve().parent
@@ -132,4 +131,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(main)

@@ -6,6 +6,7 @@ shows what was said.
 """
 
 import calendar
+import contextlib
 import json
 import time
 
@@ -79,9 +80,9 @@ class Watched:
         return wanted["spec"]["template"]["spec"]["containers"][0]["image"]
 
     def clear(self) -> None:
-        """Deletes its ConfigMaps that neither this version nor the one before names."""
-        newest = sorted(self.revisions(), key=lambda each: each["revision"])[-2:]
-        kept = json.dumps([each["data"] for each in newest])
+        """Deletes its ConfigMaps that no revision of its history names: `kubectl rollout undo` may go back to any of
+        these, and the pods of one whose ConfigMap is gone never start."""
+        kept = json.dumps([each["data"] for each in self.revisions()])
         found = [each["metadata"]["name"] for each in self._kubectl.get("configmaps", self.selector)["items"]]
         gone = [name for name in found if f'"{name}"' not in kept]
         if kept != "[]" and gone:
@@ -137,7 +138,8 @@ def watch(watched: Watched, parameters: dict) -> dict:
             verdict = judge(seen, memory, parameters["min_available_percent"], most_s, time.monotonic())
             _steer(watched, memory, verdict)
             if verdict.state == "done":
-                watched.clear()
+                with contextlib.suppress(OSError):  # nodes have it; what is left the next roll-out deletes
+                    watched.clear()
         if verdict.state != "waits" or verdict.text != parameters["said"] or time.monotonic() > ends:
             return {"verdict": verdict.state, "text": verdict.text, "memory": memory}
         time.sleep(max(2.0, len(seen.pods) / 250.0) if "silent" not in memory else 5.0)
