@@ -68,6 +68,9 @@ try:
     has = sorted(os.listdir(listed)) if listed else None
 except FileNotFoundError:
     has = []
+if has:  # the bus has the others too, as virtual functions or of another class
+    ours = {each["address"] for each in found}
+    has = [a for a in has if a.lower() in ours or not os.path.lexists(os.path.join(devices, a.lower()))]
 sys.stdout.buffer.write(marshal.dumps({"functions": found, "listed": has}))
 """
 

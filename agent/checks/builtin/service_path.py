@@ -26,6 +26,7 @@ one when the kernel has told nothing more for 0.4 s.
 """
 
 import json
+import re
 import socket
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ REPLY_BYTES = 64 * 2**10
 REACHED, SILENT, STALLED, REFUSED, UNSENT = "reached", "silent", "connected, then silent", "refused", "cannot be sent"
 _DONT_FRAGMENT = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}  # MTU_DISCOVER
 _ALWAYS = 2  # IP_PMTUDISC_DO
+_OF_GO = re.compile(r"([\d-]{10}) ([\d:]{8}(?:\.\d+)?) ([+-]\d{4})\b")
 
 Kind = Literal["service", "apiServer", "proxy", "peer"]
 
@@ -349,7 +351,9 @@ def proxy_way(place: Place, answer: bytes, max_age_s: float) -> Way:
 
 
 def _time(text: str) -> float:
-    found = parse_time(text)
+    """As JSON has it, or as Go prints it: so Cilium, OVN-Kubernetes and earlier releases of kube-proxy write it."""
+    printed = _OF_GO.match(text)
+    found = parse_time(f"{printed[1]}T{printed[2]}{printed[3]}" if printed else text)
     if found is None:
         raise ValueError("no time")
     return found
