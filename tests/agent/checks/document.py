@@ -54,11 +54,14 @@ service finds them (`readygate_node_find_addresses`), and runs `dns` and `servic
 | the API server's Service, and its port behind that | the API server, asked with the kubelet's certificate |
 | `apiServers` | the control planes of the inventory; where it has none, what is behind the Service |
 | `peers` | the inventory: the next nine nodes on a ring of hashes, so a new node changes nine others' settings |
+| `peerPort` | the kubelet's settings |
+| `proxy` | the node: where something listens at kube-proxy's port 10256, also while it stands still |
 
 Where the kubelet names DNS servers of two families there is a check for each (`dns-ipv6` or `dns-ipv4`). Of the
 inventory `ip` (kubespray's) counts, else `ansible_host`, where it is an address that the node has itself: else the
 inventory speaks of another network, and is not used. What is left out is told at the end of the play. Where the API
-server does not answer, what it told the last time holds.
+server does not answer, what it told the last time holds, and so does where kube-proxy was while it is started again.
+The kubelet's settings are its flags, then the files of its `--config-dir`, then that of its `--config`.
 
 So **without settings of yours no node is closed for DNS, for kube-proxy, or for its way to Services and other nodes**.
 Look at what these checks say for a while, then have them close:
@@ -86,11 +89,13 @@ readygate_node_checks:
     peers: "{{{{ (groups.control_plane + groups.workers) | map('extract', hostvars, 'ansible_host') | list }}}}"
 ```
 
-`proxy` is never found, as not every node has a kube-proxy. `kubectl get service kubernetes` and
+A node without a kube-proxy, as with Cilium in its place, is without `proxy`, unless that listens there for it; a play
+that finds neither it nor its pod takes `proxy` away. `kubectl get service kubernetes` and
 `kubectl get service -n kube-system kube-dns` tell the addresses of the Services. A Service's address that leads nowhere
 closes a node only where what is behind it is reached: `apiServers`, and for DNS `servers`, without which that is
 unknown. Those are the addresses of the DNS pods, so new pods have others; to have old ones here closes nothing.
-`nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because it was never there.
+`nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because it was never there. A
+kube-proxy that goes while it is replaced leaves its rules: that warns for `proxyMaxAgeSeconds`.
 """
 
 
