@@ -35,6 +35,7 @@ from component.settings import Section
 
 DOC = "the driver has all accelerators that are on the PCI bus, and as many are there as are expected"
 RIGHTS = Rights(reads=("sysfs", "driverList"))
+TIMEOUT_S = 5  # a second is short for a child process under load, and for a bus whose devices sleep
 NVIDIA = "0x10de"
 PASSED_THROUGH = "vfio-pci"
 OUTPUT_LIMIT_BYTES = 2**18
