@@ -14,7 +14,7 @@ not asked whether they reach them: agents would have to trust one another, over 
 | the same: each of these peers lets itself be connected to, then a packet of full size is lost | failed |
 | the Service address is not reached, an API server is, or kube-proxy is not well | failed |
 | this machine cannot send to the Service address | failed |
-| kube-proxy is silent or not well; its rules are older than `proxyMaxAgeSeconds`, or it has been gone for as long | failed |
+| kube-proxy is silent or not well; its rules are older than `proxyMaxAgeSeconds`, or it is gone for as long | failed |
 | neither the Service address nor an API server is reached, but those refuse, or two peers are reached | shared |
 | the Service address is not reached, and nothing tells whose fault that is; the only peer is not reached | unknown |
 | peers, or an API server, are not reached, or kube-proxy has just gone, and that is all | warned |
