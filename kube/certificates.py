@@ -29,20 +29,34 @@ def not_valid(pem: bytes, wall: float) -> str:
 
 def validity(pem: bytes) -> tuple[float, float]:
     """When the first certificate begins and ends (wall). Raises NoCertificateError."""
-    block = PEM.search(pem)
-    if block is None:
-        raise NoCertificateError("holds no certificate")
     try:
-        certificate = _inside(binascii.a2b_base64(block[1]), _SEQUENCE)
-        fields = _fields(_inside(certificate, _SEQUENCE))
-        # Certificate: version (where it is given), serial number, signature algorithm, issuer, validity.
-        tag, dates = fields[4 if fields[0][0] == _VERSION else 3]
+        _, (tag, dates) = _issuer_and_validity(pem)
         begins, ends = (_time(*date) for date in _fields(dates))
         if tag != _SEQUENCE:
             raise NoCertificateError("its certificate does not parse")
     except (ValueError, IndexError) as e:
         raise NoCertificateError("its certificate does not parse") from e
     return begins, ends
+
+
+def issuer(pem: bytes) -> bytes:
+    """Of the first certificate, with its names as DER has them. Raises NoCertificateError."""
+    try:
+        return _issuer_and_validity(pem)[0][1]
+    except (ValueError, IndexError) as e:
+        raise NoCertificateError("its certificate does not parse") from e
+
+
+def _issuer_and_validity(pem: bytes) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
+    """Tag and content of each. Raises NoCertificateError, IndexError, ValueError."""
+    block = PEM.search(pem)
+    if block is None:
+        raise NoCertificateError("holds no certificate")
+    certificate = _inside(binascii.a2b_base64(block[1]), _SEQUENCE)
+    fields = _fields(_inside(certificate, _SEQUENCE))
+    # Certificate: version (where it is given), serial number, signature algorithm, issuer, validity.
+    place = 3 if fields[0][0] == _VERSION else 2
+    return fields[place], fields[place + 1]
 
 
 def _inside(der: bytes, tag: int) -> bytes:

@@ -42,6 +42,8 @@ _NO_HINT = r"(?! op 0x\w+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\))"
 _WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
 _HARDWARE = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
 _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
+_XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
+_WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
 CLASSES: Mapping[ClassName, LogClass] = {
     "softLockup": LogClass(re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300),
     "hardLockup": LogClass(
@@ -101,15 +103,17 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
     "gpuXid": LogClass(
         re.compile(
-            r"NVRM: Xid \(PCI:([\da-fA-F:.]+)[^)]*\): (?:48|62|64|74|79|95|110|119|120|136|140|143)\b"
+            rf"{_XID}(?:(?:46|48|62|64|74|79|95|110|119|120|136|140|143|155|156|158)\b|{_WANTED} 0x(?!0+ )\w+ \()"
+            r"|NVRM: GPU (?:PCI:)?([\da-fA-F:]+)\.\d: GPU has fallen off the bus"
         ),
-        healed=re.compile(r"NVRM: loading NVIDIA"),
+        healed=re.compile(rf"NVRM: loading NVIDIA|{_XID}{_WANTED} 0x0+ \("),
     ),
 }  # fmt: skip
 GATE: tuple[ClassName, ...] = (
     "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
 )  # fmt: skip
 WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+_OVER = re.compile(r"readygate: over (\w+)(?: (\S+))?\s*\Z")
 
 
 def is_of_a_process(text: str) -> bool:
@@ -125,6 +129,12 @@ def about(kind: LogClass, text: str) -> str | None:
 def healed_by(kind: LogClass, text: str) -> str | None:
     """The same of a line that ends it."""
     return _of(kind.healed.match(text)) if kind.healed is not None else None
+
+
+def called_over(text: str) -> tuple[str, str] | None:
+    """What people say that it is over, in a line that they write there: the class and the thing, "" for all things."""
+    found = _OVER.match(text)
+    return None if found is None else (found[1], found[2] or "")
 
 
 def _of(found: re.Match[str] | None) -> str | None:

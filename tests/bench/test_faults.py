@@ -13,7 +13,7 @@ import pytest
 from agent import settings
 from agent.checks.catalogue import check_spec
 from tests.bench.faults import cost, plan, rival
-from tests.bench.faults.results import figures, table
+from tests.bench.faults.results import figures, table, tried
 from tests.bench.faults.rival import Told
 from tests.bench.faults.rounds import Player, Round, Together, script
 from tests.bench.faults.words import AGENT, EXTENDER, KUBELET, Word, Words, around, stood_unready
@@ -169,6 +169,12 @@ def test_the_table_has_a_row_for_each_fault_that_was_tried():
             "-, -", "-"
         ),
     ] == table(values, faults).splitlines()[2:]
+
+
+def test_which_faults_figures_are_of():
+    """So what is recorded later takes the place of nothing."""
+    rows = [{"name": each.name} for each in figures([GOOD, BAD], [], {})]
+    assert ["fault_fast_filesystem_disk_full_", "fault_fast_gpu_gpu_missing_"] == tried(rows)
 
 
 def test_the_rival_tells_what_is_new():

@@ -10,6 +10,8 @@ _SHUT = (
     "(fs/xfs/xfs_log.c:1378).  Shutting down filesystem.'"
 )
 _MOUNTED = "'XFS (readygate-fault): Mounting V5 Filesystem'"
+_FALLEN = "'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.'"
+_RESET = "'readygate: over gpuXid 0000:3b:00'"
 _KEPT, _FILLERS = "/var/tmp/readygate-fault-pids-max", "/var/tmp/readygate-fault-threads"
 _FIND = (
     "g=; for d in /sys/fs/cgroup/kubepods.slice /sys/fs/cgroup/kubepods /sys/fs/cgroup/pids/kubepods.slice "
@@ -39,6 +41,14 @@ FAULTS = [
         (MOUNT, _SAY.format(_MOUNTED)),
         f"{{programs: true, gatePaths: [{DISK}]}}",
         (UNMOUNT,),
+    ),
+    Fault(
+        "gpu-xid",
+        "kernelLog",
+        "the kernel's log tells that a GPU has fallen off the bus (Xid 79); it is over when root calls it over there",
+        (_SAY.format(_FALLEN),),
+        (_SAY.format(_RESET),),
+        "{programs: true, gate: [gpuXid], warn: []}",
     ),
     Fault(
         "pod-threads",

@@ -28,6 +28,10 @@ NAMES = (
     "neighbours-full",
     "dns-server-ends",
     "dns-link-gone",
+    "stalls",
+    "threads-out",
+    "files-out",
+    "syncs-hang",
 )
 # A node as far as these checks look at it: nothing of it is this machine's.
 NODE = """
@@ -88,7 +92,7 @@ def test_it_is_found_and_healed_for_certain(fault: Fault) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == ""
     # Before a heal that heals nothing; then twice injected, twice healed; then all of it is taken away.
-    bad = "hung" if fault.name == "plugin-hangs" else "failed"
+    bad = "hung" if fault.name in ("plugin-hangs", "syncs-hang") else "failed"
     assert [["passed", bad, bad, "passed", "passed"], []] == json.loads(done.stdout)
 
 

@@ -112,12 +112,26 @@ def test_the_checks_of_dns(seen, expected):
         ),
         pytest.param({}, "", CONTROLS, {"apiPort": 6443, "peers": []}, [NO_PEERS], id="an inventory of names"),
         pytest.param(
-            {"services": "fd00::1,10.96.0.1", "api_port": "443; x"},
+            {"proxy": "127.0.0.1", "port": "10350"},
+            "192.0.2.2",
+            CONTROLS,
+            {
+                "apiServers": CONTROLS,
+                "apiPort": 6443,
+                "peers": ["192.0.2.1", "192.0.2.3"],
+                "peerPort": 10350,
+                "proxy": "127.0.0.1",
+            },
+            [],
+            id="with kube-proxy, and the kubelets' port",
+        ),
+        pytest.param(
+            {"services": "fd00::1,10.96.0.1", "api_port": "443; x", "proxy": "x", "port": "0"},
             "192.0.2.2",
             CONTROLS,
             {"apiServers": CONTROLS, "peers": ["192.0.2.1", "192.0.2.3"]},
             [],
-            id="of two families the first, and no port that is none",
+            id="of two families the first, and no port and no proxy that is none",
         ),
     ],
 )
@@ -151,6 +165,9 @@ def test_what_is_found_warns():
             id="what is used",
         ),
         pytest.param({"services": ""}, [], [], id="nothing was told"),
+        pytest.param(
+            {"proxy": "::1"}, CONTROLS, ["services=10.96.0.1", "api_port=6443", "proxy=::1"], id="where kube-proxy is"
+        ),
     ],
 )
 def test_what_the_configuration_keeps_for_when_the_api_server_does_not_answer(seen, controls, expected):

@@ -37,6 +37,11 @@ case "$request" in
     *endpoints*) cat "$ANSWERS/endpoints" ;;
 esac
 """
+# What listens, by its local address; no unit and no process is kube-proxy's.
+SS = """#!/bin/sh
+for address in $LISTENING; do echo "LISTEN 0 4096 $address 0.0.0.0:*"; done
+"""
+NONE = "#!/bin/sh\nexit 1\n"
 IP = "#!/bin/sh\necho '2: eth0    inet 192.0.2.21/24 brd 192.0.2.255 scope global eth0'\n"
 
 
@@ -45,10 +50,11 @@ class Asked:
         self.host, self.answers, self.config = Host(root), root / "answers", root / "config.yaml"
         for path in (self.answers, programs := root / "programs"):
             path.mkdir()
-        for name, text in (("openssl", OPENSSL), ("ip", IP)):
+        for name, text in (("openssl", OPENSSL), ("ip", IP), ("ss", SS), ("pidof", NONE), ("systemctl", NONE)):
             (programs / name).write_text(text)
             (programs / name).chmod(0o755)
-        given = {"ANSWERS": str(self.answers), "KUBELET_CONFIG": str(self.config)}
+        self.pods = root / "pods"
+        given = {"ANSWERS": str(self.answers), "KUBELET_CONFIG": str(self.config), "PODS": str(self.pods)}
         self.environment = {**given, "PATH": f"{programs}:{os.environ['PATH']}"}
         self.config.write_text("clusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\n")
         self.answer("service", SERVICE)
@@ -58,8 +64,8 @@ class Asked:
         body = json.dumps(value, separators=(",", ":"))
         (self.answers / name).write_text(f"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{body}\n")
 
-    def seen(self, *, server: str = "", address: str = "192.0.2.21") -> dict[str, str]:
-        return self.host.seen(server=server, address=address, **self.environment)
+    def seen(self, *, server: str = "", address: str = "192.0.2.21", **more: str) -> dict[str, str]:
+        return self.host.seen(server=server, address=address, **self.environment, **more)
 
     @property
     def words(self) -> list[str]:
@@ -182,6 +188,25 @@ def test_the_kubelets_dns_servers_and_domain(asked: Asked, text: str | None, exp
 )
 def test_whether_the_inventorys_address_is_the_hosts_own(asked: Asked, address: str, expected: str) -> None:
     assert expected == asked.seen(address=address)["own"]
+
+
+@pytest.mark.parametrize(
+    ("listening", "pod", "expected"),
+    [
+        pytest.param("*:10256", True, "127.0.0.1", id="kube-proxy as kubeadm starts it"),
+        pytest.param("127.0.0.1:10256", False, "127.0.0.1", id="in k3s, without a pod"),
+        pytest.param("[::]:10256", True, "::1", id="of IPv6 alone"),
+        pytest.param("[fd00::21]:10256", True, "fd00::21", id="at the node's own address"),
+        pytest.param("10.0.0.21:10256 127.0.0.1:10256", True, "10.0.0.21", id="at two of them"),
+        pytest.param("", True, "192.0.2.7", id="it is being started again: where it was"),
+        pytest.param("", False, "", id="there is none any more"),
+    ],
+)
+def test_where_kube_proxy_tells_how_it_is(asked: Asked, listening: str, pod: bool, expected: str) -> None:
+    asked.host.configuration.write_text("# Seen: proxy=192.0.2.7\nmode: node\n")
+    if pod:
+        (asked.pods / "uid/volumes/kubernetes.io~configmap/kube-proxy").mkdir(parents=True)
+    assert expected == asked.seen(LISTENING=listening)["proxy"]
 
 
 @contextmanager

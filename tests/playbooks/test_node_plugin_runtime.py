@@ -38,6 +38,27 @@ def test_of_the_container_runtime_it_has_the_folder_of_its_socket(given, expecte
     assert expected == (section.cri_socket, section.exec_probes, bound, starts_after)
 
 
+USUAL = "http://127.0.0.1:10248/healthz"
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        pytest.param({}, (USUAL, False), id="a host that does not tell"),
+        pytest.param({"health": USUAL}, (USUAL, False), id="where all kubelets do, and that is not written"),
+        pytest.param(
+            {"health": "http://[::1]:10348/healthz"}, ("http://[::1]:10348/healthz", True), id="at another port"
+        ),
+        pytest.param({"health": "none"}, (None, True), id="nowhere: its Lease is read instead"),
+    ],
+)
+def test_it_asks_the_kubelet_whether_it_is_well_where_that_one_tells_it(seen, expected):
+    text = render(ROLE, HOST | host(**seen))("__readygate_node_configuration")
+    section = agent_settings.parse(text.encode()).node
+    assert section is not None
+    assert expected == (section.kubelet_healthz, "kubeletHealthz" in text)
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -10,9 +10,12 @@ the kubelet renews its own well before, so one that gets there is one that is no
 renewed in place is seen at once, as the kernel tells of it, or at the next run, which is the way back.
 
 `kubelet.crt`, which a kubelet makes for itself and never renews, is the one it serves with where nothing else is set;
-so beside `kubelet-server-current.pem`, which it has from the cluster, it is a leftover and not looked at.
+so beside `kubelet-server-current.pem`, which it has from the cluster, it is a leftover and not looked at. It ends after
+a year, on all nodes of a cluster that were made on a day. Nobody can verify it, ended or not, so that only warns; one
+that another CA has signed is as any.
 """
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +30,7 @@ from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
 from agent.keys import NonEmpty
 from component.settings import Section
-from kube.certificates import NoCertificateError, validity
+from kube.certificates import NoCertificateError, issuer, validity
 from kube.times import format_time
 
 DOC = "the kubelet's client and serving certificates have not ended"
@@ -35,6 +38,7 @@ RIGHTS = Rights(reads=("folder",), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
 DAY_S = 86_400.0
 OWN, FROM_THE_CLUSTER = "kubelet.crt", "kubelet-server-current.pem"
+_MADE_HERE = re.compile(rb"-ca@\d{10}")  # client-go/util/cert: the name of the CA that it makes for one certificate
 
 
 class Settings(Section, frozen=True):
@@ -51,11 +55,12 @@ class Settings(Section, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Of the first certificate of a file (wall)."""
+    """Of the first certificate of a file (wall). `made_here`: by the kubelet itself, for itself."""
 
     file: str
     begins: float
     ends: float
+    made_here: bool = False
 
 
 class Check:
@@ -93,7 +98,9 @@ class Check:
                 blind.append(why)
                 continue
             try:
-                found.append(Validity(file, *validity(content.encode("latin-1"))))
+                pem = content.encode("latin-1")
+                made_here = file == OWN and _MADE_HERE.search(issuer(pem)) is not None
+                found.append(Validity(file, *validity(pem), made_here))
             except NoCertificateError as e:
                 blind.append(f"{file}: {e}")
         return judged(found, blind, self._settings, self._wall())
@@ -101,16 +108,18 @@ class Check:
 
 def judged(found: Sequence[Validity], blind: Sequence[str], settings: Settings, wall: float) -> Finding:
     """`blind`: what could not be read, in words."""
-    bad = [words for one in found if (words := _ended(one, wall))]
-    soon = [words for one in found if (words := _ends_soon(one, wall, settings.warn_days * DAY_S))]
+    others = [one for one in found if not one.made_here]
+    bad = [words for one in others if (words := _ended(one, wall))]
+    past = [words for one in found if one.made_here and (words := _ended(one, wall))]
+    soon = [words for one in others if (words := _ends_soon(one, wall, settings.warn_days * DAY_S))]
     if bad:
         return Finding(CheckState.FAILED, "; ".join(bad))
     if blind or not found:
         return Finding(
             CheckState.UNKNOWN, "; ".join(blind) or f"{settings.folder} has none of {', '.join(settings.files)}"
         )
-    if soon:
-        return Finding(CheckState.WARNED, "; ".join(soon))
+    if soon or past:
+        return Finding(CheckState.WARNED, "; ".join([*soon, *past]))
     return Finding(CheckState.PASSED, ", ".join(f"{v.file} {_days(v.ends - wall)}" for v in found))
 
 

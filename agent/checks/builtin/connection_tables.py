@@ -5,9 +5,10 @@ dropped) and the neighbours of IPv4 and IPv6, of which there is one table for th
 table is only warns: it may be so for weeks. What fails is that the kernel turns something away, counted a second
 between two runs; the way back is a run in which it did not.
 
-`drop` counts too where two packets of one new connection, or two connections that were given one port, race each other
-and one loses (`insert_failed`): any pod can make that happen, and there is room all the same. So those are taken off,
-unless the table was nearly full at one of the two runs.
+`drop` has other causes too, which any pod can bring about, while there is room: two packets of one new connection, or
+two connections that were given one port, race each other and one loses (`insert_failed`), or a connection begins anew
+where the kernel still has an old one in mind. So it fails only where the table was nearly full (95 %) at one of the two
+runs; else what is not a race warns.
 
 A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
 IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
@@ -56,7 +57,8 @@ class Settings(Section, frozen=True):
 @dataclass(frozen=True, slots=True)
 class Fill:
     """One table. `refused`: how many the kernel has turned away since the boot; `missed`: how many it had to make room
-    for, or lost to another of the same kind; `raced`: of those the latter, which may be among the refused as well."""
+    for, or lost to another of the same kind; `raced`: of those the latter, which may be among the refused as well.
+    `mixed`: what is refused may have another cause than want of room."""
 
     name: str
     entries: int
@@ -64,6 +66,7 @@ class Fill:
     refused: int
     missed: int = 0
     raced: int = 0
+    mixed: bool = False
 
     @property
     def percent(self) -> int:
@@ -119,15 +122,20 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
     failing, warning, texts = False, False, list[str]()
     for table in facts.tables:
         past = earlier.get(table.name, table)
-        raced = 0 if max(past.percent, table.percent) >= NEARLY_FULL_PERCENT else max(0, table.raced - past.raced)
+        has_room = table.mixed and max(past.percent, table.percent) < NEARLY_FULL_PERCENT
+        raced = max(0, table.raced - past.raced) if has_room else 0
         refused_per_s = max(0, table.refused - past.refused - raced) / (seconds or 1.0)
         missed_per_s = max(0, table.missed - past.missed) / (seconds or 1.0)
-        percent = table.percent
-        failing |= refused_per_s >= settings.fail_drops_per_second
-        warning |= percent >= settings.warn_percent or missed_per_s >= settings.warn_misses_per_second
+        percent, many = table.percent, refused_per_s >= settings.fail_drops_per_second
+        failing |= many and not has_room
+        warning |= many or percent >= settings.warn_percent or missed_per_s >= settings.warn_misses_per_second
         text = f"{table.name} {table.entries} of {table.limit}"
         text += f", {percent} % full" if percent >= settings.warn_percent else ""
-        text += f", {refused_per_s:.3g}/s turned away" if refused_per_s else ""
+        text += (
+            f", {refused_per_s:.3g}/s {'dropped with room left' if has_room else 'turned away'}"
+            if refused_per_s
+            else ""
+        )
         text += f", {missed_per_s:.3g}/s pushed out or lost" if missed_per_s >= settings.warn_misses_per_second else ""
         texts.append(text)
     if failing:
@@ -148,6 +156,7 @@ def _conntrack(proc: str) -> Fill:
         refused=sum(counted["drop"]),
         missed=sum(counted["early_drop"]) + sum(counted["insert_failed"]),
         raced=sum(counted["insert_failed"]),
+        mixed=True,
     )
 
 

@@ -17,13 +17,22 @@ and a way back:
 | `correctedError` | 10 in 3600 s | 3600 s after the last | warn |
 | `hungTask` | 1 | 600 s after the last | warn |
 | `oops` | 1 | until the node is booted again | warn |
-| `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver is loaded or the node booted again | warn |
+| `gpuXid` | 1 of the GPU's own fault, of one GPU | until the driver says it is well, or is loaded again | warn |
 
 A line counts from the moment at which the kernel wrote it. So a restart of the agent brings nothing back that was over,
 and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
 `stateFile` unless it is named, also what has left the buffer. The kernel wakes the check: with `failureThreshold` 1 a
 line that gates closes the node at once. Lines that programs write to the kernel's log do not count, unless `programs`
 says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program.
+
+Of NVIDIA's Xid those count after which, by its catalogue, the GPU is to be reset or the node to be booted, and the
+driver's own word on that (154): not what programs bring about (13, 31, 43, 45, 94, 109 and others). A GPU that was
+reset with the driver left in place is well again when the driver says so, which not every one does. What has been
+mended so that the kernel does not tell of it, root can call over, by class and thing, or by class alone:
+
+```sh
+echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
+```
 
 `hungTask` only warns, as a task that waits for two minutes may be one of a pod on a volume of its own. No line waits
 for another source to say the same: that everybody stands still, or that nothing can be written, is found by the checks
@@ -39,7 +48,17 @@ from pathlib import Path
 
 import msgspec
 
-from agent.checks.kernel_lines import CLASSES, GATE, WARN, ClassName, LogClass, about, healed_by, is_of_a_process
+from agent.checks.kernel_lines import (
+    CLASSES,
+    GATE,
+    WARN,
+    ClassName,
+    LogClass,
+    about,
+    called_over,
+    healed_by,
+    is_of_a_process,
+)
 from agent.checks.reading import CannotLookError, text_of
 from agent.checks.rights import Rights
 from agent.checks.state import CheckState, Finding
@@ -49,6 +68,7 @@ from kube.objects import UNREADABLE
 
 DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
 RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
+KERNEL = 0  # the facility of its own lines, which no program's have
 RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read one in parts
 READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
@@ -170,7 +190,7 @@ class Check:
                 raise CannotLookError(f"{self._settings.path} cannot be read ({e.strerror}): needs CAP_SYSLOG") from e
             if not block:
                 return
-            yield from (record for record in records_in(block) if programs or record.facility == 0)
+            yield from (it for it in records_in(block) if programs or it.facility == KERNEL or called_over(it.text))
 
     def _dated(self, records: Sequence[Record]) -> list[Record]:
         """What comes while we look is of now: over months the clock of the log goes another way than ours."""
@@ -220,6 +240,8 @@ def after(known: Known, records: Iterable[Record]) -> Known:
         if record.sequence <= sequence:
             continue
         sequence = record.sequence
+        if record.facility != KERNEL and (over := called_over(record.text)) is not None:
+            troubles = {key: it for key, it in troubles.items() if over not in (key, (key[0], ""))}
         if is_of_a_process(record.text):
             continue
         for name, kind in CLASSES.items():

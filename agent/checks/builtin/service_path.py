@@ -14,10 +14,10 @@ not asked whether they reach them: agents would have to trust one another, over 
 | the same: each of these peers lets itself be connected to, then a packet of full size is lost | failed |
 | the Service address is not reached, an API server is, or kube-proxy is not well | failed |
 | this machine cannot send to the Service address | failed |
-| kube-proxy does not answer, or its rules are older than `proxyMaxAgeSeconds` | failed |
+| kube-proxy is silent or not well; its rules are older than `proxyMaxAgeSeconds`, or it is gone for as long | failed |
 | neither the Service address nor an API server is reached, but those refuse, or two peers are reached | shared |
 | the Service address is not reached, and nothing tells whose fault that is; the only peer is not reached | unknown |
-| peers, or an API server, are not reached, and that is all | warned |
+| peers, or an API server, are not reached, or kube-proxy has just gone, and that is all | warned |
 
 A packet that is too large for some hop, whose complaint does not come back, shows as "connected, then silent". The way
 back is the next run. `peers` may be the same list on all nodes: a node leaves itself out. The kernel tells of a default
@@ -26,8 +26,10 @@ one when the kernel has told nothing more for 0.4 s.
 """
 
 import json
+import re
 import socket
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -54,8 +56,10 @@ USABLE = 0.9  # of the timeout: what is left is for the verdict
 PADDING_BYTES = 16 * 2**10  # at most: a loopback's packets are larger than any network's
 REPLY_BYTES = 64 * 2**10
 REACHED, SILENT, STALLED, REFUSED, UNSENT = "reached", "silent", "connected, then silent", "refused", "cannot be sent"
+AWAY = "just gone"  # a proxy that is being replaced: its rules are there, and not too old
 _DONT_FRAGMENT = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}  # MTU_DISCOVER
 _ALWAYS = 2  # IP_PMTUDISC_DO
+_OF_GO = re.compile(r"([\d-]{10}) ([\d:]{8}(?:\.\d+)?) ([+-]\d{4})\b")
 
 Kind = Literal["service", "apiServer", "proxy", "peer"]
 
@@ -114,19 +118,34 @@ class Way:
 class Check:
     DOUBTS = True
 
-    def __init__(self, settings: Settings, timeout_s: float) -> None:
+    def __init__(self, settings: Settings, timeout_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         from agent.probe.tls import tls_context  # late, as ssl; and here, so that no look pays for it out of its time
 
         tls_context()
         self._routes = Routes()
         self._limit_s = USABLE * timeout_s
         self._settings = settings
+        self._monotonic = monotonic
+        self._proxy_well_at: float | None = None
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with what this node does not reach, SHARED where that is the API servers' fault,
         UNKNOWN where it may be."""
         self._routes.taken()
-        return judge(look_all(self._settings, self._limit_s))
+        return judge([self._remembered(way) for way in look_all(self._settings, self._limit_s)])
+
+    def _remembered(self, way: Way) -> Way:
+        """A proxy that has gone, as each does while it is replaced, has left its rules there: they are as old as it is
+        gone. One that hangs is another thing."""
+        if way.to.kind != "proxy":
+            return way
+        now = self._monotonic()
+        if way.open:
+            self._proxy_well_at = now
+        if way.said != REFUSED or self._proxy_well_at is None:
+            return way
+        gone_s = now - self._proxy_well_at
+        return Way(way.to, AWAY, f"for {gone_s:.0f} s") if gone_s < self._settings.proxy_max_age_seconds else way
 
     def descriptor(self) -> int | None:
         return self._routes.descriptor()
@@ -164,7 +183,7 @@ def judge(ways: Sequence[Way]) -> Finding:
         most = _most(first) and _most(further)
     else:  # who lets itself be connected to is not gone
         most = _most(first) and (bool(cut) or all(way.said == STALLED for way in first))
-    ours = (lost if most else []) + proxy
+    ours = (lost if most else []) + [way for way in proxy if way.said != AWAY]
     if any(way.said == UNSENT for way in cut) or (cut and (proxy or most or any(way.open for way in direct))):
         ours += cut
     if ours:
@@ -177,7 +196,7 @@ def judge(ways: Sequence[Way]) -> Finding:
         return Finding(CheckState.UNKNOWN, f"perhaps not of this node: {seen}")
     if lost and len(of("peer")) == 1:
         return Finding(CheckState.UNKNOWN, f"perhaps the only peer's own fault: {_lines(lost)}")
-    warned = lost + [way for way in direct if not way.open]
+    warned = lost + proxy + [way for way in direct if not way.open]
     if warned:
         return Finding(CheckState.WARNED, _lines(warned))
     return Finding(CheckState.PASSED, "; ".join(map(str, ways)))
@@ -349,7 +368,9 @@ def proxy_way(place: Place, answer: bytes, max_age_s: float) -> Way:
 
 
 def _time(text: str) -> float:
-    found = parse_time(text)
+    """As JSON has it, or as Go prints it: so Cilium, OVN-Kubernetes and earlier releases of kube-proxy write it."""
+    printed = _OF_GO.match(text)
+    found = parse_time(f"{printed[1]}T{printed[2]}{printed[3]}" if printed else text)
     if found is None:
         raise ValueError("no time")
     return found

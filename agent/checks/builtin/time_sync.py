@@ -3,12 +3,14 @@
 Asks the kernel (adjtimex, which changes nothing), not a time service by name: chrony, ntpd, timesyncd and a
 hypervisor's own all tell the kernel what they know. The estimate is the larger of the kernel's estimated error and of
 the offset that it is still correcting: from `warnMilliseconds` on the check warns, from `failMilliseconds` on it
-fails.
+fails. No estimate is larger than the upper bound: whoever tells the kernel a bound alone (phc2sys, for clocks kept by
+PTP) leaves the estimate at the sixteen seconds that it has before anybody has told it.
 
 The kernel's upper bound of the error grows by half a millisecond a second between two corrections, so it says how
 long ago the last one was, not that the clock is wrong: beyond `boundMilliseconds` the check warns, as it does where
 the kernel calls the clock unsynchronised (after some nine hours without a correction, or because no service has ever
-set it). `unsynchronized: fail` makes that a failure.
+set it). `unsynchronized: fail` makes that a failure. chrony says that it keeps the clock only with `rtcsync` in its
+configuration, which distributions have there.
 
 The way back is the next run after the service has corrected the clock.
 """
@@ -78,7 +80,8 @@ def timex() -> bytes:
 def clock_of(timex: bytes) -> Clock:
     _modes, offset, _freq, maxerror_us, esterror_us, status = _TIMEX.unpack_from(timex)
     offset_s = abs(offset) / (1e9 if status & STA_NANO else 1e6)
-    return Clock(not status & STA_UNSYNC, max(esterror_us / 1e6, offset_s), maxerror_us / 1e6)
+    estimate_s = min(esterror_us, maxerror_us) / 1e6
+    return Clock(not status & STA_UNSYNC, max(estimate_s, offset_s), maxerror_us / 1e6)
 
 
 def judged(found: Clock, settings: Settings) -> Finding:

@@ -14,7 +14,9 @@ from tests.faults.registry import FAULTS
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs/checks.md"
-MEASURED = ROOT / "tests/bench/faults/measured.json"  # a copy of build/bench-faults.json, and `taken`: how
+# Copies of build/bench-faults.json, and `taken`: how. Of a fault that the first has not, the second has it.
+MEASURED = ROOT / "tests/bench/faults/measured.json"
+ADDED = MEASURED.with_name("measured-added.json")
 HEAD = """# The checks
 
 Made by `make manifests` of `agent/checks/builtin`: change it there. The same texts come from
@@ -54,11 +56,14 @@ service finds them (`readygate_node_find_addresses`), and runs `dns` and `servic
 | the API server's Service, and its port behind that | the API server, asked with the kubelet's certificate |
 | `apiServers` | the control planes of the inventory; where it has none, what is behind the Service |
 | `peers` | the inventory: the next nine nodes on a ring of hashes, so a new node changes nine others' settings |
+| `peerPort` | the kubelet's settings |
+| `proxy` | the node: where something listens at kube-proxy's port 10256, also while it stands still |
 
 Where the kubelet names DNS servers of two families there is a check for each (`dns-ipv6` or `dns-ipv4`). Of the
 inventory `ip` (kubespray's) counts, else `ansible_host`, where it is an address that the node has itself: else the
 inventory speaks of another network, and is not used. What is left out is told at the end of the play. Where the API
-server does not answer, what it told the last time holds.
+server does not answer, what it told the last time holds, and so does where kube-proxy was while it is started again.
+The kubelet's settings are its flags, then the files of its `--config-dir`, then that of its `--config`.
 
 So **without settings of yours no node is closed for DNS, for kube-proxy, or for its way to Services and other nodes**.
 Look at what these checks say for a while, then have them close:
@@ -86,11 +91,13 @@ readygate_node_checks:
     peers: "{{{{ (groups.control_plane + groups.workers) | map('extract', hostvars, 'ansible_host') | list }}}}"
 ```
 
-`proxy` is never found, as not every node has a kube-proxy. `kubectl get service kubernetes` and
+A node without a kube-proxy, as with Cilium in its place, is without `proxy`, unless that listens there for it; a play
+that finds neither it nor its pod takes `proxy` away. `kubectl get service kubernetes` and
 `kubectl get service -n kube-system kube-dns` tell the addresses of the Services. A Service's address that leads nowhere
 closes a node only where what is behind it is reached: `apiServers`, and for DNS `servers`, without which that is
 unknown. Those are the addresses of the DNS pods, so new pods have others; to have old ones here closes nothing.
-`nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because it was never there.
+`nodeLocal` and `proxy` are of the node itself: what is silent there closes it, also because it was never there. A
+kube-proxy that goes while it is replaced leaves its rules: that warns for `proxyMaxAgeSeconds`.
 """
 
 
@@ -104,11 +111,6 @@ and routes are one failure, and the second is looked for 0.4 s later. Where the 
 ready by then (a network or a runtime that is gone), the pod waits for the kubelet's next status too, up to ten seconds.
 Made by `make bench-faults`, the same with `ARGS="--record TEXT"`, and `make manifests`.
 """
-
-
-UNTRIED = {
-    "timeSync": "There is no fault to try it with: hosts of ring 3 have the machine's one clock, not theirs to break."
-}
 
 
 def page() -> str:
@@ -142,14 +144,18 @@ def _soon() -> str:
     if not MEASURED.exists():
         return ""
     measured = json.loads(MEASURED.read_text())
-    values = {row["name"]: row["value"] for row in measured["figures"]}
+    known = results.tried(measured["figures"])
+    added = json.loads(ADDED.read_text()) if ADDED.exists() else {"figures": []}
+    new = [row for row in added["figures"] if not any(row["name"].startswith(name) for name in known)]
+    values = {row["name"]: row["value"] for row in (*measured["figures"], *new)}
     faults = {fault.name: (fault.check, fault.what) for fault in FAULTS.values()}
     tables = "".join(
         f"\nProfile `{profile}`:\n\n{made}"
         for profile in ("fast", "default")
         if (made := results.table(values, faults, profile)).count("\n") > 2
     )
-    return f"{SOON}\n{measured['taken']}\n{tables}"
+    later = f"\n{added['taken']}\n" if results.tried(new) else ""
+    return f"{SOON}\n{measured['taken']}\n{later}{tables}"
 
 
 def _cell(kind: Kind) -> str:
@@ -163,7 +169,6 @@ def _section(name: str, kind: Kind) -> str:
     faults = [fault for fault in FAULTS.values() if fault.check == name]
     tried = "".join(f"- `python -m tests.faults {fault.name} HOST`: {fault.what}.\n" for fault in faults)
     tried = f"\nFaults to try it with, on a host of ring 3 (`--heal` takes them back):\n\n{tried}" if tried else ""
-    tried = tried or (f"\n{UNTRIED[name]}\n" if name in UNTRIED else "")
     needed = _keys_marked(needs(kind.rights), kind)
     return f"\n## {name}\n\nPasses when {kind.doc}.\n\n{body_of(kind.about)}\n{table}\n{needed}\n{tried}"
 

@@ -106,7 +106,7 @@ def test_errors_name_the_new_kind(with_disk: ModuleType, check: str, expected: s
 
 def test_zeros_are_the_defaults_of_a_probe() -> None:
     zeros = {"periodSeconds": 0, "timeoutSeconds": 0, "successThreshold": 0, "failureThreshold": 0}
-    spec = check_spec(msgspec.convert({"name": "x", "gpu": {}, "severity": "warn", **zeros}, settings.Check))
+    spec = check_spec(msgspec.convert({"name": "x", "timeSync": {}, "severity": "warn", **zeros}, settings.Check))
     assert (0, 10, 1, Thresholds(1, 3), Severity.WARN) == (
         spec.initial_delay_s,
         spec.period_s,
@@ -119,10 +119,12 @@ def test_zeros_are_the_defaults_of_a_probe() -> None:
 @pytest.mark.parametrize(
     ("check", "expected_s"),
     [
-        pytest.param({"gpu": {}}, 1, id="a probe's second"),
+        pytest.param({"timeSync": {}}, 1, id="a probe's second"),
         pytest.param({"cni": {}}, 5, id="a child process under load"),
         pytest.param({"runtime": {}}, 5, id="a runtime under load"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 0}, 5, id="a disk under load"),
+        pytest.param({"pressure": {"folder": "/a"}}, 5, id="and what syncs there"),
+        pytest.param({"gpu": {}}, 5, id="a bus whose devices sleep"),
         pytest.param({"filesystem": {}, "timeoutSeconds": 1}, 1, id="what is given counts"),
         pytest.param({"runtime": {}, "periodSeconds": 2}, 2, id="but no more than the period"),
         pytest.param({"runtime": {}, "periodSeconds": 2, "timeoutSeconds": 5}, 5, id="unless that is given"),

@@ -31,6 +31,7 @@ from tests.testbed.shared.binaries import BinariesMissing
 
 SAVED = ROOT / "build" / "bench-faults.json"
 RECORD = ROOT / "tests" / "bench" / "faults" / "measured.json"
+ADDED = RECORD.with_name("measured-added.json")
 LIMITS_S = {"fast": 30.0, "default": 75.0}
 QUIET_S = 60.0
 LATE_S = 2.0  # the goal of a pod that waits: of later ones it is said whose word that was
@@ -52,12 +53,14 @@ def main() -> int:
     parser.add_argument(
         "--record", metavar="TEXT", help="the saved figures into docs/checks.md, TEXT: how they were taken"
     )
+    parser.add_argument("--add", action="store_true", help="with --record: those of faults that are not recorded yet")
     parser.add_argument("--save", type=Path, default=SAVED, help="default: build/bench-faults.json")
     arguments = parser.parse_args()
     if arguments.record:
         figures = json.loads(arguments.save.read_text())
-        RECORD.write_text(json.dumps({"taken": arguments.record, "figures": figures}, indent=1) + "\n")
-        print(f"{RECORD.relative_to(ROOT)} written: now make manifests")
+        record = ADDED if arguments.add else RECORD
+        record.write_text(json.dumps({"taken": arguments.record, "figures": figures}, indent=1) + "\n")
+        print(f"{record.relative_to(ROOT)} written: now make manifests")
         return 0
     if arguments.installed:
         arguments.default_rounds = 0

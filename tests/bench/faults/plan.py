@@ -10,11 +10,12 @@ from tests.faults.filesystem import DISK
 from tests.faults.network import API, DNS
 from tests.faults.plugins import NAME as PLUGIN
 from tests.faults.registry import FAULTS
+from tests.faults.slow_disk import DISK as SLOW_DISK
 from tests.faults.tables import PROC
 
 KUBELET = "kubelet"  # not a kind of check: the opinion of mode `node`
-# The twelve of the comparison, and variants of them. Left out are a soft lockup, as it is over after five minutes, and
-# a disk that is gone, as the service keeps the mount that it began with.
+# The twelve of the comparison, and variants of them. Left out are a soft lockup, as it is over after five minutes, a
+# disk that is gone, as the service keeps the mount that it began with, and slow syncs, which only warn.
 NAMES = (
     "disk-read-only",
     "disk-full",
@@ -38,13 +39,20 @@ NAMES = (
     "plugin-hangs",
     "plugin-gone",
     "log-shutdown",
+    "gpu-xid",
     "pod-threads",
+    "stalls",
+    "threads-out",
+    "files-out",
+    "syncs-hang",
     "certificate-ended",
     "gpu-missing",
+    "time-lost",
 )
 # Of these the kernel tells, and how: lines of its log, news of links and routes, of files.
 NEWS = {
     "log-shutdown": "kmsg",
+    "gpu-xid": "kmsg",
     "default-route-gone": "netlink",
     "dns-link-gone": "netlink",
     "cni-gone": "inotify",
@@ -61,7 +69,7 @@ KUBELET_HANGS = Fault(
     ("systemctl kill --kill-whom=main --signal=CONT kubelet",),
 )
 SLOW = (KUBELET_HANGS.name,)
-EVERYWHERE = ("log-shutdown",)  # the hosts of the testbed have one kernel, so one log
+EVERYWHERE = ("log-shutdown", "gpu-xid", "time-lost")  # the hosts of the testbed have one kernel: one log, one clock
 # Nothing of a control plane looks at what these break: they may be played on its host too.
 HARMLESS = (
     "disk-read-only",
@@ -78,6 +86,10 @@ HARMLESS = (
     "neighbours-full",
     "plugin-hangs",
     "plugin-gone",
+    "stalls",
+    "threads-out",
+    "files-out",
+    "syncs-hang",
     "certificate-ended",
     "gpu-missing",
 )
@@ -158,7 +170,11 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
             "kernelLog": {"programs": True, "gate": ["filesystemShutdown"], "gatePaths": [DISK]},
             "failureThreshold": 1,
         },
+        {"name": "gpu-xid", "kernelLog": {"programs": True, "gate": ["gpuXid"], "warn": []}, "failureThreshold": 1},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
+        {"name": "stalls", "pressure": {"look": ["io", "threads", "files"], "proc": f"/host{PROC}"}},
+        {"name": "syncs", "pressure": {"look": ["cpu"], "folder": f"/host{SLOW_DISK}"}, "timeoutSeconds": 2},
+        {"name": "time", "timeSync": {"unsynchronized": "fail"}},
         {
             "name": "certificates",
             "certificates": {"files": ["kubelet-client-current.pem", "readygate-fault.pem"]},

@@ -1,6 +1,7 @@
 """From rounds to figures, and to the table of docs/checks.md. Pure."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tests.bench.faults.plan import KUBELET, NEWS
 from tests.bench.faults.rounds import Round
@@ -93,6 +94,12 @@ def _both(name: str, values: Sequence[float], note: str = "") -> list[Figure]:
 def _of(value: float | None) -> float:
     assert value is not None
     return value
+
+
+def tried(figures: Sequence[Mapping[str, Any]]) -> list[str]:
+    """With what the names of figures begin that are of one fault in one profile."""
+    names = [row["name"] for row in figures]
+    return [name.removesuffix("rounds") for name in names if name.endswith("_rounds") and name != "fault_rounds"]
 
 
 def table(values: Mapping[str, float], faults: Mapping[str, tuple[str, str]], profile: str = PROFILE) -> str:

@@ -14,6 +14,7 @@ NAMES = (DNS, *(f"{DNS}-{family}" for family in FAMILIES.values()), PATH)  # of 
 PEERS = 9  # as many as the check servicePath ever looks at in a run: agent/checks/builtin/service_path.py
 SERVICE_NAME = "kubernetes.default.svc"
 RECORDS = {4: "A", 6: "AAAA"}
+_PORTS = {"apiPort": "api_port", "peerPort": "port"}  # the kubelets', of which all have the port that this one has
 NO_DNS = "without the check dns, as the kubelet names no DNS server"
 NO_PATH = "without the check service-path, as nobody has told the address of the API server's Service"
 NO_PEERS = "without a look at other nodes, as the inventory has no address of the host that it knows as its own"
@@ -60,9 +61,11 @@ def readygate_node_found(
         # Not those of the Service where others are known: of them a server that is away is none.
         direct = controls if inside and controls else [str(one) for one in _addresses(seen.get("endpoints", ""))]
         peers = readygate_node_neighbours(ring, host, own) if inside else []
-        port = seen.get("api_port", "")
-        checks.append(_of_the_path(services[0], sorted(direct), port, peers))
-        kept = {"services": ",".join(map(str, services)), "api_port": port if port.isdecimal() else ""}
+        port, proxy = seen.get("api_port", ""), _local(seen.get("proxy", ""))
+        path = _of_the_path(services[0], sorted(direct), peers, proxy)
+        path |= {key: int(seen[name]) for key, name in _PORTS.items() if _is_port(seen.get(name, ""))}
+        checks.append({"name": PATH, "servicePath": path})
+        kept = {"services": ",".join(map(str, services)), "api_port": port if port.isdecimal() else "", "proxy": proxy}
         kept["endpoints"] = "" if direct is controls else ",".join(direct)
     without += [NO_PATH] if not services else [] if inside else [NO_PEERS]
     return {
@@ -89,11 +92,21 @@ def _of_dns(servers: Sequence[Address], domain: str, services: Sequence[Address]
     return checks
 
 
-def _of_the_path(service: Address, direct: Sequence[str], port: str, peers: Sequence[str]) -> Document:
-    path: Document = {"service": str(service), "apiServers": direct, "peers": peers}
-    if port.isdecimal() and 0 < int(port) < 2**16:
-        path["apiPort"] = int(port)
-    return {"name": PATH, "servicePath": {key: value for key, value in path.items() if value}}
+def _of_the_path(service: Address, direct: Sequence[str], peers: Sequence[str], proxy: str) -> Document:
+    path: Document = {"service": str(service), "apiServers": direct, "peers": peers, "proxy": proxy}
+    return {key: value for key, value in path.items() if value}
+
+
+def _is_port(text: str) -> bool:
+    return text.isdecimal() and 0 < int(text) < 2**16
+
+
+def _local(text: str) -> str:
+    """An address, also of loopback, or nothing."""
+    try:
+        return str(ip_address(text.strip()))
+    except ValueError:
+        return ""
 
 
 def readygate_node_joined(

@@ -71,14 +71,17 @@ def test_when_they_end(found: list[Validity], blind: list[str], expected: Findin
     assert expected == judged(found, blind, Settings("/pki", ("a", "b")), WALL)
 
 
-def made(folder: Path, *, days: int, name: str = "client.pem") -> Path:
+def made(folder: Path, *, days: int, name: str = "client.pem", by: str = "/O=system:nodes/CN=system:node:n") -> Path:
     """By openssl: the key first, as in the kubelet's own file, so that what is looked for is in the middle."""
     key, certificate, both = folder / "key", folder / "certificate", folder / name
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    words += ["-subj", "/O=system:nodes/CN=system:node:n", "-keyout", str(key), "-out", str(certificate)]
+    words += ["-subj", by, "-keyout", str(key), "-out", str(certificate)]
     subprocess.run([*words, "-days", str(days)], check=True, capture_output=True)
     both.write_bytes(key.read_bytes() + certificate.read_bytes())
     return both
+
+
+ITSELF = "/CN=node-1-ca@1790000000"  # as client-go calls the CA of such a certificate
 
 
 @pytest.mark.parametrize("days", [1, 365, 36500], ids=["a day", "a year", "beyond 2049, in another form of time"])
@@ -93,17 +96,18 @@ def test_openssl_says_the_same(tmp_path: Path, days: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "expected"),
+    ("server", "by", "expected"),
     [
-        pytest.param(True, CheckState.PASSED, id="beside the one that it has from the cluster: a leftover"),
-        pytest.param(False, CheckState.FAILED, id="alone: the one that it serves with"),
+        pytest.param(True, ITSELF, CheckState.PASSED, id="beside the one that it has from the cluster: a leftover"),
+        pytest.param(False, ITSELF, CheckState.WARNED, id="alone: the one that it serves with, and nobody verifies"),
+        pytest.param(False, "/CN=ca of ours", CheckState.FAILED, id="one that somebody has put there"),
     ],
 )
 def test_the_certificate_that_a_kubelet_made_for_itself_ends(
-    tmp_path: Path, *, server: bool, expected: CheckState
+    tmp_path: Path, *, server: bool, by: str, expected: CheckState
 ) -> None:
     """A year after the node was made; all nodes of a cluster that were made on a day have it."""
-    own = made(tmp_path, days=1, name="kubelet.crt")
+    own = made(tmp_path, days=1, name="kubelet.crt", by=by)
     made(tmp_path, days=90, name="kubelet-client-current.pem")
     if server:
         made(tmp_path, days=90, name="kubelet-server-current.pem")

@@ -95,6 +95,34 @@ def test_only_accelerators_of_the_vendor_count(machine: Machine) -> None:
     assert Finding(CheckState.PASSED, "1 are there") == machine.find(1)
 
 
+EIGHT = [f"0000:{bus:02x}:00.0" for bus in (0x18, 0x2A, 0x3A, 0x5D, 0x9A, 0xAB, 0xBA, 0xDB)]
+
+
+def test_a_node_of_eight_in_parts_is_looked_at_by_cards(machine: Machine) -> None:
+    """MIG makes devices of the driver's, none of the bus; the switches between the cards are bridges."""
+    for address in EIGHT:
+        machine.function(address, driver="nvidia")
+    for bus in range(7, 11):
+        machine.function(f"0000:{bus:02x}:00.0", kind="0x068000", driver="nvidia-nvswitch")
+    machine.listed(*EIGHT)
+    (machine.driver.parent / "capabilities/gpu0/mig/gi1").mkdir(parents=True)
+    assert Finding(CheckState.PASSED, "8 are there") == machine.find(8)
+
+
+def test_one_of_eight_has_fallen_off_the_bus_while_the_driver_has_it_still(machine: Machine) -> None:
+    for address in EIGHT:
+        machine.function(address, driver="nvidia", **({"config": b"\xff" * 64} if address == EIGHT[3] else {}))
+    machine.listed(*EIGHT)
+    assert Finding(CheckState.FAILED, f"fallen off the bus: {EIGHT[3]}") == machine.find(8)
+
+
+def test_virtual_functions_that_the_driver_lists_are_not_missing_on_the_bus(machine: Machine) -> None:
+    machine.function(A, driver="nvidia")
+    machine.function("0000:17:00.4", virtual=True, driver="nvidia")
+    machine.listed(A, "0000:17:00.4")
+    assert Finding(CheckState.PASSED, "1 are there") == machine.find()
+
+
 def test_one_that_reads_as_ones_has_fallen_off_the_bus(machine: Machine) -> None:
     machine.function(A, config=b"\xff" * 64)
     assert Finding(CheckState.FAILED, f"fallen off the bus: {A}") == machine.find()

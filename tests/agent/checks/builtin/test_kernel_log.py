@@ -226,6 +226,14 @@ def test_what_programs_write_counts_only_when_told_to(node: Node) -> None:
     assert CheckState.FAILED is node.check(programs=True)().state
 
 
+def test_what_people_call_over_in_it_counts_also_where_programs_do_not(node: Node) -> None:
+    check = node.check()
+    node.say(SHUT.format("dm-0"))
+    assert CheckState.FAILED is check().state
+    node.say("readygate: over filesystemShutdown dm-0", facility=1)
+    assert WELL == check()
+
+
 def test_a_class_warns_where_told_to_and_does_not_count_where_it_is_in_neither_list(node: Node) -> None:
     check, deaf = node.check(gate=("hungTask",), warn=("filesystemShutdown",)), node.check(gate=(), warn=())
     node.say(SHUT.format("dm-0"))

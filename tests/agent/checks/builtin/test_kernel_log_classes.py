@@ -77,10 +77,38 @@ LINES = {
     "gpuXid": [
         "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
         "NVRM: Xid (PCI:0000:3b:00): 48, An uncorrectable double bit error (DBE) has been detected",
+        "NVRM: Xid (PCI:0000:3b:00): 46, pid=5, name=python, Ch 00000010, intr 00000000",
+        "NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 95, pid=5, name=python, Uncontained: FB. RST: Yes, D-RST: No",
+        "NVRM: Xid (PCI:0000:3b:00): 119, pid=5, name=nvidia-smi, Timeout after 45s of waiting for RPC response",
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x4 (Drain and Reset) to 0x2 (OS Reboot)",
+        "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
     ],
 }
 NOTHING = [
     pytest.param("NVRM: Xid (PCI:0000:3b:00): 31, pid=5, name=python, MMU Fault", id="a program's own fault on a GPU"),
+    pytest.param("NVRM: Xid (PCI:0000:3b:00): 13, pid=5, name=a, Graphics SM Warp Exception", id="one in its kernel"),
+    pytest.param("NVRM: Xid (PCI:0000:3b:00): 43, pid=5, name=a, Ch 00000010", id="a program that the GPU has stopped"),
+    pytest.param(
+        "NVRM: Xid (PCI:0000:3b:00): 45, pid=5, name=a, Ch 1 caused by previous Xid 145",
+        id="one that is cleaned up after",
+    ),
+    pytest.param(
+        "NVRM: Xid (PCI:0000:3b:00): 63, pid=5, Row Remapper: New row marked for remapping",
+        id="memory that is repaired",
+    ),
+    pytest.param(
+        "NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 94, pid=5, name=a, Contained: FB", id="an error that one program has felt"
+    ),
+    pytest.param(
+        "NVRM: Xid (PCI:0000:3b:00): 149, NETIR_LINK_EVT  Nonfatal, Link 01 (0x021425c6)",
+        id="a link's, not fatal",
+    ),
+    pytest.param(
+        "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+        id="a GPU that needs nothing any more",
+    ),
+    pytest.param("nvidia-nvswitch1: SXid (PCI:0000:aa:00.0): 24007, Severity 1 Engine instance 12", id="a switch's"),
     pytest.param("traps: a[1] general protection fault ip:4 sp:7 error:0 in a[4+1]", id="a program's own fault"),
     pytest.param("XFS (sda): Mounting V5 Filesystem 1-2", id="a mount"),
     pytest.param("sd 0:0:0:0: [sda] Attached SCSI disk", id="a disk"),
@@ -269,6 +297,44 @@ def test_a_driver_that_is_loaded_again_heals_all_its_gpus() -> None:
     xid = LINES["gpuXid"][0]
     found = known((1.0, xid), (1.0, xid.replace("3b", "af")), (2.0, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module"))
     assert [] == holding(found, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("0x1 (GPU Reset Required) to 0x0 (None)", ["0000:af:00"], id="nothing any more: it is well"),
+        pytest.param(
+            "0x4 (Drain and Reset) to 0x1 (GPU Reset Required)", ["0000:af:00", "0000:3b:00"], id="something else"
+        ),
+    ],
+)
+def test_the_driver_itself_tells_that_a_gpu_needs_nothing_any_more(text: str, expected: list[str]) -> None:
+    """Of one of eight; the others are as they were."""
+    xid, said = LINES["gpuXid"][0], f"NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from {text}"
+    found = known((1.0, xid), (1.0, xid.replace("3b", "af")), (2.0, said))
+    assert expected == [of for (_, of), _ in found.troubles]
+
+
+@pytest.mark.parametrize(
+    ("facility", "text", "expected"),
+    [
+        pytest.param(1, "readygate: over gpuXid 0000:3b:00", ["0000:af:00"], id="of one GPU"),
+        pytest.param(1, "readygate: over gpuXid", [], id="of all of them"),
+        pytest.param(1, "readygate: over softLockup", ["0000:af:00", "0000:3b:00"], id="of another class"),
+        pytest.param(1, "readygate: over gpuXid 0000:3b", ["0000:af:00", "0000:3b:00"], id="of none that there is"),
+        pytest.param(1, "readygate: over gpuXid 0000:3b:00 and more", ["0000:af:00", "0000:3b:00"], id="other words"),
+        pytest.param(
+            0, "readygate: over gpuXid", ["0000:af:00", "0000:3b:00"], id="the kernel's, which a pod may have a part in"
+        ),
+    ],
+)
+def test_what_the_kernel_does_not_tell_the_end_of_people_call_over(
+    facility: int, text: str, expected: list[str]
+) -> None:
+    xid = LINES["gpuXid"][0]
+    found = known((1.0, xid.replace("3b", "af")), (1.0, xid))
+    over = f"{8 * facility + 6},99,2000000,-;{text}\n"
+    assert expected == [of for (_, of), _ in after(found, records_in(over.encode())).troubles]
 
 
 def test_a_flood_of_other_things_pushes_out_nothing_that_holds() -> None:

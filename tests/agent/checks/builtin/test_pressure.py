@@ -210,7 +210,7 @@ def test_syncs_are_measured_and_leave_nothing_behind(node: Node, tmp_path: Path)
 
 def test_a_sync_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     killed = f"import os\nos.fsync = lambda _: os.kill(os.getpid(), 9)\n{pressure._SYNC}"
-    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path), "3"], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path), "3", "9"], capture_output=True, check=False)
     assert (-9, []) == (done.returncode, [*tmp_path.iterdir()])
 
 
@@ -218,13 +218,22 @@ def test_two_agents_may_have_one_folder(tmp_path: Path) -> None:
     """One has removed the file that the other has just opened."""
     other = "import os\nopen_ = os.open\ndef other(path, *more):\n    file = open_(path, *more)\n    os.unlink(path)\n"
     taken = f"{other}    return file\nos.open = other\n{pressure._SYNC}"
-    done = subprocess.run([sys.executable, "-c", taken, str(tmp_path), "3"], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", taken, str(tmp_path), "3", "9"], capture_output=True, check=False)
     assert (0, 3, b"") == (done.returncode, len(done.stdout.split()), done.stderr)
 
 
 def test_slow_syncs_warn() -> None:
     facts = Facts(syncs_s=(*[0.001] * 98, 0.6, 0.7))
     assert Finding(CheckState.WARNED, "syncs p99 600 ms") == judge(facts, None, 0.0, Settings())
+
+
+def test_slow_syncs_are_not_taken_for_one_that_hangs(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of them would not be back in time."""
+    monkeypatch.setattr(pressure, "_SYNC", f"import os, time\nos.fsync = lambda _: time.sleep(3)\n{pressure._SYNC}")
+    found = Check(node.settings(look=("files",), folder=str(tmp_path)), 8.0)()
+    assert (CheckState.WARNED, True) == (found.state, found.output.startswith("syncs p99 3")), found
 
 
 def test_a_folder_that_cannot_be_written_to_is_unknown(node: Node) -> None:

@@ -135,6 +135,7 @@ def test_few_nodes() -> None:
 # kube-proxy
 
 OLD, NEW = "2026-01-01T00:00:00.123456789Z", "2026-01-01T00:03:00.123456789Z"
+PRINTED = "2026-01-01 00:03:00.123456789 +0000 UTC"
 
 
 def proxy(code: int, **body: object) -> bytes:
@@ -149,6 +150,17 @@ PROXIES = [
         proxy(503, lastUpdated=OLD, currentTime=NEW, healthy=True, nodeEligible=False),
         "reached",
         id="a node about to be deleted",
+    ),
+    pytest.param(
+        proxy(200, lastUpdated=f"{PRINTED} m=+60.1", currentTime=f"{PRINTED} m=+60.1", nodeEligible=True),
+        "reached",
+        id="an earlier release of kube-proxy",
+    ),
+    pytest.param(proxy(200, lastUpdated=PRINTED, currentTime=PRINTED), "reached", id="Cilium in its place"),
+    pytest.param(
+        proxy(200, lastUpdated="2026-01-01 00:00:00.5 +0100 CET", currentTime=f"{PRINTED} m=+4000.1"),
+        "its rules are too old",
+        id="an earlier release in another zone, an hour old",
     ),
     pytest.param(b"", "no answer of kube-proxy's", id="nothing"),
     pytest.param(b"HTTP/1.1 200 OK\r\n\r\nok", "no answer of kube-proxy's", id="somebody else"),

@@ -19,7 +19,15 @@ def kernel(*, offset: int = 0, maxerror_us: int = 0, esterror_us: int = 0, statu
     [
         pytest.param(kernel(maxerror_us=500_000), Clock(True, 0.0, 0.5), id="a bound"),
         pytest.param(
-            kernel(esterror_us=20_000, offset=-30_000), Clock(True, 0.03, 0.0), id="the larger of both counts"
+            kernel(maxerror_us=50_000, esterror_us=20_000, offset=-30_000),
+            Clock(True, 0.03, 0.05),
+            id="the larger of both counts",
+        ),
+        pytest.param(
+            kernel(maxerror_us=50_000, esterror_us=20_000), Clock(True, 0.02, 0.05), id="as chrony and ntpd tell it"
+        ),
+        pytest.param(
+            kernel(maxerror_us=500, esterror_us=16_000_000), Clock(True, 0.0005, 0.0005), id="as phc2sys leaves it, PTP"
         ),
         pytest.param(kernel(offset=30_000_000, status=STA_NANO), Clock(True, 0.03, 0.0), id="in nanoseconds"),
         pytest.param(kernel(status=STA_UNSYNC | STA_NANO), Clock(False, 0.0, 0.0), id="not synchronised"),
