@@ -105,7 +105,10 @@ class ListerWatcher(Generic[T]):
         if more:
             query["continue"] = more
         answer = self._client.get_dated(self.path, query=query)
-        return replace(self._decode_page(answer.body), date=answer.date)
+        page = self._decode_page(answer.body)
+        if more and page.more == more:  # from who answers the same to any query: there would be no end of it
+            raise errors.MalformedReply(path=self.path, reason="EndlessList", message="a page goes on with itself")
+        return replace(page, date=answer.date)
 
     def watch(self, resource_version: str, *, timeout_s: int, silence_limit_s: float) -> WatchStream:
         """timeout_s: after which the server ends the stream. Raises KubeError, CredentialsInvalid."""
