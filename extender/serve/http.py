@@ -97,8 +97,8 @@ class Reader:
     """Turns the bytes of one connection into requests.
 
     complete: requests that the owner takes. refusal: set once, then nothing is read any more. within: whether bytes of
-    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came before its head, for it, or
-    since its head ended; a packet that holds the end of another message counts as a whole.
+    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came before its head, for it,
+    or since its head ended; a packet that holds the end of another message counts as a whole.
     """
 
     __slots__ = (

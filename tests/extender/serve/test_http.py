@@ -18,7 +18,7 @@ GET = b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"
 class Strangers(Heads):
     """Of whom none is known."""
 
-    def find(self, data):
+    def find(self, _data):
         return None
 
 
