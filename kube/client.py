@@ -7,6 +7,7 @@ a time of its own. A 401 reads the credentials again and asks once more. Redirec
 """
 
 import http.client
+import math
 import re
 import ssl
 import threading
@@ -33,6 +34,7 @@ from kube.transport import NoConnection, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
+PIECE_BYTES = 2**20
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -102,9 +104,9 @@ class Client:
         """The body of the answer. Raises KubeError, CredentialsInvalid (as do all calls). connect_s: as of patch()."""
         return self._call("GET", _target(path, query), b"", "", deadline_s, connect_s).body
 
-    def get_dated(self, path: str, *, query: Mapping[str, str] = _NO_QUERY) -> Dated:
-        """As get()."""
-        return self._call("GET", _target(path, query), b"", "", None)
+    def get_dated(self, path: str, *, query: Mapping[str, str] = _NO_QUERY, limit_bytes: float = math.inf) -> Dated:
+        """As get(). Raises TooLarge for an answer that is larger."""
+        return self._call("GET", _target(path, query), b"", "", None, limit_bytes=limit_bytes)
 
     def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:
         """POST to a collection (or a subresource). Returns what the server made of it."""
@@ -185,6 +187,7 @@ class Client:
         content_type: str,
         deadline_s: float | None,
         connect_s: float | None = None,
+        limit_bytes: float = math.inf,
     ) -> Dated:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         ends = self._monotonic() + limit_s + (connect_s or 0.0)
@@ -200,7 +203,7 @@ class Client:
             else:
                 timeout = urllib3.Timeout(connect=min(connect_s, left_s), read=min(limit_s, left_s))
             try:
-                return self._exchange(method, path, target, body, content_type, timeout, limit_s)
+                return self._exchange(method, path, target, body, content_type, timeout, limit_s, limit_bytes)
             except errors.Unauthorized:
                 if refreshed:
                     raise
@@ -256,6 +259,7 @@ class Client:
         content_type: str,
         timeout: urllib3.Timeout,
         limit_s: float,
+        limit_bytes: float,
     ) -> Dated:
         try:
             response = self._transport.pool.urlopen(
@@ -272,7 +276,7 @@ class Client:
             )
             try:
                 if response.status < 300:
-                    return Dated(response.read(), parse_http_date(response.headers.get("Date")))
+                    return Dated(_whole(response, path, limit_bytes), parse_http_date(response.headers.get("Date")))
                 answer = response.read(ERROR_BODY_LIMIT_BYTES)
                 if len(answer) == ERROR_BODY_LIMIT_BYTES:
                     response.close()  # else it was read to its end, and the connection is back in the pool
@@ -304,6 +308,19 @@ class Client:
         refused = next((c.strerror for c in reversed(causes) if isinstance(c, OSError) and c.strerror), None)
         # What urllib3 says names its own objects.
         return errors.Unreachable(path=path, message=f"{self._server.server}: {refused or error}", sent=sent)
+
+
+def _whole(response: urllib3.BaseHTTPResponse, path: str, limit_bytes: float) -> bytes:
+    """The body. Raises TooLarge, and reads no more then."""
+    if limit_bytes == math.inf:
+        return response.read()
+    pieces, read_bytes = [], 0
+    while piece := response.read(PIECE_BYTES):
+        read_bytes += len(piece)
+        if read_bytes > limit_bytes:
+            raise errors.TooLarge(path=path, message=f"an answer of more than {limit_bytes} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

@@ -119,6 +119,10 @@ class MalformedReply(KubeError):
     """An answer that is not what the API promises."""
 
 
+class TooLarge(MalformedReply):
+    """An answer of more bytes than whoever asked wants to hold."""
+
+
 _BY_STATUS: Mapping[int, type[KubeError]] = {
     401: Unauthorized,
     403: Forbidden,

@@ -97,8 +97,8 @@ class Reader:
     """Turns the bytes of one connection into requests.
 
     complete: requests that the owner takes. refusal: set once, then nothing is read any more. within: whether bytes of
-    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came for its head, or
-    since its head ended; a packet that holds the end of another message counts as a whole.
+    an unfinished message have come. in_body: whether its head has ended. fed_bytes: that came before its head, for it,
+    or since its head ended; a packet that holds the end of another message counts as a whole.
     """
 
     __slots__ = (
@@ -144,6 +144,7 @@ class Reader:
             request = self._heads.find(data)
             if request is not None:
                 self.complete.append(request)
+                self.fed_bytes = 0
                 return
         count = len(self.complete)
         try:
@@ -158,8 +159,17 @@ class Reader:
             if self.within:
                 self.fed_bytes += len(data)
                 self._check_fed()
+            elif len(self.complete) == count:
+                self.fed_bytes += len(data)
+                self._check_blank()
             elif between and len(self.complete) == count + 1 and self.complete[count].keep and not self._chunked:
                 self._heads.learn(data, self.complete[count])
+
+    def _check_blank(self) -> None:
+        """Blank lines before a head, which the parser reads past: no request has begun, so no deadline of one holds."""
+        if self.fed_bytes > limits.HEAD_LIMIT_BYTES:
+            self._begin()
+            self._refuse(HTTPStatus.BAD_REQUEST, "blank lines without an end")
 
     def _check_fed(self) -> None:
         if not self.in_body:

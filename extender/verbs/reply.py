@@ -44,13 +44,14 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 def account(source: Source, reply: Reply) -> None:
     """Counts and remembers whom it refuses, and to whom: whoever asked need not wait for that."""
-    if reply.reasons:
-        source.counts.refuse(reply.reasons)
-    attempts = source.attempts
+    found, attempts = reply.found, source.attempts
+    reasons = reply.reasons if found is None else found[2][0].refused.reasons
+    if reasons:
+        source.counts.refuse(reasons)
     if attempts is None:
         return
-    if reply.found is not None:
-        written, asked, ((survivors, _, refused), snapshot), mask = reply.found
+    if found is not None:
+        written, asked, ((survivors, refused), snapshot), mask = found
         meta, count = written.pod.metadata or NO_META, len(asked)
         monotonic = attempts.monotonic()
         attempts.add(

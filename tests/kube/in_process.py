@@ -63,7 +63,7 @@ class World:
     def close(self) -> None:
         return
 
-    def get_dated(self, path: str, *, query: dict) -> Dated:
+    def get_dated(self, path: str, *, query: dict, **_: object) -> Dated:
         self._maybe_refuse(watch=False)
         items = self.store.select("nodes", "", lambda _: True)
         at = int(query["continue"]) if "continue" in query else 0

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from kube import paths, reflector
+from kube import listing, paths, reflector
 from kube.client import Client
 from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
@@ -50,6 +50,36 @@ def test_lw11_what_was_left_out_is_there_half_a_minute_later_on_a_watch_that_is_
         clock.time = 130.0
         wait_until(lambda: "x" in it.store.versions, "the list")
         assert (early, it.pauses, len(it.lists)) == ({}, [], 2)
+
+
+def test_a_page_that_is_too_large_to_be_held_is_asked_for_in_smaller_ones_and_so_are_those_after_it(api, monkeypatch):
+    monkeypatch.setattr(listing, "PAGE_LIMIT_BYTES", 50_000)
+    for number in range(50):
+        api.put(node(f"n{number}", annotations={"a": "b" * 2000}))
+    with following(api) as it:
+        api.error_watches(410, "Expired")
+        wait_until(lambda: len(it.store.calls) == 2, "the second list")
+    assert [("replace", 50)] * 2 == [(verb, len(names)) for verb, names in it.store.calls]
+    assert ["500", "100", *["20"] * 6] == limits_of(it.lists)
+
+
+def test_a_list_with_an_object_that_is_too_large_alone_fails_and_pages_grow_again_when_it_has_gone(api, monkeypatch):
+    monkeypatch.setattr(listing, "PAGE_LIMIT_BYTES", 50_000)
+    api.put(node("huge", annotations={"a": "b" * 60_000}))
+    for number in range(30):
+        api.put(node(f"n{number}", annotations={"a": "b" * 1500}))
+    with following(api, started=False) as it:
+        it.reflector.start()
+        wait_until(lambda: it.pauses, "the end of the first try")
+        api.delete("Node", "huge")
+        wait_until(lambda: it.store.calls, "a list")
+    limits = limits_of(it.lists)
+    assert (["500", "100", "20", "4", "1"], ["1", "5", "25"]) == (limits[:5], limits[-3:])
+    assert [("replace", 30)] == [(verb, len(names)) for verb, names in it.store.calls]
+
+
+def limits_of(lists):
+    return [request.query["limit"] for request in lists]
 
 
 def test_lw11_a_list_with_an_object_that_cannot_be_read_is_taken_again_ever_more_seldom(api):

@@ -50,8 +50,24 @@ def test_lw2_a_page_that_expired_is_followed_by_one_list_in_one_piece(api):
     ) == ([{"limit": "500"}, {"limit": "500", "continue": "token-of-old"}, {}], 501, [])
 
 
+def test_lw2_a_page_that_goes_on_with_itself_is_no_list(api):
+    """As a proxy gives it that knows no queries: it would be read without a pause, and kept, for ever."""
+    for i in range(3):
+        api.put(node(f"n{i}"))
+    for _ in range(2):
+        api.answer_next(200, body=api_page(api, 2, "the same"))
+    with following(api) as it:
+        pass
+    queries = [r.query for r in it.lists]
+    assert (
+        queries,
+        [(verb, len(names)) for verb, names in it.store.calls],
+        it.pauses,
+    ) == ([{"limit": "500"}, {"limit": "500", "continue": "the same"}, {"limit": "500"}], [("replace", 3)], [0.8])
+
+
 def api_page(api: FakeApiServer, count: int, more: str) -> bytes:
-    """A first page whose continue token the server does not know any more."""
+    """A first page with this continue token, which the server does not know."""
     meta = {"resourceVersion": str(api.version), "continue": more}
     return json.dumps({"kind": "NodeList", "metadata": meta, "items": api.objects("Node")[:count]}).encode()
 

@@ -6,7 +6,7 @@ from tests.soak.rows import Row, exit_with
 ROWS = {
     "R02": Row("a million steps by chance between a server and a cache that follows it", caches.MINUTES, caches.hold),
     "R10": Row("10,000 pod updates a second beside 100 filter calls, 5,000 nodes", updates.MINUTES, updates.hold),
-    "R17": Row("a million requests drawn by chance, of any kind, to all paths", 60, fuzz.hold),
+    "R17": Row("a million requests drawn by chance, of any kind, to all paths", fuzz.MINUTES, fuzz.hold),
     "R18": Row("the worst bodies that can be made", 1, fuzz.hold_worst),
     "R19": Row("200 slow clients of every kind, beside one who asks as kube-scheduler does", 5, slow_clients.hold),
     "unkind": Row("all else that a client can do to the port, each kind for a while", 2, unkind.hold),

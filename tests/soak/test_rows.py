@@ -14,7 +14,7 @@ from tests.chaos import agent_kills, outages, restarts
 from tests.chaos.__main__ import ROWS as CHAOS
 from tests.differential import __main__ as differential
 from tests.differential.targets import TARGETS
-from tests.soak import day, histories, keep_alive, rows, slow_clients, stage, updates
+from tests.soak import day, fuzz, histories, keep_alive, rows, slow_clients, stage, updates
 from tests.soak.__main__ import ROWS as SOAK
 from tests.soak.rows import Row, Trial
 
@@ -178,6 +178,10 @@ def _posts(posts: int, used: Sequence[float] = ALL_SPACINGS) -> Callable[[Trial]
         pytest.param(10.0, lambda t: outages.judge_restarts(t, 60, 1_199), ["pods"], id="R12, too few pods"),
         pytest.param(1.0, lambda t: outages.judge_restarts(t, 6, 120), [], id="R12, a tenth in a tenth of the time"),
         pytest.param(1.0, lambda t: outages.judge_restarts(t, 5, 120), ["restarts"], id="R12, less than a tenth"),
+        pytest.param(60.0, lambda t: fuzz.judge_requests(t, 1_000_000), [], id="R17, a million"),
+        pytest.param(60.0, lambda t: fuzz.judge_requests(t, 999_999), ["requests"], id="R17, less than a million"),
+        pytest.param(90.0, lambda t: fuzz.judge_requests(t, 1_000_000), [], id="R17, more time asks for no more"),
+        pytest.param(1.5, lambda t: fuzz.judge_requests(t, 71_395), [], id="R17, a part of it"),
         pytest.param(5.0, lambda t: slow_clients.judge_places(t, "plain", 128), [], id="R19, all places"),
         pytest.param(
             5.0, lambda t: slow_clients.judge_places(t, "plain", 132), _PLACES[:1], id="R19, more than there are"

@@ -71,6 +71,21 @@ def test_bytes_that_drip_move_no_deadline():
     assert (began_s + 10.0, 0.0) == (connection.deadline, connection.since)
 
 
+def test_an_answer_that_is_read_byte_by_byte_has_the_time_of_one_that_is_not_read():
+    connection = at_stage(Stage.ANSWERING, 100.0)
+    for second in range(5):
+        connection.out[0] = connection.out[0][1:]
+        connection.settle(101.0 + second)
+    assert (Stage.ANSWERING, 110.0) == (connection.stage, connection.deadline)
+
+
+def test_blank_lines_between_two_requests_move_no_deadline():
+    connection = at_stage(Stage.IDLE, 100.0)
+    for second in range(5):
+        connection.receive(b"\r\n", 101.0 + second)
+    assert (Stage.IDLE, 100.0, 220.0) == (connection.stage, connection.since, connection.deadline)
+
+
 def test_x40_a_kept_connection_rests_two_minutes_from_its_last_answer():
     connection = at_stage(Stage.ASKED, 10.0)
     answered(connection, 11.0)

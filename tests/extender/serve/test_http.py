@@ -15,6 +15,13 @@ IN_CHUNKS = CHUNKED + b"5\r\n" + BODY[:5] + b"\r\n%x\r\n" % (len(BODY) - 5) + BO
 GET = b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
+class Strangers(Heads):
+    """Of whom none is known."""
+
+    def find(self, _data):
+        return None
+
+
 def read(*pieces):
     reader = Reader()
     for piece in pieces:
@@ -123,6 +130,27 @@ def test_a_head_that_never_ends_is_refused_before_it_fills_the_memory():
         reader.feed(b"b" * 1000)
         pieces += 1
     assert (431, True) == (reader.refusal.status.value, pieces < 140)
+
+
+@pytest.mark.parametrize("before", [b"", POST, IN_CHUNKS], ids=["at the beginning", "after a request", "after chunks"])
+def test_blank_lines_before_a_request_are_read_past_and_refused_when_they_do_not_end(before):
+    """Nothing of them is kept, and nothing of a request has come that could be waited for."""
+    reader = read(before)
+    for _ in range(limits.HEAD_LIMIT_BYTES // 1000):
+        reader.feed(b"\r\n" * 500)
+    assert (None, False) == (reader.refusal, reader.within)
+    reader.feed(b"\r\n" * 500)
+    assert (400, b"", 0) == (reader.refusal.status.value, reader.refusal.target, reader.refusal.rest_bytes)
+
+
+@pytest.mark.parametrize("known", [Heads(), Strangers()], ids=["a head that is known", "a head that is parsed"])
+def test_blank_lines_are_counted_anew_after_each_request(known):
+    reader = Reader(known)
+    for _ in range(100):
+        reader.feed(b"\r\n" * 500)
+        reader.feed(GET)
+        assert ((GET.split()[1], True), None) == ((reader.complete[0].target, reader.complete[0].keep), reader.refusal)
+        reader.complete.clear()
 
 
 def test_before_a_refusal_the_good_requests_are_answered():
