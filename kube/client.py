@@ -33,6 +33,7 @@ from kube.transport import NoConnection, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
+_BLOCK_BYTES = 256 * 2**10
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -68,15 +69,18 @@ class Client:
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
         attempts: int = ATTEMPTS,
+        answer_limit_bytes: int | None = None,
     ) -> None:
-        """wait: sleeps so many seconds and tells whether to give up (the client is closed). Raises CredentialsInvalid
-        for an address that cannot be used; sends nothing."""
+        """wait: sleeps so many seconds and tells whether to give up (the client is closed). answer_limit_bytes: more is
+        no answer, for who has little memory. Raises CredentialsInvalid for an address that cannot be used; sends
+        nothing."""
         self._server = connection
         self._credentials = connection.credentials
         self._user_agent = user_agent
         self._deadline_s = deadline_s
         self._monotonic = monotonic
         self._attempts = attempts
+        self._answer_limit_bytes = answer_limit_bytes
         self._closing = threading.Event()
         self._wait = wait if wait is not None else self._closing.wait
         self._transport = Transport(connection, pool_size=8)
@@ -89,6 +93,7 @@ class Client:
             deadline_s=self._deadline_s,
             monotonic=self._monotonic,
             attempts=attempts,
+            answer_limit_bytes=self._answer_limit_bytes,
         )
 
     def get(
@@ -272,7 +277,8 @@ class Client:
             )
             try:
                 if response.status < 300:
-                    return Dated(response.read(), parse_http_date(response.headers.get("Date")))
+                    body = self._whole(path, response)
+                    return Dated(body, parse_http_date(response.headers.get("Date")))
                 answer = response.read(ERROR_BODY_LIMIT_BYTES)
                 if len(answer) == ERROR_BODY_LIMIT_BYTES:
                     response.close()  # else it was read to its end, and the connection is back in the pool
@@ -282,6 +288,19 @@ class Client:
         except (HTTPError, http.client.HTTPException, OSError, ValueError) as e:
             raise self._no_answer(path, e, limit_s) from e
         raise _refusal(path, response, answer)
+
+    def _whole(self, path: str, response: urllib3.BaseHTTPResponse) -> bytes:
+        """Raises MalformedReply beyond the limit."""
+        if self._answer_limit_bytes is None:
+            return response.read()
+        blocks, left = list[bytes](), self._answer_limit_bytes
+        while block := response.read(min(_BLOCK_BYTES, left + 1)):  # one more tells a body that is cut
+            blocks.append(block)
+            left -= len(block)
+            if left < 0:
+                message = f"the answer is larger than {self._answer_limit_bytes >> 20} MiB, which is no answer to us"
+                raise errors.MalformedReply(path=path, message=message)
+        return b"".join(blocks)
 
     def _no_answer(self, path: str, error: Exception, limit_s: float) -> KubeError:
         if self._closing.is_set():
