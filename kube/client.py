@@ -34,7 +34,7 @@ from kube.transport import NoConnection, Transport
 
 ATTEMPTS = 5  # client-go tries 10 times; the deadline of the call ends most rounds earlier
 REFUSED_BACKOFF = Backoff(first_s=0.25, limit_s=4.0)
-PIECE_BYTES = 2**20
+_PIECE_BYTES = 2**18
 ERROR_BODY_LIMIT_BYTES = 64 * 2**10  # a Status is small; what is longer is a proxy's page
 _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
@@ -70,15 +70,18 @@ class Client:
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
         attempts: int = ATTEMPTS,
+        answer_limit_bytes: float = math.inf,
     ) -> None:
-        """wait: sleeps so many seconds and tells whether to give up (the client is closed). Raises CredentialsInvalid
-        for an address that cannot be used; sends nothing."""
+        """wait: sleeps so many seconds and tells whether to give up (the client is closed). answer_limit_bytes: more is
+        no answer, for who has little memory. Raises CredentialsInvalid for an address that cannot be used; sends
+        nothing."""
         self._server = connection
         self._credentials = connection.credentials
         self._user_agent = user_agent
         self._deadline_s = deadline_s
         self._monotonic = monotonic
         self._attempts = attempts
+        self._answer_limit_bytes = answer_limit_bytes
         self._closing = threading.Event()
         self._wait = wait if wait is not None else self._closing.wait
         self._transport = Transport(connection, pool_size=8)
@@ -91,6 +94,7 @@ class Client:
             deadline_s=self._deadline_s,
             monotonic=self._monotonic,
             attempts=attempts,
+            answer_limit_bytes=self._answer_limit_bytes,
         )
 
     def get(
@@ -276,7 +280,8 @@ class Client:
             )
             try:
                 if response.status < 300:
-                    return Dated(_whole(response, path, limit_bytes), parse_http_date(response.headers.get("Date")))
+                    whole = _whole(response, path, min(limit_bytes, self._answer_limit_bytes))
+                    return Dated(whole, parse_http_date(response.headers.get("Date")))
                 answer = response.read(ERROR_BODY_LIMIT_BYTES)
                 if len(answer) == ERROR_BODY_LIMIT_BYTES:
                     response.close()  # else it was read to its end, and the connection is back in the pool
@@ -314,11 +319,12 @@ def _whole(response: urllib3.BaseHTTPResponse, path: str, limit_bytes: float) ->
     """The body. Raises TooLarge, and reads no more then."""
     if limit_bytes == math.inf:
         return response.read()
-    pieces, read_bytes = [], 0
-    while piece := response.read(PIECE_BYTES):
+    pieces, read_bytes = list[bytes](), 0
+    while piece := response.read(_PIECE_BYTES):
         read_bytes += len(piece)
         if read_bytes > limit_bytes:
-            raise errors.TooLarge(path=path, message=f"an answer of more than {limit_bytes} bytes")
+            message = f"the answer is larger than {limit_bytes / 2**20:g} MiB, which is no answer to us"
+            raise errors.TooLarge(path=path, message=message)
         pieces.append(piece)
     return b"".join(pieces)
 

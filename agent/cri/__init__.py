@@ -4,6 +4,7 @@ what they are asked to do with those that are ours.
     base           what is asked, what is said, how it fails; light; pure
     connect        a reader of the socket that is given, or a runtime that writes to it; loads gRPC
     client         one connection, whose calls have a deadline each and fail in one line
+    pieces         a list taken apart before it is read; pure
     look           what is wrong with a socket, by looking at it
     convert        messages to what the agent's rooms say to each other, by the kubelet's rules; pure
     reader         the calls

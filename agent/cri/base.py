@@ -29,6 +29,7 @@ class Trouble(StrEnum):
     NOT_OFFERED = "not offered"
     NOT_FOUND = "not found"
     REFUSED = "refused"
+    TOO_LARGE = "too large"
 
 
 _SAYS = {
@@ -42,6 +43,7 @@ _SAYS = {
     Trouble.NOT_OFFERED: "not offered: enable the CRI in the container runtime, or use a newer one",
     Trouble.NOT_FOUND: "not found",
     Trouble.REFUSED: "the container runtime answered with an error",
+    Trouble.TOO_LARGE: "the answer is larger than what is read of one: remove pods and containers that have ended",
 }
 
 

@@ -19,11 +19,11 @@ def connect(socket: str = CONTAINERD_SOCKET, *, deadline_s: float = 5.0, may_exe
     try:
         (grpc,) = rpc.load("grpc")
         # Behind the load: the messages stand on a package that comes with it.
-        from agent.cri.client import Client
+        from agent.cri.client import LIGHT_BYTES, Client
         from agent.cri.reader import CriReader
     except ImportError as e:
         raise CriError("connect", socket, Trouble.NO_PACKAGES, e) from None
-    return CriReader(Client(grpc, socket, deadline_s=deadline_s), may_exec=may_exec)
+    return CriReader(Client(grpc, socket, deadline_s=deadline_s, most_bytes=LIGHT_BYTES), may_exec=may_exec)
 
 
 def connect_runtime(

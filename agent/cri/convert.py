@@ -7,6 +7,7 @@ v1.36.3. A message that lacks what each has raises Garbled.
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from agent.cri import api_pb2 as cri
 from agent.cri.base import RuntimeCondition, RuntimeStatus, Version
@@ -22,7 +23,9 @@ LABEL_CONTAINER_NAME = "io.kubernetes.container.name"
 LABEL_OWNER = "readygate.dev/agent/node"
 ANNOTATION_RESTART_COUNT = "io.kubernetes.container.restartCount"
 
+LIGHT_BYTES = 1024
 _NS_PER_S = 1_000_000_000
+L = TypeVar("L", cri.PodSandbox, cri.Container)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _PHASES: dict[int, ContainerPhase] = {
     cri.CONTAINER_CREATED: ContainerPhase.CREATED,
@@ -90,6 +93,17 @@ def listed_pods(
         )
         for uid, pod in found.items()
     ]
+
+
+def lighter(listed: L) -> L:
+    """Without the annotations that are not looked at: a pod's may be as long as all else of it a hundred times."""
+    if len(listed.annotations) <= 1 and listed.ByteSize() <= LIGHT_BYTES:
+        return listed
+    count = listed.annotations.get(ANNOTATION_RESTART_COUNT)
+    listed.annotations.clear()
+    if count is not None:
+        listed.annotations[ANNOTATION_RESTART_COUNT] = count
+    return type(listed).FromString(listed.SerializeToString())  # a message keeps what it has ever held
 
 
 def newest_first(sandboxes: Iterable[cri.PodSandbox]) -> list[cri.PodSandbox]:

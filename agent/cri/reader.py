@@ -91,12 +91,12 @@ class CriReader:
 
     def _sandboxes(self, uid: str = "") -> Sequence[cri.PodSandbox]:
         request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=self._of_pod(uid)))
-        items = self._client.call(request, cri.ListPodSandboxResponse).items
+        items = self._client.items(request, cri.PodSandbox, convert.lighter)
         return [item for item in items if self._wanted.items() <= item.labels.items()]
 
     def _containers(self, uid: str = "") -> Sequence[cri.Container]:
         request = cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=self._of_pod(uid)))
-        containers = self._client.call(request, cri.ListContainersResponse).containers
+        containers = self._client.items(request, cri.Container, convert.lighter)
         return [container for container in containers if self._wanted.items() <= container.labels.items()]
 
     def _of_pod(self, uid: str) -> dict[str, str]:

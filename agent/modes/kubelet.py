@@ -61,6 +61,9 @@ from kube.connect import connect
 if TYPE_CHECKING:
     from agent.cri.runtime import CriRuntime
 
+USER_AGENT = f"readygate-agent/{product_version()}"
+ANSWER_LIMIT_BYTES = 64 * 2**20  # of the API server: all pods of one node
+
 
 def build(settings: Settings) -> list[Service]:
     """The services of this mode, in the order of their start. No thread or socket is made here.
@@ -75,7 +78,7 @@ def assemble(settings: Settings, connection: Connection) -> list[Service]:
     node = settings.kubelet
     if node is None:
         raise ValueError("settings without the section kubelet")
-    client = Client(connection, user_agent=f"readygate-agent/{product_version()}")
+    client = Client(connection, user_agent=USER_AGENT, answer_limit_bytes=ANSWER_LIMIT_BYTES)
     semantics, inbox = semantics_of(node), Inbox()
     table = PodTable(inbox.put, semantics)
     ran = processes(node, inbox, semantics) if node.cri is None else in_runtime(node, node.cri, inbox, semantics)

@@ -50,13 +50,14 @@ from agent.wire.node import NodeSaid
 from component.command import product_version
 from component.lifecycle import Service, StartFailed
 from kube import paths
-from kube.auth import by_certificate, by_credentials
+from kube.auth import Connection, by_certificate, by_credentials
 from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 
 log = logging.getLogger(__name__)
 
 WRITE_DEADLINE_S = 5.0
+ANSWER_LIMIT_BYTES = 16 * 2**20  # of the API server: the health pods of one node
 
 
 def build(settings: Settings) -> list[Service]:
@@ -261,7 +262,12 @@ def kubelet_client(node: NodeSection) -> Client:
         certificate=Path(node.certificate),
         key=Path(node.key),
     )
-    return Client(connection, user_agent=user_agent(), deadline_s=WRITE_DEADLINE_S)
+    return _client(connection)
+
+
+def _client(connection: Connection) -> Client:
+    name, limit = user_agent(), ANSWER_LIMIT_BYTES
+    return Client(connection, user_agent=name, deadline_s=WRITE_DEADLINE_S, answer_limit_bytes=limit)
 
 
 def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> Speaker:
@@ -271,7 +277,7 @@ def speaker(node: NodeSection, client: Client, pod: Pod, not_before: float) -> S
         requests, namespace=pod.namespace, account=pod.service_account, pod_name=pod.name, pod_uid=pod.uid
     )
     connection = by_credentials(node.server, authority=Path(node.certificate_authority), credentials=token)
-    writes = Client(connection, user_agent=user_agent(), deadline_s=WRITE_DEADLINE_S)
+    writes = _client(connection)
     publisher = ConditionPublisher(
         writes,
         namespace=pod.namespace,

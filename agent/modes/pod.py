@@ -23,6 +23,8 @@ from component.command import product_version
 from component.lifecycle import Service
 from kube import contract
 
+ANSWER_LIMIT_BYTES = 8 * 2**20  # of the API server about one pod; etcd takes 1.5 MiB
+
 
 class Kept(TypedDict, total=False):
     restored: Mapping[str, CheckStatus]
@@ -138,7 +140,8 @@ def _publisher(settings: Settings, pause_s: float) -> ConditionPublisher:
     from kube.connect import connect
 
     connection = connect(settings.kubernetes.kubeconfig, server=settings.kubernetes.server)
-    client = Client(connection, user_agent=f"readygate-agent/{product_version()}", deadline_s=5.0)
+    name = f"readygate-agent/{product_version()}"
+    client = Client(connection, user_agent=name, deadline_s=5.0, answer_limit_bytes=ANSWER_LIMIT_BYTES)
     condition = settings.condition
     return ConditionPublisher(
         client,

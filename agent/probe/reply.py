@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 HEADER_LIMIT_BYTES = 10 * 2**20  # of all headers of a response, those of interim ones included
+LINE_BYTES = 64 * 2**10  # so much of a line is held at most; the rest is looked at and passed over
+HELD_BYTES = 2**20  # of the headers of a response that are held
+VALUE_BYTES = 64  # what a value takes beside its text
+# What a verdict is made of. Any other header has to be of the right form, and is not held: a server that sends ten
+# megabytes of them would take thirty times that.
+HELD_NAMES = frozenset({"Connection", "Content-Length", "Location", "Trailer", "Transfer-Encoding", "Upgrade"})
 BUFFER_BYTES = 4096  # Go's: a line of the chunked coding, or a trailer, has to fit
 CHUNK_EXCESS_BYTES = 16 * 2**10
 NAMES, NAME_LENGTH = 256, 64  # of headers that are remembered
@@ -40,6 +46,7 @@ class Reader:
         self._data = bytearray()
         self._at = 0
         self.taken = 0  # bytes, since the start
+        self.cut = False  # the rest of this line comes from rest_of_line
 
     def peek(self, size: int) -> bytes:
         """So many bytes, fewer at the end of the stream."""
@@ -72,7 +79,7 @@ class Reader:
         return line or None
 
     def text_line(self) -> str | None:
-        """Without its end; None at the end of the stream."""
+        """Without its end, or `cut`; None at the end of the stream."""
         data, at = self._data, self._at
         end = data.find(b"\n", at)
         if end < 0:
@@ -80,6 +87,9 @@ class Reader:
             data, at = self._data, self._at
             if end < at:
                 return None
+            if self.cut:
+                self._skip(end - at - (data[end - 1] == _RETURN))  # that may be half of the line's end
+                return data[at : self._at].decode("latin-1")
             if data[end] != _NEWLINE:  # the stream has ended
                 end += 1
         self._at = min(end + 1, len(data))
@@ -92,13 +102,29 @@ class Reader:
         """Whether a blank comes next, which makes a line the rest of the one before."""
         return (self._data[self._at] in _BLANKS) if self._at < len(self._data) else self.peek(1) in (b" ", b"\t")
 
+    def rest_of_line(self) -> Iterator[str]:
+        """Of one that is cut, in blocks, without its end. Raises ReplyError."""
+        held = ""
+        while self.cut and (self._at < len(self._data) or self._fill()):
+            end = self._data.find(b"\n", self._at)
+            self.cut = end < 0
+            block = self._data[self._at :] if self.cut else self._data[self._at : end]
+            self._skip(len(block) + (not self.cut))
+            if self.taken > HEADER_LIMIT_BYTES:
+                raise _too_large()
+            text = held + block.decode("latin-1")
+            held = "\r" if text.endswith("\r") else ""
+            yield text.removesuffix("\r")
+        self.cut = False
+
     def _line_end(self) -> int:
-        """Where the line ends that has no end yet."""
+        """Where the line ends that has no end yet; where what there is of it ends, if it is cut."""
         searched = len(self._data)
         while (end := self._data.find(b"\n", searched)) < 0:
             searched = len(self._data)
-            if searched - self._at > HEADER_LIMIT_BYTES:
-                raise ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
+            if searched - self._at > LINE_BYTES:
+                self.cut = True
+                return searched
             before = self._at
             if not self._fill():
                 return len(self._data) - 1
@@ -120,8 +146,8 @@ class Reader:
 
 @dataclass(slots=True)
 class Head:
-    """`headers`: canonical name -> values in order. `length`: of the body; -1: to the end of the stream. `chunked`
-    bodies have a length of their own."""
+    """`headers`: canonical name -> values in order, of HELD_NAMES. `length`: of the body; -1: to the end of the
+    stream. `chunked` bodies have a length of their own."""
 
     status: int
     headers: dict[str, list[str]] = field(default_factory=dict)
@@ -144,6 +170,8 @@ def _read_head(reader: Reader) -> Head:
     line = reader.text_line()
     if line is None:
         raise ReplyError("unexpected EOF" if reader.taken else "EOF")
+    for _ in reader.rest_of_line():
+        pass
     version, blank, rest = line.partition(" ")
     if not blank:
         raise ReplyError(f'malformed HTTP response "{line}"')
@@ -162,28 +190,49 @@ def _read_head(reader: Reader) -> Head:
 
 
 def read_headers(reader: Reader) -> dict[str, list[str]]:
-    """Up to the empty line. Raises ReplyError, OSError, TimeoutError."""
+    """Up to the empty line, of HELD_NAMES. Raises ReplyError, OSError, TimeoutError."""
     if reader.continues():
         raise ReplyError(f'malformed MIME header initial line: "{reader.text_line()}"')
     headers: dict[str, list[str]] = {}
-    while True:
-        line = reader.text_line()
+    held = 0
+    while (line := reader.text_line()) != "":
         if line is None:
             raise ReplyError("unexpected EOF")
-        if not line:
-            return headers
-        if ":" not in line:
-            raise ReplyError(f'malformed MIME header: missing colon: "{line}"')
-        line = line.strip(" \t")
-        while reader.continues():
-            line += " " + (reader.text_line() or "").strip(" \t")
-        name, _, value = line.partition(":")
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        name, value = _header(reader, line.strip(" \t"))
+        if name in HELD_NAMES:
+            headers.setdefault(name, []).append(value)
+            held += VALUE_BYTES + len(value)
+        if reader.taken > HEADER_LIMIT_BYTES or held > HELD_BYTES:
+            raise _too_large()
+    return headers
+
+
+def _header(reader: Reader, line: str) -> tuple[str, str]:
+    """Name and value of the header that begins with this line; its lines are read. Of a name that is not held the value
+    is not, either."""
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise _too_large() if reader.cut else ReplyError(f'malformed MIME header: missing colon: "{line}"')
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise ReplyError(f'malformed MIME header line: "{line}"')
+    key = _canonical_again(name) if len(name) <= NAME_LENGTH else ""
+    is_held = key in HELD_NAMES
+    while True:
+        if reader.taken > HEADER_LIMIT_BYTES or (is_held and (reader.cut or len(value) > LINE_BYTES)):
+            raise _too_large()
+        if reader.cut and not all(map(_VALUE.fullmatch, reader.rest_of_line())):
             raise ReplyError(f'malformed MIME header line: "{line}"')
-        key = _canonical_again(name) if len(name) <= NAME_LENGTH else canonical(name)
-        headers.setdefault(key, []).append(value.lstrip(" \t"))
-        if reader.taken > HEADER_LIMIT_BYTES:
-            raise ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
+        if not reader.continues():
+            return key, value.lstrip(" \t")
+        more = reader.text_line() or ""
+        if not _VALUE.fullmatch(more):
+            raise ReplyError(f'malformed MIME header line: "{line} {more}"')
+        if is_held:
+            value += " " + more.strip(" \t")
+
+
+def _too_large() -> ReplyError:
+    return ReplyError(f"net/http: server response headers exceeded {HEADER_LIMIT_BYTES} bytes; aborted")
 
 
 def canonical(name: str) -> str:

@@ -161,9 +161,9 @@ class Handler(BaseHTTPRequestHandler):
             pass
         self.close_connection = True
 
-    def drip(self, answer: bytes, pause_s: float) -> None:
-        for i in range(len(answer)):
-            self.wfile.write(answer[i : i + 1])
+    def drip(self, answer: bytes, pause_s: float, size: int) -> None:
+        for i in range(0, len(answer), size):
+            self.wfile.write(answer[i : i + size])
             if self.server.closing.wait(pause_s):
                 break
         self.close_connection = True

@@ -178,9 +178,9 @@ class FakeApiServer:
         """Send `sent` (say half a head), then nothing more; the connection stays open."""
         self._add_fault(lambda handler: handler.stall(sent), method, path, watch, times)
 
-    def drip_next(self, answer: bytes, pause_s: float, *, path: str = "", times: int = 1) -> None:
-        """Send these raw bytes one at a time."""
-        self._add_fault(lambda handler: handler.drip(answer, pause_s), None, path, None, times)
+    def drip_next(self, answer: bytes, pause_s: float, *, path: str = "", times: int = 1, size: int = 1) -> None:
+        """Send these raw bytes, so many at a time."""
+        self._add_fault(lambda handler: handler.drip(answer, pause_s, size), None, path, None, times)
 
     def reset_next(
         self, *, method: str | None = None, path: str = "", watch: bool | None = None, times: int = 1

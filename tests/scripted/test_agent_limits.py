@@ -1,5 +1,6 @@
-"""What the kernel gives a process runs short, descriptors (RLIMIT_NOFILE) or processes and threads (RLIMIT_NPROC), at
-the start or while the agent runs in mode `pod`: one clear line, no traceback, and what was known stays known."""
+"""What the kernel gives a process runs short, descriptors (RLIMIT_NOFILE), processes and threads (RLIMIT_NPROC) or
+memory (RLIMIT_DATA), at the start or while the agent runs in mode `pod`: one clear line, no traceback, and what was
+known stays known."""
 
 import json
 import resource
@@ -112,6 +113,25 @@ def test_a_running_agent_that_gets_no_more_processes(api: FakeApiServer, folder:
             says(agent, "last result kept", "resource temporarily unavailable")
             for page in ("/readyz", "/livez"):
                 agent.wait_page(page, 200)
+        goes_on(agent, api, closed)
+    finally:
+        agent.process.kill()
+
+
+def test_a_running_agent_that_gets_no_more_memory(api: FakeApiServer, folder: Path) -> None:
+    """As on a node that promises no more than it has (vm.overcommit_memory 2). Elsewhere the kernel ends who
+    takes too much: test_agent_memory."""
+    agent = Agent(folder, api, 5)
+    agent.begin()
+    try:
+        agent.wait_page("/readyz", 200)
+        wait_until(lambda: agent.states() == {"passed"}, timeout_s=PATIENT_S)
+        closed = closings(api)
+        limit(agent.process, resource.RLIMIT_DATA, 4096)  # what it has stays
+        says(agent, "last result kept", "cannot allocate memory", *CHECKS)
+        for page in ("/readyz", "/livez", "/metrics"):
+            agent.wait_page(page, 200)
+        limit(agent.process, resource.RLIMIT_DATA, 2**40)
         goes_on(agent, api, closed)
     finally:
         agent.process.kill()

@@ -196,6 +196,33 @@ def test_a_broken_answer_is_told_apart(api, client, answer, expected):
         client.get(paths.nodes())
 
 
+SHORT = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+LIMIT = 2**20
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(SHORT + b"\r\n" + b"x" * LIMIT, LIMIT, id="as large as it may be, without a length"),
+        pytest.param(SHORT + b"Content-Length: %d\r\n\r\n" % LIMIT + b"x" * LIMIT, LIMIT, id="with one"),
+        pytest.param(SHORT + b"\r\n" + b"x" * (LIMIT + 1), errors.TooLarge, id="larger"),
+        pytest.param(SHORT + b"Content-Length: 9999999999\r\n\r\n" + b"x" * 2 * LIMIT, errors.TooLarge, id="far"),
+        pytest.param(SHORT + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 5, id="in chunks"),
+        pytest.param(SHORT + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", errors.Unreachable, id="cut chunks"),
+        pytest.param(SHORT + b"Content-Length: 40\r\n\r\n{}", errors.Unreachable, id="cut short"),
+    ],
+)
+def test_an_answer_that_is_larger_than_it_may_be(api, answer, expected):
+    client = Client(api.connection(), user_agent="t", answer_limit_bytes=LIMIT, attempts=1)
+    api.drip_next(answer, 0, size=65_536)
+    try:
+        found = len(client.get(paths.nodes()))
+    except errors.KubeError as e:
+        found = type(e)
+    client.close()
+    assert expected == found
+
+
 def test_close_ends_a_call_that_waits(api):
     client = Client(api.connection(), user_agent="t", deadline_s=30)
     caught: list[BaseException] = []

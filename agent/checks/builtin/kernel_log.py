@@ -44,6 +44,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -69,6 +70,8 @@ from kube.objects import UNREADABLE
 DOC = "the kernel's log tells of no lockup, I/O errors, file system that was shut down or the like that still holds"
 RIGHTS = Rights(devices=("/dev/kmsg",), capabilities=("CAP_SYSLOG",), host_pid=True, root=True)
 KERNEL = 0  # the facility of its own lines, which no program's have
+# Records that are held at once: a machine with many processors keeps 200,000, and in a flood there are more.
+PORTION = 1000
 RECORD_BYTES = 16 * 2**10  # larger than any record: the kernel refuses to read one in parts
 READ_PART = 0.5  # of the timeout: a flood of lines is read on in the next run
 SAVE_AGAIN_S = 10.0  # where only the position has moved
@@ -143,10 +146,12 @@ class Check:
         settings = self._settings
         try:
             known = self._known or _kept(settings.position_file, text_of(settings.boot_id, "/proc").strip())
-            records = self._dated([*self._read(settings.programs)])
+            coming = iter(self._read(settings.programs))
+            while records := list(islice(coming, PORTION)):
+                known = after(known, self._dated(records))
         except CannotLookError as e:
             return Finding(CheckState.UNKNOWN, str(e))
-        self._known = known = after(known, records)
+        self._known = known
         self._save(known)
         now = self._monotonic()
         holding = {key: trouble for key, trouble in known.troubles if holds(key, trouble, now)}

@@ -58,6 +58,7 @@ _STATES = {
     Trouble.HANGS: CheckState.HUNG,
     Trouble.NO_PACKAGES: CheckState.UNKNOWN,
     Trouble.NO_RIGHTS: CheckState.UNKNOWN,
+    Trouble.TOO_LARGE: CheckState.UNKNOWN,
 }
 LOADED = "lastCNILoadStatus"
 CONFIGURATION = "cniconfig"

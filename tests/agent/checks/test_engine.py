@@ -21,6 +21,7 @@ from agent.model import Result
 from agent.probe.streak import Streak
 from agent.probe.ticker import Ticker
 from agent.processes import command
+from agent.processes.proc import start_ticks
 from tests.kit.clock import Clock
 from tests.kit.waiting import wait_until
 
@@ -295,6 +296,15 @@ def test_stop_kills_commands_that_run(start, tmp_path: Path) -> None:
     assert time.monotonic() - begun < 2
     wait_until(lambda: check_threads() == [])
     assert states(engine) == ["starting"], "a command that we killed ourselves says nothing about the node"
+
+
+def test_stop_kills_what_a_command_that_runs_has_detached(start, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    engine = start(command_check("sh", "-c", f"setsid sh -c 'echo $$ > {pid}; exec sleep 600' & exec sleep 60"))
+    wait_until(lambda: pid.exists() and pid.read_text())
+    detached = int(pid.read_text())
+    engine.stop()
+    wait_until(lambda: start_ticks(detached) is None, timeout_s=20)
 
 
 def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pytest.MonkeyPatch) -> None:

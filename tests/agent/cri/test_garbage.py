@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from agent.checks.builtin import runtime as check
 from agent.checks.state import CheckState
+from agent.cri import api_pb2 as cri
 from agent.cri import convert
 from agent.cri.base import CriError, Trouble
 from agent.cri.guard import KubeletGuard
@@ -72,6 +73,11 @@ class Client:
         if self.random.random() < 0.03:
             raise CriError(f"within {deadline_s}", "/s", self.random.choice(list(Trouble)), "no")
         return answer.FromString(self.filled(answer()).SerializeToString())
+
+    def items(self, request: Message, item: type[Message], lighter: Any) -> list[Message]:
+        answer = {cri.PodSandbox: cri.ListPodSandboxResponse, cri.Container: cri.ListContainersResponse}[item]
+        (_, listed), *_ = self.call(request, answer).ListFields() or [("", ())]
+        return [lighter(one) for one in listed]
 
     def of_pod(self, _calls: object) -> "Client":
         return self

@@ -103,7 +103,7 @@ def test_its_status_with_what_the_runtime_has_to_say_about_itself(runtime: Runti
         pytest.param({}, Trouble.GARBAGE, "it has no name or no version", id="a message that says nothing"),
         pytest.param("UNKNOWN:bolt is\n  broken", Trouble.REFUSED, r"\(bolt is broken\)", id="an error of its own"),
         pytest.param("UNIMPLEMENTED:unknown service", Trouble.NOT_OFFERED, "enable the CRI", id="another service"),
-        pytest.param("large", Trouble.REFUSED, "larger than max", id="more than it may be"),
+        pytest.param("large", Trouble.TOO_LARGE, "larger than what is read", id="more than it may be"),
     ],
 )
 def test_what_is_no_answer(runtime: Runtime, reader: Reader, answer: object, trouble: Trouble, says: str) -> None:

@@ -3,9 +3,14 @@
 `tests/differential` compares any bytes with Go; here is what a user can meet, to be read aloud.
 """
 
+import tracemalloc
+from collections.abc import Iterator
+from itertools import repeat
+
 import pytest
 
-from agent.probe.reply import Reader, ReplyError, read_at_most, read_head
+from agent.probe import reply
+from agent.probe.reply import LINE_BYTES, Reader, ReplyError, read_at_most, read_head
 
 OK = "HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + "Transfer-Encoding: chunked\r\n\r\n"
@@ -92,6 +97,76 @@ def test_headers_without_end_are_given_up_at_ten_megabytes() -> None:
     endless = Reader(lambda: head.pop() if head else b"X: " + b"y" * 10_000 + b"\r\n")
     with pytest.raises(ReplyError, match="headers exceeded 10485760 bytes"):
         read_head(endless)
+
+
+LONG = 3 * LINE_BYTES
+
+
+@pytest.mark.parametrize("block", [4093, 16_384])
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(f"X: {'x' * LONG}\r\n", (200, "hi"), id="a value"),
+        pytest.param(f"X: {'x' * LONG}\n", (200, "hi"), id="that a line feed ends"),
+        *(
+            pytest.param(f"X: {'x' * (LINE_BYTES - 10 + more)}\r\n", (200, "hi"), id=f"around the limit, {more}")
+            for more in range(20)
+        ),
+        pytest.param(f"X: {'x' * LONG}\x01\r\n", NO_ANSWER, id="a control character at its end"),
+        pytest.param(f"X: {'x' * LONG}\ry\r\n", NO_ANSWER, id="a carriage return in it"),
+        pytest.param(f"X: {'x' * LONG}", NO_ANSWER, id="cut in it"),
+        pytest.param(f"X: a\r\n {'x' * LONG}\r\n b\r\n", (200, "hi"), id="a folded line"),
+        pytest.param(f"X: a\r\n {'x' * LONG}\x01\r\n b\r\n", NO_ANSWER, id="a control character in a folded line"),
+        pytest.param(f"X: {'x' * LONG}\r\n b\r\nContent-Length: 1\r\n", (200, "h"), id="what comes behind it counts"),
+        pytest.param(f"Location: {'x' * LONG}\r\n", NO_ANSWER, id="a place: differs from Go on purpose"),
+        pytest.param(f"{'x' * LONG}: y\r\n", NO_ANSWER, id="a name: differs from Go on purpose"),
+        pytest.param("Connection: x\r\n" * 20_000, NO_ANSWER, id="20,000 that count: differs from Go on purpose"),
+    ],
+)
+def test_lines_that_are_longer_than_what_is_held(head: str, expected: object, block: int) -> None:
+    assert expected == read(f"{OK}{head}\r\nhi", block)
+
+
+def test_a_status_line_that_is_longer_than_what_is_held() -> None:
+    assert (200, "hi") == read(f"HTTP/1.1 200 {'x' * LONG}\r\nContent-Length: 2\r\n\r\nhi", 16_384)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        pytest.param(b"X: ", b"x" * 16_384, id="one long line"),
+        pytest.param(b"", b"a:b\r\n" * 3000, id="headers of one name"),
+        pytest.param(b"", "", id="headers of a name each"),
+        pytest.param(b"", b"Connection: abc\r\n" * 1000, id="headers that count"),
+        pytest.param(b"Connection: a\r\n", b" b\r\n" * 4000, id="one that counts, folded without end"),
+        pytest.param(b"X: a\r\n", b" b\r\n" * 4000, id="one that does not"),
+        pytest.param(b"HTTP/1.1 200 ", b"x" * 16_384, id="a status line"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\n5;", b"x" * 16_384, id="the line of a chunk"),
+    ],
+)
+def test_what_is_held_of_a_server_that_sends_without_end(
+    first: bytes, again: bytes | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent has 64 MiB for all of its probes. With limits of an eighth."""
+    monkeypatch.setattr(reply, "HEADER_LIMIT_BYTES", 10 * 2**17)
+    monkeypatch.setattr(reply, "HELD_BYTES", 2**17)
+
+    def blocks() -> Iterator[bytes]:
+        yield b"" if first.startswith(b"HTTP") else OK.encode()
+        yield first
+        names = (b"".join(b"n%x: v\r\n" % (1000 * n + m) for m in range(1000)) for n in range(10_000))
+        yield from names if isinstance(again, str) else repeat(again)
+
+    coming = blocks()
+    reader = Reader(lambda: next(coming) or next(coming))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReplyError):
+            read_at_most(reader, read_head(reader), 10240)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 2**19
 
 
 @pytest.mark.parametrize(

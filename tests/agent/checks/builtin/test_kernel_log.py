@@ -3,10 +3,12 @@
 import errno
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from agent.checks.builtin import kernel_log
 from agent.checks.builtin.kernel_log import Check, Settings
 from agent.checks.kernel_lines import WARN
 from agent.checks.state import CheckState, Finding
@@ -304,6 +306,30 @@ def test_a_flood_is_read_on_in_the_next_run(node: Node) -> None:
         check()
         read.append(check._known.sequence)
     assert (True, 99) == (read[0] < 99, read[-1])
+
+
+def test_a_flood_of_different_things_takes_no_memory(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look at a log that has gone full, or while the kernel writes as fast as it is read."""
+    records = iter(line(n, 999.0, f"I/O error, dev sd{n}, sector 1").encode() for n in range(30_000))
+
+    def read(_log: int, _most: int) -> bytes:
+        return next(records, None) or full()
+
+    check = node.check()
+    check()
+    tracemalloc.start()
+    try:
+        with monkeypatch.context() as kernel:
+            kernel.setattr(kernel_log.os, "read", read)
+            check()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (29_999, True) == (check._known.sequence, peak <= 2**21), peak
+
+
+def full() -> bytes:
+    raise BlockingIOError
 
 
 def test_the_log_of_this_machine_is_understood() -> None:
