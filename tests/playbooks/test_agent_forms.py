@@ -1,11 +1,13 @@
 """Where the agent runs, by one word: in pods, as a service of the nodes, or both, and what waits for which."""
 
+import re
+
 import pytest
 import yaml
 
 from agent.wire.condition import ANNOTATION_SPEAKER, SPEAKER_NODE
 from kube import contract
-from tests.playbooks.rendering import PLAYBOOKS, objects, plain, render
+from tests.playbooks.rendering import PLAYBOOKS, ROLES, objects, plain, render
 
 DAEMON_SET = ("DaemonSet", contract.NAMESPACE, contract.NAME_AGENT)
 OWN_PODS = {"readygate_extender_configuration": {"gates": [{"healthPods": {"namespace": "a", "labelSelector": "b=c"}}]}}
@@ -24,6 +26,17 @@ def test_by_one_word_the_agent_is_in_pods_a_service_or_both(form, has_pods, spea
     if has_pods:
         annotations = sent[DAEMON_SET]["spec"]["template"]["metadata"]["annotations"]
         assert speaker == annotations.get(ANNOTATION_SPEAKER)
+
+
+def test_with_the_pods_go_all_their_configurations_and_no_other_config_map():
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / "readygate_agent/tasks/main.yml").read_text())}
+    task, value = tasks["Delete the configurations of pods that are no more"], render("readygate_agent", {})
+    words = [re.split(r"{{ | }}", word) for word in task["ansible.builtin.command"]["argv"]]
+    argv = ["".join(str(value(part)) if at % 2 else part for at, part in enumerate(word)) for word in words]
+    (own,) = [one for (kind, *_), one in objects("readygate_agent", {}).items() if kind == "ConfigMap"]
+    labels = ",".join(f"{key}={value}" for key, value in sorted(own["metadata"]["labels"].items()))
+    assert ["delete", "configmaps", f"--selector={labels}"] == argv[5:8]
+    assert (own["metadata"]["namespace"], "readygate_agent_form == 'node'") == (argv[4], task["when"])
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ import pytest
 from kube import contract
 from tests.hosts.deployment.conftest import ARMED, agents
 from tests.kit.waiting import wait_for
-from tests.testbed.hosts.layers import CNI_CONF_DIR
+from tests.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
 from tests.testbed.shared.api import condition
 
 GONE = "worker-2"
+OTHER_PLUGINS = "/opt/other-cni/bin"  # where a node of another make has them
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?fieldSelector=metadata.name%3Dreadygate-playbooks"
 TRIALS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods?labelSelector={contract.LABEL_NAME}%3Dreadygate-trial"
 UNKNOWN = "registry.invalid/readygate:none"
@@ -151,6 +152,40 @@ def test_a_host_that_is_gone_blocks_no_roll_out_and_gets_the_new_agent_when_it_i
     assert wait_for(
         lambda: identities(api).get(GONE) not in {None, before[GONE]} and are_ready(api), timeout_s=180, every_s=1
     )
+
+
+def healths(api):
+    """Of the nodes, as the agents say."""
+    return {
+        node: condition(pod, contract.CONDITION_NODE_HEALTHY).get("status") for node, pod in sorted(agents(api).items())
+    }
+
+
+@pytest.fixture
+def two_folders(hosts, ansible):
+    """The inventory names two folders of plugins: one node has both, the others one."""
+    hosts.ssh("control-1", f"mkdir -p {OTHER_PLUGINS} && touch {OTHER_PLUGINS}/.there-before")
+    yield {"readygate_agent_cni_bin_dirs": [OTHER_PLUGINS, CNI_BIN_DIR]}
+    hosts.ssh("worker-1", f"chmod +x {CNI_BIN_DIR}/bridge")
+    run = ansible.run("site.yml", tags=AGENT, **ARMED)
+    for name in hosts.names:
+        hosts.ssh(name, f"rm -rf {OTHER_PLUGINS}")
+    assert run.code == 0, run.told()
+
+
+def test_of_several_folders_of_plugins_a_node_needs_one(hosts, api, ansible, two_folders):
+    run = ansible.run("site.yml", tags=AGENT, **ARMED, **two_folders)
+    assert run.code == 0, run.told()
+    well = dict.fromkeys(sorted(hosts.names), contract.STATUS_TRUE)
+    assert wait_for(lambda: well == healths(api), timeout_s=60, every_s=0.5), healths(api)
+    listed = {name: hosts.ssh(name, f"ls -A {OTHER_PLUGINS}").stdout.split() for name in hosts.names}
+    assert {name: [] for name in hosts.names} | {"control-1": [".there-before"]} == listed, "made by the kubelet, empty"
+    hosts.ssh("worker-1", f"chmod -x {CNI_BIN_DIR}/bridge")
+    broken = well | {"worker-1": contract.STATUS_FALSE}
+    assert wait_for(lambda: broken == healths(api), timeout_s=120, every_s=0.5), healths(api)
+    assert "bridge" in condition(agents(api)["worker-1"], contract.CONDITION_NODE_HEALTHY)["message"]
+    hosts.ssh("worker-1", f"chmod +x {CNI_BIN_DIR}/bridge")
+    assert wait_for(lambda: well == healths(api), timeout_s=120, every_s=0.5), healths(api)
 
 
 def configuration_of(template):

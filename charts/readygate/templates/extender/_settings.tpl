@@ -40,7 +40,8 @@
 {{- include "readygate.extender.given" . -}}
 {{- end -}}
 
-{{/* Named by its content: extenders of an earlier version keep the configuration they were made with. */}}
+{{/* Named by its content: extenders of an earlier version keep the configuration they were made with. Helm takes that one
+     away with the upgrade; told to keep it (`helm.sh/resource-policy`) `helm rollback` fails: it is there and not Helm's. */}}
 {{- define "readygate.extender.config" -}}
 {{ include "readygate.extender" . }}-{{ printf "%s\n" (include "readygate.extender.settings" .) | sha256sum | trunc 10 }}
 {{- end -}}
