@@ -87,7 +87,6 @@ HARMLESS = (
     "plugin-hangs",
     "plugin-gone",
     "stalls",
-    "threads-out",
     "files-out",
     "syncs-hang",
     "certificate-ended",
@@ -172,7 +171,8 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
         },
         {"name": "gpu-xid", "kernelLog": {"programs": True, "gate": ["gpuXid"], "warn": []}, "failureThreshold": 1},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
-        {"name": "stalls", "pressure": {"look": ["io", "threads", "files"], "proc": f"/host{PROC}"}},
+        {"name": "threads", "pressure": {"look": ["threads"]}},
+        {"name": "stalls", "pressure": {"look": ["io", "files"], "proc": f"/host{PROC}"}},
         {"name": "syncs", "pressure": {"look": ["cpu"], "folder": f"/host{SLOW_DISK}"}, "timeoutSeconds": 2},
         {"name": "time", "timeSync": {"unsynchronized": "fail"}},
         {

@@ -23,7 +23,7 @@ CLOSES = {
     "gpu-xid": ("gpu-xid", "a GPU has fallen off the bus, of which the kernel's log tells"),
     "time-lost": ("time", "no time service keeps the clock any more"),
     "stalls": ("stalls", "everybody waits for a disk"),
-    "threads-out": ("stalls", "the node has hardly a thread left"),
+    "threads-out": ("threads", "the node may have no more threads"),
     "files-out": ("stalls", "the node can hardly open a file"),
     "syncs-hang": ("syncs", "a sync does not come back"),
 }
