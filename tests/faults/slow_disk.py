@@ -78,7 +78,7 @@ _STANDS = (
     "[ -e /dev/fuse ] || mknod /dev/fuse c 10 229",
     f"{_RUNS} || {{ {_GOES}; mkdir -p {DISK}; {_START}; {_WAIT}; }}",
 )
-_HEAL = (f"rm -f {_MODE}", *_STANDS)
+_HEAL = (f"rm -f {_MODE}", *_STANDS, "sleep 0.5")  # until then whoever was killed in a sync cannot end
 _CLEAR = (f"rm -f {_MODE}; {_GOES}; [ ! -e {DISK} ] || rmdir {DISK}",)
 _SETTINGS = f"{{look: [cpu], folder: {DISK}}}"
 

@@ -28,7 +28,6 @@ NAMES = (
     "neighbours-full",
     "dns-server-ends",
     "dns-link-gone",
-    "stalls",
     "threads-out",
     "files-out",
     "syncs-hang",

@@ -41,6 +41,14 @@ def test_of_the_container_runtime_it_has_the_folder_of_its_socket(given, expecte
 USUAL = "http://127.0.0.1:10248/healthz"
 
 
+@pytest.mark.parametrize("unit", ["containerd", "crio", "k3s", "k3s-agent", "rke2-server", "rke2-agent"])
+def test_it_starts_after_whoever_makes_the_folder_of_the_socket(unit):
+    """It would be without the folder until its next start: after each boot of a k3s."""
+    value = render(ROLE, HOST | host() | {"readygate_node_check_profile": "default"})
+    lines = value("lookup('ansible.builtin.template', 'readygate-node.service.j2')").splitlines()
+    assert f"{unit}.service" in settings_of(lines, "After")[0].split()
+
+
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [

@@ -42,7 +42,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.faults", description=__doc__)
     checks = sorted({fault.check for fault in plan.TRIED.values()})
     parser.add_argument(
-        "--only", action="append", choices=[*checks, "dead-node", "dead-lease", "cost"], help="may be repeated"
+        "--only",
+        action="append",
+        choices=[*checks, *plan.TRIED, "dead-node", "dead-lease", "cost"],
+        metavar="NAME",
+        help="a kind of check, a fault, dead-node, dead-lease or cost; may be repeated",
     )
     parser.add_argument("--faults", type=int, default=200, help="how many in both profiles together; default: 200")
     parser.add_argument("--rounds", type=int, default=1000, help="of the profile `fast` at most")
@@ -122,7 +126,7 @@ class Run:
     def _measured(self, stage: Stage, watch: Watch, words: Words) -> None:
         """What takes as long as there is time comes last: a run that is ended has some of everything."""
         player = Player(stage.hosts, stage.api, watch, plan.TRIED, words)
-        names = [fault.name for fault in plan.TRIED.values() if self._wanted(fault.check)]
+        names = [name for name, fault in plan.TRIED.items() if self._wanted(fault.check) or self._wanted(name)]
         control = stage.hosts.layout.first.name
         try:
             for _ in range(self._arguments.default_rounds):

@@ -11,6 +11,7 @@ from tests.faults.network import API, DNS
 from tests.faults.plugins import NAME as PLUGIN
 from tests.faults.registry import FAULTS
 from tests.faults.slow_disk import DISK as SLOW_DISK
+from tests.faults.stalls import PROC as STALLS
 from tests.faults.tables import PROC
 
 KUBELET = "kubelet"  # not a kind of check: the opinion of mode `node`
@@ -69,6 +70,7 @@ KUBELET_HANGS = Fault(
     ("systemctl kill --kill-whom=main --signal=CONT kubelet",),
 )
 SLOW = (KUBELET_HANGS.name,)
+AVERAGED = ("stalls",)  # by the kernel over a minute, which a part of has to go by
 EVERYWHERE = ("log-shutdown", "gpu-xid", "time-lost")  # the hosts of the testbed have one kernel: one log, one clock
 # Nothing of a control plane looks at what these break: they may be played on its host too.
 HARMLESS = (
@@ -87,7 +89,6 @@ HARMLESS = (
     "plugin-hangs",
     "plugin-gone",
     "stalls",
-    "threads-out",
     "files-out",
     "syncs-hang",
     "certificate-ended",
@@ -172,7 +173,9 @@ def checks(addresses: dict[str, str]) -> list[dict[str, Any]]:
         },
         {"name": "gpu-xid", "kernelLog": {"programs": True, "gate": ["gpuXid"], "warn": []}, "failureThreshold": 1},
         {"name": "pressure", "pressure": {"look": ["podThreads"], "cgroup": "/host/sys/fs/cgroup"}},
-        {"name": "stalls", "pressure": {"look": ["io", "threads", "files"], "proc": f"/host{PROC}"}},
+        {"name": "threads", "pressure": {"look": ["threads"]}},
+        {"name": "files", "pressure": {"look": ["files"], "proc": f"/host{PROC}"}},
+        {"name": "stalls", "pressure": {"look": ["io"], "proc": f"/host{STALLS}", "ioFailPercent": 20}},
         {"name": "syncs", "pressure": {"look": ["cpu"], "folder": f"/host{SLOW_DISK}"}, "timeoutSeconds": 2},
         {"name": "time", "timeSync": {"unsynchronized": "fail"}},
         {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.bench.faults.plan import KUBELET, NEWS
+from tests.bench.faults.plan import AVERAGED, KUBELET, NEWS
 from tests.bench.faults.rounds import Round
 from tests.bench.figures import Figure, quantile
 
@@ -20,7 +20,7 @@ def figures(
     """Of the whole run first, then of each check. costs: MiB and thousandths of a core, by profile. unheard_s: of dead
     hosts whose agents nobody hears."""
     good = [each for each in rounds if each.whole and each.profile == PROFILE]
-    polled = [each for each in good if each.fault not in NEWS and each.check != KUBELET]
+    polled = [each for each in good if each.fault not in (*NEWS, *AVERAGED) and each.check != KUBELET]
     events = [each for each in good if each.fault in NEWS]
     kmsg, netlink, inotify = (
         [each for each in good if NEWS.get(each.fault) == word] for word in ("kmsg", "netlink", "inotify")

@@ -11,6 +11,7 @@ from images.build import TAG, readygate_image
 from tests.bench.faults import cost, plan
 from tests.bench.processes import MeasurementError
 from tests.faults.network import DNS
+from tests.faults.stalls import PROC as STALLS
 from tests.faults.tables import PROC
 from tests.hosts.conftest import with_image
 from tests.hosts.deployment.api import AdminApi
@@ -85,7 +86,7 @@ class Stage:
             "readygate_node_cni_check": True,
             "readygate_node_cni_bin_dirs": ["/usr/lib/cni"],
             "readygate_node_checks": plan.checks(addresses),
-            "readygate_node_host_paths": [PROC],
+            "readygate_node_host_paths": [PROC, STALLS],
         }
 
     def cost(self, node: str, seconds: float) -> tuple[float, float]:
