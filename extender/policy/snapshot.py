@@ -63,13 +63,11 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         for mask in list(self._views):
             snapshot.view(mask)
         if self.spellings:  # what has not changed since is spelled already
-            names = next(iter(self.spellings.values())).names
-            if nodes is not self.nodes:
-                names = respelled(names, self.nodes, nodes)
+            known = respelled(next(iter(self.spellings.values())).nodes, self.nodes, nodes)
             for mask, spelled in list(self.spellings.items()):
                 view = snapshot.view(mask)
-                same = view is self.view(mask) and names is spelled.names
-                snapshot.spellings[mask] = spelled if same else spelled_at(names, view)
+                same = view is self.view(mask)
+                snapshot.spellings[mask] = spelled.among(known) if same else spelled_at(known, view)
         return snapshot
 
     def with_decisions(self, gate: str, decisions: Mapping[str, Decision | None]) -> Self:
@@ -116,8 +114,8 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
         """All nodes, and those of view(mask), as requests spell them."""
         found = self.spellings.get(mask)
         if found is None:
-            names = next(iter(self.spellings.values())).names if self.spellings else spelled_of(self.nodes)
-            found = spelled_at(names, self.view(mask))
+            known = next(iter(self.spellings.values())).nodes if self.spellings else spelled_of(self.nodes)
+            found = spelled_at(known, self.view(mask))
             if len(self.spellings) < VIEWS_MAX:
                 self.spellings[mask] = found
         return found
@@ -221,7 +219,7 @@ class Board:
         found = sort_out_spelled(names, spelled)
         if found is None:
             return None
-        if found.refused.spelled:
+        if found.closed:
             self._note_spelled(found, spelled, snapshot, mask)
         return found, snapshot
 
@@ -234,12 +232,11 @@ class Board:
         if noted.snapshot is not snapshot or noted.mask != mask or noted.turned != turned:
             noted = Noted(turned, snapshot, mask, set())
         names = noted.names
-        refused = found.refused
-        known = len(names) == spelled.closed or names.issuperset(refused.spelled)
+        known = len(names) == len(spelled.closed) or found.closed <= names
         if known and self._snapshot is snapshot:
             return
-        self._note(refused, (), snapshot, mask)
-        names.update(refused.spelled)
+        self._note(found.refused, (), snapshot, mask)
+        names.update(found.closed)
         self._noted = noted
 
     def _note(self, refused: Collection[str], unknown: Collection[str], snapshot: Snapshot, mask: int) -> None:

@@ -2,124 +2,137 @@
 
 To decode a list into texts and to write what is left of them costs a call as much as to look them up. What is found
 here needs neither: a list whose parts are all known to be the spelling of a name is the list of these names.
-
-A call begins when the processor's caches hold the data of others, so it waits for each line of memory that it looks at.
-Hence one table tells all that is asked of a name; the table of a dictionary is small where that of a set is large, and
-it has the names in their order, as kube-scheduler asks about neighbours together.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import compress
-from operator import add, not_
+from collections.abc import Set as AbstractSet
+from itertools import filterfalse
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
 
 spell = msgspec.json.Encoder().encode
-_read_names = msgspec.json.Decoder(list[str]).decode
 
-Names = Mapping[bytes, None]
+
+class Refusal(NamedTuple):
+    """told: both, as a member of an object in JSON."""
+
+    name: str
+    reason: str
+    told: bytes
+
+
+# With fewer closed nodes than one for so many that are asked about, the closed are looked up among the asked.
+FEW_CLOSED = 4
+
+_name, _reason, _told = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 class Refused(Collection[str]):
-    """Names that are refused. spelled: as they were asked for. They are not decoded before somebody wants to know them.
+    """Names that are refused. told: the object of them in JSON, each with its reason. reasons: how many have each.
 
-    It waits for the recorder, so it holds as little as there may be.
+    Nothing is copied for it: who wants the names walks over what the snapshot has of them.
     """
 
-    __slots__ = ("_endings", "_reasons", "spelled")
+    __slots__ = ("_refusals", "reasons", "told")
 
-    def __init__(self, spelled: list[bytes], endings: Iterable[bytes], reasons: Mapping[bytes, str]) -> None:
-        """endings: what follows each name. reasons: by ending, of all that are closed."""
-        self.spelled = spelled
-        self._endings = () if len(reasons) == 1 else tuple(endings)
-        self._reasons = reasons
-
-    @property
-    def told(self) -> bytes:
-        """The object of them in JSON, each with its reason."""
-        if self._endings or not self.spelled:
-            return b"{%b}" % b",".join(map(add, self.spelled, self._endings))
-        (ending,) = self._reasons
-        return b"{%b%b}" % ((ending + b",").join(self.spelled), ending)
-
-    @property
-    def reasons(self) -> Mapping[str, int]:
-        """How many have each."""
-        if self._endings or not self.spelled:
-            return {self._reasons[ending]: count for ending, count in Counter(self._endings).items()}
-        return dict.fromkeys(self._reasons.values(), len(self.spelled))
+    def __init__(self, refusals: Collection[Refusal], reasons: Mapping[str, int]) -> None:
+        self._refusals = refusals
+        self.reasons = reasons
+        self.told = b"{%b}" % b",".join(map(_told, refusals))
 
     def __len__(self) -> int:
-        return len(self.spelled)
+        return len(self._refusals)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_read_names(b"[%b]" % b",".join(self.spelled)))
+        return map(_name, self._refusals)
 
     def __contains__(self, name: object) -> bool:
-        return name in list(self)
+        return any(one.name == name for one in self._refusals)
 
 
-NONE_REFUSED = Refused([], (), {})
+NONE_REFUSED = Refused((), {})
 
 
 class Spelled:
-    """names: of all nodes that there are. known: the same; of a closed one what follows its name where it is refused,
-    None of an open one. closed: how many are closed. reasons: by what follows a name. Never changes."""
+    """nodes: all that there are. closed: those of them that are closed. Never changes.
 
-    __slots__ = ("closed", "known", "names", "reasons")
+    What is told of all that are closed is made when it is first asked for: of a small cluster kube-scheduler asks about
+    every node.
+    """
 
-    def __init__(
-        self, names: Names, known: Mapping[bytes, bytes | None], closed: int, reasons: Mapping[bytes, str]
-    ) -> None:
-        self.names = names
-        self.known = known
-        self.closed = closed
-        self.reasons = reasons
+    __slots__ = ("_one_reason", "_refusals", "_whole", "closed", "nodes")
+
+    def __init__(self, nodes: frozenset[bytes], refusals: Mapping[bytes, Refusal]) -> None:
+        self.nodes = nodes
+        self.closed = frozenset(refusals)
+        self._refusals = refusals
+        reasons = set(map(_reason, refusals.values()))
+        self._one_reason = reasons.pop() if len(reasons) == 1 else ""
+        self._whole: Refused | None = None
+
+    def among(self, nodes: frozenset[bytes]) -> "Spelled":
+        """The same closed ones, of these nodes."""
+        return self if nodes is self.nodes else Spelled(nodes, self._refusals)
+
+    def refused(self, closed: Collection[bytes]) -> Refused:
+        """closed: some of these."""
+        if len(closed) != len(self.closed):
+            return self._of(list(map(self._refusals.__getitem__, closed)))
+        if self._whole is None:
+            self._whole = self._of(tuple(self._refusals.values()))
+        return self._whole
+
+    def _of(self, refusals: Collection[Refusal]) -> Refused:
+        one = self._one_reason
+        return Refused(refusals, {one: len(refusals)} if one else Counter(map(_reason, refusals)))
 
 
 class Sorted(NamedTuple):
-    """survivors: as they were spelled, in the order asked. refused: the others."""
+    """survivors: as they were spelled, in the order asked. closed: the others; refused: the same as names."""
 
     survivors: list[bytes]
+    closed: AbstractSet[bytes]
     refused: Refused
 
 
-def spelled_of(names: Iterable[str]) -> Names:
-    return dict.fromkeys(map(spell, sorted(names)))
+def spelled_of(names: Iterable[str]) -> frozenset[bytes]:
+    """Made of a set: the table of one that was filled name by name is up to twice as large, and a call waits for it."""
+    return frozenset(set(map(spell, names)))
 
 
-def respelled(before: Names, old: frozenset[str], new: frozenset[str]) -> Names:
-    """Those of `new`, where `before` are those of `old`: most are the same, and those that came are the last."""
-    gone, came = spelled_of(old - new), spelled_of(new - old)
-    stays = dict.fromkeys(name for name in before if name not in gone) if gone else before
-    return {**stays, **came} if came else stays
+def respelled(before: frozenset[bytes], old: frozenset[str], new: frozenset[str]) -> frozenset[bytes]:
+    """Those of `new`, where `before` are those of `old`: most are the same."""
+    if old is new:
+        return before
+    return (before - spelled_of(old - new)) | spelled_of(new - old)
 
 
-def spelled_at(names: Names, view: Mapping[str, str]) -> Spelled:
+def spelled_at(nodes: frozenset[bytes], view: Mapping[str, str]) -> Spelled:
     """view: the closed nodes with their reasons."""
-    endings = {reason: b":" + spell(reason) for reason in set(view.values())}
-    closed = {spell(name): endings[reason] for name, reason in view.items()}
-    known: dict[bytes, bytes | None] = {**names, **closed}
-    if len(known) != len(names):  # a name of no node is none that we know
-        for stranger in closed.keys() - names.keys():
-            del closed[stranger], known[stranger]
-    return Spelled(names, known, len(closed), {ending: reason for reason, ending in endings.items()})
+    reasons = {reason: spell(reason) for reason in set(view.values())}
+    refusals = {}
+    for name, reason in view.items():
+        spelled = spell(name)
+        refusals[spelled] = Refusal(name, reason, b"%b:%b" % (spelled, reasons[reason]))
+    return Spelled(nodes, refusals)
 
 
 def sort_out_spelled(asked: list[bytes], spelled: Spelled) -> Sorted | None:
-    """None where not each of them is another node that we know. In C speed, as sort_out().
-
-    The difference waits for the memory of several names at a time: there is little between two of its look-ups. So
-    it goes first, and those of map() find what they look at in a cache.
-    """
-    known, names = spelled.known, set(asked)
-    if len(names) != len(asked) or names.difference(known):
+    """None where not each of them is another node that we know. In C speed, as sort_out()."""
+    names = set(asked)
+    if len(names) != len(asked) or not names <= spelled.nodes:
         return None
-    found = list(map(known.__getitem__, asked))
-    closed = list(compress(asked, found))
+    closed: AbstractSet[bytes]
+    if len(asked) < FEW_CLOSED * len(spelled.closed):
+        closed = spelled.closed.intersection(asked)
+    else:
+        closed = names & spelled.closed
     if not closed:
-        return Sorted(asked, NONE_REFUSED)
-    refused = Refused(closed, filter(None, found), spelled.reasons)
-    return Sorted([] if len(closed) == len(asked) else list(compress(asked, map(not_, found))), refused)
+        return Sorted(asked, closed, NONE_REFUSED)
+    refused = spelled.refused(closed)
+    if len(closed) == len(asked):
+        return Sorted([], closed, refused)
+    return Sorted(list(filterfalse(closed.__contains__, asked)), closed, refused)

@@ -93,11 +93,11 @@ def _answer_written(source: Source, written: wire.WrittenArgs) -> Reply | None:
     found = source.board.look_up_spelled(asked, mask)
     if found is None:
         return None
-    survivors, refused = found[0]
-    if survivors is not asked:
+    survivors, closed, refused = found[0]
+    if closed:
         names = b",".join(survivors)
     body = wire.write_spelled(names, refused.told)
-    return Reply(_ANSWERED, body, _NOT_EXEMPT, _OK, found=(written, asked, found, mask))
+    return Reply(_ANSWERED, body, _NOT_EXEMPT, _OK, refused.reasons, None, (written, asked, found, mask))
 
 
 def _looked_up(answer: Answer, mask: int) -> bool:

@@ -44,14 +44,13 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 def account(source: Source, reply: Reply) -> None:
     """Counts and remembers whom it refuses, and to whom: whoever asked need not wait for that."""
-    found, attempts = reply.found, source.attempts
-    reasons = reply.reasons if found is None else found[2][0].refused.reasons
-    if reasons:
-        source.counts.refuse(reasons)
+    if reply.reasons:
+        source.counts.refuse(reply.reasons)
+    attempts = source.attempts
     if attempts is None:
         return
-    if found is not None:
-        written, asked, ((survivors, refused), snapshot), mask = found
+    if reply.found is not None:
+        written, asked, ((survivors, _, refused), snapshot), mask = reply.found
         meta, count = written.pod.metadata or NO_META, len(asked)
         monotonic = attempts.monotonic()
         attempts.add(

@@ -13,7 +13,7 @@ import msgspec
 from extender.policy.snapshot import Snapshot
 
 ATTEMPT_NAMES = 64  # an attempt takes the memory of so many names
-WAITING_NAMES_MAX = 4 * (65_536 + ATTEMPT_NAMES)  # that the recorder has not taken: 25 MB of names
+WAITING_NAMES_MAX = 4 * (65_536 + ATTEMPT_NAMES)  # that the recorder has not taken: 15 MB of texts
 TEXTS_LIMIT = 63 + 253 + 64  # characters of namespace, name and uid; the API takes no longer ones
 
 

@@ -55,8 +55,8 @@ def parts_of(source: Source, body: bytes) -> dict[str, Callable[[], object]]:
             raise AnotherWayError("not each name is another node that is known, or no gate refuses any")
         return found[0]
 
-    survivors, refused = look_up()
-    if not refused:
+    survivors, closed, refused = look_up()
+    if not closed:
         raise AnotherWayError("none of the nodes is closed, so their list goes back as it came")
     return {
         "answer": lambda: answer_filter(source, body),

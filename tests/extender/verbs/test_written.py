@@ -186,11 +186,11 @@ def test_what_changes_is_spelled_anew():
         world.see()
         names = sorted(board.snapshot.nodes)
         answer: Answer = board.look_up(names)
-        (survivors, refused), _ = board.look_up_spelled([json.dumps(name).encode() for name in names])
+        (survivors, closed, refused), _ = board.look_up_spelled([json.dumps(name).encode() for name in names])
         assert ([json.loads(name) for name in survivors], json.loads(refused.told)) == (
             answer.survivors,
             answer.refused,
         )
-        assert sorted(map(json.loads, refused.spelled)) == sorted(refused) == sorted(answer.refused)
+        assert sorted(map(json.loads, closed)) == sorted(refused) == sorted(answer.refused)
         assert refused.reasons == Counter(answer.refused.values())
     assert names == ["h1", "m1", "n9", "u1"]
