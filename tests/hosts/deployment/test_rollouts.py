@@ -206,8 +206,8 @@ def test_the_extender_can_be_taken_back_by_hand_past_several_versions(hosts, api
     hosts.kubectl("--namespace", contract.NAMESPACE, "rollout", "undo", name, f"--to-revision={revision}")
 
     def back():
-        (pod,) = api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{OF_EXTENDERS}")
-        ready = condition(pod, contract.CONDITION_READY).get("status")
-        return (ready, configuration_of(pod)) == (contract.STATUS_TRUE, before)
+        pods = api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{OF_EXTENDERS}")
+        seen = [(condition(pod, contract.CONDITION_READY).get("status"), configuration_of(pod)) for pod in pods]
+        return [(contract.STATUS_TRUE, before)] == seen
 
     assert wait_for(back, timeout_s=120, every_s=1)
