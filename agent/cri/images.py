@@ -12,8 +12,8 @@ from typing import Protocol
 from agent.cri.base import CriError
 from agent.cri.calls import Calls
 from agent.cri.references import with_tag
+from agent.quoting import quoted
 from agent.runtime.base import StartError
-from agent.runtime.environment import quoted
 from component.backoff import Backoff
 
 ALWAYS, NEVER = "Always", "Never"

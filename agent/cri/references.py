@@ -3,7 +3,7 @@ ParseImageName (pkg/util/parsers) and applyDefaultImageTag (pkg/kubelet/images) 
 
 import re
 
-from agent.runtime.environment import quoted
+from agent.quoting import quoted
 
 LONGEST_PATH = 255
 DEFAULT_DOMAIN, OFFICIAL = "docker.io", "library/"
@@ -12,7 +12,8 @@ _COMPONENT = r"(?:[0-9a-zA-Z]|[0-9a-zA-Z][0-9a-zA-Z-]*[0-9a-zA-Z])"
 _DOMAIN = rf"(?:{_COMPONENT}(?:\.{_COMPONENT})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
-_NAME = re.compile(rf"({_DOMAIN})/({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}}))?(?:@({_DIGEST}))?", re.ASCII)
+# What looks like a domain and is none, as a.b_c, is a part of the path.
+_NAME = re.compile(rf"(?:({_DOMAIN})/)?({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}}))?(?:@({_DIGEST}))?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[a-f0-9]{64}")
 _ALGORITHM = re.compile(r"[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-zA-Z=_-]+")
 _DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}

@@ -16,7 +16,7 @@ from agent.probe.http import http_send
 from agent.probe.outcome import HandlerError
 from agent.probe.targets import TargetError, http_request
 from agent.processes.command import ExecTimeout, RuntimeUnavailable
-from agent.runtime.environment import quoted
+from agent.quoting import quoted
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agent.probe.hosts import is_domain_name
 from agent.probe.names import Address, Names, NoThread, look_up
 from agent.probe.targets import is_address, join_host_port
 
@@ -138,7 +139,7 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
             return known
         if is_address(host):
             found = look_up(_with_zone_number(host), socket.AI_NUMERICHOST)
-        elif "\0" in host or _NUMBERS.fullmatch(host):
+        elif not is_domain_name(host) or _NUMBERS.fullmatch(host):
             raise DialError(f"dial tcp: lookup {host}: no such host")
         else:
             found = _names.addresses(host, deadline.left_s)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.probe.dial import Connection, Deadline, DialError, connect
+from agent.probe.hosts import punycode, to_ascii
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
 from agent.probe.targets import HttpRequest
@@ -148,6 +149,8 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
             fault = tls.fault
             opened = tls.wrap_tls(opened, host, deadline)
         opened.settimeout(deadline.left_s())
+        if not head:
+            raise _ClientError("idna: invalid label")
         opened.sendall(head)
         reader = Reader(_receiver(opened, deadline))
         return _Exchange(opened, reader, read_head(reader))
@@ -161,9 +164,14 @@ def _ask(request: HttpRequest, deadline: Deadline) -> _Exchange:
 
 @lru_cache(maxsize=PLANS)
 def _plan(request: HttpRequest) -> tuple[bytes, str, int]:
-    """What is sent, to which host and port: a check asks the same each time. Raises _ClientError, ValueError."""
+    """What is sent, to which host and port: a check asks the same each time. Nothing is sent for a name that is none,
+    which is dialled as it is. Raises _ClientError, ValueError."""
     head, url = request_head(request), request.url
-    return head, _ascii(url.hostname), int(url.port or PORTS[url.scheme])
+    try:
+        host = to_ascii(url.hostname.encode("latin-1").decode())
+    except ValueError:
+        host = url.hostname.encode("latin-1").decode(errors="replace")
+    return head, host, int(url.port or PORTS[url.scheme])
 
 
 def _receiver(connection: Connection, deadline: Deadline) -> Receive:
@@ -196,7 +204,8 @@ def _cause(error: Exception, fault: Callable[[Exception], str]) -> str:
 
 
 def request_head(request: HttpRequest) -> bytes:
-    """The bytes of the request, in Go's order. Raises _ClientError for what Go would not send."""
+    """The bytes of the request, in Go's order; none where the host is no name. Raises _ClientError for what Go would
+    not send."""
     url, headers = request.url, _with_user(request)
     if url.scheme in PORTS:
         _check_headers(headers)
@@ -207,7 +216,10 @@ def request_head(request: HttpRequest) -> bytes:
     target = url.request_uri
     if _CONTROL.search(target.replace(" ", "")):
         raise _ClientError("net/http: can't write control character in Request.URL")
-    lines = [f"GET {target} HTTP/1.1", f"Host: {_host_line(request.host or url.host)}"]
+    try:
+        lines = [f"GET {target} HTTP/1.1", f"Host: {_host_line(request.host or url.host)}"]
+    except ValueError:
+        return b""
     agent = headers["User-Agent"][0].strip(" \t") if "User-Agent" in headers else "Go-http-client/1.1"
     if agent:
         lines.append(f"User-Agent: {agent}")
@@ -240,18 +252,10 @@ def _check_headers(headers: Mapping[str, tuple[str, ...]]) -> None:
             raise _ClientError(f'net/http: invalid header field value for "{name}"')
 
 
-def _ascii(name: str) -> str:
-    """A name of other letters as name servers know it; one that has none stays as it is."""
-    try:
-        return name if name.isascii() else name.encode("latin-1").decode().encode("idna").decode()
-    except UnicodeError:
-        return name
-
-
 def _host_line(host: str) -> str:
-    """Empty where it is no host; without the zone of an address."""
+    """Empty where it is no host; without the zone of an address. Raises ValueError for a name that is none."""
     name, colon, port = host.rpartition(":") if not host.isascii() and ":" in host else (host, "", "")
-    host = _ascii(name) + colon + port
+    host = punycode(name.encode("latin-1").decode()) + colon + port
     if not _HOST_LINE.fullmatch(host):
         return ""
     return re.sub(r"(^\[[^\]%]*)%[^\]]*\]", r"\1]", host)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from agent.model import Container, EnvVar, HttpGetAction
 from agent.probe.reply import canonical
 from agent.probe.url import Url, UrlError, parse_url
+from agent.quoting import quoted
 from component.text import expand
 
 VERSION = "1.36"
@@ -39,7 +40,7 @@ def resolve_port(port: int | str, container: Container) -> int:
     if isinstance(port, str):
         named = next((p.container_port for p in container.ports if p.name == port), None)
         if named is None and not re.fullmatch(r"[+-]?[0-9]+", port):
-            raise TargetError(f'strconv.Atoi: parsing "{port}": invalid syntax')
+            raise TargetError(f"strconv.Atoi: parsing {quoted(port)}: invalid syntax")
         if named is None and (len(port) > LONGEST_NUMBER or not -(2**63) <= int(port) < 2**63):
             raise TargetError(f'strconv.Atoi: parsing "{port}": value out of range')
         number = int(port) if named is None else named

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.model import Container, EnvVar, Pod
+from agent.quoting import quoted
 from agent.runtime.base import StartError
 from component.text import expand
 
@@ -17,8 +18,6 @@ REASON_CREATE = "CreateContainerError"
 # Set for every container, whether the spec asks or not: a process has no network namespace of its own to listen in.
 ENV_POD_IP = "READYGATE_POD_IP"
 
-_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
-_ESCAPES |= {"\\": r"\\", '"': r"\""}
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
 
 
@@ -101,17 +100,3 @@ def _field(variable: EnvVar, pod: Pod, place: Place) -> str:
 def _listed(pairs: Mapping[str, str]) -> str:
     """FormatMap of pkg/fieldpath: sorted lines key="value"."""
     return "\n".join(f"{key}={quoted(value)}" for key, value in sorted(pairs.items()))
-
-
-def quoted(text: str) -> str:
-    """strconv.Quote of Go. Bytes that are no UTF-8 are as `surrogateescape` has them."""
-    return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _code(c)) for c in text) + '"'
-
-
-def _code(c: str) -> str:
-    number = ord(c)
-    if number < 0x80:
-        return f"\\x{number:02x}"
-    if 0xDC80 <= number < 0xDD00:
-        return f"\\x{number - 0xDC00:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

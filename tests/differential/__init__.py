@@ -11,6 +11,7 @@
     loopback  a network of its own, and servers there
     virtual   threads that take turns, by a clock that passes when all of them wait
     scripted  a server there that says what a history has
+    places    random paths, hosts and URLs
     runtimes  random pods of a runtime, as JSON and as the agent has them
     kept/     histories that an error has told from the kubelet, with its answers; `make test-fast` replays them
     fixed/    the rows of docs/kubelet-parity.md as histories, played before those by chance

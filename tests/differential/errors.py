@@ -175,7 +175,7 @@ ERRORS = (
         "for variable in container.env if not variable.absent)",
         "for variable in container.env)",
     ),
-    Planted("starts", _ENVIRONMENT, "(c if c.isprintable() else _code(c))", "c"),
+    Planted("starts", "quoting.py", "(c if c.isprintable() else _code(c))", "c"),
     Planted("starts", _ENVIRONMENT, "in sorted(pairs.items())", "in pairs.items()"),
     Planted("status", _GENERATE, "restart_count = max(restart_count, old.restart_count)", "pass"),
     Planted("status", _GENERATE, "is ContainerPhase.EXITED and newest.exit_code == 0", "is ContainerPhase.EXITED"),

@@ -30,6 +30,7 @@ def test_a_tag_is_added_where_there_is_neither_one_nor_a_digest(name: str, expec
     [
         ("", "invalid reference format"),
         ("a b", "invalid reference format"),
+        ("a.b_:1/c", "invalid reference format"),
         ("a:b:c", "invalid reference format"),
         ("http://a/b", "invalid reference format"),
         ("a\n", "invalid reference format"),

@@ -29,6 +29,31 @@ LOGS = (
 )
 
 
+PIECES = (
+    *(
+        "0",
+        "1",
+        "9",
+        "12",
+        "9223372036854775807",
+        "-",
+        "+",
+        "_",
+        " ",
+        "\t",
+        ".",
+        ".log",
+        ".log",
+        "log",
+        ".gz",
+        "e1",
+        "x",
+        "\u0663",
+    ),
+    *("\u00a0", "20260101-000000", "0x1", "\u2028"),
+)
+
+
 class ConfigsTarget:
     name = "configs"
 
@@ -53,7 +78,7 @@ class ConfigsTarget:
             "attempt": random.choice((0, 1, 2, 2**31 - 1)),
             "env": [[name, random.choice(VALUES)] for name in random.sample(("A", "B", "C"), random.randint(0, 3))],
             "image": random.choice(("sha256:" + "0" * 64, "registry/a@sha256:1")),
-            "logs": random.sample(LOGS, random.randint(1, 5)) if maybe(random, 0.2) else [],
+            "logs": _logs(random) if maybe(random, 0.2) else [],
         }
 
     def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is asked
@@ -82,6 +107,11 @@ class ConfigsTarget:
         container["linux"] = _without(linux, "resources")
         container["annotations"] = {ANNOTATION_RESTART_COUNT: container["annotations"][ANNOTATION_RESTART_COUNT]}
         return {**answer, "sandbox": sandbox, "container": container}
+
+
+def _logs(random: Random) -> list[str]:
+    made = ("".join(random.choice(PIECES) for _ in range(random.randint(1, 4))) for _ in range(random.randint(0, 3)))
+    return list(dict.fromkeys((*random.sample(LOGS, random.randint(1, 4)), *(name for name in made if name.strip(".")))))
 
 
 def _without(of: Json, *keys: str) -> Any:

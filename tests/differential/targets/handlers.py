@@ -68,6 +68,11 @@ HOSTS = (
     ),
     *("[[::1]", "]", "[127.0.0.1]]", "127.0.0.1]:", "[::1]:", "[a]b", "[a]:b:", ":", "::", "0::1", "0::0", "0.0.0.0"),
 )
+PARTS_OF_HOSTS = (
+    *("127", "0", "1", ".", ".", ":", "::", "::1", "[", "]", "%", "%lo", "lo", "a", "ffff", "0x7f", "x", "-", "_", " "),
+    *("127.0.0.1", "127.0.0.1", "/8", "\u00fc", "1e1", "256", "localhost", "00", "\x00", "::ffff:"),
+)
+PARTS_OF_PORTS = ("0", "1", "9", "+", "-", "_", " ", "e", "x", ".", "\u0663", "\n", "web", BOTH, "65535", "a")
 NAMES = ("A", "B", "C", "")
 WORDS_OF_COMMANDS = (
     *("true", "", "$(A)", "$(B)$(C)", "$$(A)", "$(A", "$()", "$(none)", "$$$(B)", "ü", "a b", "$A", "$(A))"),
@@ -154,15 +159,20 @@ def _looked_up(host: str) -> list[names.Address]:
 
 
 def _action(random: Random) -> Json:
-    port = random.choice(PORTS)
+    port = _made(random, PARTS_OF_PORTS) if maybe(random, 0.1) else random.choice(PORTS)
     match random.choice(("exec", "exec", "tcp", "tcp", "tcp", "http", "none")):
         case "exec":
             return {"exec": {"command": [random.choice(WORDS_OF_COMMANDS) for _ in range(random.randint(1, 3))]}}
         case "tcp":
-            return {"tcpSocket": {"port": port, "host": random.choice(HOSTS)}}
+            host = _made(random, PARTS_OF_HOSTS) if maybe(random, 0.3) else random.choice(HOSTS)
+            return {"tcpSocket": {"port": port, "host": host}}
         case "http":
             return {"httpGet": {"port": port, "host": "127.0.0.1", "path": "/", "scheme": "HTTP"}}
     return {}
+
+
+def _made(random: Random, of: Sequence[str]) -> str:
+    return "".join(random.choice(of) for _ in range(random.randint(1, 6)))
 
 
 def _variable(random: Random) -> Json:

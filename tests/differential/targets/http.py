@@ -14,44 +14,11 @@ from agent.probe.outcome import HandlerError
 from agent.probe.targets import TargetError, http_request
 from agent.semantics import Semantics
 from agent.wire.pod import _action, _HttpGet, _Probe
+from tests.differential.places import HOSTS, LOCATIONS, PATHS, TLS_HOSTS, composed
 from tests.differential.servers import KINDS, Network
 from tests.differential.target import Answers, History
 from tests.differential.worlds import maybe
 
-HOSTS = (
-    *["127.0.0.1"] * 6,
-    "::1",
-    "localhost",
-    "[::1]",
-    "a b",
-    "127.0.0.1:80",
-    "::1%lo",
-    "",
-    "a/b",
-    "ä.example",
-    "a_b",
-)
-PATHS = (
-    *["/"] * 4,
-    "/healthz?full=1",
-    "",
-    "x",
-    "a:b",
-    "http://other/x",
-    "http://u:p@h/x?q=1",
-    "mailto:x",
-    "/%zz",
-    "/a b",
-    "//h/x",
-    "///x",
-    "/ü",
-    "/a#f",
-    "/?",
-    "*",
-    '/a|b{}"\\',
-    "/\x01",
-    "?q",
-)
 NAMES = (
     "X-A",
     "x-a",
@@ -89,46 +56,6 @@ VALUES = (
     "v\x01",
     "a\tb",
     "a/b",
-)
-LOCATIONS = (
-    "/next",
-    "next",
-    "../up",
-    "/a//b",
-    "/d/../e",
-    "/d/./e",
-    "///x",
-    "//127.0.0.1/x",
-    "//other/x",
-    "http://127.0.0.1/x",
-    "http://127.0.0.1:99999/x",
-    "http://other/x",
-    "https://other/x",
-    "myapp://login",
-    "mailto:x",
-    "http:/x",
-    "http:///x",
-    "http:x",
-    "/%zz",
-    ":x",
-    "/a\tb",
-    "/a b",
-    "/a|b",
-    "/\xc3\xbc",
-    "http://u:p@127.0.0.1/x",
-    "?q=1",
-    "#f",
-    "",
-    "/x#f",
-    "http://127.0.0.1:/x",
-    "HTTP://127.0.0.1/Y",
-    "ftp://127.0.0.1/x",
-    "/a;b,c",
-    "http://LOCALHOST/x",
-    "%2e%2e/x",
-    "..",
-    ".",
-    "/..//x",
 )
 STATUSES = (
     *["200 OK"] * 12,
@@ -240,18 +167,6 @@ SOUND = (
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: a\r\n\r\n",
     "HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello",
 )
-TLS_HOSTS = (
-    "localhost",
-    "::1",
-    "[::1]",
-    "a_b",
-    "\xe4.example",
-    "a.",
-    "A.example",
-    "xn--a",
-    "x" * 64 + ".example",
-    "-a",
-)
 
 
 class HttpTarget:
@@ -260,12 +175,19 @@ class HttpTarget:
     def draw(self, random: Random) -> History:
         get: dict[str, Any] = {"port": random.choice((80, 80, 80, 8080, 443, 0)), "path": random.choice(PATHS)}
         get["host"] = random.choice(HOSTS)
+        if maybe(random, 0.2):
+            get["path"] = composed(random)
+        if maybe(random, 0.05):
+            get["host"] = composed(random)
         if maybe(random, 0.4):
             count = random.randint(1, 3)
             names = (
                 [random.choice(NAMES)] * count if maybe(random, 0.3) else [random.choice(NAMES) for _ in range(count)]
             )
-            get["httpHeaders"] = [{"name": name, "value": random.choice(VALUES)} for name in names]
+            get["httpHeaders"] = [
+                {"name": name, "value": composed(random) if maybe(random, 0.1) else random.choice(VALUES)}
+                for name in names
+            ]
         replies = [_redirect(random) for _ in range(random.choice((0, 0, 0, 0, 1, 1, 2, 3, 11)))]
         if maybe(random, 0.02):  # around the limit of redirects
             replies = ["HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n"] * random.choice((9, 10, 11))
@@ -314,7 +236,8 @@ class HttpTarget:
 
 def _redirect(random: Random) -> str:
     status = random.choice(("302 Found", "301 Moved", "303 See", "307 T", "308 P"))
-    lines = [f"HTTP/1.1 {status}", f"Location: {random.choice(LOCATIONS)}"]
+    made = composed(random).encode().decode("latin-1")
+    lines = [f"HTTP/1.1 {status}", f"Location: {made if maybe(random, 0.3) else random.choice(LOCATIONS)}"]
     if maybe(random, 0.1):
         lines.append(f"Location: {random.choice(LOCATIONS)}")
     if maybe(random, 0.5):
@@ -328,7 +251,7 @@ def _reply(random: Random) -> str:
     if maybe(random, 0.02):
         headers += [f"X-{n}: v" for n in range(random.choice((99, 100, 101, 300)))]
     if maybe(random, 0.02):
-        headers.append("X-Long: " + "x" * random.choice((4090, 70_000)))
+        headers.append(_long(random))
     text = "".join(random.choice(INTERIM) for _ in range(random.choice((0, 0, 0, 0, 1, 2, 7))))
     ending = random.choice(("\r\n", "\r\n", "\r\n", "\n"))
     text += ending.join([line, *headers, "", random.choice(BODIES)])
@@ -338,6 +261,16 @@ def _reply(random: Random) -> str:
         at = random.randrange(len(text) + 1)
         text = text[:at] + random.choice(("\r", "\n", " ", "\t", ":", "\x00", "\x7f", "\xff", "1", "a")) + text[at:]
     return text
+
+
+def _long(random: Random) -> str:
+    """Around what is held of a line, by itself or folded."""
+    text = "x" * random.choice((4090, 65_520, 65_527, 65_528, 65_529, 65_536, 70_000, 200_000))
+    name, end = (
+        random.choice(("X-Long: ", "X-Long: a\r\n ", "X-Long: a\r\n")),
+        random.choice(("", "", "\r", "\x01", " ", "\xe9")),
+    )
+    return f"{name}{text}{end}{random.choice(('', '', ': y'))}"
 
 
 def _taking_time(random: Random, reply: str, tls: str = "") -> dict[str, Any]:

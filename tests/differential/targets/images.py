@@ -59,12 +59,52 @@ NAMES = (
 )
 
 
+PIECES = (
+    *(
+        "a",
+        "a",
+        "b",
+        "A",
+        "a.b",
+        "-",
+        "_",
+        "__",
+        ".",
+        "/",
+        "/",
+        ":",
+        ":",
+        "@",
+        "@sha256:",
+        HEX,
+        HEX[:63],
+        "localhost",
+        "5000",
+    ),
+    *(
+        "docker.io",
+        "index.docker.io",
+        "library/",
+        "latest",
+        "v1",
+        "x" * 127,
+        "\u00fc",
+        "[::1]",
+        "[::1",
+        " ",
+        "\n",
+        "0",
+        "+",
+    ),
+)
+
+
 class ImagesTarget:
     name = "images"
 
     def draw(self, random: Random) -> History:
         wall, steps = worlds.START, list[Any]()
-        names = [random.choice(NAMES[:6]) if maybe(random, 0.6) else random.choice(NAMES) for _ in range(2)]
+        names = [random.choice(NAMES[:6]) if maybe(random, 0.6) else _odd(random) for _ in range(2)]
         for _ in range(random.choice((1, 3, 6, 9))):
             wall += random.choice(PAUSES_S)
             step = {"wall": wall, "uid": random.choice("uuuv"), "image": random.choice((names[0], *names))}
@@ -95,6 +135,12 @@ class ImagesTarget:
                 message = message.partition('": ')[2]
             said.append({**step, "message": message})
         return said
+
+
+def _odd(random: Random) -> str:
+    if maybe(random, 0.5):
+        return random.choice(NAMES)
+    return "".join(random.choice(PIECES) for _ in range(random.randint(1, 7)))
 
 
 class _Scene:
