@@ -203,7 +203,7 @@ def connection_tables(root: Path) -> Looked:
     drops = itertools.count(0, 10**6)
 
     def drop() -> None:
-        node.conntrack(drop=next(drops))
+        node.conntrack(262144, drop=next(drops))
 
     kind = {"connectionTables": {"proc": str(root)}}
     return kind, by_turns(drop, drop, (root / "net/stat/nf_conntrack").unlink)
