@@ -59,6 +59,10 @@ _STANDS = (
 # The one outside the group waits for the disk, the one in it for the page that the other has locked: that is what the
 # kernel counts.
 _READ, _ALONE = f"exec cat {_DISK}/file", "> /dev/null 2>&1 < /dev/null &"
+_READS = (
+    f"setsid sh -c '{_READ}' {_ALONE} sleep 0.3; "
+    f'setsid sh -c "echo \\$\\$ > {_GROUP}/cgroup.procs; {_READ}" {_ALONE} sleep 0.3'
+)
 
 FAULTS = [
     Fault(
@@ -67,8 +71,7 @@ FAULTS = [
         "everybody waits for a disk, by the kernel's word on a control group; a fifth of a minute is the limit",
         (
             *_STANDS,
-            f"[ -e {_MODE} ] || {{ touch {_MODE}; setsid sh -c '{_READ}' {_ALONE} sleep 0.3; "
-            f'setsid sh -c "echo \\$\\$ > {_GROUP}/cgroup.procs; {_READ}" {_ALONE} sleep 0.3; }}',
+            f"[ -e {_MODE} ] || {{ touch {_MODE}; {_READS}; }}",
         ),
         (f"rm -f {_MODE}", *_STANDS, "sleep 0.5"),
         f"{{look: [io], proc: {PROC}, ioFailPercent: 20}}",

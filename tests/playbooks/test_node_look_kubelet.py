@@ -141,6 +141,16 @@ EKS = json.dumps({"kind": "KubeletConfiguration", "clusterDNS": ["172.20.0.10"],
             id="all of it in JSON, as of EKS",
         ),
         pytest.param(
+            [CONFIG, FOLDER],
+            {
+                "d/10.conf": json.dumps({"clusterDomain": "ten.example", "healthzPort": 10348}) + "\n",
+                "d/20.conf": json.dumps({"clusterDomain": "twenty.example"}),
+                "d/30.conf": json.dumps({"clusterDomain": None, "clusterDNS": ["10.96.0.11"]}),
+            },
+            {"dns": "10.96.0.11", "domain": "", "health": "http://127.0.0.1:10348/healthz"},
+            id="several files in JSON over one in YAML",
+        ),
+        pytest.param(
             [FOLDER],
             {"d/10.conf": "clusterDomain: alone.example\n"},
             {"dns": "", "domain": "alone.example"},

@@ -109,6 +109,7 @@ refused), and from the command that heals until the pod that waited is bound. Pr
 failures. What the kernel tells makes a check look at once: a line of its log closes by itself, its news of files, links
 and routes are one failure, and the second is looked for 0.4 s later. Where the kubelet itself has called its node not
 ready by then (a network or a runtime that is gone), the pod waits for the kubelet's next status too, up to ten seconds.
+What the kernel averages over a minute (a disk that everybody waits for) takes the part of it that is the limit.
 Made by `make bench-faults`, the same with `ARGS="--record TEXT"`, and `make manifests`.
 """
 

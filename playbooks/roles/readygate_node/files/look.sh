@@ -54,7 +54,7 @@ files() {
 # A key of such a file as `=value`, nothing where it has none; a list with commas. YAML in blocks, or JSON.
 value() {
     if [ "$(tr -d ' \t\r\n' < "$2" 2>/dev/null | cut -c 1)" = "{" ]; then
-        tr -d '\r\n\t' < "$2" | sed -n "s/.*\"$1\" *: *\(\[[^]]*\]\|\"[^\"]*\"\|[^],} ]*\).*/=\1/p"
+        { tr -d '\r\n\t' < "$2"; echo; } | sed -n "s/.*\"$1\" *: *\(\[[^]]*\]\|\"[^\"]*\"\|[^],} ]*\).*/=\1/p"
     else
         awk -v key="$1:" '{ sub(/[ \t\r]*$/, ""); sub(/ +#.*$/, "") } /^(#.*)?$/ { next }
             on && /^ *- / { sub(/^ *- +/, ""); list = list comma $0; comma = ","; next }
