@@ -104,11 +104,13 @@ class ListerWatcher(Generic[T]):
             self._selectors["fieldSelector"] = field_selector
 
     def page(self, *, limit: int | None, more: str = "") -> Page[T]:
-        """One page of a quorum list; limit None for all in one. Raises KubeError, CredentialsInvalid."""
+        """One page of a quorum list; limit None for all in one, unless pages had to be smaller than was asked for.
+        Raises KubeError, CredentialsInvalid."""
         query = dict(self._selectors)
         if more:
             query["continue"] = more
-        answer = self._client.get_dated(self.path, query=query) if limit is None else self._answer(query, limit)
+        whole = limit is None and self._most == sys.maxsize
+        answer = self._client.get_dated(self.path, query=query) if whole else self._answer(query, limit or self._most)
         page = self._decode_page(answer.body)
         if page.more and len(answer.body) * SMALLER <= PAGE_LIMIT_BYTES:
             self._most = min(self._most * SMALLER, sys.maxsize)

@@ -1,6 +1,7 @@
 """What keeps a store right, and a server unharmed, where client-go's rules would not: doubts, bookmarks, lag."""
 
 import itertools
+import json
 
 import pytest
 
@@ -78,8 +79,23 @@ def test_a_list_with_an_object_that_is_too_large_alone_fails_and_pages_grow_agai
     assert [("replace", 30)] == [(verb, len(names)) for verb, names in it.store.calls]
 
 
+def test_a_list_that_is_too_large_for_one_page_is_never_asked_for_in_one_piece(api, monkeypatch):
+    """Not when a page has expired either, for which a list without pages is the remedy."""
+    monkeypatch.setattr(listing, "PAGE_LIMIT_BYTES", 50_000)
+    for number in range(30):
+        api.put(node(f"n{number}", annotations={"a": "b" * 2000}))
+    with following(api) as it:
+        meta = {"resourceVersion": str(api.version), "continue": "token-of-old"}
+        page = {"kind": "NodeList", "metadata": meta, "items": api.objects("Node")[:20]}
+        api.answer_next(200, body=json.dumps(page).encode(), watch=False)
+        api.error_watches(410, "Expired")
+        wait_until(lambda: len(it.store.calls) == 2, "the second list")
+    assert [("replace", 30)] * 2 == [(verb, len(names)) for verb, names in it.store.calls]
+    assert ["500", "100", "20", "20", "20", "20", "20", "20"] == limits_of(it.lists)
+
+
 def limits_of(lists):
-    return [request.query["limit"] for request in lists]
+    return [request.query.get("limit") for request in lists]
 
 
 def test_lw11_a_list_with_an_object_that_cannot_be_read_is_taken_again_ever_more_seldom(api):
