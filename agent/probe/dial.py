@@ -30,6 +30,8 @@ _LINGER_1_S = struct.pack("ii", 1, 1)  # shortens TIME_WAIT of probes (#89898)
 
 # What the C library takes for an address and Go for a name: 127.1, 0x7f.1, 0177.0.0.1, 2130706433.
 _NUMBERS = re.compile(r"(?i:0x[0-9a-f]*|[0-9]+)(?:\.(?i:0x[0-9a-f]*|[0-9]+)){0,3}")
+_LEADING_DIGITS = re.compile("[0-9]+")
+MOST_ZONES = 0xFFFFFF
 _NOWHERE = ipaddress.IPv6Address("::")
 _names = Names()
 
@@ -162,14 +164,17 @@ def _of_address(host: str, port: int) -> list[Address] | None:
 
 
 def _with_zone_number(host: str) -> str:
-    """The C library takes a zone by its name only where the address is link-local."""
+    """The C library takes a zone by its name only where the address is link-local. One that nobody has is its number,
+    or none (zoneCache of net/interface.go)."""
     address, percent, zone = host.partition("%")
-    if not percent or zone.isdigit():
+    if not percent:
         return host
     try:
-        return f"{address}%{socket.if_nametoindex(zone)}"
-    except OSError as e:
-        raise DialError(f"dial tcp: lookup {host}: no such host") from e
+        number = socket.if_nametoindex(zone)
+    except (OSError, UnicodeError, ValueError):
+        digits = _LEADING_DIGITS.match(zone)
+        number = min(int(digits[0][:9]), MOST_ZONES) if digits else 0
+    return f"{address}%{number}" if number else address
 
 
 def _lookup_cause(error: Exception) -> str:

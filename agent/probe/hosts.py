@@ -10,6 +10,7 @@ _KEPT = re.compile("([\u00df\u03c2])")  # of old ss and sigma
 _JOINERS = re.compile("[\u200c\u200d]")
 _LETTERS = re.compile("[-a-z0-9]*")
 _PREFIX = "xn--"
+_WITH_PORT = re.compile(r"\[([^\[\]]*)\]:([^:\[\]]*)|([^:\[\]]*):([^:\[\]]*)")  # SplitHostPort of net/ipsock.go
 _PART = r"\w(?:[-\w]{0,61}\w)?"
 _DOMAIN = re.compile(rf"(?!.{{255}})(?!.{{254}}(?<!\.)\Z)(?=.*[-_a-zA-Z])(?:{_PART}\.)*{_PART}\.?", re.ASCII)
 
@@ -28,6 +29,17 @@ def to_ascii(name: str) -> str:
 def punycode(name: str) -> str:
     """As a Host line has it, which Go neither maps nor looks at (idna.Punycode). Raises ValueError."""
     return name if name.isascii() else ".".join(map(_encoded, name.split(".")))
+
+
+def punycode_with_port(host: str) -> str:
+    """PunycodeHostPort of x/net/http/httpguts. Raises ValueError."""
+    match = None if host.isascii() else _WITH_PORT.fullmatch(host)
+    if match is None:
+        return punycode(host)
+    name, port = punycode(match[1] or match[3] or ""), match[2] or match[4]
+    if not port:
+        return name
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 def is_domain_name(name: str) -> bool:

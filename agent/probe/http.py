@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.probe.dial import Connection, Deadline, DialError, connect
-from agent.probe.hosts import punycode, to_ascii
+from agent.probe.hosts import punycode_with_port, to_ascii
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.probe.reply import Head, Reader, Receive, ReplyError, has_token, read_at_most, read_head
 from agent.probe.targets import HttpRequest
@@ -254,8 +254,7 @@ def _check_headers(headers: Mapping[str, tuple[str, ...]]) -> None:
 
 def _host_line(host: str) -> str:
     """Empty where it is no host; without the zone of an address. Raises ValueError for a name that is none."""
-    name, colon, port = host.rpartition(":") if not host.isascii() and ":" in host else (host, "", "")
-    host = punycode(name.encode("latin-1").decode()) + colon + port
+    host = punycode_with_port(host.encode("latin-1").decode())
     if not _HOST_LINE.fullmatch(host):
         return ""
     return re.sub(r"(^\[[^\]%]*)%[^\]]*\]", r"\1]", host)

@@ -106,9 +106,10 @@ def expand_command(command: Iterable[str], env: Iterable[EnvVar]) -> tuple[str, 
 
 
 def is_address(host: str) -> bool:
-    """Is it an IP address, so that no name has to be resolved?"""
+    """Is it an IP address, so that no name has to be resolved? One of IPv6 may name its zone."""
+    bare, percent, zone = host.partition("%")
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        found = ipaddress.ip_address(bare)
     except ValueError:
         return False
-    return True
+    return not percent or (found.version == 6 and zone != "")

@@ -63,7 +63,7 @@ ERRORS = (
     Planted("handlers", _TARGETS, "if not 0 < number < 65536:", "if not 0 <= number < 65536:"),
     Planted("handlers", _TARGETS, 'r"[+-]?[0-9]+"', 'r"[0-9]+"'),
     Planted("handlers", _TCP, "connect(_split(where, host), port,", "connect(host, port,"),
-    Planted("handlers", _DIAL, 'elif "\\0" in host or _NUMBERS.fullmatch(host):', "elif False:"),
+    Planted("handlers", _DIAL, "elif not is_domain_name(host) or _NUMBERS.fullmatch(host):", "elif False:"),
     Planted("handlers", _DIAL, "if ipaddress.ip_address(host) == _NOWHERE:", "if False:"),
     Planted("eviction", _PRESSURE, "needed > observed.available", "needed >= observed.available"),
     Planted("eviction", _PRESSURE, "monotonic - at >= t.grace_s", "monotonic - at > t.grace_s"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.probe.hosts import is_domain_name, punycode, to_ascii
+from agent.probe.hosts import is_domain_name, punycode, punycode_with_port, to_ascii
 
 NONE = "no name"
 
@@ -37,6 +37,19 @@ def test_a_name_in_other_letters(name: str, expected: str, in_host_line: str) ->
     except ValueError:
         line = NONE
     assert (expected, in_host_line) == (asked(name), line)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        pytest.param("ä:80", "xn--4ca:80", id="a port"),
+        pytest.param("ä:", "xn--4ca", id="none behind its colon"),
+        pytest.param("[ä]:80", "xn--4ca:80", id="brackets that are not needed"),
+        pytest.param("a]ä:80", "xn--a]:80-hra", id="one that is out of place: all of it is the name"),
+    ],
+)
+def test_a_host_line(host: str, expected: str) -> None:
+    assert expected == punycode_with_port(host)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ REFUSED = "connect: connection refused"
     [
         pytest.param("", f"dial tcp :1: {REFUSED}", id="T5 no host"),
         pytest.param("::1%1", f"dial tcp [::1%1]:1: {REFUSED}", id="T5 a zone"),
+        pytest.param("127.0.0.1%lo", "dial tcp: lookup 127.0.0.1%lo: no such host", id="T5 IPv4 has no zones"),
         pytest.param("::ffff:127.0.0.1", f"dial tcp 127.0.0.1:1: {REFUSED}", id="T5 IPv4 as IPv6"),
         pytest.param("[127.0.0.1]", f"dial tcp 127.0.0.1:1: {REFUSED}", id="T6 an IPv4 address in brackets is one"),
         pytest.param("[::1]", "dial tcp: address [[::1]]:1: missing port in address", id="T6 one of IPv6 is none"),
@@ -162,6 +163,6 @@ def test_what_only_looks_like_an_address_is_a_name_that_nobody_has(host: str) ->
 
 def test_an_address_may_name_its_zone() -> None:
     number = socket.if_nametoindex("lo")
-    assert ["::1%" + str(number), "::1", "fe80::1%7"] == [
-        dial._with_zone_number(host) for host in ("::1%lo", "::1", "fe80::1%7")
-    ]
+    given = ("::1%lo", "::1", "fe80::1%7", "fe80::1%nobody", "fe80::1%7nobody", "fe80::1%99999999999")
+    expected = [f"::1%{number}", "::1", "fe80::1%7", "fe80::1", "fe80::1%7", "fe80::1%16777215"]
+    assert expected == [dial._with_zone_number(host) for host in given]

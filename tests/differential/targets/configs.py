@@ -111,7 +111,9 @@ class ConfigsTarget:
 
 def _logs(random: Random) -> list[str]:
     made = ("".join(random.choice(PIECES) for _ in range(random.randint(1, 4))) for _ in range(random.randint(0, 3)))
-    return list(dict.fromkeys((*random.sample(LOGS, random.randint(1, 4)), *(name for name in made if name.strip(".")))))
+    return list(
+        dict.fromkeys((*random.sample(LOGS, random.randint(1, 4)), *(name for name in made if name.strip("."))))
+    )
 
 
 def _without(of: Json, *keys: str) -> Any:

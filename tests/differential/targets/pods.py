@@ -160,15 +160,16 @@ class _Client:
     def close(self) -> None:
         """Nothing is open."""
 
+    def items(self, request: Any, item: Any, lighter: Any) -> list[Any]:
+        uid = request.filter.label_selector.get(LABEL + "pod.uid", "")
+        if item is cri.PodSandbox:
+            sandboxes = [_read(item, text) for text in self._history["sandboxes"]]
+            return [lighter(s) for s in sandboxes if not uid or s.metadata.uid == uid]
+        containers = [_read(item, text) for text in self._history["containers"]]
+        return [lighter(c) for c in containers if not uid or c.labels[LABEL + "pod.uid"] == uid]
+
     def call(self, request: Any, answer: Any) -> Any:
-        uid = getattr(request, "filter", None) and request.filter.label_selector.get(LABEL + "pod.uid", "")
         match request:
-            case cri.ListPodSandboxRequest():
-                sandboxes = [_read(cri.PodSandbox, text) for text in self._history["sandboxes"]]
-                return answer(items=[s for s in sandboxes if not uid or s.metadata.uid == uid])
-            case cri.ListContainersRequest():
-                containers = [_read(cri.Container, text) for text in self._history["containers"]]
-                return answer(containers=[c for c in containers if not uid or c.labels[LABEL + "pod.uid"] == uid])
             case cri.PodSandboxStatusRequest():
                 id_ = request.pod_sandbox_id
             case _:
