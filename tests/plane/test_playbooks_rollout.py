@@ -191,11 +191,12 @@ def history(api: Api) -> list[dict[str, Any]]:
 def test_undone_by_hand_each_version_finds_its_configuration(
     installed: Played, player: Player, kubelets: Kubelets, rollout_plane: Plane
 ):
-    """The first version is two roll-outs ago, and one that failed."""
+    """The first version is two roll-outs ago, or more."""
     api = rollout_plane.api
     kubelets.closed = frozenset()
-    played = player.play(BETTER, readygate_agent_log_level="warning")
-    assert (installed.code, played.code) == (0, 0), played.output
+    for level in ("warning", "error"):
+        played = player.play(BETTER, readygate_agent_log_level=level)
+        assert (installed.code, played.code) == (0, 0), played.output
     volumes = [each["data"]["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"] for each in history(api)]
     assert len(set(volumes)) >= 3
     assert set() == set(volumes) - set(config_maps(api))

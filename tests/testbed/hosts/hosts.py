@@ -93,8 +93,9 @@ class Hosts:
             started = time.monotonic()
             try:
                 self._start()
-            except BaseException:
-                self._keep_consoles()
+            except BaseException as e:
+                if isinstance(e, Exception):  # whoever interrupts it knows why it ended
+                    self._keep_consoles()
                 self._remove()
                 raise
             self.seconds["up"] = time.monotonic() - started

@@ -21,7 +21,7 @@ class Limits:
 
     def __init__(self, folder: Path, sysctl: Path = _SYSCTL) -> None:
         self._folder = folder
-        self._file = folder / "limits.json"
+        self._file, self._new = folder / "limits.json", folder / "limits.new"
         self._sysctl = sysctl
 
     def raise_for(self, name: str) -> None:
@@ -43,7 +43,8 @@ class Limits:
                 with suppress(OSError):
                     if int((self._sysctl / limit).read_text()) == _NEEDED.get(limit):
                         (self._sysctl / limit).write_text(str(value))
-            self._file.unlink(missing_ok=True)
+            for file in (self._file, self._new):  # the latter of one that was ended while it wrote
+                file.unlink(missing_ok=True)
 
     def _too_low(self) -> dict[str, int]:
         """Path below /proc/sys -> its present value, of each limit that must be raised."""
@@ -69,6 +70,5 @@ class Limits:
             return {}, set()
 
     def _write(self, before: Mapping[str, int], names: set[str]) -> None:
-        new = self._file.with_suffix(".new")
-        new.write_text(json.dumps({"before": before, "sets": sorted(names)}))
-        new.replace(self._file)
+        self._new.write_text(json.dumps({"before": before, "sets": sorted(names)}))
+        self._new.replace(self._file)

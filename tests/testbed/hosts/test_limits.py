@@ -44,6 +44,19 @@ def test_they_stay_raised_until_the_last_set_has_ended(runs, sysctl, first):
     assert [] == list(runs.iterdir())
 
 
+def test_of_one_that_was_ended_while_it_wrote_them_down_nothing_is_left(runs, sysctl, monkeypatch):
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", ended)
+        with pytest.raises(KeyboardInterrupt):
+            Limits(runs, sysctl).raise_for("hosts")
+    assert 1 == len(list(runs.iterdir()))
+    Limits(runs, sysctl).put_back_for("hosts")
+    assert (LOW, []) == (present(sysctl), list(runs.iterdir()))
+
+
 def test_what_a_crashed_run_has_raised_the_next_one_of_its_name_puts_back(runs, sysctl):
     Limits(runs, sysctl).raise_for("hosts")  # and is killed
     Limits(runs, sysctl).put_back_for("hosts")  # before each start
