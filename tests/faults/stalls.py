@@ -4,7 +4,7 @@ What the kernel says of that group (version 2) stands in the place of what it sa
 from tests.faults.fault import Fault
 
 PROC = "/run/readygate-fault-stalls"
-_DISK, _MODE, _SERVER = f"{PROC}/disk", f"{PROC}/hangs", f"{PROC}/server.pid"
+_DISK, _MODE, _WAITS, _SERVER = (f"{PROC}/{name}" for name in ("disk", "hangs", "waits", "server.pid"))
 _GROUPS = f"{PROC}/groups"
 _GROUP = f"{_GROUPS}/readygate-fault-$(cat /etc/machine-id || uname -n)"  # all hosts see those of the machine
 _PRESSURE = f"{PROC}/pressure/io"
@@ -26,6 +26,7 @@ def reply(unique, body=b'', error=0):
     except OSError:
         pass
 def read(unique, size):
+    open('{_WAITS}', 'w').close()
     while os.path.exists('{_MODE}'):
         time.sleep(0.05)
     reply(unique, bytes(size))
@@ -60,7 +61,8 @@ _STANDS = (
 # kernel counts.
 _READ, _ALONE = f"exec cat {_DISK}/file", "> /dev/null 2>&1 < /dev/null &"
 _READS = (
-    f"setsid sh -c '{_READ}' {_ALONE} sleep 0.3; "
+    f"rm -f {_WAITS}; setsid sh -c '{_READ}' {_ALONE} "
+    f"n=0; until [ -e {_WAITS} ] || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done; "
     f'setsid sh -c "echo \\$\\$ > {_GROUP}/cgroup.procs; {_READ}" {_ALONE} sleep 0.3'
 )
 

@@ -145,9 +145,9 @@ def _soon() -> str:
     if not MEASURED.exists():
         return ""
     measured = json.loads(MEASURED.read_text())
-    known = results.tried(measured["figures"])
     added = json.loads(ADDED.read_text()) if ADDED.exists() else {"figures": []}
-    new = [row for row in added["figures"] if not any(row["name"].startswith(name) for name in known)]
+    unknown = set(results.tried(added["figures"])) - set(results.tried(measured["figures"]))
+    new = [row for row in added["figures"] if row["name"].startswith(tuple(unknown))]
     values = {row["name"]: row["value"] for row in (*measured["figures"], *new)}
     faults = {fault.name: (fault.check, fault.what) for fault in FAULTS.values()}
     tables = "".join(
@@ -155,7 +155,7 @@ def _soon() -> str:
         for profile in ("fast", "default")
         if (made := results.table(values, faults, profile)).count("\n") > 2
     )
-    later = f"\n{added['taken']}\n" if results.tried(new) else ""
+    later = f"\n{added['taken']}\n" if new else ""
     return f"{SOON}\n{measured['taken']}\n{later}{tables}"
 
 
