@@ -5,7 +5,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ def memory_group(limit_bytes: int) -> Iterator[MemoryGroup]:
         folder.mkdir()
         (folder / limit).write_text(str(limit_bytes))
     except OSError as e:
+        with suppress(OSError):
+            folder.rmdir()
         cannot_run(f"no control group with a limit of memory can be made here: {e}")
     group = MemoryGroup(folder)
     try:
@@ -60,6 +62,8 @@ def _group() -> tuple[Path, str]:
     """A new folder, and the file in it that has the limit."""
     name = f"readygate-test-{uuid.uuid4().hex[:8]}"
     if (_ROOT / "cgroup.controllers").exists():
+        with suppress(OSError):
+            (_ROOT / "cgroup.subtree_control").write_text("+memory")
         return _ROOT / name, "memory.max"
     own = re.search(r"^\d+:memory:/(.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
     return _ROOT / "memory" / (own[1] if own else "") / name, "memory.limit_in_bytes"
