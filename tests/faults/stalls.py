@@ -57,13 +57,13 @@ _STANDS = (
     f"mountpoint -q {_PRESSURE} || mount --bind {_GROUP}/io.pressure {_PRESSURE}",
     f"{_RUNS} || {{ {_GOES}; {_START}; {_WAIT}; }}",
 )
-# The one outside the group waits for the disk, the one in it for the page that the other has locked: that is what the
-# kernel counts.
+# The one outside the group waits for the disk, those in it for the page that the other has locked: that the kernel
+# counts. Two, as it brings no averages up to date of a group of one that is on the processor that would do so.
 _READ, _ALONE = f"exec cat {_DISK}/file", "> /dev/null 2>&1 < /dev/null &"
 _READS = (
     f"rm -f {_WAITS}; setsid sh -c '{_READ}' {_ALONE} "
     f"n=0; until [ -e {_WAITS} ] || [ $((n += 1)) -gt 100 ]; do sleep 0.1; done; "
-    f'setsid sh -c "echo \\$\\$ > {_GROUP}/cgroup.procs; {_READ}" {_ALONE} sleep 0.3'
+    f'for i in 1 2; do setsid sh -c "echo \\$\\$ > {_GROUP}/cgroup.procs; {_READ}" {_ALONE} done; sleep 0.3'
 )
 
 FAULTS = [
