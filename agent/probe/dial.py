@@ -115,17 +115,18 @@ def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
         else:
             return connection
     deadline.left_s()
-    raise DialError(f"dial tcp {join_host_port(_as_dialled(host, addresses), port)}: {_cause(problem)}") from problem
+    raise DialError(f"dial tcp {join_host_port(as_dialled(host, addresses), port)}: {_cause(problem)}") from problem
 
 
-def _as_dialled(host: str, addresses: list[Address]) -> str:
+def as_dialled(host: str, addresses: list[Address]) -> str:
     """As Go's dialer names it: a name by its first address, an address with its zone, nothing as nothing."""
     if not host:
         return ""
-    first: str = addresses[0][4][0]
-    _, percent, zone = host.partition("%")
-    bare = first.partition("%")[0].removeprefix("::ffff:") if "." in first else first.partition("%")[0]
-    return bare + percent + zone if is_address(host) else first
+    bare, percent, zone = addresses[0][4][0].partition("%")
+    if is_address(host):
+        _, percent, zone = host.partition("%")
+    address = ipaddress.ip_address(bare)  # what the C library writes with dots may be no address of IPv4 for Go
+    return str(getattr(address, "ipv4_mapped", None) or address) + percent + zone
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:

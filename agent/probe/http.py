@@ -220,9 +220,9 @@ def request_head(request: HttpRequest) -> bytes:
         lines = [f"GET {target} HTTP/1.1", f"Host: {_host_line(request.host or url.host)}"]
     except ValueError:
         return b""
-    agent = headers["User-Agent"][0].strip(" \t") if "User-Agent" in headers else "Go-http-client/1.1"
-    if agent:
-        lines.append(f"User-Agent: {agent}")
+    agent = headers["User-Agent"][0] if "User-Agent" in headers else "Go-http-client/1.1"
+    if agent:  # one of blanks is sent, as an empty one
+        lines.append(f"User-Agent: {agent.strip(_BLANKS)}")
     for name in sorted(headers.keys() - _NOT_WRITTEN):
         lines += [f"{name}: {value.strip(_BLANKS)}" for value in headers[name]]
     if request.takes_gzip and not any(headers.get(name, ("",))[0] for name in ("Accept-Encoding", "Range")):

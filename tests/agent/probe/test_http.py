@@ -47,6 +47,7 @@ DEFAULTS = {"User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "clo
         pytest.param([("X-Muffins-Or-Cupcakes", "muffins")], {"X-Muffins-Or-Cupcakes": "muffins"}, id="H2 own"),
         pytest.param([("User-Agent", "foo/1.0")], {"User-Agent": "foo/1.0"}, id="H3 user agent"),
         pytest.param([("User-Agent", "")], {"User-Agent": None}, id="H4 empty user agent: none"),
+        pytest.param([("User-Agent", " ")], {"User-Agent": ""}, id="H4 one of blanks: an empty one"),
         pytest.param([("Accept", "")], {"Accept": None}, id="H6 empty Accept: none"),
         pytest.param([("Accept", "text/html")], {"Accept": "text/html"}, id="H6 text/html"),
         pytest.param([("Accept", "foo/*")], {"Accept": "foo/*"}, id="H6 foo/*"),

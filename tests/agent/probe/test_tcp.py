@@ -61,6 +61,23 @@ def test_what_is_said_of_a_host(host: str, expected: str) -> None:
     assert Outcome(FAILURE, expected) == tcp_connect(host, 1, 20)
 
 
+@pytest.mark.parametrize(
+    ("host", "found", "expected"),
+    [
+        pytest.param("::ffff:1", "::255.255.0.1", "::ffff:1", id="an address that the C library writes with dots"),
+        pytest.param("::1.2.3.4", "::1.2.3.4", "::102:304", id="one that was given with them"),
+        pytest.param("::ffff:7f00:1", "::ffff:127.0.0.1", "127.0.0.1", id="one of IPv4"),
+        pytest.param("fe80::1%lo", "fe80::1%lo", "fe80::1%lo", id="one with a zone"),
+        pytest.param("fe80::1%none", "fe80::1", "fe80::1%none", id="one with a zone that nobody has"),
+        pytest.param("a.example", "fe80::1%lo", "fe80::1%lo", id="a name"),
+        pytest.param("", "127.0.0.1", "", id="nothing"),
+    ],
+)
+def test_an_address_is_named_as_go_names_it(host: str, found: str, expected: str) -> None:
+    family = socket.AF_INET6 if ":" in found else socket.AF_INET
+    assert expected == dial.as_dialled(host, [(family, socket.SOCK_STREAM, 0, "", (found, 1))])
+
+
 def test_t3_a_full_backlog_costs_the_timeout() -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
