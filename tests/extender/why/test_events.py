@@ -10,7 +10,7 @@ from extender.why.events import TEXT_LIMIT, events_between, events_of_orders
 OPEN = Decision("")
 BAD = Decision("unhealthy", "ns/pod", "dns failed", verdict="unhealthy")
 CAPPED = Decision("", evidence="dns failed", verdict="unhealthy", held_by=HeldBy.CAP, note="cap of 3")
-DAMPED = Decision("unhealthy", evidence="dns failed", held_by=HeldBy.DAMPING, note="flapped 3 times")
+DAMPED = Decision("unhealthy", evidence="a disk is slow", held_by=HeldBy.DAMPING, note="flapped 3 times")
 HOLD = Decision("held by an operator", held_by=HeldBy.HOLD, note="hold by ana: RMA")
 AWAY = Decision("", held_by=HeldBy.NOT_GATED, note="its DaemonSet does not run there")
 OTHER = Decision("lost", verdict="lost")
@@ -46,8 +46,8 @@ def told(before, after):
         pytest.param(
             BAD,
             DAMPED,
-            [("held", "n1", "unhealthy", "dns failed", "damping", "flapped 3 times")],
-            id="damped",
+            [("held", "n1", "unhealthy", "", "damping", "flapped 3 times")],
+            id="damped: what is said beside that it is well is no cause",
         ),
         pytest.param(
             OPEN,
