@@ -12,7 +12,7 @@ from agent.cri import api_pb2
 from agent.cri.base import CriError, Trouble
 from agent.cri.calls import Calls
 from agent.cri.look import trouble_with
-from agent.cri.pieces import items_of
+from agent.cri.pieces import MalformedError, items_of
 
 (_grpc,) = rpc.load("grpc")  # whoever imports this first: an import of its own would make it look after our forks
 MOST_BYTES = 16 * 2**20  # of an answer, as for the kubelet
@@ -63,7 +63,7 @@ class Client:
             raise self._error(name, e, within_s) from None
         except ValueError as e:
             raise CriError(name, self.socket, Trouble.WENT_AWAY, e) from None  # closed, by us
-        except DecodeError as e:
+        except (DecodeError, MalformedError) as e:
             raise CriError(name, self.socket, Trouble.GARBAGE, e) from None
 
     def _said_to(self, path: str, request: bytes, within_s: float) -> bytes:

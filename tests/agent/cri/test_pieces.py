@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError
 
 from agent.cri import api_pb2 as cri
 from agent.cri.convert import ANNOTATION_RESTART_COUNT, lighter
-from agent.cri.pieces import items_of
+from agent.cri.pieces import MalformedError, items_of
 
 
 def listed(*texts: str) -> bytes:
@@ -46,7 +46,7 @@ def test_items(message: bytes, expected: list[str]) -> None:
 )
 def test_what_is_no_message(message: bytes) -> None:
     for read in (lambda: list(items_of(message)), lambda: cri.ListContainersResponse.FromString(message)):
-        with pytest.raises(DecodeError):
+        with pytest.raises((DecodeError, MalformedError)):
             read()
 
 
@@ -71,7 +71,7 @@ def whole(message: bytes) -> list[str] | None:
 def one_by_one(message: bytes) -> list[str] | None:
     try:
         return [cri.Container.FromString(one).id for one in items_of(message)]
-    except DecodeError:
+    except (DecodeError, MalformedError):
         return None
 
 
