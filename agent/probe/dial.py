@@ -122,7 +122,8 @@ def as_dialled(host: str, addresses: list[Address]) -> str:
     """As Go's dialer names it: a name by its first address, an address with its zone, nothing as nothing."""
     if not host:
         return ""
-    bare, percent, zone = addresses[0][4][0].partition("%")
+    first: str = addresses[0][4][0]
+    bare, percent, zone = first.partition("%")
     if is_address(host):
         _, percent, zone = host.partition("%")
     address = ipaddress.ip_address(bare)  # what the C library writes with dots may be no address of IPv4 for Go
