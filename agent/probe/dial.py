@@ -142,7 +142,7 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
         if (known := _of_address(host, port)) is not None:
             return known
         if is_address(host):
-            found = look_up(_with_zone_number(host), socket.AI_NUMERICHOST)
+            found = _numeric(host)
         elif not is_domain_name(host) or _NUMBERS.fullmatch(host):
             raise DialError(f"dial tcp: lookup {host}: no such host")
         else:
@@ -159,10 +159,15 @@ def _of_address(host: str, port: int) -> list[Address] | None:
     """Of an IP address without a zone, whose number may change; None for any other host. Raises OSError."""
     if "%" in host or not is_address(host):
         return None
-    found = look_up(host, socket.AI_NUMERICHOST)
-    if ipaddress.ip_address(host) == _NOWHERE:
+    return [(*one[:4], (one[4][0], port, *one[4][2:])) for one in _numeric(host)]
+
+
+def _numeric(host: str) -> list[Address]:
+    """Nowhere, whatever its zone, is nowhere of IPv4 too (internetAddrList of net/ipsock.go). Raises OSError."""
+    found = look_up(_with_zone_number(host), socket.AI_NUMERICHOST)
+    if ipaddress.ip_address(host.partition("%")[0]) == _NOWHERE:
         found += look_up("0.0.0.0", socket.AI_NUMERICHOST)
-    return [(*one[:4], (one[4][0], port, *one[4][2:])) for one in found]
+    return found
 
 
 def _with_zone_number(host: str) -> str:

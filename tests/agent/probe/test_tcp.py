@@ -28,7 +28,7 @@ def test_t4_no_host_is_this_machine() -> None:
         assert Outcome(HandlerResult.SUCCESS) == tcp_connect("", listener.getsockname()[1], 20.0)
 
 
-@pytest.mark.parametrize("host", ["::", "0::0", "::ffff:127.0.0.1", "[127.0.0.1]"])
+@pytest.mark.parametrize("host", ["::", "0::0", "::%lo", "::%-00 ", "::ffff:127.0.0.1", "[127.0.0.1]"])
 def test_t7_what_is_reached_by_ipv4_alone(host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert Outcome(HandlerResult.SUCCESS) == tcp_connect(host, listener.getsockname()[1], 20)
