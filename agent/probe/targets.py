@@ -13,7 +13,7 @@ from component.text import expand
 
 VERSION = "1.36"
 USER_AGENT = f"kube-probe/{VERSION}"
-LONGEST_NUMBER = 4000  # of digits, leading zeros among them, that Python reads
+LONGEST_DIGITS = 20  # of 64 bits
 
 
 class TargetError(Exception):
@@ -39,15 +39,25 @@ def resolve_port(port: int | str, container: Container) -> int:
     number: object = port
     if isinstance(port, str):
         named = next((p.container_port for p in container.ports if p.name == port), None)
-        if named is None and not re.fullmatch(r"[+-]?[0-9]+", port):
-            raise TargetError(f"strconv.Atoi: parsing {quoted(port)}: invalid syntax")
-        if named is None and (len(port) > LONGEST_NUMBER or not -(2**63) <= int(port) < 2**63):
-            raise TargetError(f'strconv.Atoi: parsing "{port}": value out of range')
-        number = int(port) if named is None else named
+        number = _atoi(port) if named is None else named
     if isinstance(number, bool) or not isinstance(number, int):
         raise TargetError(f"intOrString had no kind: {port!r}")
     if not 0 < number < 65536:
         raise TargetError(f"invalid port number: {number}")
+    return number
+
+
+def _atoi(text: str) -> int:
+    """As Go's, which reads digit by digit: too many are told before what stands behind them. Raises TargetError."""
+    unsigned = text[1:] if text[:1] in ("+", "-") else text
+    rest = unsigned.lstrip("0123456789")
+    bare = unsigned.removesuffix(rest).lstrip("0")
+    too_many = len(bare) > LONGEST_DIGITS or int(bare or "0") >= 2**64
+    if not too_many and (rest or not unsigned):
+        raise TargetError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    number = 0 if too_many else int(bare or "0") * (-1 if text.startswith("-") else 1)
+    if too_many or not -(2**63) <= number < 2**63:
+        raise TargetError(f"strconv.Atoi: parsing {quoted(text)}: value out of range")
     return number
 
 

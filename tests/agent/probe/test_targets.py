@@ -49,6 +49,24 @@ def test_p15_host_and_path_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
+    ("port", "expected"),
+    [
+        pytest.param("+", "invalid syntax", id="a sign alone"),
+        pytest.param("0" * 5000 + "e", "invalid syntax", id="zeros, and then none"),
+        pytest.param("18446744073709551615e", "invalid syntax", id="as much as 64 bits have, and then none"),
+        pytest.param("18446744073709551616e", "value out of range", id="more than that, before what is none is seen"),
+        pytest.param("-65535700016553570001e", "value out of range", id="a sign, and more than that"),
+        pytest.param("9223372036854775808", "value out of range", id="more than an integer has"),
+        pytest.param("-9223372036854775809", "value out of range", id="less than one has"),
+    ],
+)
+def test_what_is_said_of_a_text_that_is_no_number(port: str, expected: str) -> None:
+    with pytest.raises(TargetError) as raised:
+        resolve_port(port, CONTAINER)
+    assert f'strconv.Atoi: parsing "{port}": {expected}' == str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("scheme", "host", "path", "expected"),
     [
         pytest.param("http", "localhost", "", "http://localhost:93", id="V8 empty path"),
