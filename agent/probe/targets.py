@@ -1,7 +1,6 @@
 """Where a probe goes and what it says: ports, URLs, headers, commands. Pure. Mirrors pkg/probe, http/request.go."""
 
 import ipaddress
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
