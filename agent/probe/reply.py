@@ -211,8 +211,10 @@ def _header(reader: Reader, line: str) -> tuple[str, str]:
     """Name and value of the header that begins with this line; its lines are read. Of a name that is not held the value
     is not, either."""
     name, colon, value = line.partition(":")
+    if reader.cut and not colon:
+        colon = _rest_of_name(reader)
     if not colon:
-        raise _too_large() if reader.cut else ReplyError(f'malformed MIME header: missing colon: "{line}"')
+        raise ReplyError(f'malformed MIME header: missing colon: "{line}"')
     if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
         raise ReplyError(f'malformed MIME header line: "{line}"')
     key = _canonical_again(name) if len(name) <= NAME_LENGTH else ""
@@ -229,6 +231,20 @@ def _header(reader: Reader, line: str) -> tuple[str, str]:
             raise ReplyError(f'malformed MIME header line: "{line} {more}"')
         if is_held:
             value += " " + more.strip(" \t")
+
+
+def _rest_of_name(reader: Reader) -> str:
+    """The colon behind a name that is too long to be one of those that are held, if there is one; its line is read."""
+    colon = ""
+    for block in reader.rest_of_line():
+        value = block
+        if not colon:
+            name, colon, value = block.partition(":")
+            if name and not _NAME.fullmatch(name):
+                raise ReplyError("malformed MIME header line")
+        if not _VALUE.fullmatch(value):
+            raise ReplyError("malformed MIME header line")
+    return colon
 
 
 def _too_large() -> ReplyError:

@@ -119,7 +119,11 @@ LONG = 3 * LINE_BYTES
         pytest.param(f"X: a\r\n {'x' * LONG}\x01\r\n b\r\n", NO_ANSWER, id="a control character in a folded line"),
         pytest.param(f"X: {'x' * LONG}\r\n b\r\nContent-Length: 1\r\n", (200, "h"), id="what comes behind it counts"),
         pytest.param(f"Location: {'x' * LONG}\r\n", NO_ANSWER, id="a place: differs from Go on purpose"),
-        pytest.param(f"{'x' * LONG}: y\r\n", NO_ANSWER, id="a name: differs from Go on purpose"),
+        pytest.param(f"{'x' * LONG}: y\r\n", (200, "hi"), id="a name"),
+        pytest.param(f"{'x' * LONG}:\r\n y\r\n", (200, "hi"), id="a name before a folded line"),
+        pytest.param(f"{'x' * LONG}(: y\r\n", NO_ANSWER, id="a name with what no name has"),
+        pytest.param(f"{'x' * LONG}: y\x01\r\n", NO_ANSWER, id="a name before a control character"),
+        pytest.param(f"{'x' * LONG}\r\n", NO_ANSWER, id="no colon"),
         pytest.param("Connection: x\r\n" * 20_000, NO_ANSWER, id="20,000 that count: differs from Go on purpose"),
     ],
 )
