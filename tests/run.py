@@ -160,7 +160,7 @@ RING_2 = tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane o
 PLANE = [SOURCES, BINARIES, RING_2]
 ARCHIVE = Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN)
 # Not for every kernel: where CI is set it must run all the same.
-ARM64 = Step("arm64", pytest("-v", EMULATED), "the image for arm64, run by an emulator", needs="packages")
+ARM64 = tests_step("arm64", pytest("-v", EMULATED), "the image for arm64, run by an emulator", needs="packages")
 
 
 def hosts_step(name: str, tests: list[str], what: str, on: Layout) -> Step:
