@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from statistics import harmonic_mean, quantiles
 
 from kube.auth import Connection
 from kube.connect import connect
@@ -25,6 +26,7 @@ ARMS = ("none", "null", "go", "readygate")
 NODES = 1000
 BATCH = 100  # pods of one arm in a row
 TURNS = 21  # of all arms in a round; the first warms up and is not counted
+SQUARE = len(ARMS)  # turns in which each arm comes equally often after each other one
 EDGE = 10  # pods on either side of the moment in which one batch ends and the next begins: they are bound side by side
 MIXED_MAX = 0.05  # share of batches: what waits for a slow moment of the API server is bound all at once after it
 AGAIN = 3  # so many rounds with more of that than this are played once more
@@ -41,10 +43,15 @@ WITHOUT_CONTROLLERS = (
 
 @dataclass(frozen=True)
 class Round:
-    """One arm in one round: pods a second, and processor time of the extender by pod."""
+    """One arm in one round: pods a second, in each square of turns, and processor time of the extender by pod."""
 
-    pods_s: float
+    squares_pods_s: tuple[float, ...]
     cpu_ms: float
+
+    @property
+    def pods_s(self) -> float:
+        """Of all squares, which have equally many pods."""
+        return harmonic_mean(self.squares_pods_s)
 
 
 def measure(progress: Callable[[str], None], *, quick: bool) -> list[Figure]:
@@ -171,18 +178,23 @@ def _round(
         spent_ms = {name: (child.cpu_s() - before_s[name]) * 1000 for name, child in extenders.items()}
         cluster.delete_pods(connection)
     took_s = _by_arm(batches, durations_s([bound[name] for name in names], batch=BATCH))
-    count = BATCH * (TURNS - 1)
-    return {name: Round(count / took_s[name], spent_ms.get(name, 0.0) / (BATCH * TURNS)) for name in running}
+    return {
+        name: Round(
+            tuple(BATCH * SQUARE / sum(took_s[name][begin : begin + SQUARE]) for begin in range(0, TURNS - 1, SQUARE)),
+            spent_ms.get(name, 0.0) / (BATCH * TURNS),
+        )
+        for name in running
+    }
 
 
-def _by_arm(batches: Sequence[str], took_s: Sequence[float]) -> dict[str, float]:
-    """Seconds of all batches of each arm, without the first turn and what comes after the last.
+def _by_arm(batches: Sequence[str], took_s: Sequence[float]) -> dict[str, list[float]]:
+    """Seconds of each batch of each arm, without the first turn and what comes after the last.
 
     took_s: of each batch but for the first one and the last one.
     """
     count = len(set(batches))
     counted = list(zip(batches[1:-1], took_s, strict=True))[count - 1 :]
-    return {name: sum(s for of, s in counted if of == name) for name in set(batches)}
+    return {name: [s for of, s in counted if of == name] for name in set(batches)}
 
 
 def _figures(found: dict[str, list[Round]]) -> list[Figure]:
@@ -193,8 +205,14 @@ def _figures(found: dict[str, list[Round]]) -> list[Figure]:
         for name, of_arm in rates.items()
     ]
     for other in ("null", "go", "none"):
-        ratios = [ours / theirs for ours, theirs in zip(rates["readygate"], rates[other], strict=True)]
-        figures.append(Figure(f"scheduler_1000_ratio_to_{other}", median(ratios), "ratio", f"rounds {spread(ratios)}"))
+        ratios = [
+            ours / theirs
+            for mine, yours in zip(found["readygate"], found[other], strict=True)
+            for ours, theirs in zip(mine.squares_pods_s, yours.squares_pods_s, strict=True)
+        ]
+        low, _, high = quantiles(ratios, n=4)
+        note = f"{len(ratios)} squares of turns, half of them {low:.2f} to {high:.2f}"
+        figures.append(Figure(f"scheduler_1000_ratio_to_{other}", median(ratios), "ratio", note))
     ours, null, go = ([one.cpu_ms for one in found[name]] for name in ("readygate", "null", "go"))
     note = f"processor time of the extender by pod; rounds {spread(ours)}; null {median(null):.2f}, Go {median(go):.2f}"
     figures.append(Figure("scheduler_1000_cpu_ms", median(ours), "ms", note))

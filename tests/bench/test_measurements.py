@@ -175,10 +175,10 @@ def test_reloads_count_every_call_that_failed() -> None:
     assert {"reload_2_failed": 50} == values(reload.figures(HALF_FAILED, [0.5, 1.5]))
 
 
-def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds_and_compared_round_by_round() -> None:
+def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds() -> None:
     rates = {"none": [300.0, 30.0, 280.0], "null": [200.0, 20.0, 210.0], "go": [160.0, 20.0, 200.0]}
-    rounds = {name: [scheduler_rate.Round(rate, 0.5) for rate in of_arm] for name, of_arm in rates.items()}
-    rounds["readygate"] = [scheduler_rate.Round(rate, 0.25) for rate in (180.0, 24.0, 210.0)]
+    rounds = {name: [scheduler_rate.Round((rate,), 0.5) for rate in of_arm] for name, of_arm in rates.items()}
+    rounds["readygate"] = [scheduler_rate.Round((rate,), 0.25) for rate in (180.0, 24.0, 210.0)]
     assert {
         "scheduler_1000_none_pods_s": 280.0,
         "scheduler_1000_null_pods_s": 200.0,
@@ -191,6 +191,18 @@ def test_the_scheduler_is_as_fast_as_the_middle_one_of_the_rounds_and_compared_r
         "scheduler_1000_cpu_ratio_to_null": 0.5,
         "scheduler_1000_cpu_ratio_to_go": 0.5,
     } == values(scheduler_rate._figures(rounds))
+
+
+def test_the_scheduler_is_compared_square_by_square_of_turns() -> None:
+    rounds = {name: [scheduler_rate.Round((100.0, 200.0, 50.0), 0.5)] for name in scheduler_rate.ARMS}
+    rounds["readygate"] = [scheduler_rate.Round((110.0, 240.0, 10.0), 0.5)]
+    figures = {figure.name: figure for figure in scheduler_rate._figures(rounds)}
+    assert 1.1 == figures["scheduler_1000_ratio_to_null"].value
+    assert "3 squares of turns, half of them 0.20 to 1.20" == figures["scheduler_1000_ratio_to_null"].note
+
+
+def test_squares_have_equally_many_pods_so_their_times_are_added() -> None:
+    assert 80.0 == scheduler_rate.Round((60.0, 120.0), 0.5).pods_s
 
 
 def test_each_turn_has_all_arms_and_begins_with_another() -> None:
@@ -233,7 +245,7 @@ def test_batches_that_are_mixed_are_not_measured() -> None:
 
 def test_the_first_turn_is_not_counted() -> None:
     batches = [*scheduler_rate.order(["a", "b"], 3), "a"]  # a b, b a, a b, and one more
-    assert {"a": 3.0 + 4.0, "b": 2.0 + 5.0} == scheduler_rate._by_arm(batches, [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert {"a": [3.0, 4.0], "b": [2.0, 5.0]} == scheduler_rate._by_arm(batches, [1.0, 2.0, 3.0, 4.0, 5.0])
 
 
 def test_who_asks_beside_a_crowd_is_told_by_its_slowest_call() -> None:
