@@ -224,7 +224,8 @@ class KubeconfigCredentials:
         return outcome["value"]
 
     def _no_answer(self, more: str = "") -> str:
-        return f"kubeconfig {self._path}: its exec plugin gave no answer within {EXEC_LIMIT_S:g} s{more}; run it by hand"
+        gave = f"its exec plugin gave no answer within {EXEC_LIMIT_S:g} s{more}"
+        return f"kubeconfig {self._path}: {gave}; run it by hand"
 
     def _read(self) -> Any:  # noqa: ANN401
         merged = kube_config.KubeConfigMerger(self._path).config  # type: ignore[no-untyped-call]
