@@ -1,12 +1,15 @@
 """Pure: which name is due when, the earliest first. Used for what time alone changes: a grace, a kubelet's Lease.
 
 Setting a later time costs one store into a dictionary: the heap keeps the earlier entry, and finds out when it is that
-entry's turn. So there is one entry a name, however often its time moves on.
+entry's turn. So there is one entry a name, however often its time moves on. Those of dropped names go when they are
+more than all others.
 """
 
 import heapq
 import math
 from collections.abc import Iterable
+
+SPARE = 64  # entries, for which alone nothing is made anew
 
 
 class Deadlines:
@@ -14,9 +17,7 @@ class Deadlines:
 
     def __init__(self, times: Iterable[tuple[str, float]] = ()) -> None:
         self._at = dict(times)
-        self._entered = dict(self._at)  # name -> time of its entry in the heap, never later than its own time
-        self._heap = [(at, name) for name, at in self._at.items()]
-        heapq.heapify(self._heap)
+        self._enter_all()
 
     def __len__(self) -> int:
         return len(self._at)
@@ -55,3 +56,10 @@ class Deadlines:
     def _enter(self, name: str, at: float) -> None:
         self._entered[name] = at
         heapq.heappush(self._heap, (at, name))
+        if len(self._heap) > 2 * len(self._at) + SPARE:
+            self._enter_all()
+
+    def _enter_all(self) -> None:
+        self._entered = dict(self._at)  # name -> time of its entry in the heap, never later than its own time
+        self._heap = [(at, name) for name, at in self._at.items()]
+        heapq.heapify(self._heap)

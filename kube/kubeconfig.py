@@ -35,6 +35,7 @@ except ModuleNotFoundError as e:
     ) from e
 
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
+HUNG_MAX = 4  # plugins that were given up and run still, each with a thread of ours: then none is begun
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
 LOOK_EVERY_S = 10.0  # at most three files are looked at
 RELOAD_PAUSE_S = 10.0  # a plugin that keeps giving expired tokens is not run for each request
@@ -101,6 +102,7 @@ class KubeconfigCredentials:
         self._digest = b""
         self._tls_context: ssl.SSLContext | None = None
         self._kept = Kept("kubeconfig", path)
+        self._hung: list[threading.Thread] = []
 
     def headers(self, monotonic: float) -> Mapping[str, str]:
         if self._tried_s is None:
@@ -192,6 +194,9 @@ class KubeconfigCredentials:
     def _guarded(self, action: Any) -> Any:  # noqa: ANN401 - passes on whatever the package returns
         """Run `action` for at most EXEC_LIMIT_S, away from its own error log."""
         outcome: dict[str, Any] = {}
+        self._hung = [thread for thread in self._hung if thread.is_alive()]
+        if len(self._hung) >= HUNG_MAX:
+            raise CredentialsInvalid(self._no_answer(f", nor have {HUNG_MAX} of it that run still"))
 
         def run() -> None:
             try:
@@ -205,9 +210,8 @@ class KubeconfigCredentials:
         thread.start()
         thread.join(EXEC_LIMIT_S)
         if thread.is_alive():
-            raise CredentialsInvalid(
-                f"kubeconfig {self._path}: its exec plugin gave no answer within {EXEC_LIMIT_S:g} s; run it by hand"
-            )
+            self._hung.append(thread)
+            raise CredentialsInvalid(self._no_answer())
         error = outcome.get("error")
         if isinstance(error, CredentialsInvalid):
             raise error
@@ -218,6 +222,10 @@ class KubeconfigCredentials:
                 f"kubeconfig {self._path}: {one_line('; '.join(outcome['complaints']))}; run the exec plugin by hand"
             )
         return outcome["value"]
+
+    def _no_answer(self, more: str = "") -> str:
+        gave = f"its exec plugin gave no answer within {EXEC_LIMIT_S:g} s{more}"
+        return f"kubeconfig {self._path}: {gave}; run it by hand"
 
     def _read(self) -> Any:  # noqa: ANN401
         merged = kube_config.KubeConfigMerger(self._path).config  # type: ignore[no-untyped-call]

@@ -150,7 +150,8 @@ def health_pod(
     monotonic clock.
     """
     meta, one = pod.metadata, (texts or Texts()).one
-    conditions = {condition.type: condition for condition in pod.status.conditions or ()}
+    # Of two of a type the first counts, as in Kubernetes.
+    conditions = {condition.type: condition for condition in reversed(pod.status.conditions or ())}
     ready = conditions.get(contract.CONDITION_READY)
     containers_ready = conditions.get(contract.CONDITION_CONTAINERS_READY)
     node_healthy = conditions.get(contract.CONDITION_NODE_HEALTHY)

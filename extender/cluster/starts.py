@@ -106,7 +106,7 @@ class PodStarts:
         with self._lock:
             monotonic, ahead_s = self._monotonic(), self._ahead_s()
             wall = self._wall() if ahead_s is None else monotonic + ahead_s
-            for uid in self._starts.pending - listed:
+            for uid in self._starts.known - listed:
                 self._starts.ended(uid, deleted=True, at=monotonic)
             for pod in pods:
                 self._tell(pod, monotonic - _age_s(pod, wall), monotonic)

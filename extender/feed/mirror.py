@@ -155,7 +155,7 @@ class Mirror:
         match frame:
             case wire.Hello(protocol=protocol, pid=pid):
                 if protocol != wire.PROTOCOL:
-                    raise FeedError("it is of another release: update both to the same one")
+                    raise FeedError(wire.OTHER_RELEASE)
                 log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
             case wire.Ruled(settings=settings):
                 self._rule(settings)

@@ -5,6 +5,7 @@ thread that decides knows nothing of it. It gives up the interpreter after each 
 """
 
 import logging
+import math
 import os
 import selectors
 import socket
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from component.loop import Loop
+from component.loop import LOG_AGAIN_S, Loop
 from extender.feed.follower import LOOK_EVERY_S, Follower, Published
 from extender.feed.place import Place, peer, trusted
 from extender.feed.wire import FeedError
@@ -40,6 +41,7 @@ class Publisher:
         self._selector: selectors.BaseSelector | None = None  # made by the thread itself
         self._woken: int | None = None  # an eventfd, readable once stop() was called
         self._complained = ""
+        self._refused_at: dict[str, float] = {}  # when each cause was told last
         self._loop = Loop(
             "feed",
             self.turn,
@@ -103,13 +105,19 @@ class Publisher:
             return
         pid, uid = peer(connection)
         if not trusted(uid) or len(self._followers) >= FOLLOWERS_MAX:
-            cause = "another user" if not trusted(uid) else "too many follow"
-            log.warning("connection to the feed refused", extra={"cause": cause, "peer_pid": pid, "peer_uid": uid})
             connection.close()
+            self._refused("another user" if not trusted(uid) else "too many follow", pid, uid)
             return
         connection.setblocking(False)
         selector.register(connection, selectors.EVENT_READ)
         self._followers[connection] = Follower(connection, self._published, monotonic=self._monotonic())
+
+    def _refused(self, cause: str, pid: int, uid: int) -> None:
+        """Who is refused tries again twice a second."""
+        monotonic = self._monotonic()
+        if monotonic - self._refused_at.get(cause, -math.inf) >= LOG_AGAIN_S:
+            self._refused_at[cause] = monotonic
+            log.warning("connection to the feed refused", extra={"cause": cause, "peer_pid": pid, "peer_uid": uid})
 
     def _heard(self, connection: socket.socket) -> None:
         """They have nothing to say: it is their end, or none of ours."""

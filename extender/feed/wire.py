@@ -26,6 +26,7 @@ PIECE_NODES = 500  # of one frame: encoding holds the interpreter, and a filter 
 PIECE_ENTRIES = 200  # of what is remembered, and
 PIECE_NAMES = 20_000  # what they hold, in names of five bytes; one pod may have 65,536
 FRAME_LIMIT_BYTES = 16 * 2**20
+OTHER_RELEASE = "it is of another release: update both to the same one"
 _LENGTH_BYTES = 4
 
 
@@ -240,6 +241,6 @@ class Reader:
             try:
                 frames.append(_decoder.decode(memoryview(self._buffer)[begin:at]))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
-                raise FeedError("the feed is of another release: update both ends to the same one") from e
+                raise FeedError(OTHER_RELEASE) from e
         del self._buffer[:at]
         return frames

@@ -59,13 +59,13 @@ class Backlog:
         told = self._told.get(uid, set())
         if occasion.cause and (occasion.cause in told or len(told) >= CAUSES_MAX):
             return
-        if uid in self._resting:
-            self._resting[uid] = entry
-        elif uid in self._waiting or len(self._waiting) + len(self._resting) < WAITING_MAX:
-            self._waiting[uid] = entry
-        else:
+        of = self._resting if uid in self._resting else self._waiting
+        if uid not in of and self.waiting >= WAITING_MAX:
             self.dropped += 1
             return
+        if (before := of.get(uid)) is not None:
+            self._was_not_told(before)
+        of[uid] = entry
         if occasion.cause:
             self._told[uid] = told | {occasion.cause}
             self._told.move_to_end(uid)
@@ -80,6 +80,7 @@ class Backlog:
             uid = next(iter(self._waiting))
             entry = self._waiting.pop(uid)
             if monotonic - entry.since > STALE_S:
+                self._was_not_told(entry)
                 self.dropped += 1
                 continue
             free_at = self._of_one(uid).free_at(monotonic)
@@ -121,6 +122,10 @@ class Backlog:
         for entries in (self._waiting, self._resting):
             for uid in [uid for uid, entry in entries.items() if entry.occasion.about.kind == "Node"]:
                 del entries[uid]
+
+    def _was_not_told(self, entry: Waiting) -> None:
+        """It shall be when it comes again."""
+        self._told.get(entry.occasion.about.uid, set()).discard(entry.occasion.cause)
 
     def _free_at(self, monotonic: float) -> float:
         return max(self._bucket.free_at(monotonic), self._not_before)

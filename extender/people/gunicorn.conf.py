@@ -4,7 +4,8 @@
 import os
 
 from extender.foreground import log_address
-from extender.people.server import PeopleLog, Worker, start_mirror, stop_mirror
+from extender.people.server import PeopleLog, start_mirror, stop_mirror
+from extender.people.worker import Worker
 
 worker_class = Worker
 workers = 1  # it holds the mirror

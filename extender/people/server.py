@@ -1,18 +1,15 @@
 """gunicorn in the foreground around the pages. What is the same everywhere is in gunicorn.conf.py."""
 
 import os
-import signal
 import socket
 import struct
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import Application
-from gunicorn.workers.gthread import ThreadWorker
 
 from component.text import REFERENCE, expand
 from extender.feed.mirror import Mirror
@@ -26,8 +23,6 @@ CONF = Path(__file__).with_name("gunicorn.conf.py")
 # Of one receive or send of a client that has begun a request; gunicorn itself would wait for ever. A connection takes
 # it over from the socket that it was accepted from.
 CLIENT_LIMIT_S = 5
-# From the signal to stop on: for answers under way. gunicorn counts in seconds, and a stop takes one at most.
-LEAVE_LIMIT_S = 0.4
 _TIMEVAL = struct.pack("ll", CLIENT_LIMIT_S, 0)
 
 
@@ -37,24 +32,6 @@ class PeopleLog(GunicornLog):
     def exception(self, message: str, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
         if not isinstance(sys.exception(), BlockingIOError):
             super().exception(message, *arguments, **options)
-
-
-class Worker(ThreadWorker):  # type: ignore[misc]
-    """Upstream's keeps idle connections for two seconds when it stops, and waits for its threads even longer."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        end_within(LEAVE_LIMIT_S)
-        super().handle_exit(sig, frame)
-
-    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        end_within(LEAVE_LIMIT_S)
-        super().handle_quit(sig, frame)
-
-
-def end_within(limit_s: float) -> None:
-    """This process is gone by then, whatever its threads do: what they answer is a page, and can be asked for again."""
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
 
 
 class Server(Application):  # type: ignore[misc]

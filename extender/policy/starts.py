@@ -95,7 +95,7 @@ class Starts:
         self._rule = rule
         self._pending: dict[str, _Pending] = {}
         self._stuck_at = Deadlines()  # by uid of a pending pod
-        self._rejected: dict[str, float] = {}  # by uid, so that each fails once
+        self._rejected: dict[str, None] = {}  # by uid, so that each fails once: until it is gone, which may take days
         self._failing: dict[str, dict[str, _Failing]] = {}  # by owner and node, as failed last
         self._started: dict[str, dict[str, float]] = {}  # alike, as started last
 
@@ -126,11 +126,12 @@ class Starts:
         if attempt.uid in self._rejected:
             return
         _bounded(self._rejected, REJECTED_MAX)
-        self._rejected[attempt.uid] = at
+        self._rejected[attempt.uid] = None
         self._fail(attempt, attempt.broken, at)
 
     def ended(self, uid: str, *, deleted: bool, at: float) -> None:
         """It is neither pending nor rejected any more: it runs or has run; or else was deleted, or nobody knows."""
+        self._rejected.pop(uid, None)
         known = self._pending.get(uid)
         if known is None:
             return
@@ -153,8 +154,9 @@ class Starts:
         self._started[owner] = nodes
 
     @property
-    def pending(self) -> frozenset[str]:
-        return frozenset(self._pending)
+    def known(self) -> frozenset[str]:
+        """Those of which ended() is to be told."""
+        return frozenset((*self._pending, *self._rejected))
 
     # What follows.
 
@@ -252,10 +254,6 @@ class Starts:
                 del nodes[node]
             if not nodes:
                 del self._failing[owner]
-        for uid, at in list(self._rejected.items()):
-            if at >= since:
-                break
-            del self._rejected[uid]
         for owner, started in list(self._started.items()):
             if max(started.values()) >= since:
                 break  # who comes after has started later

@@ -30,6 +30,10 @@ class Reloading(Protocol):
         """Go back to what was before the last renew()."""
         ...
 
+    def look(self, monotonic: float) -> None:
+        """Called each second: time for what the next worker is to have of its master."""
+        ...
+
 
 class Arbiter(Master):
     """SIGHUP replaces the worker without a gap.
@@ -62,11 +66,12 @@ class Arbiter(Master):
 
     def manage_workers(self) -> None:
         """Called after each signal and each second."""
-        for pid in self._ends.keys() - self.WORKERS.keys():
-            self._ends.pop(pid).close()
-        for end in self._ends.values():
+        self.app.look(time.monotonic())
+        for end in self._ends.values():  # of the dead, too
             end.listen()
         synced = [pid for pid, end in self._ends.items() if end.synced]
+        for pid in self._ends.keys() - self.WORKERS.keys():
+            self._ends.pop(pid).close()
         for do in self._generations.turn(self.WORKERS.keys(), synced, time.monotonic()):
             self._do(do)
 

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
+from component.backoff import Backoff
+
 # A list of 15,000 nodes and as many pods takes a few seconds; a new worker that has read nothing by then never will.
 SYNC_LIMIT_S = 60.0
 # A retiring worker ends by itself long before; this is for one that hangs.
 LEAVE_LIMIT_S = 20.0
+# After the second of several that died before they had synced: each of them has asked the API server for everything.
+AGAIN = Backoff(first_s=1.0, limit_s=5.0)
 
 
 class Step(Enum):
@@ -48,6 +52,9 @@ class Generations:
     again: bool = False
     _due: float = 0.0  # of the incoming worker: to have synced
     _gone_by: float = 0.0  # of the leaving one
+    _has_synced: bool = False  # the current one
+    _in_vain: Backoff | None = None  # how long to wait after another one that died before it had
+    _spawn_at: float = 0.0
 
     def may_reload(self) -> bool:
         """Whether a reload may begin; if not now, turn() says when."""
@@ -58,11 +65,12 @@ class Generations:
         if self.current:
             self.incoming, self._due = pid, monotonic + SYNC_LIMIT_S
         else:
-            self.current = pid
+            self.current, self._has_synced = pid, False
 
     def turn(self, alive: Collection[int], synced: Collection[int], monotonic: float) -> list[Do]:
         """What follows from who lives and who has synced. To be called after each change of these, and each second."""
         steps: list[Do] = []
+        self._has_synced |= self.current in synced
         if self.leaving not in alive:
             self.leaving = 0
         elif monotonic >= self._gone_by:
@@ -71,13 +79,28 @@ class Generations:
             self.incoming = 0
             steps.append(Do(Step.KEEP, why="the new worker ended before it had synced"))
         if self.current not in alive:
-            self.current, self.incoming = self.incoming, 0
-            steps.append(Do(Step.ACCEPT, self.current) if self.current else Do(Step.SPAWN))
+            steps += self._followed(monotonic)
         if self.incoming:
             steps += self._changed(synced, monotonic)
         if self.again and self.current in alive and self.may_reload():
             steps.append(Do(Step.RELOAD))
         return steps
+
+    def _followed(self, monotonic: float) -> list[Do]:
+        """Who takes the place of the current one, which has gone."""
+        if not self.current:
+            pass  # it has been waited for
+        elif self._has_synced:
+            self._in_vain = None
+        elif self._in_vain is None:
+            self._in_vain = AGAIN
+        else:
+            pause_s, self._in_vain = self._in_vain.next(lambda: 0.0)
+            self._spawn_at = monotonic + pause_s
+        self.current, self.incoming, self._has_synced = self.incoming, 0, False
+        if self.current:
+            return [Do(Step.ACCEPT, self.current)]
+        return [Do(Step.SPAWN)] if monotonic >= self._spawn_at else []
 
     def _changed(self, synced: Collection[int], monotonic: float) -> list[Do]:
         late = monotonic >= self._due

@@ -18,7 +18,7 @@ LIMIT_S = 20.0
 
 def rehearse(settings: Settings, *, limit_s: float = LIMIT_S) -> str:
     """What came of it, in one line. Raises StartError if there was no verdict within limit_s."""
-    services = build(_silent(settings), usable(settings))
+    services = build(_silent(settings), usable(settings).connection)
     services.start()
     try:
         if not services.wait_synced(limit_s):

@@ -6,14 +6,14 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gunicorn.app.base import Application
 
 from component.settings import SettingsError
 from extender.foreground import StartError, become, listen, run
 from extender.process.arbiter import Arbiter
-from extender.serve.tls import CertificateError, Certificates
+from extender.serve.tls import LOOK_EVERY_S, CertificateError, Certificates
 from extender.services import Services, build
 from extender.settings import Settings
 from kube import contract
@@ -39,18 +39,27 @@ def stop_services(_arbiter: Any, worker: Any) -> None:  # noqa: ANN401
         bundle.stop()
 
 
+class Usable(NamedTuple):
+    """What settings name and is of use. certificates: None without TLS."""
+
+    connection: Connection
+    certificates: Certificates | None
+
+
 class Server(Application):  # type: ignore[misc]
     """The services are built in the worker: a Thread object made before the fork counts as dead after it.
 
-    load_settings: called at SIGHUP.
+    load_settings: called at SIGHUP. certificates: the last that could be used, for a worker that is started while their
+    files cannot be.
     """
 
     def __init__(self, settings: Settings, load_settings: Callable[[], Settings], listener: socket.socket) -> None:
         """Raises StartError if the settings cannot be used."""
         self._settings = settings
-        self._connection = usable(settings)
-        self._before = self._settings, self._connection
+        self._usable = usable(settings)
+        self._before = self._settings, self._usable
         self._load_settings = load_settings
+        self._look_at = 0.0
         self._bind = f"fd://{listener.detach()}"
         super().__init__()
 
@@ -63,25 +72,35 @@ class Server(Application):  # type: ignore[misc]
         self.cfg.set("loglevel", "debug" if self._settings.log.level == "debug" else "warning")
 
     def load(self) -> Services:
-        return build(self._settings, self._connection)
+        return build(self._settings, self._usable.connection)
+
+    @property
+    def certificates(self) -> Certificates | None:
+        return self._usable.certificates
+
+    def look(self, monotonic: float) -> None:
+        """Called each second, see `arbiter.Reloading`. What there is to tell the worker tells, which looks too."""
+        if self.certificates is not None and monotonic >= self._look_at:
+            self._look_at = monotonic + LOOK_EVERY_S
+            self.certificates.look(tell=False)
 
     def renew(self) -> bool:
         """Called at SIGHUP, see `arbiter.Reloading`. A configuration that is bad leaves the old one in force."""
         try:
             settings = self._load_settings()
-            connection = usable(settings)
+            found = usable(settings)
         except (SettingsError, StartError) as e:
             log.error("reload rejected, keeping the previous configuration", extra={"error": str(e)})
             return False
         if _at_a_start(settings) != _at_a_start(self._settings):
             log.warning("listen.address, listen.port and listen.user change only with a restart")
-        self._before = self._settings, self._connection
-        self._settings, self._connection = settings, connection
+        self._before = self._settings, self._usable
+        self._settings, self._usable = settings, found
         self._take_over()
         return True
 
     def keep(self) -> None:
-        self._settings, self._connection = self._before
+        self._settings, self._usable = self._before
         self._take_over()
 
     def _take_over(self) -> None:
@@ -95,20 +114,19 @@ def _at_a_start(settings: Settings) -> tuple[str, int, int | None]:
     return settings.listen.address, settings.listen.port, settings.listen.user
 
 
-def usable(settings: Settings) -> Connection:
+def usable(settings: Settings) -> Usable:
     """Raises StartError for credentials, an address or files of TLS that cannot be used. Sends nothing.
 
     An address shows what is wrong with it only when a client is made of it; that one is thrown away.
     """
     try:
-        if settings.listen.tls is not None:
-            Certificates(settings.listen.tls)
+        certificates = None if settings.listen.tls is None else Certificates(settings.listen.tls)
         given = settings.kubernetes
         connection = connect(given.kubeconfig, server=given.server, token_file=given.token_file, ca_file=given.ca_file)
         Client(connection, user_agent=contract.NAME_EXTENDER)
     except (CertificateError, CredentialsInvalid) as e:
         raise StartError(str(e), usage=True) from e
-    return connection
+    return Usable(connection, certificates)
 
 
 def serve(settings: Settings, load_settings: Callable[[], Settings]) -> int:

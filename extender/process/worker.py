@@ -60,7 +60,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         services: Services = self.wsgi
         self._services = services
         listen = services.settings.listen
-        certificates = None if listen.tls is None else Certificates(listen.tls)
+        certificates: Certificates | None = self.app.certificates  # the master's: its files may be of no use just now
         port = self.sockets[0].getsockname()[1]
         hosts = allowed_hosts(listen.address, port, listen.hosts)
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -125,7 +125,8 @@ class TlsStream:
 
 
 class Certificates:
-    """The newest usable set of files, as a service. stream() makes the end of a new connection of it."""
+    """The newest usable set of files, as a service. stream() makes the end of a new connection of it. kept: why it is
+    not the one that is there, "" if it is."""
 
     name = "certificates"
 
@@ -135,23 +136,39 @@ class Certificates:
         self._names = frozenset(settings.client_names)
         self._seen = self._read()
         self._context = self._made_of(self._seen)
+        self.kept = ""
         self._refusals, self._last_cause = 0, ""
         self._loop = Loop("certificates", self._look, stuck_after_s=60.0, first_pause_s=LOOK_EVERY_S)
-        self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
+        self.stop, self.healthy = self._loop.stop, self._loop.healthy
+
+    def start(self) -> None:
+        """It may have been made, and looked at, before a fork: what was found wrong then is said here."""
+        self.look(tell=False)
+        if self.kept:
+            self._tell()
+        self._loop.start()
 
     def stream(self) -> TlsStream:
         return TlsStream(self._context, self._may_ask, self._refuse)
 
-    def look(self) -> None:
+    def look(self, *, tell: bool = True) -> None:
         """Take the files if they have changed and can be used; say it once if they cannot."""
+        found = self._read()
+        if found == self._seen:
+            return
+        self._seen = found
         try:
-            found = self._read()
-            if found == self._seen:
-                return
-            self._seen = found
             self._context = self._made_of(found)
         except CertificateError as e:
-            log.error("keeping the TLS certificates of before", extra={"error": str(e)})
+            self.kept = str(e)
+        else:
+            self.kept = ""
+        if tell:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.kept:
+            log.error("keeping the TLS certificates of before", extra={"error": self.kept})
         else:
             log.info("TLS certificates loaded anew")
 

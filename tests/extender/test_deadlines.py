@@ -36,6 +36,16 @@ def test_times_that_move_on_and_on_keep_one_entry() -> None:
     assert 1 == len(deadlines._heap)
 
 
+def test_names_that_come_and_go_leave_nothing_behind_until_their_time() -> None:
+    """As of nodes that an autoscaler makes and takes away, under an order that ends in a year."""
+    deadlines = Deadlines()
+    deadlines.set("stays", 1e6)
+    for number in range(10_000):
+        deadlines.set(f"n{number}", 3e7)
+        deadlines.drop(f"n{number}")
+    assert (True, 1e6) == (len(deadlines._heap) < 200, deadlines.next_at())
+
+
 Step = tuple[str, str, int]
 STEPS = st.lists(
     st.tuples(st.sampled_from(["set", "drop", "due"]), st.sampled_from(["a", "b", "c"]), st.integers(0, 20))

@@ -14,6 +14,7 @@ from kube.client import Client
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
 from tests.fakes.api_server import FakeApiServer
+from tests.kit.waiting import wait_until
 from tests.scripted.following import node
 from tests.scripted.tls import make_authority
 
@@ -159,6 +160,22 @@ def test_a_plugin_that_hangs_is_given_up(api, tmp_path, monkeypatch):
     user = exec_user(tmp_path, "import time; time.sleep(3)")
     with pytest.raises(CredentialsInvalid, match="gave no answer within"):
         kubeconfig.load(str(api.write_kubeconfig(tmp_path / "config", user=user)))
+
+
+def test_a_plugin_that_hangs_again_and_again_is_not_run_without_end(api, tmp_path, monkeypatch):
+    """Each leaves a process and a thread behind; a token that has expired is asked for every ten seconds."""
+    monkeypatch.setattr(kubeconfig, "EXEC_LIMIT_S", 0.3)
+    begun = tmp_path / "begun"
+    user = exec_user(tmp_path, f"import time; open({str(begun)!r}, 'a').write('x'); time.sleep(4)")
+    credentials = kubeconfig.KubeconfigCredentials(str(api.write_kubeconfig(tmp_path / "config", user=user)), None)
+    for _ in range(3 * kubeconfig.HUNG_MAX):
+        with pytest.raises(CredentialsInvalid, match="gave no answer within"):
+            credentials.load()
+    wait_until(lambda: len(begun.read_text()) == kubeconfig.HUNG_MAX, begun.read_text)
+    wait_until(lambda: not any(thread.is_alive() for thread in credentials._hung), "their ends", timeout_s=20)
+    with pytest.raises(CredentialsInvalid, match="gave no answer within"):
+        credentials.load()
+    wait_until(lambda: len(begun.read_text()) > kubeconfig.HUNG_MAX, "it is run again")
 
 
 @pytest.mark.parametrize(

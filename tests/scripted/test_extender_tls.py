@@ -15,6 +15,7 @@ from extender.serve import limits
 from extender.serve.loop import LOOK_S
 from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
+from tests.kit.pid import children
 from tests.scripted.filter_load import FilterLoad
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of, listen_section
@@ -173,3 +174,18 @@ def test_files_that_cannot_be_used_leave_the_old_worker_at_a_reload(process):
     process.wait(lambda: "reload rejected" in process.log)
     assert "listen.tls.certificate: cannot use" in process.log
     assert 200 == asked(process, client_of(process.trusted), "GET", "/readyz")
+
+
+def test_files_that_cannot_be_used_when_a_worker_dies_leave_those_of_before_to_the_next_one(process, disk):
+    """Those that were renewed meanwhile: the master looks at them as often as the worker, whose looks show."""
+    for _ in range(2):
+        told = process.log.count("TLS handshakes refused")
+        with socket.create_connection(("127.0.0.1", process.port)) as client:
+            client.sendall(b"GET /readyz HTTP/1.1\r\n\r\n")
+        process.wait(lambda told=told: process.log.count("TLS handshakes refused") > told, timeout_s=15)
+    (worker,) = children(process.process.pid)
+    (disk / "server.key").write_text("half of a ke")
+    os.kill(worker, signal.SIGKILL)
+    process.wait(lambda: worker not in children(process.process.pid), timeout_s=15)
+    process.wait(lambda: asked(process, client_of(process.trusted), "GET", "/readyz") == 200, timeout_s=20)
+    assert 2 == process.log.count('reflector started reflector="nodes"')

@@ -182,6 +182,27 @@ def test_who_was_rejected_before_the_list_counts_as_long_as_any(ago_s: float, ex
     assert expected == world.black()
 
 
+def test_a_pod_that_was_rejected_long_ago_and_is_labelled_now_is_no_new_failure() -> None:
+    """Failed pods stay for hours, and each change of one comes by the watch."""
+    world = World().run("web", "api").tell(*both(rejected))
+    assert ["bad"] == world.black()
+    assert [] == world.passes(400).black()
+    assert [] == world.run("web", "api").tell(*both(rejected)).black()
+    assert ["bad"] == world.tell(*(rejected(owner, "bad", name=f"{owner}-2") for owner in ("web", "api"))).black()
+
+
+@pytest.mark.parametrize("how", ["by the watch", "by a list"])
+def test_nothing_is_kept_of_a_rejected_pod_that_is_gone(how: str) -> None:
+    world = World().tell(*both(rejected)).passes(400)
+    world.black()
+    if how == "by the watch":
+        for one in both(rejected):
+            world.starts.remove(one)
+    else:
+        world.starts.replace([])
+    assert 0 == world.starts.sizes()["rejected"]
+
+
 STEPS = [pytest.param(-3600, id="an hour behind"), pytest.param(0, id="right"), pytest.param(3600, id="an hour ahead")]
 
 

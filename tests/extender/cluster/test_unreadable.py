@@ -71,3 +71,11 @@ def test_a_node_that_cannot_be_taken_is_one_that_nobody_knows(monkeypatch):
     monkeypatch.setattr(observed, "observed_node", observed_node)
     world = World().listed([node("n1", created=CREATED), node("n2")], [pod("n1"), pod("n2")])
     assert {"n1": OPEN} == world.reasons
+
+
+def test_of_a_condition_that_stands_there_twice_the_first_counts_as_in_kubernetes():
+    """podutil.GetPodCondition; no validation keeps a client that replaces a status from writing it so."""
+    twice = pod_json("n1", Ready="False")
+    twice["status"]["conditions"] += pod_json("n1")["status"]["conditions"]
+    world = World().listed([node("n1")], [seen(observed.Pod, twice)])
+    assert {"n1": "node(s) with a health pod that is not Ready"} == world.reasons

@@ -181,7 +181,7 @@ def test_one_who_does_not_read_holds_nobody_and_is_cut(published, publisher, mir
         wait_until(lambda: publisher.followers == 1, "the end of the one who does not read")
 
 
-def test_no_more_than_a_few_may_follow(publisher, path):
+def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, caplog):
     clients = [socket.socket(socket.AF_UNIX) for _ in range(FOLLOWERS_MAX + 1)]
     for client in clients:
         client.settimeout(5)
@@ -190,6 +190,12 @@ def test_no_more_than_a_few_may_follow(publisher, path):
     last = clients[-1]
     wait_until(lambda: publisher.followers == FOLLOWERS_MAX, "those who may")
     assert last.recv(1) == b""
+    for _ in range(3):  # it tries again and again
+        with socket.socket(socket.AF_UNIX) as again:
+            again.settimeout(5)
+            again.connect(str(path))
+            assert again.recv(1) == b""
+    assert ["too many follow"] == [record.cause for record in caplog.records]
     for client in clients:
         client.close()
     wait_until(lambda: publisher.followers == 0, "their ends")
@@ -338,6 +344,22 @@ def test_decisions_come_although_what_is_remembered_never_ends(published, mirror
     follows(mirror, published)
     wait_until(lambda: mirror.status() is not None)
     assert mirror.connected
+
+
+def test_one_of_another_release_is_told_of_once_however_its_bytes_come(path, caplog):
+    """Its settings may not be ours either, which shows where they have come with its first word."""
+    path.parent.mkdir(mode=0o700)
+    hello = wire.write(wire.Hello(wire.PROTOCOL + 1, 7))
+    mirror = Mirror(path, SETTINGS)
+    with socket.socket(socket.AF_UNIX) as newer:
+        newer.bind(str(path))
+        newer.listen()
+        for more in (b"", b"\x00\x00\x00\x01\xc1", b""):
+            speaking = threading.Thread(target=lambda more=more: newer.accept()[0].sendall(hello + more))
+            speaking.start()
+            mirror.turn()
+            speaking.join()
+    assert (1, True) == (len(caplog.records), "another release" in mirror.why_not())
 
 
 def test_entries_that_do_not_follow_end_the_connection_in_one_line(path):

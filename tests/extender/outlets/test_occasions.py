@@ -159,6 +159,30 @@ def test_a_pod_is_told_each_cause_once():
     assert ["x", "y", "another pod"] == played.sent
 
 
+def test_a_cause_that_gave_way_to_another_before_it_was_told_is_told_when_it_is_back():
+    played = Played()
+    for cause in ("x", "y"):
+        played.add(cause, kind="Pod", cause=cause)
+    played.write(1)
+    for cause in ("x", "y", "x"):
+        played.add(cause, kind="Pod", cause=cause)
+        played.write(1)
+    assert ["y", "x"] == played.sent
+
+
+def test_what_waited_for_too_long_was_not_told_and_is_when_it_comes_again():
+    played = Played()
+    played.add("while nobody could write", kind="Pod", cause="x")
+    played.backlog.failed(played.backlog.take(played.time), played.time, STALE_S)
+    played.time += STALE_S + 1
+    played.write(1)
+    assert ([], 1) == (played.sent, played.backlog.dropped)
+    for message in ("again", "and again"):
+        played.add(message, kind="Pod", cause="x")
+        played.write(1)
+    assert ["again"] == played.sent
+
+
 def test_a_node_that_flaps_is_told_a_few_times_and_then_once_a_minute_what_it_is_then():
     played = Played()
     for second in range(600):

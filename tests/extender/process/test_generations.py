@@ -34,7 +34,8 @@ def test_the_old_worker_retires_when_the_new_one_has_synced():
     assert [(Step.ACCEPT, NEW), (Step.RETIRE, OLD)] == steps(one, [OLD, NEW], [OLD, NEW], 101.0)
     assert [] == steps(one, [OLD, NEW], [OLD, NEW], 102.0)
     assert [] == steps(one, [NEW], [NEW], 103.0)
-    assert one == Generations(current=NEW, _due=100.0 + SYNC_LIMIT_S, _gone_by=101.0 + LEAVE_LIMIT_S)
+    expected = Generations(current=NEW, _due=100.0 + SYNC_LIMIT_S, _gone_by=101.0 + LEAVE_LIMIT_S, _has_synced=True)
+    assert expected == one
 
 
 def test_a_new_worker_that_does_not_sync_ends_and_the_configuration_of_before_stays():
@@ -82,6 +83,27 @@ def test_a_worker_that_dies_while_another_retires_is_replaced():
     assert [(Step.SPAWN, 0)] == steps(one, [OLD], [OLD], 102.0)
     one.spawned(THIRD, 102.0)
     assert (THIRD, 0) == (one.current, one.incoming)
+
+
+def test_one_that_dies_again_and_again_before_it_has_synced_is_started_ever_more_seldom():
+    one, at, began = begun(synced=False), 10.0, []
+    for pid in range(20, 26):
+        while not steps(one, [], [], at):
+            at += 0.25
+        began.append(at)
+        one.spawned(pid, at)
+    assert [10.0, 11.0, 13.0, 17.0, 22.0, 27.0] == began
+    assert [] == steps(one, [25], [25], at)
+    for pid in (26, 27):
+        assert [(Step.SPAWN, 0)] == steps(one, [], [], at), "after one that had"
+        one.spawned(pid, at)
+
+
+def test_its_sync_and_its_death_may_be_heard_of_together():
+    one = begun(synced=False)
+    assert [(Step.SPAWN, 0)] == steps(one, [], [OLD], 10.0)
+    one.spawned(NEW, 10.0)
+    assert [(Step.SPAWN, 0)] == steps(one, [], [], 10.1)
 
 
 @pytest.mark.parametrize("times", [1, 5])

@@ -1,0 +1,78 @@
+"""Clients that are slow at the people's port, each in its way: whoever comes beside them is answered all the same. On
+both lines of gunicorn, whose own worker gives its threads, or its only loop, to such clients.
+"""
+
+import socket
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+
+from tests.kit.waiting import wait_until
+from tests.scripted.people_process import PeopleProcess
+
+ASKED = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+BODY = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def people(gunicorn, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slow")
+    config = {"feed": {"socket": str(folder / "feed" / "socket")}}
+    with PeopleProcess(config, folder, environ=gunicorn.environ) as people:
+        wait_until(lambda: people.get("/livez")[0] == 200, "the first answer", timeout_s=20)
+        yield people
+        assert "Traceback" not in people.log
+
+
+@contextmanager
+def clients(people, *words):
+    """One for each of these, which it says and then waits."""
+    with ExitStack() as stack:
+        found = [stack.enter_context(socket.create_connection(("127.0.0.1", people.port), timeout=20)) for _ in words]
+        for client, said in zip(found, words, strict=True):
+            client.sendall(said)
+        yield found
+
+
+@contextmanager
+def dripping(clients):
+    """A byte of each twice a second: none of them is ever silent for long."""
+    over = threading.Event()
+
+    def drip():
+        while not over.wait(0.5):
+            for client in clients:
+                with suppress(OSError):
+                    client.send(b"a")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def answers(people):
+    return people.get("/livez")[0] == 200
+
+
+def test_those_that_keep_a_connection_which_is_to_end_keep_nobody_waiting(people):
+    """gunicorn's own worker waits two seconds for each of them to close, in the thread that takes connections."""
+    with clients(people, *[ASKED + b"Connection: close\r\n\r\n"] * 40):
+        wait_until(lambda: answers(people), "an answer", timeout_s=30)
+
+
+def test_those_that_say_nothing_have_no_thread(people):
+    """They have one for five seconds each in gunicorn's own, so 56 of them have all for 35."""
+    with clients(people, *[b""] * 56):
+        wait_until(lambda: answers(people), "an answer", timeout_s=15)
+
+
+def test_those_that_send_a_byte_now_and_then_have_a_thread_for_a_while(people):
+    """As many as there are threads, which would be theirs for as long as they like: half are within a head."""
+    with clients(people, *[ASKED + b"X: ", BODY] * 4) as slow, dripping(slow):
+        wait_until(lambda: not answers(people), "all threads are taken", timeout_s=15)
+        wait_until(lambda: answers(people), "an answer", timeout_s=30)
