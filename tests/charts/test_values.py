@@ -126,9 +126,7 @@ def test_a_namespace_and_secrets_may_be_called_as_a_number(namespace):
     given = [IMAGE, 'image.pullSecrets=["99"]', f"extender.configuration={gates}"]
     found = documents(rendered(given=given, namespace=namespace, hooks=True))
     assert [] == [one for one in texts(found) if not isinstance(one, str)]
-    assert {None, namespace, "77", contract.NAMESPACE_NODE_LEASE} == {
-        one["metadata"].get("namespace") for one in found
-    }
+    assert {None, namespace, "77", contract.NAMESPACE_NODE_LEASE} == {one["metadata"].get("namespace") for one in found}
     named = [rule.get("resourceNames") for one in found for rule in one.get("rules") or ()]
     assert ["8"] in named
 
