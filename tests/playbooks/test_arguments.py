@@ -88,6 +88,20 @@ def test_a_tag_of_half_a_role_runs_whole_plays_so_none_is_without_its_arguments_
         assert tags & {"always", "readygate_agent", "readygate_extender", "readygate_scheduler_config"}, play["name"]
 
 
+PLAYS = [
+    pytest.param(play, id=f"{path.name}: {play['name']}")
+    for path in sorted(PLAYBOOKS.glob("*.yml"))
+    for play in yaml.safe_load(path.read_text())
+    if "tasks" in play
+]
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_no_setting_of_the_controller_changes_how_hosts_are_played(play):
+    """ansible.cfg may say `strategy = free`, by which no host waits for others, and `gathering = explicit`."""
+    assert ("linear", True) == (play["strategy"], "gather_facts" in play)
+
+
 def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):
     seen = steps(tmp_path, "readygate_scheduler_config_verify")
     assert seen["Every control plane, before any is changed"] == ["Look at the control planes"]
