@@ -39,6 +39,14 @@ def pod(half: str, *given: str) -> Object:
         pytest.param("agent.reader=null", "reader", id="a section that earlier values did not have"),
         pytest.param("agent.checks=null", "checks", id="a list that is none"),
         pytest.param('extender.configuration={"people":{"port":9400}}', "people.port", id="a port that no probe asks"),
+        pytest.param(
+            'agent.checks=[{"name":"cni","exec":{"command":["true"]}}]', "a name of its own", id="two checks of a name"
+        ),
+        pytest.param(
+            'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":""}}',
+            "podMonitors needs extender.people.address",
+            id="monitors of what nobody reaches",
+        ),
         pytest.param("extender.port=9377", "people are served", id="the port of the people"),
     ],
 )
@@ -153,6 +161,11 @@ def test_the_runbook_may_be_anywhere(runbooks):
         for rule in group["rules"]
     ]
     assert f"{runbooks}absent.md" in [rule["annotations"]["runbook"] for rule in rules]
+
+
+def test_a_great_number_is_a_number():
+    sent = objects(given=[IMAGE, "agent.minReadySeconds=1000000"])
+    assert 1000000 == sent["DaemonSet", contract.NAMESPACE, AGENT]["spec"]["minReadySeconds"]
 
 
 def test_folders_are_mounted_by_the_names_they_have():

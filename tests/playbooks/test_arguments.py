@@ -42,6 +42,7 @@ def inventory(variables: dict[str, Any], group: str = "control_plane") -> str:
         pytest.param("", id="an empty file"),
         pytest.param(inventory(IMAGE, "control_planes"), id="a misspelled group"),
         pytest.param("control_plane:\n\thosts: {}", id="a tab"),
+        pytest.param("control_plane:\nkube_control_plane:\n  hosts: {a: {}}\n", id="none in the first of both"),
     ],
 )
 def test_an_inventory_without_control_plane_hosts_is_an_error(tmp_path, text):
