@@ -160,7 +160,7 @@ def is_younger(pid: int, than: int, newest: int) -> bool:
 def _stat_fields(pid: int) -> list[str] | None:
     """Fields of /proc/PID/stat after the command name (it may hold anything): [0] is the state, [19] the start time."""
     try:
-        text = (PROC / str(pid) / "stat").read_text()
+        text = _read(f"{PROC}/{pid}/stat").decode("utf-8", "replace")
     except OSError:
         return None
     return text[text.rindex(")") + 2 :].split()

@@ -20,8 +20,13 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ALSO: dict[str, Schema] = {"global": {"type": "object"}}
 # Sections that the chart gives the rest of.
 JOINED = {"Tls"}
+_NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
-_FOLDER: Schema = {"type": "string", "pattern": "^/[^/]"}
+# What the kubelet takes as a mount, and no text that ends in the middle of a template's.
+_FOLDER: Schema = {"type": "string", "pattern": r"^(/(\.?[^/.\x00-\x1f][^/\x00-\x1f]*))+/?$"}
+# Its parent is mounted: not the whole host, and not the folder itself, which that of `folder/` would be.
+_FOLDER_WITH_PARENT: Schema = {"type": "string", "pattern": r"^(/(\.?[^/.\x00-\x1f][^/\x00-\x1f]*)){2,}$"}
+_NAME_PART = "[a-z0-9]+([._-]+[a-z0-9]+)*"
 _QUANTITIES: Schema = {
     "type": "object",
     "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}]},
@@ -57,9 +62,15 @@ _RESOURCES: Schema = {
 _FIGURE: Schema = {"anyOf": [_COUNT, {"type": "null"}]}
 # What the value in values.yaml does not say of itself, by its path.
 RULES: dict[str, Schema] = {
+    # A host with or without a port, folders, a name; tag and digest are values of their own.
+    "image.repository": {
+        "type": "string",
+        "pattern": rf"^(([0-9a-zA-Z.-]+|\[[0-9a-fA-F:]+\])(:[0-9]+)?/)?({_NAME_PART}(/{_NAME_PART})*)?$",
+    },
+    "image.tag": {"type": "string", "pattern": "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$"},
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
     "image.pullPolicy": {"enum": ["IfNotPresent", "Always", "Never"]},
-    "image.pullSecrets": {"type": "array", "items": {"type": "string", "minLength": 1}},
+    "image.pullSecrets": {"type": "array", "items": _NAME},
     "image.architectures": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
     "kubernetes.server": {"type": "string", "pattern": "^(https?://.+)?$"},
     "enforcement": {"enum": ["shadow", "armed"]},
@@ -71,7 +82,7 @@ RULES: dict[str, Schema] = {
     "agent.checkFailureThreshold": _FIGURE,
     "agent.probePeriodSeconds": _FIGURE,
     "agent.probeFailureThreshold": _FIGURE,
-    "agent.cni.confDir": _FOLDER,
+    "agent.cni.confDir": _FOLDER_WITH_PARENT,
     "agent.cni.binDirs": {"type": "array", "items": _FOLDER},
     "agent.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
     "agent.reader.checks": {"type": "array", "items": {"$ref": "#/$defs/agent.Check"}},
@@ -94,6 +105,7 @@ RULES: dict[str, Schema] = {
     "agent.minReadySeconds": {"type": "integer", "minimum": 0},
     "extender.configuration": {"$ref": "#/$defs/extender.Settings"},
     "extender.port": {"type": "integer", "minimum": 1, "maximum": 65535},
+    "extender.tlsSecret": {"type": "string", "pattern": "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"},
     "extender.nodeSelector": _LABELS,
     "extender.resources": _RESOURCES,
     "extender.people.resources": _RESOURCES,
@@ -101,6 +113,18 @@ RULES: dict[str, Schema] = {
     "monitoring.podMonitors.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m)$"},
     "monitoring.rules.labels": _LABELS,
     "monitoring.dashboard.labels": _LABELS,
+}
+# Of these null means none, as of texts and of labels; any other value that is null is none at all: false, where its
+# default keeps something shut. `--reuse-values` of an earlier chart leaves out what that did not know; for the port the
+# chart has a default.
+MAY_BE_NULL = {
+    "image.pullSecrets",
+    "agent.metricsFrom",
+    "extender.people.address",
+    "extender.port",
+    "monitoring.podMonitors",
+    "monitoring.rules",
+    "monitoring.dashboard",
 }
 _TYPES = {bool: "boolean", str: "string", int: "integer", float: "number"}
 
@@ -116,7 +140,14 @@ def schema() -> str:
 
 def _section(values: dict[str, Any], path: str) -> Schema:
     properties = {key: _of(value, f"{path}{key}") for key, value in values.items()}
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    needed = [key for key, value in values.items() if _needed(value, f"{path}{key}")]
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+
+
+def _needed(value: Any, path: str) -> bool:
+    if path in MAY_BE_NULL or value is None or value == "":
+        return False
+    return RULES.get(path) not in (_LABELS, _RESOURCES)
 
 
 def _of(value: Any, path: str) -> Schema:

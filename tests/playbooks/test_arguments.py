@@ -42,6 +42,7 @@ def inventory(variables: dict[str, Any], group: str = "control_plane") -> str:
         pytest.param("", id="an empty file"),
         pytest.param(inventory(IMAGE, "control_planes"), id="a misspelled group"),
         pytest.param("control_plane:\n\thosts: {}", id="a tab"),
+        pytest.param("control_plane:\nkube_control_plane:\n  hosts: {a: {}}\n", id="none in the first of both"),
     ],
 )
 def test_an_inventory_without_control_plane_hosts_is_an_error(tmp_path, text):
@@ -86,6 +87,20 @@ def test_a_tag_of_half_a_role_runs_whole_plays_so_none_is_without_its_arguments_
         for role in ("readygate_agent", "readygate_extender", "readygate_scheduler_config"):
             assert len({role, f"{role}_install", f"{role}_configure"} & tags) in (0, 3), play["name"]
         assert tags & {"always", "readygate_agent", "readygate_extender", "readygate_scheduler_config"}, play["name"]
+
+
+PLAYS = [
+    pytest.param(play, id=f"{path.name}: {play['name']}")
+    for path in sorted(PLAYBOOKS.glob("*.yml"))
+    for play in yaml.safe_load(path.read_text())
+    if "tasks" in play
+]
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_no_setting_of_the_controller_changes_how_hosts_are_played(play):
+    """ansible.cfg may say `strategy = free`, by which no host waits for others, and `gathering = explicit`."""
+    assert ("linear", True) == (play["strategy"], "gather_facts" in play)
 
 
 def test_the_tag_that_only_verifies_the_scheduler_begins_nothing(tmp_path):

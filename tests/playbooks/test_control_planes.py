@@ -31,7 +31,10 @@ def test_the_host_that_leads_is_last_by_its_own_name_and_a_run_that_fails_lets_o
     assert (True, True, "") == (run.code != 0, bool(here.calls(" create ")), here.lease())
 
 
-def test_hosts_that_would_get_different_files_are_refused_before_the_first_change(here):
+@pytest.mark.parametrize("strategy", ["linear", "free"])
+def test_hosts_that_would_get_different_files_are_refused_before_the_first_change(here, monkeypatch, strategy):
+    """Also where the controller's ansible.cfg lets each host run ahead of the others."""
+    monkeypatch.setenv("ANSIBLE_STRATEGY", strategy)
     for number, name in enumerate(TWO):
         own = here.folder / name / "own.yaml"
         own.write_text(yaml.safe_dump({**KIND, "parallelism": number + 3}))

@@ -1,5 +1,9 @@
 """What the modules of the roles take of kubectl on a host: nothing of it lasts for ever or ends without a word."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.playbooks.modules import know_what_they_share
@@ -7,6 +11,8 @@ from tests.playbooks.modules import know_what_they_share
 know_what_they_share()
 
 from readygate_objects import kubectl  # noqa: E402 - found by the line before
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -40,3 +46,20 @@ def test_what_it_says_is_read_and_what_it_warns_of_is_not(call):
 def test_what_goes_wrong_is_told(call, script, limit_s, told):
     with pytest.raises(OSError, match=told):
         call(script, limit_s)
+
+
+def test_names_are_kubectls_whatever_the_language_of_the_host_is(tmp_path):
+    """As with Python 3.6 where the host has none, and with a language of another encoding."""
+    (tmp_path / "kubectl").write_text('#!/bin/sh\necho \'{"items": ["Größe"]}\'\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    program = """
+from tests.playbooks.modules import know_what_they_share
+know_what_they_share()
+from readygate_objects import kubectl
+print(ascii(kubectl.Kubectl("/admin.conf", "ns").get("nodes")))
+"""
+    told = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=told, cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert (b"{'items': ['Gr\\xf6\\xdfe']}\n", b"") == (done.stdout, done.stderr)

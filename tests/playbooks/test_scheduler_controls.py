@@ -87,6 +87,18 @@ def test_a_node_that_gets_its_label_last_is_waited_for_and_what_is_waited_for_is
     assert "RETRYING" not in shown
 
 
+@pytest.mark.parametrize("there", [True, False], ids=["another's", "none, as on K3s"])
+def test_a_host_without_a_kubelets_kubeconfig_is_told_what_the_playbooks_are_for(tmp_path, there):
+    kubeconfig = tmp_path / "kubelet.conf"
+    if there:
+        kubeconfig.write_text("")
+    named = {"readygate_scheduler_config_kubelet_kubeconfig": str(kubeconfig)}
+    said = "Forbidden" if there else f"error: stat {kubeconfig}: no such file or directory"
+    code, shown = play(tmp_path, ["cp-1 cp-2"], whoami=said, **named)
+    assert (True, not there) == (code != 0, "K3s, RKE2, Talos and clouds run kube-scheduler in ways" in shown)
+    assert there == ("is not a node of the cluster" in shown)
+
+
 @pytest.mark.parametrize(
     ("whoami", "expected"),
     [

@@ -356,6 +356,9 @@ def test_a_unit_gets_a_drop_in_with_its_own_command(unit, expected):
 # check.yml
 
 
+TWICE = {"extraArgs": [{"name": "config", "value": one} for one in (FILE, THEIRS)]}
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
@@ -374,6 +377,7 @@ def test_a_unit_gets_a_drop_in_with_its_own_command(unit, expected):
             id="in another mode",
         ),
         pytest.param({"cluster": cluster({})}, "next kubeadm upgrade loses", id="not in kubeadm's ConfigMap"),
+        pytest.param({"cluster": cluster(TWICE)}, "next kubeadm upgrade loses", id="before another --config there"),
         pytest.param({"files": []}, "which is not on this host", id="a file that the ConfigMap names is missing"),
         pytest.param({"open": True}, "a change of kube-scheduler is open", id="an interrupted change"),
         pytest.param({"healthy": False}, "does not answer", id="a scheduler that is down"),

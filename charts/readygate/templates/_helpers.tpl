@@ -3,11 +3,13 @@
 {{- define "readygate.fullname" -}}
 {{- if contains "readygate" .Release.Name -}}{{ .Release.Name }}{{- else -}}{{ .Release.Name }}-readygate{{- end -}}
 {{- end -}}
+{{/* Helm takes dots in the name of a release, and a name of Kubernetes has none before a dash. */}}
+{{- define "readygate.short" -}}{{ regexReplaceAll "[-.]+$" (include "readygate.fullname" . | trunc 40) "" }}{{- end -}}
 {{- define "readygate.agent" -}}readygate-agent{{- end -}}
 {{- define "readygate.extender" -}}readygate-extender{{- end -}}
-{{- define "readygate.agent.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-agent{{- end -}}
-{{- define "readygate.extender.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-extender{{- end -}}
-{{- define "readygate.sweep.cluster" -}}{{ include "readygate.fullname" . | trunc 40 | trimSuffix "-" }}-sweep{{- end -}}
+{{- define "readygate.agent.cluster" -}}{{ include "readygate.short" . }}-agent{{- end -}}
+{{- define "readygate.extender.cluster" -}}{{ include "readygate.short" . }}-extender{{- end -}}
+{{- define "readygate.sweep.cluster" -}}{{ include "readygate.short" . }}-sweep{{- end -}}
 
 {{/* As spelled in kube/contract.py and extender/outlets/kick.py; a test compares them. */}}
 {{- define "readygate.condition" -}}readygate.dev/NodeHealthy{{- end -}}
@@ -19,6 +21,8 @@
 {{- define "readygate.extender.port" -}}{{ .Values.extender.port | default 338 | int }}{{- end -}}
 {{/* Below 1024 root alone may take it; see listen.user. */}}
 {{- define "readygate.extender.privileged" -}}{{ if lt (include "readygate.extender.port" . | int) 1024 }}true{{ end }}{{- end -}}
+
+{{- define "readygate.extender.scheme" -}}{{ ternary "http" "https" (empty .Values.extender.tlsSecret) }}{{- end -}}
 
 {{- define "readygate.labels" -}}
 app.kubernetes.io/name: {{ . }}
@@ -37,7 +41,7 @@ app.kubernetes.io/part-of: readygate
 {{- with .Values.image.pullSecrets -}}
 imagePullSecrets:
 {{- range . }}
-- name: {{ . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end -}}
 {{- end -}}

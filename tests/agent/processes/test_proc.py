@@ -108,6 +108,15 @@ def test_whose_process_it_is(
     assert expected == proc._look(7, {b"MARK=1"}).name
 
 
+def test_a_process_may_be_called_by_bytes_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any user of the host may call it, and as the kernel cuts a long name within a letter."""
+    (tmp_path / "7").mkdir()
+    for name, content in (("environ", b""), ("cmdline", b""), ("stat", stat_line("R", 0).encode())):
+        (tmp_path / "7" / name).write_bytes(content.replace(b"(a)", b"(\xff\xd0)"))
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    assert ("STARTING", 4711) == (proc._look(7, {b"MARK=1"}).name, proc.start_ticks(7))
+
+
 def test_one_that_is_within_execve_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command detached may be starting another program just when the command ends."""
     looks = iter([proc._Look.STARTING, proc._Look.STARTING, proc._Look.MARKED, proc._Look.OTHER])

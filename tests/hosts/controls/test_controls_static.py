@@ -19,6 +19,7 @@ from tests.hosts.deployment.test_static import (
     GOES_ON_S,
     NAME,
     NS,
+    SCHEDULERS,
     UNREACHABLE,
     is_there,
 )
@@ -125,7 +126,7 @@ def test_a_form_that_does_not_start_is_tried_on_one_host_and_no_other_is_touched
     run = plays.run("site.yml", hosts=THREE, tags=EXTENDER, **ENFORCE, readygate_extender_kubernetes_server=UNREACHABLE)
     assert (True, True) == (run.code != 0, "nothing was changed" in run.told()), run.told()
     wrong = {"readygate_extender_port": 10259}
-    run = plays.run("site.yml", hosts=THREE, tags=EXTENDER, **ENFORCE, **wrong)
+    run = plays.run("site.yml", hosts=THREE, tags=f"{EXTENDER},{SCHEDULERS}", **ENFORCE, **wrong)
     assert (True, True) == (run.code != 0, "the earlier one is back in place and answers" in run.told()), run.told()
     assert {host: before[host] for host in THREE[1:]} == {host: inode(controls, host) for host in THREE[1:]}
     assert wait_for(lambda: answer(controls), timeout_s=LIMIT_S)

@@ -18,6 +18,7 @@ NS = contract.NAMESPACE
 NAME = contract.NAME_EXTENDER
 ENFORCE = ARMED | {"readygate_scheduler_config_mode": "enforce"}
 EXTENDER = "readygate_extender"  # the plays of a fault: agents and scheduler have nothing to do in them
+SCHEDULERS = "readygate_scheduler_config"  # but where the port changes, which a scheduler would have to follow
 FOLDER = "/etc/kubernetes/readygate-extender"
 MIRROR = f"/api/v1/namespaces/{NS}/pods/{NAME}-control-1"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NS}/daemonsets/{NAME}"
@@ -159,7 +160,7 @@ def refused_by_the_rehearsal(hosts, api, ansible):
 
 def put_back_as_it_ends(hosts, api, ansible):  # noqa: ARG001
     """The rehearsal takes no port, so it cannot know that this one is the scheduler's own."""
-    run = ansible.run("site.yml", tags=EXTENDER, **ENFORCE, readygate_extender_port=10259)
+    run = ansible.run("site.yml", tags=f"{EXTENDER},{SCHEDULERS}", **ENFORCE, readygate_extender_port=10259)
     told = ("the process of the new manifest has ended", "the earlier one is back in place and answers")
     assert (run.code != 0, [words in run.told() for words in told]) == (True, [True, True]), run.told()
 

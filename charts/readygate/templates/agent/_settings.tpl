@@ -26,6 +26,10 @@
 {{- if $agent.reader.enabled -}}
 {{- $given = append $given (dict "name" "reader" "reader" (dict "port" 9378) "periodSeconds" 1 "failureThreshold" 1) -}}
 {{- end -}}
+{{- $names := list -}}{{- range $given -}}{{- $names = append $names .name -}}{{- end -}}
+{{- if ne (len $names) (len (uniq $names)) -}}
+{{- fail (printf "each check must have a name of its own, and cni and reader are those of the chart: %s" (join ", " $names)) -}}
+{{- end -}}
 {{- if not (or $given $agent.checkProfile) -}}{{- fail "there must be at least one check: agent.cni.check, agent.checkProfile or agent.checks" -}}{{- end -}}
 {{- if and $agent.heartbeat (not (and $agent.publishCondition $agent.admissionPolicy)) -}}
 {{- fail "agent.heartbeat needs agent.publishCondition and agent.admissionPolicy: without them an agent could write any Lease here" -}}

@@ -7,6 +7,12 @@
 {{- if or (hasKey $own "port") (hasKey $own "user") -}}
 {{- fail "extender.configuration.listen: port and user follow from extender.port, which also decides what the extender starts as: set that" -}}
 {{- end -}}
+{{- if eq (include "readygate.extender.port" .) "9377" -}}
+{{- fail "extender.port: at 9377 people are served, choose another" -}}
+{{- end -}}
+{{- if hasKey (.Values.extender.configuration.people | default dict) "port" -}}
+{{- fail "extender.configuration.people.port: probes and monitors of this chart ask port 9377, leave it out" -}}
+{{- end -}}
 {{- $listen := dict "address" "127.0.0.1" "port" (include "readygate.extender.port" . | int) -}}
 {{- if include "readygate.extender.privileged" . -}}{{- $_ := set $listen "user" 69376 -}}{{- end -}}
 {{- if .Values.extender.tlsSecret -}}

@@ -124,7 +124,7 @@ def secret(arguments):
 
 def read(path):
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return ""
 
@@ -137,7 +137,7 @@ def put(path, content, arguments):
         return True
     temporary = path.with_name(path.name + ".new")
     descriptor = os.open(str(temporary), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchown(descriptor, os.getuid(), arguments.group)
         os.fchmod(descriptor, MODE)
         file.write(content)

@@ -31,7 +31,7 @@ class ActionModule(ActionBase):
 def identity(pid: int) -> str:
     """Of a run: its user, machine and process, and when that was started, in the kernel's ticks."""
     with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         if fields[0] != "Z":  # has ended, and nobody has asked how
             return f"{_here()} (process {pid}, started at {fields[19]})"
     return f"{_here()} (process {pid})"

@@ -1,7 +1,7 @@
 """What the scheduler of one host is to run with, of what was seen there. Pure: values in, values out.
 
 `seen` is the result of the module readygate_scheduler_look, `given` the role's settings (vars/main.yml). YAML is read
-and written here only, on the controller.
+and written on the controller only, as Kubernetes does (module_utils/readygate_scheduler/dialect.py).
 """
 
 import difflib
@@ -12,8 +12,6 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 Document = dict[str, Any]
 KIND = "KubeSchedulerConfiguration"
@@ -34,6 +32,8 @@ def _ours(name: str) -> Any:  # noqa: ANN401 - a module
 
 differences = _ours("proof").differences
 _documents = _ours("documents")
+_dialect = _ours("dialect")
+document = _dialect.document
 _scheduler = _ours("scheduler")
 flags_of, values_of = _scheduler.flags_of, _scheduler.values_of
 plain, command_of, without = _documents.plain, _documents.command_of, _documents.without
@@ -47,20 +47,13 @@ def digest(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def document(text: str | None) -> Document:
-    """The first one, as the kubelet and kube-scheduler read it. Empty for no text or what is no mapping."""
-    try:
-        read = json.loads(text or "")  # YAML but for tabs
-    except ValueError:
-        try:
-            read = next(yaml.safe_load_all(text or ""), None)
-        except yaml.YAMLError:
-            return {}
-    return read if isinstance(read, dict) else {}
-
-
 def written(value: Document) -> str:
-    return yaml.safe_dump(plain(value), default_flow_style=False, width=10000)
+    return str(_dialect.written(plain(value)))
+
+
+def for_kubeadm(value: Document) -> str:
+    """Its ClusterConfiguration, which people read and edit."""
+    return str(_dialect.written(plain(value), beyond_ascii=True))
 
 
 # The plan
@@ -397,4 +390,5 @@ class FilterModule:
             "readygate_scheduler_stays": stays,
             "readygate_scheduler_unread": unread,
             "readygate_scheduler_findings": findings,
+            "readygate_scheduler_for_kubeadm": for_kubeadm,
         }

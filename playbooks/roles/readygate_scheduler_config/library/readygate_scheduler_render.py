@@ -28,7 +28,7 @@ def render(module, configuration, folder):
     if code != 0:
         said = " / ".join((err or out).strip().splitlines()[-3:])[-900:]
         module.fail_json(msg="kubeadm cannot render the scheduler's manifest: " + said)
-    with open(os.path.join(folder, "kube-scheduler.yaml")) as file:
+    with open(os.path.join(folder, "kube-scheduler.yaml"), encoding="utf-8") as file:
         return file.read()
 
 

@@ -5,6 +5,7 @@ Its own host name need not be the Node's (--hostname-override, clouds).
 """
 
 import json
+import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
@@ -45,6 +46,13 @@ def main():
     )
     called, kubeconfig = module.params["called"], module.params["kubelet_kubeconfig"]
     node, instead = name_of(Hands(), kubeconfig)
+    if not node and not os.path.exists(kubeconfig) and "no such file" in instead.lower():
+        module.fail_json(
+            msg="%s has no %s, by which the API server says which node a host is: name the kubelet's kubeconfig in"
+            " readygate_scheduler_config_kubelet_kubeconfig where it lies elsewhere. K3s, RKE2, Talos and clouds run"
+            " kube-scheduler in ways that these playbooks do not change; docs/registration.md says what to add by hand"
+            % (called, kubeconfig)
+        )
     if not node:
         module.fail_json(
             msg="%s is not a node of the cluster, as the API server sees %s: %s. A host that is to join is prepared by"

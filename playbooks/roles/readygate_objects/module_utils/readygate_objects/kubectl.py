@@ -23,7 +23,9 @@ class Kubectl:
                 input=options.get("stdin", ""),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                universal_newlines=True,
+                # kubectl's, whatever the host's own language is: names may be in any.
+                encoding="utf-8",
+                errors="replace",
                 timeout=LIMIT_S,
                 check=False,
             )

@@ -16,5 +16,5 @@ folder, /etc/kubernetes/readygate:
 Modules: command (what can be asked of it), change (one change, from begin to verdict), dead_man (systemd calls again),
 jobs (what a change is told, and what is kept of it), proof (what the scheduler has loaded), scheduler (its processes,
 its health), kubelet (has it look again), lease (of who leads), hands (everything that leaves a mark), errors, documents
-(not on the host).
+and dialect (not on the host).
 """

@@ -144,11 +144,11 @@ def section_of(cluster: Document, config: str, volume: Optional[Document], ours:
 
 
 def config_of(cluster: Document) -> str:
-    """The --config that kubeadm gives the scheduler; empty for none."""
+    """The --config that kubeadm gives the scheduler, of several the last, as kube-scheduler does; empty for none."""
     arguments = (cluster.get("scheduler") or {}).get("extraArgs") or []
     if isinstance(arguments, dict):
         return str(arguments.get("config", ""))
-    return next((str(one["value"]) for one in arguments if one["name"] == "config"), "")
+    return next((str(one["value"]) for one in reversed(arguments) if one["name"] == "config"), "")
 
 
 def without(manifest: Document, ours: str, volume: str, config: str) -> Document:

@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import http.client
 import os
 import ssl
 import urllib.request
@@ -24,10 +25,8 @@ class Scheduler:
                 if entry.isdigit():
                     with open(os.path.join(self.proc, entry, "cmdline"), "rb") as file:
                         argv = [one.decode("utf-8", "replace") for one in file.read().split(b"\0")[:-1]]
-                    with open(os.path.join(self.proc, entry, "stat")) as stat:
-                        start = stat.read().rsplit(")", 1)[1].split()[19]
                     if os.path.basename(argv[0]) == "kube-scheduler":
-                        found[int(entry), start] = argv
+                        found[int(entry), self._started(entry)] = argv
         return found
 
     def running(self, command: List[str]) -> List[Process]:
@@ -37,12 +36,16 @@ class Scheduler:
     def ended(self, who: Process) -> bool:
         """For certain: one that cannot be read just now has not."""
         try:
-            with open(os.path.join(self.proc, str(who[0]), "stat")) as stat:
-                return stat.read().rsplit(")", 1)[1].split()[19] != who[1]
+            return self._started(str(who[0])) != who[1]
         except (FileNotFoundError, ProcessLookupError):
             return True
         except (OSError, LookupError):
             return False
+
+    def _started(self, entry: str) -> str:
+        """In ticks since boot. A process may be called by any bytes, which need not be a text."""
+        with open(os.path.join(self.proc, entry, "stat"), "rb") as file:
+            return file.read().rsplit(b")", 1)[1].split()[19].decode()
 
     def healthy(self, url: str) -> bool:
         """Past any proxy. Its certificate is one of its own making."""
@@ -50,7 +53,7 @@ class Scheduler:
         try:
             with urllib.request.build_opener(*handlers).open(url, timeout=2.0) as answer:
                 return bool(answer.getcode() == 200)
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             return False
 
     def boot(self) -> str:
