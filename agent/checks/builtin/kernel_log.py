@@ -140,15 +140,16 @@ class Check:
         self._known: Known | None = None
         self._saved: tuple[Known, float] | None = None
         self._log: int | None = None
+        self._keeps_up = False  # everything was read once: what comes since then is new
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with the classes that hold; UNKNOWN where log or mounts are not to be read."""
-        settings = self._settings
+        settings, keeps_up = self._settings, self._keeps_up
         try:
             known = self._known or _kept(settings.position_file, text_of(settings.boot_id, "/proc").strip())
             coming = iter(self._read(settings.programs))
             while records := list(islice(coming, PORTION)):
-                known = after(known, self._dated(records))
+                known = after(known, self._dated(records, new=keeps_up))
         except CannotLookError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         self._known = known
@@ -186,6 +187,7 @@ class Check:
             try:
                 block = os.read(self._log, RECORD_BYTES)
             except BlockingIOError:
+                self._keeps_up = True
                 return
             except BrokenPipeError:  # overwritten before it was read; the next read gives the oldest that there is
                 continue
@@ -197,10 +199,11 @@ class Check:
                 return
             yield from (it for it in records_in(block) if programs or it.facility == KERNEL or called_over(it.text))
 
-    def _dated(self, records: Sequence[Record]) -> list[Record]:
-        """What comes while we look is of now: over months the clock of the log goes another way than ours."""
+    def _dated(self, records: Sequence[Record], *, new: bool) -> list[Record]:
+        """What comes while we look is of now: over months the clock of the log goes another way than ours. What was
+        there before is not, however many runs it takes to read all of it."""
         now = self._monotonic()
-        return [replace(it, at_s=now if self._known else min(it.at_s, now)) for it in records]
+        return [replace(it, at_s=now if new else min(it.at_s, now)) for it in records]
 
     def _save(self, known: Known) -> None:
         path, now = self._settings.position_file, self._monotonic()

@@ -54,6 +54,7 @@ from component.settings import Section
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"
 RIGHTS = Rights(reads=("socket", "confDir"), root=True)
 TIMEOUT_S = 5  # a second is short for a node under load
+CALLS = 6  # in one run, one after the other: the list of pods is two, and the files are looked at
 _STATES = {
     Trouble.HANGS: CheckState.HUNG,
     Trouble.NO_PACKAGES: CheckState.UNKNOWN,

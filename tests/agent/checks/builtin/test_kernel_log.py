@@ -308,6 +308,27 @@ def test_a_flood_is_read_on_in_the_next_run(node: Node) -> None:
     assert (True, 99) == (read[0] < 99, read[-1])
 
 
+def test_what_the_first_run_had_no_time_for_is_as_old_as_it_is(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with many processors keeps 200,000 records, and the agent is new there: two stalls of days ago, an hour
+    apart, are none of now."""
+    stall = "watchdog: BUG: soft lockup - CPU#3 stuck for 26s!"
+    old = [line(n, 900.0, "x") for n in range(12)] + [line(12, 1000.0, stall), line(13, 4600.0, stall)]
+    records = [each.encode() for each in old]
+    node.now_s = 1e6
+    check = node.check()
+
+    def read(_log: int, _most: int) -> bytes:
+        node.now_s += 0.1  # it may read for a second
+        return records.pop(0) if records else full()
+
+    with monkeypatch.context() as kernel:
+        kernel.setattr(kernel_log.os, "read", read)
+        found = [check(), check(), check()]
+        records = [line(n, 10.0, stall).encode() for n in (14, 15)]
+        found.append(check())
+    assert [WELL, WELL, WELL, CheckState.FAILED] == [*found[:3], found[3].state]
+
+
 def test_a_flood_of_different_things_takes_no_memory(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first look at a log that has gone full, or while the kernel writes as fast as it is read."""
     records = iter(line(n, 999.0, f"I/O error, dev sd{n}, sector 1").encode() for n in range(30_000))

@@ -1,15 +1,21 @@
 """The check `runtime`: which call has no answer, and what the runtime says of itself."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from agent import settings
 from agent.checks.builtin.runtime import Check, Settings, judged, loaded_networks
+from agent.checks.catalogue import check_spec
+from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from tests.kit.clock import Clock
 
 SOCKET = "/run/containerd/containerd.sock"
 CALLS = ("Version", "Status", "ListPodSandbox", "ContainerStatus")
@@ -95,6 +101,28 @@ def test_who_gave_no_answer_is_connected_to_anew_and_who_did_is_not() -> None:
     found = [check().state for _ in range(3)]
     assert [CheckState.FAILED, CheckState.PASSED, CheckState.PASSED] == found
     assert [["Version", "close"], [*CALLS, *CALLS]] == [runtime.asked for runtime in runtimes]
+
+
+@pytest.mark.parametrize(
+    ("call_s", "expected"),
+    [
+        pytest.param(4.9, "passed", id="each call within its time"),
+        pytest.param(9.0, "hung", id="calls that none of them may take"),
+    ],
+)
+def test_a_runtime_that_is_slow_with_each_call_does_not_hang(call_s: float, expected: str) -> None:
+    """A node of 500 pods under load: all of them together take longer than one may."""
+    clock, runtime = Clock(0.0), Runtime(RuntimeStatus(READY))
+
+    def run() -> Finding:
+        clock.time += (len(CALLS) + 1) * call_s  # a list of pods is two
+        return find(runtime)
+
+    spec = check_spec(msgspec.convert({"name": "runtime", "runtime": {}, "failureThreshold": 1}, settings.Check))
+    engine = CheckEngine([replace(spec, run=run)], monotonic=clock)
+    (worker,) = engine._workers
+    worker._turn()
+    assert expected == engine.statuses()[0].state
 
 
 def test_the_way_back_is_an_answer() -> None:
