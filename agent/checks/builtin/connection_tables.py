@@ -56,8 +56,9 @@ class Settings(Section, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One table. `refused`: how many the kernel has turned away since the boot; `missed`: how many it had to make room
-    for, or lost to another of the same kind; `raced`: of those the latter, which may be among the refused as well.
+    """One table. `limit` 0: none, as for the kernel. `refused`: how many it has turned away since the boot; `missed`:
+    how many it had to make room for, or lost to another of the same kind; `raced`: of those the latter, which may be
+    among the refused as well.
     `mixed`: what is refused may have another cause than want of room."""
 
     name: str
@@ -70,7 +71,7 @@ class Fill:
 
     @property
     def percent(self) -> int:
-        return 100 * self.entries // max(1, self.limit)
+        return 100 * self.entries // self.limit if self.limit else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
         percent, many = table.percent, refused_per_s >= settings.fail_drops_per_second
         failing |= many and not has_room
         warning |= many or percent >= settings.warn_percent or missed_per_s >= settings.warn_misses_per_second
-        text = f"{table.name} {table.entries} of {table.limit}"
+        text = f"{table.name} {table.entries}" + (f" of {table.limit}" if table.limit else ", no limit")
         text += f", {percent} % full" if percent >= settings.warn_percent else ""
         text += (
             f", {refused_per_s:.3g}/s {'dropped with room left' if has_room else 'turned away'}"

@@ -180,7 +180,14 @@ VERDICTS = [
         id="races beside a table that is nearly full hide nothing",
     ),
     pytest.param(replace(A, refused=90), 0, "passed", "conntrack 10 of 100", id="no time has gone by"),
-    pytest.param(replace(A, limit=0), 10, "warned", "conntrack 10 of 0, 1000 % full", id="a limit of nothing"),
+    pytest.param(replace(A, limit=0), 10, "passed", "conntrack 10, no limit", id="0 is no limit for the kernel"),
+    pytest.param(
+        replace(A, limit=0, refused=90),
+        10,
+        "warned",
+        "conntrack 10, no limit, 4/s dropped with room left",
+        id="what is dropped without a limit has another cause",
+    ),
 ]
 
 
