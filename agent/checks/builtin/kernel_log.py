@@ -369,6 +369,8 @@ def _stacked(
         found = {name: (folder / "dev").read_text().strip()}
     except OSError:
         found = {name: ""}
+    if mapped := _line_of(folder / "dm/name"):  # by which mount calls a volume
+        found[f"mapper/{mapped}"] = found[name]
     above = [entry.name for entry in _entries(folder) if (entry / "partition").exists()]
     above += [entry.name for entry in _entries(folder / "holders") if not over(Path(blocks, entry.name))]
     for other in above:

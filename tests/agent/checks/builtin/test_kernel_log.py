@@ -131,6 +131,16 @@ def test_what_goes_on_without_a_disk_closes_no_node_for_it(
     assert Finding(CheckState(state), expected) == node.check()()
 
 
+@pytest.mark.parametrize("device", ["dm-0", "sda"])
+def test_a_file_system_with_a_number_of_its_own_is_found_on_a_volume_by_its_name(node: Node, device: str) -> None:
+    """As btrfs on LVM or LUKS: the mounts have the mapper's name, the kernel tells of the device."""
+    node.file("sys/devices/dm-0/dm/name", "vg-root\n")
+    node.mounts(("0:35", "/", "/dev/mapper/vg-root"))
+    node.say(IO.format(device), 5)
+    expected = f"ioError {device}: 5 lines, the last 0 s ago, below /"
+    assert Finding(CheckState.FAILED, expected) == node.check()()
+
+
 def test_a_file_system_that_is_unmounted_is_no_trouble_any_more(node: Node) -> None:
     check = node.check()
     node.say(SHUT.format("dm-0"))
