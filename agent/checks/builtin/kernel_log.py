@@ -23,7 +23,8 @@ A line counts from the moment at which the kernel wrote it. So a restart of the 
 and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
 `stateFile` unless it is named, also what has left the buffer. The kernel wakes the check: with `failureThreshold` 1 a
 line that gates closes the node at once. Lines that programs write to the kernel's log do not count, unless `programs`
-says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program.
+says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program, nor what
+firmware remembers of errors of an earlier boot (BERT).
 
 Of NVIDIA's Xid those count after which, by its catalogue, the GPU is to be reset or the node to be booted, and the
 driver's own word on that (154): not what programs bring about (13, 31, 43, 45, 94, 109 and others). A GPU that was

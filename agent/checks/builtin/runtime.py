@@ -12,7 +12,8 @@ otherwise (with a shorter period: that): a node under load takes long. It fails 
 It warns where the runtime works with another network than its files say: it could not load the newest configuration
 (containerd tells that as `lastCNILoadStatus`), or it has not seen it: with `confDir` the name of the network in the
 file that counts is compared with those that the runtime has loaded. So a file that was moved into place unseen is
-found before the runtime is restarted, and the check `cni` says what is wrong in the file.
+found before the runtime is restarted, and the check `cni` says what is wrong in the file. It warns too where a list is
+larger than 8 MiB, which is not read: the runtime has answered.
 
 `socket` may be several paths: the first that answers counts, for as long as the agent runs. One that does not, or
 offers no CRI, as the containerd of a Docker beside the runtime of Kubernetes, counts only where no other answers. Where
@@ -49,6 +50,7 @@ from agent.cri.base import (
 )
 from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
+from agent.runtime.base import RuntimePod
 from component.settings import Section
 
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"
@@ -96,7 +98,7 @@ class Check:
         try:
             reader, version = self._answering(sockets)
             status = reader.status(verbose=True)
-            pods = reader.list_pods()
+            pods, too_many = _listed(reader)
             newest = max((c for pod in pods for c in pod.containers), key=lambda c: c.created_at, default=None)
             if newest is not None:
                 reader.container(newest.id)  # None is an answer as well: it was removed meanwhile
@@ -107,7 +109,8 @@ class Check:
             self._leave()
             return Finding(CheckState.FAILED, str(e))
         said = f"{version.name} {version.version}, {len(pods)} pods"
-        return judged(status, said, self._named_network())
+        found = judged(status, said, self._named_network())
+        return Finding(CheckState.WARNED, too_many) if too_many and found.state is CheckState.PASSED else found
 
     def _answering(self, sockets: Sequence[str]) -> tuple[Reader, Version]:
         """The first that says its version. Raises CriError of the first that does not, one that offers no CRI last;
@@ -146,6 +149,16 @@ class Check:
     def close(self) -> None:
         """After the last run."""
         self._leave()
+
+
+def _listed(reader: Reader) -> tuple[Sequence[RuntimePod], str]:
+    """The pods, or what is said of more than are read: that is an answer too. Raises CriError."""
+    try:
+        return reader.list_pods(), ""
+    except CriError as e:
+        if e.trouble is not Trouble.TOO_LARGE:
+            raise
+        return (), str(e)
 
 
 def judged(status: RuntimeStatus, said: str, named: str) -> Finding:

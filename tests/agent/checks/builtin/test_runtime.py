@@ -94,6 +94,25 @@ def test_what_is_the_runtimes_fault_and_what_ours(trouble: Trouble, state: Check
     assert state is find(Runtime(RuntimeStatus(READY), Version=trouble)).state
 
 
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param(READY, ("warned", f"ListPodSandbox on {SOCKET}: the answer is larger"), id="it has answered"),
+        pytest.param(
+            READY[:1], ("unknown", "the runtime does not say NetworkReady"), id="what it says of itself counts"
+        ),
+    ],
+)
+def test_more_pods_than_are_read_of_one_list_close_no_node(
+    conditions: tuple[RuntimeCondition, ...], expected: tuple[str, str]
+) -> None:
+    """As of 500 pods with long annotations: an hour of what is unknown would."""
+    runtime = Runtime(RuntimeStatus(conditions), ListPodSandbox=Trouble.TOO_LARGE)
+    found = find(runtime)
+    assert expected == (found.state, found.output[: len(expected[1])])
+    assert list(CALLS[:3]) == runtime.asked, "and the connection stays"
+
+
 def test_who_gave_no_answer_is_connected_to_anew_and_who_did_is_not() -> None:
     runtimes = [Runtime(RuntimeStatus(READY), Version=Trouble.NOBODY_LISTENS), Runtime(RuntimeStatus(READY))]
     connected = iter(runtimes)
