@@ -13,6 +13,9 @@ runs; else what is not a race warns.
 Since Linux 5.0 permanent neighbours, as some networks of pods make of each node, do not count for the kernel, and stand
 in the number of all. So many neighbours warn only where the kernel has had to make room for one since the boot.
 
+The counters of connection tracking are there where the kernel was built with `NF_CONNTRACK_PROCFS`, which Ubuntu's are
+not, and others have it only where somebody asks for it. Without them a full table warns, and nothing of it fails.
+
 A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
 IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
 host, in the host's network namespace only.
@@ -63,7 +66,7 @@ class Fill:
     """One table. `limit` 0: none, as for the kernel. `refused`: how many it has turned away since the boot; `missed`:
     how many it had to make room for, or lost to another of the same kind; `raced`: of those the latter, which may be
     among the refused as well. `mixed`: what is refused may have another cause than want of room. `exempt`: the kernel
-    has never had to make room, so if there are many entries it does not count them."""
+    has never had to make room, so if there are many entries it does not count them. `told`: what is refused is."""
 
     name: str
     entries: int
@@ -73,6 +76,7 @@ class Fill:
     raced: int = 0
     mixed: bool = False
     exempt: bool = False
+    told: bool = True
 
     @property
     def percent(self) -> int:
@@ -143,6 +147,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
             else ""
         )
         text += f", {missed_per_s:.3g}/s pushed out or lost" if missed_per_s >= settings.warn_misses_per_second else ""
+        text += "" if table.told else ", drops are not told"
         texts.append(text)
     if failing:
         return Finding(CheckState.FAILED, "; ".join(texts))
@@ -154,11 +159,15 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
 
 def _conntrack(proc: str) -> Fill:
     needs = f"connection tracking in the kernel (nf_conntrack), and {HOST_NETWORK}"
-    counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
+    count, limit = (number_of(f"{proc}/sys/net/netfilter/nf_conntrack_{name}", needs) for name in ("count", "max"))
+    try:
+        counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
+    except NotThereError:
+        return Fill("conntrack", count, limit, refused=0, mixed=True, told=False)
     return Fill(
         "conntrack",
-        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_count", needs),
-        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_max", needs),
+        count,
+        limit,
         refused=sum(counted["drop"]),
         missed=sum(counted["early_drop"]) + sum(counted["insert_failed"]),
         raced=sum(counted["insert_failed"]),

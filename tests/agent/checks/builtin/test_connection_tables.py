@@ -241,6 +241,24 @@ def test_a_kernel_without_connection_tracking_has_one_table_less(node: Node) -> 
     assert (CheckState.PASSED, True) == (found.state, left_out in found.output), found
 
 
+@pytest.mark.parametrize(
+    ("entries", "state", "told"),
+    [
+        pytest.param(812, "passed", "conntrack 812 of 262144, drops are not told", id="there is room"),
+        pytest.param(209716, "warned", "conntrack 209716 of 262144, 80 % full, drops are not told", id="80 %"),
+        pytest.param(262144, "warned", "conntrack 262144 of 262144, 100 % full, drops are not told", id="full"),
+    ],
+)
+def test_a_kernel_that_does_not_tell_of_drops_tells_how_full_the_table_is(
+    node: Node, entries: int, state: str, told: str
+) -> None:
+    """Without NF_CONNTRACK_PROCFS, as Ubuntu's."""
+    node.conntrack(entries)
+    (node.root / "net/stat/nf_conntrack").unlink()
+    found = [node.check(), node.check()]
+    assert [Finding(CheckState(state), f"{told}; arp 12 of 1024; ndisc 12 of 1024")] * 2 == found
+
+
 def test_a_kernel_without_ipv6_has_one_table_less(node: Node) -> None:
     shutil.rmtree(node.root / "sys/net/ipv6")
     (node.root / "net/stat/ndisc_cache").unlink()
