@@ -42,8 +42,9 @@ _NO_HINT = r"(?! op 0x\w+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\))"
 _WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
 # What firmware remembers of an earlier boot (BERT) the kernel prints at each start, some machines' for ever: in the
 # same words, but without a number, and with its details further in.
-_NUMBERED = r"\{\d+\}\[Hardware Error\]: "
-_HARDWARE = rf"(?:(?:mce: )?\[Hardware Error\]: (?! )|{_NUMBERED})"
+_ERROR = r"\[Hardware Error\]: "
+_NUMBERED = rf"\{{\d+\}}{_ERROR}"
+_HARDWARE = rf"(?:(?:mce: )?{_ERROR}(?! )|{_NUMBERED})"
 _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
 _XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
 _WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
@@ -84,10 +85,12 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
     "uncorrectedError": LogClass(
         re.compile(
-            rf"{_EDAC.format('UE')}|{_NUMBERED}event severity: (?:recoverable|fatal)|{_HARDWARE}.*[Uu]ncorrected"
-            r"|Memory failure: 0x\w+: recovery"
+            rf"{_EDAC.format('UE')}|\{{(\d+)\}}{_ERROR}event severity: (?:recoverable|fatal)"
+            rf"|{_HARDWARE}.*[Uu]ncorrected|Memory failure: 0x\w+: recovery"
         ),
         lasts_s=3600,
+        # How bad it is comes first, then of what it is: a device's error is for its driver, as of a disk that was pulled.
+        healed=re.compile(rf"\{{(\d+)\}}{_ERROR} *section_type: PCIe error"),
     ),
     "correctedError": LogClass(
         re.compile(

@@ -297,6 +297,20 @@ def test_a_file_system_that_is_mounted_again_is_well(text: str, expected: bool) 
     assert ([] if expected else ["filesystemShutdown"]) == holding(found, 3.0)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{1}[Hardware Error]:   section_type: PCIe error", [], id="as a disk that was pulled"),
+        pytest.param("{1}[Hardware Error]:   section_type: memory error", ["uncorrectedError"], id="of the memory"),
+        pytest.param("{2}[Hardware Error]:   section_type: PCIe error", ["uncorrectedError"], id="another record"),
+    ],
+)
+def test_what_firmware_tells_of_a_device_is_none_of_the_memory_or_a_processor(text: str, expected: list[str]) -> None:
+    severity = "{1}[Hardware Error]: event severity: recoverable"
+    found = known((1.0, severity), (1.0, "{1}[Hardware Error]:  Error 0, type: recoverable"), (1.0, text))
+    assert expected == holding(found, 2.0)
+
+
 def test_a_driver_that_is_loaded_again_heals_all_its_gpus() -> None:
     xid = LINES["gpuXid"][0]
     found = known((1.0, xid), (1.0, xid.replace("3b", "af")), (2.0, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module"))
