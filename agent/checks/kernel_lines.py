@@ -89,7 +89,7 @@ CLASSES: Mapping[ClassName, LogClass] = {
             rf"|{_HARDWARE}.*[Uu]ncorrected|Memory failure: 0x\w+: recovery"
         ),
         lasts_s=3600,
-        # How bad it is comes first, then of what. A device's error is for its driver, as that of a disk that was pulled.
+        # How bad comes first, then of what: a device's error is for its driver, as that of a disk that was pulled.
         healed=re.compile(rf"\{{(\d+)\}}{_ERROR} *section_type: PCIe error"),
     ),
     "correctedError": LogClass(
