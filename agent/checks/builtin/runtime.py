@@ -17,8 +17,8 @@ larger than 8 MiB, which is not read: the runtime has answered.
 
 `socket` may be several paths: the first that answers counts, for as long as the agent runs. One that does not, or
 offers no CRI, as the containerd of a Docker beside the runtime of Kubernetes, counts only where no other answers. Where
-none of several has ever been there the check warns that it looks at nothing: one configuration is good for nodes with
-different runtimes.
+none of several has ever been there, or offered a CRI, the check warns that it looks at nothing: one configuration is
+good for nodes with different runtimes.
 
 No sandbox is made to see whether one can be: that takes the right to make containers, which is all rights on the host,
 and an address in each run. For pods that do not start though all checks pass there is the gate `podStarts`.
@@ -104,6 +104,8 @@ class Check:
                 reader.container(newest.id)  # None is an answer as well: it was removed meanwhile
         except CriError as e:
             self._leave()
+            if e.trouble is Trouble.NOT_OFFERED and not self._socket:
+                return Finding(CheckState.WARNED, f"left out, as none of the sockets is of a CRI: {e}")
             return Finding(_STATES.get(e.trouble, CheckState.FAILED), str(e))
         except RuntimeUnavailable as e:
             self._leave()

@@ -164,7 +164,7 @@ OFFERS_NONE, DEAD, HANGS = (
         pytest.param(OFFERS_NONE, {}, ["two passed"] * 3, id="the containerd of a Docker beside CRI-O"),
         pytest.param(DEAD, {}, ["two passed"] * 3, id="a socket that a runtime has left behind"),
         pytest.param(HANGS, {}, ["one hung"] * 3, id="one that hangs is no other's place"),
-        pytest.param(OFFERS_NONE, OFFERS_NONE, ["one failed"] * 3, id="neither offers the CRI"),
+        pytest.param(OFFERS_NONE, OFFERS_NONE, ["one warned"] * 3, id="neither offers the CRI: it is elsewhere"),
         pytest.param(OFFERS_NONE, DEAD, ["two failed"] * 3, id="the one that does is not there"),
     ],
 )
