@@ -289,6 +289,17 @@ def test_what_is_given_back_while_the_runtime_is_asked_has_not_leaked(node: Node
     assert Finding(CheckState.PASSED, SAID) == found
 
 
+def test_a_runtime_that_answers_late_costs_the_comparison_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the time for all looks at files nothing is left after its list."""
+    from agent.checks.builtin import pod_addresses
+
+    left = iter([60.0, 60.0, 0.0])
+    monkeypatch.setattr(pod_addresses.Patience, "left_s", lambda _self: next(left))
+    folder = four(node)
+    said = f"{SAID}; not compared with the runtime's sandboxes: {folder}: no end after 0 s"
+    assert Finding(CheckState.PASSED, said) == compared(node, Runtime())
+
+
 def test_files_that_name_nobody_are_passed_over(node: Node) -> None:
     folder = four(node)
     (folder / "10.1.0.2").write_text("")
