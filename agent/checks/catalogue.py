@@ -56,7 +56,8 @@ _ProbeInt = Annotated[int, Meta(ge=0, le=2**31 - 1, description="a whole number,
 class Kind(Generic[S]):
     """One kind of check. `make(settings, timeout_s)` gives the check itself; it does nothing yet. `doc`: what it
     looks at, one line of docs/configuration.md. `rights`: what it takes beyond a container as any other. `about`: its
-    page in docs/checks.md. `timeout_s`: of a check that gives none, if its period is not shorter."""
+    page in docs/checks.md. `timeout_s`: of a check that gives none, if its period is not shorter. `calls`: how many of
+    those one run may take, where each of its calls has one for itself."""
 
     settings: type[S]
     make: Callable[[S, float], Run]
@@ -64,11 +65,13 @@ class Kind(Generic[S]):
     rights: Rights = NO_RIGHTS
     about: str = ""
     timeout_s: int = PROBE_DEFAULTS.timeout_s
+    calls: int = 1
 
 
 def _row(module: Any) -> Kind[Any]:  # noqa: ANN401 - a module of builtin
     timeout_s = getattr(module, "TIMEOUT_S", PROBE_DEFAULTS.timeout_s)
-    return Kind(module.Settings, module.Check, module.DOC, module.RIGHTS, module.__doc__ or "", timeout_s)
+    about, calls = module.__doc__ or "", getattr(module, "CALLS", 1)
+    return Kind(module.Settings, module.Check, module.DOC, module.RIGHTS, about, timeout_s, calls)
 
 
 KINDS: dict[str, Kind[Any]] = {
@@ -124,7 +127,7 @@ def given_kinds(check: CheckSection, kinds: Mapping[str, Kind[Any]] = KINDS) -> 
 
 @dataclass(frozen=True, slots=True)
 class CheckSpec:
-    """A check ready to run. `run` makes one run and should be back by `timeout_s`; times in seconds. `key` changes with
+    """A check ready to run. `run` makes one run and should be back by `limit_s`; times in seconds. `key` changes with
     the settings. `descriptor`: of a check that the kernel tells when to run; open after a run, or None again. `doubts`:
     then, one that has failed runs at its own times alone. `close`: called after the last run."""
 
@@ -140,6 +143,12 @@ class CheckSpec:
     descriptor: Callable[[], int | None] | None = None
     doubts: bool = False
     close: Callable[[], None] = lambda: None
+    calls: int = 1
+
+    @property
+    def limit_s(self) -> float:
+        """Of a run: of all its calls, where each has `timeout_s`."""
+        return self.calls * self.timeout_s
 
 
 def check_spec(
@@ -179,6 +188,7 @@ def check_spec(
         descriptor=(lambda: cast("Any", made()).descriptor()) if hasattr(make, "descriptor") else None,
         doubts=getattr(make, "DOUBTS", False),
         close=close,
+        calls=kinds[kind].calls,
     )
 
 

@@ -233,13 +233,13 @@ class _Worker:
 
     def status(self, monotonic: float, wall: float) -> CheckStatus:
         spec, status, since = self.spec, self._status, self._running_since
-        late_s = 0.0 if since is None else monotonic - since - spec.timeout_s
+        late_s = 0.0 if since is None else monotonic - since - spec.limit_s
         return overdue(status, late_s, spec.period_s, spec.thresholds, wall) if late_s > LATE_S else status
 
     def overruns(self, monotonic: float) -> bool:
         """Is its run beyond its deadline?"""
         since = self._running_since
-        return since is not None and monotonic - since >= self.spec.timeout_s
+        return since is not None and monotonic - since >= self.spec.limit_s
 
     def shown(self, monotonic: float, wall: float) -> CheckStatus:
         """The same, or what the one before it said as long as it has said nothing."""
@@ -291,10 +291,10 @@ class _Worker:
         come as often as the node's pods do."""
         self.took_s = took_s
         spec, status, runs = self.spec, self._status, 1
-        late_s = took_s - spec.timeout_s
+        late_s = took_s - spec.limit_s
         if late_s > LATE_S:
             if finding.state is not CheckState.HUNG:
-                finding = Finding(CheckState.HUNG, f"took {took_s:.0f} s of {spec.timeout_s:g} s: {finding.output}")
+                finding = Finding(CheckState.HUNG, f"took {took_s:.0f} s of {spec.limit_s:g} s: {finding.output}")
             runs = min(missed_runs(late_s, spec.period_s), spec.thresholds.failure)
         self._found = finding.state
         self.runs[finding.state] += 1

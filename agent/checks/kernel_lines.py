@@ -40,7 +40,11 @@ _DEV = r"([\w!.-]+)"
 # What a disk may decline: that it does not forget or clear blocks loses nothing, and `fstrim` tries all of them weekly.
 _NO_HINT = r"(?! op 0x\w+:\((?:DISCARD|SECURE_ERASE|WRITE_ZEROES)\))"
 _WATCHDOG = r"(?:NMI )?(?:watchdog: )?"
-_HARDWARE = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
+# What firmware remembers of an earlier boot (BERT) the kernel prints at each start, some machines' for ever: in the
+# same words, but without a number, and with its details further in.
+_ERROR = r"\[Hardware Error\]: "
+_NUMBERED = rf"\{{\d+\}}{_ERROR}"
+_HARDWARE = rf"(?:(?:mce: )?{_ERROR}(?! )|{_NUMBERED})"
 _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
 _XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
 _WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
@@ -81,13 +85,17 @@ CLASSES: Mapping[ClassName, LogClass] = {
     ),
     "uncorrectedError": LogClass(
         re.compile(
-            rf"{_EDAC.format('UE')}|{_HARDWARE}(?:event severity: (?:recoverable|fatal)|.*[Uu]ncorrected)"
-            r"|Memory failure: 0x\w+: recovery"
+            rf"{_EDAC.format('UE')}|\{{(\d+)\}}{_ERROR}event severity: (?:recoverable|fatal)"
+            rf"|{_HARDWARE}.*[Uu]ncorrected|Memory failure: 0x\w+: recovery"
         ),
         lasts_s=3600,
+        # How bad comes first, then of what: a device's error is for its driver, as that of a disk that was pulled.
+        healed=re.compile(rf"\{{(\d+)\}}{_ERROR} *section_type: PCIe error"),
     ),
     "correctedError": LogClass(
-        re.compile(rf"{_EDAC.format('CE')}|{_HARDWARE}(?:event severity: corrected|Machine check events logged)"),
+        re.compile(
+            rf"{_EDAC.format('CE')}|{_NUMBERED}event severity: corrected|{_HARDWARE}Machine check events logged"
+        ),
         10, 3600, 3600,
     ),
     "hungTask": LogClass(

@@ -86,10 +86,10 @@ def check_text(check: CheckSection, spec: CheckSpec, kind: Kind[Any]) -> str:
 def timing(spec: CheckSpec) -> str:
     """When it runs, and what that makes of a fault."""
     failures, successes = spec.thresholds.failure, spec.thresholds.success
-    found_s = failures * spec.period_s + spec.timeout_s
+    found_s = failures * spec.period_s + spec.limit_s
     what = "closes the node" if spec.severity is Severity.GATE else "is reported, closes nothing,"
     return (
-        f"Runs every {spec.period_s:g} s, each at most {spec.timeout_s:g} s. What has passed {what} after {failures} "
+        f"Runs every {spec.period_s:g} s, each at most {spec.limit_s:g} s. What has passed {what} after {failures} "
         f"failing runs in a row, {found_s:g} s after the fault at the latest. It takes {successes} that pass to heal."
     )
 

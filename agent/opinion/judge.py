@@ -223,7 +223,8 @@ class Judge:
             unknown=opinion.unknown,
             closed_before=self._closed_before(pod),
         )
-        settled = opinion.containers is not Word.UNKNOWN or monotonic - since >= budget_s(pod) + SETTLE_S
+        heard = opinion.containers is not Word.UNKNOWN or opinion.unknown <= self._not_made(pod).keys()
+        settled = heard or monotonic - since >= budget_s(pod) + SETTLE_S
         judged = Judged(pod, chosen.by, since, opinion, words, settled or (before is not None and before.settled))
         stance = agreement.stance(words, monotonic, stand_s=stand_s, news=news)
         return replace(judged, findings=tuple(self._on(judged, stance)))
@@ -237,6 +238,11 @@ class Judge:
             c for c in all_of_them if not c.readiness_probe or can_probe(c.readiness_probe, with_exec=self._with_exec)
         )
         return frozenset(c.name for c in made) or frozenset(c.name for c in all_of_them)
+
+    def _not_made(self, pod: Pod) -> dict[str, None]:
+        """The containers whose probe we never make, in their order."""
+        probes = {c.name: c.readiness_probe for c in counted(pod) if c.readiness_probe is not None}
+        return {name: None for name, probe in probes.items() if not can_probe(probe, with_exec=self._with_exec)}
 
     def _on(self, judged: Judged, stance: Stance) -> list[Finding]:
         """What is found of one pod."""
@@ -253,13 +259,7 @@ class Judge:
             found.append(Finding(REASON_KUBELET_DISAGREES, text, where))
         elif stance is Stance.DISPUTED_UNREADY:
             found.append(Finding(KUBELET_SAYS_UNREADY, "ready by our own probes, not by the kubelet", where))
-        not_made = [
-            container.name
-            for container in counted(pod)
-            if container.readiness_probe is not None
-            and not can_probe(container.readiness_probe, with_exec=self._with_exec)
-        ]
-        if not_made:
+        if not_made := self._not_made(pod):
             text = f"the kubelet's word is taken for containers whose probe is a command: {', '.join(not_made)}"
             found.append(Finding(PROBE_NOT_MADE, text, where))
         return found

@@ -36,6 +36,7 @@ from kube.times import format_time
 DOC = "the kubelet's client and serving certificates have not ended"
 RIGHTS = Rights(reads=("folder",), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
+CALLS = 2  # the first run looks anew once the folders are followed
 DAY_S = 86_400.0
 OWN, FROM_THE_CLUSTER = "kubelet.crt", "kubelet-server-current.pem"
 _MADE_HERE = re.compile(rb"-ca@\d{10}")  # client-go/util/cert: the name of the CA that it makes for one certificate

@@ -33,6 +33,7 @@ from component.settings import Section
 DOC = "the runtime would find a network configuration that parses, and its plugins are there and executable"
 RIGHTS = Rights(reads=("confDir", "binDirs"), root=True)
 TIMEOUT_S = 5  # a second is short for a child process under load
+CALLS = 2  # the first run looks anew once the folders are followed
 
 
 class Settings(Section, frozen=True):

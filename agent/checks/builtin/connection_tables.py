@@ -10,6 +10,12 @@ two connections that were given one port, race each other and one loses (`insert
 where the kernel still has an old one in mind. So it fails only where the table was nearly full (95 %) at one of the two
 runs; else what is not a race warns.
 
+Since Linux 5.0 permanent neighbours, as some networks of pods make of each node, do not count for the kernel, and stand
+in the number of all. So many neighbours warn only where the kernel has had to make room for one since the boot.
+
+The counters of connection tracking are there where the kernel was built with `NF_CONNTRACK_PROCFS`, which Ubuntu's are
+not, and others have it only where somebody asks for it. Without them a full table warns, and nothing of it fails.
+
 A table that this kernel does not have (connection tracking not loaded, no IPv6) is left out, and said. Neighbours of
 IPv4 are on every host: not to see them is unknown. The kernel shows the neighbours, and the tracked connections of the
 host, in the host's network namespace only.
@@ -35,6 +41,7 @@ DOC = (
 )
 RIGHTS = Rights(host_network=True)
 NEARLY_FULL_PERCENT = 95
+MADE_ROOM = "forced_gc_runs"
 HOST_NETWORK = "the host's network namespace (hostNetwork)"
 
 Table = Literal["conntrack", "arp", "ndisc"]
@@ -56,9 +63,10 @@ class Settings(Section, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One table. `refused`: how many the kernel has turned away since the boot; `missed`: how many it had to make room
-    for, or lost to another of the same kind; `raced`: of those the latter, which may be among the refused as well.
-    `mixed`: what is refused may have another cause than want of room."""
+    """One table. `limit` 0: none, as for the kernel. `refused`: how many it has turned away since the boot; `missed`:
+    how many it had to make room for, or lost to another of the same kind; `raced`: of those the latter, which may be
+    among the refused as well. `mixed`: what is refused may have another cause than want of room. `exempt`: the kernel
+    has never had to make room, so if there are many entries it does not count them. `told`: what is refused is."""
 
     name: str
     entries: int
@@ -67,10 +75,12 @@ class Fill:
     missed: int = 0
     raced: int = 0
     mixed: bool = False
+    exempt: bool = False
+    told: bool = True
 
     @property
     def percent(self) -> int:
-        return 100 * self.entries // max(1, self.limit)
+        return 100 * self.entries // self.limit if self.limit and not self.exempt else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
         percent, many = table.percent, refused_per_s >= settings.fail_drops_per_second
         failing |= many and not has_room
         warning |= many or percent >= settings.warn_percent or missed_per_s >= settings.warn_misses_per_second
-        text = f"{table.name} {table.entries} of {table.limit}"
+        text = f"{table.name} {table.entries}" + (f" of {table.limit}" if table.limit else ", no limit")
         text += f", {percent} % full" if percent >= settings.warn_percent else ""
         text += (
             f", {refused_per_s:.3g}/s {'dropped with room left' if has_room else 'turned away'}"
@@ -137,6 +147,7 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
             else ""
         )
         text += f", {missed_per_s:.3g}/s pushed out or lost" if missed_per_s >= settings.warn_misses_per_second else ""
+        text += "" if table.told else ", drops are not told"
         texts.append(text)
     if failing:
         return Finding(CheckState.FAILED, "; ".join(texts))
@@ -148,11 +159,15 @@ def judge(facts: Facts, before: Facts | None, seconds: float, settings: Settings
 
 def _conntrack(proc: str) -> Fill:
     needs = f"connection tracking in the kernel (nf_conntrack), and {HOST_NETWORK}"
-    counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
+    count, limit = (number_of(f"{proc}/sys/net/netfilter/nf_conntrack_{name}", needs) for name in ("count", "max"))
+    try:
+        counted = _counters(f"{proc}/net/stat/nf_conntrack", ("drop", "early_drop", "insert_failed"), needs)
+    except NotThereError:
+        return Fill("conntrack", count, limit, refused=0, mixed=True, told=False)
     return Fill(
         "conntrack",
-        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_count", needs),
-        number_of(f"{proc}/sys/net/netfilter/nf_conntrack_max", needs),
+        count,
+        limit,
         refused=sum(counted["drop"]),
         missed=sum(counted["early_drop"]) + sum(counted["insert_failed"]),
         raced=sum(counted["insert_failed"]),
@@ -161,20 +176,22 @@ def _conntrack(proc: str) -> Fill:
 
 
 def _neighbours(proc: str, name: str) -> Fill:
-    counted = _counters(f"{proc}/net/stat/{name}_cache", ("entries", "table_fulls"), HOST_NETWORK)
+    path, wanted = f"{proc}/net/stat/{name}_cache", ("entries", "table_fulls")
+    counted = _counters(path, wanted, HOST_NETWORK, more=(MADE_ROOM,))
     return Fill(
         name,
         max(counted["entries"], default=0),  # of the whole table, in each line
         number_of(f"{proc}/sys/net/{_FAMILIES[name]}/neigh/default/gc_thresh3", HOST_NETWORK),
         refused=sum(counted["table_fulls"]),
+        exempt=MADE_ROOM in counted and not any(counted[MADE_ROOM]),
     )
 
 
-def _counters(path: str, wanted: Sequence[str], needs: str) -> dict[str, list[int]]:
-    """By the names of the first line: a number for each processor, all in hexadecimal."""
+def _counters(path: str, wanted: Sequence[str], needs: str, more: Sequence[str] = ()) -> dict[str, list[int]]:
+    """By the names of the first line: a number for each processor, all in hexadecimal. `more`: where they are there."""
     names, *lines = [line.split() for line in text_of(path, needs).splitlines()] or [[]]
     try:
-        places = {name: names.index(name) for name in wanted}
+        places = {name: names.index(name) for name in (*wanted, *(name for name in more if name in names))}
         return {name: [int(line[place], 16) for line in lines] for name, place in places.items()}
     except (ValueError, IndexError) as e:
         raise CannotLookError(f"{path} has no counters of {', '.join(wanted)}: needs another kernel") from e

@@ -1,9 +1,9 @@
 """The check `gpu`: does the driver have all accelerators of the machine, and are there as many as there should be?
 
 Takes the PCI functions of `vendor` whose class is a display or accelerator one from sysfs, without virtual functions
-and without those that were handed to a virtual machine (driver `vfio-pci`), and compares them with the driver's own
-list (`driverList`, a folder a device, named by its PCI address, as NVIDIA's driver has it; `null`: that is not looked
-at). What fails:
+and without those that were handed to a virtual machine (driver `vfio-pci`, or one of its kinds, as
+`nvgrace_gpu_vfio_pci`), and compares them with the driver's own list (`driverList`, a folder a device, named by its PCI
+address, as NVIDIA's driver has it; `null`: that is not looked at). What fails:
 
 - a function that does not answer on the bus any more (its configuration space reads as ones: "fallen off the bus");
 - one that the driver does not have, also because no driver is loaded;
@@ -37,7 +37,7 @@ DOC = "the driver has all accelerators that are on the PCI bus, and as many are 
 RIGHTS = Rights(reads=("sysfs", "driverList"))
 TIMEOUT_S = 5  # a second is short for a child process under load, and for a bus whose devices sleep
 NVIDIA = "0x10de"
-PASSED_THROUGH = "vfio-pci"
+PASSED_THROUGH = ("vfio-pci", "vfio_pci")  # the end of the driver's name, of each kind
 OUTPUT_LIMIT_BYTES = 2**18
 
 SCRIPT = """
@@ -137,7 +137,7 @@ class Check:
 
 
 def judged(seen: Seen, expected: int | None) -> Finding:
-    ours = [one for one in seen.functions if one.driver != PASSED_THROUGH]
+    ours = [one for one in seen.functions if not one.driver.endswith(PASSED_THROUGH)]
     silent = [one.address for one in ours if not one.answers]
     faults = _Faults([])
     faults.add("fallen off the bus", silent)

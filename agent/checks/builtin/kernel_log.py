@@ -23,7 +23,8 @@ A line counts from the moment at which the kernel wrote it. So a restart of the 
 and what is still true it finds again in the kernel's buffer; in `positionFile`, which lies beside the agent's
 `stateFile` unless it is named, also what has left the buffer. The kernel wakes the check: with `failureThreshold` 1 a
 line that gates closes the node at once. Lines that programs write to the kernel's log do not count, unless `programs`
-says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program.
+says so; nor does what a pod gets into the kernel's own lines by the name of a process or of its program, nor what
+firmware remembers of errors of an earlier boot (BERT).
 
 Of NVIDIA's Xid those count after which, by its catalogue, the GPU is to be reset or the node to be booted, and the
 driver's own word on that (154): not what programs bring about (13, 31, 43, 45, 94, 109 and others). A GPU that was
@@ -140,15 +141,16 @@ class Check:
         self._known: Known | None = None
         self._saved: tuple[Known, float] | None = None
         self._log: int | None = None
+        self._keeps_up = False  # everything was read once: what comes since then is new
 
     def __call__(self) -> Finding:
         """PASSED, WARNED, FAILED with the classes that hold; UNKNOWN where log or mounts are not to be read."""
-        settings = self._settings
+        settings, keeps_up = self._settings, self._keeps_up
         try:
             known = self._known or _kept(settings.position_file, text_of(settings.boot_id, "/proc").strip())
             coming = iter(self._read(settings.programs))
             while records := list(islice(coming, PORTION)):
-                known = after(known, self._dated(records))
+                known = after(known, self._dated(records, new=keeps_up))
         except CannotLookError as e:
             return Finding(CheckState.UNKNOWN, str(e))
         self._known = known
@@ -186,6 +188,7 @@ class Check:
             try:
                 block = os.read(self._log, RECORD_BYTES)
             except BlockingIOError:
+                self._keeps_up = True
                 return
             except BrokenPipeError:  # overwritten before it was read; the next read gives the oldest that there is
                 continue
@@ -197,10 +200,11 @@ class Check:
                 return
             yield from (it for it in records_in(block) if programs or it.facility == KERNEL or called_over(it.text))
 
-    def _dated(self, records: Sequence[Record]) -> list[Record]:
-        """What comes while we look is of now: over months the clock of the log goes another way than ours."""
+    def _dated(self, records: Sequence[Record], *, new: bool) -> list[Record]:
+        """What comes while we look is of now: over months the clock of the log goes another way than ours. What was
+        there before is not, however many runs it takes to read all of it."""
         now = self._monotonic()
-        return [replace(it, at_s=now if self._known else min(it.at_s, now)) for it in records]
+        return [replace(it, at_s=now if new else min(it.at_s, now)) for it in records]
 
     def _save(self, known: Known) -> None:
         path, now = self._settings.position_file, self._monotonic()
@@ -366,6 +370,8 @@ def _stacked(
         found = {name: (folder / "dev").read_text().strip()}
     except OSError:
         found = {name: ""}
+    if mapped := _line_of(folder / "dm/name"):  # by which mount calls a volume
+        found[f"mapper/{mapped}"] = found[name]
     above = [entry.name for entry in _entries(folder) if (entry / "partition").exists()]
     above += [entry.name for entry in _entries(folder / "holders") if not over(Path(blocks, entry.name))]
     for other in above:

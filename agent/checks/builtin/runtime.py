@@ -12,12 +12,13 @@ otherwise (with a shorter period: that): a node under load takes long. It fails 
 It warns where the runtime works with another network than its files say: it could not load the newest configuration
 (containerd tells that as `lastCNILoadStatus`), or it has not seen it: with `confDir` the name of the network in the
 file that counts is compared with those that the runtime has loaded. So a file that was moved into place unseen is
-found before the runtime is restarted, and the check `cni` says what is wrong in the file.
+found before the runtime is restarted, and the check `cni` says what is wrong in the file. It warns too where a list is
+larger than 8 MiB, which is not read: the runtime has answered.
 
 `socket` may be several paths: the first that answers counts, for as long as the agent runs. One that does not, or
 offers no CRI, as the containerd of a Docker beside the runtime of Kubernetes, counts only where no other answers. Where
-none of several has ever been there the check warns that it looks at nothing: one configuration is good for nodes with
-different runtimes.
+none of several has ever been there, or offered a CRI, the check warns that it looks at nothing: one configuration is
+good for nodes with different runtimes.
 
 No sandbox is made to see whether one can be: that takes the right to make containers, which is all rights on the host,
 and an address in each run. For pods that do not start though all checks pass there is the gate `podStarts`.
@@ -49,11 +50,13 @@ from agent.cri.base import (
 )
 from agent.keys import NonEmpty
 from agent.processes.command import RuntimeUnavailable
+from agent.runtime.base import RuntimePod
 from component.settings import Section
 
 DOC = "the container runtime answers each call in time, and says that it and its network are ready"
 RIGHTS = Rights(reads=("socket", "confDir"), root=True)
 TIMEOUT_S = 5  # a second is short for a node under load
+CALLS = 6  # in one run, one after the other: the list of pods is two, and the files are looked at
 _STATES = {
     Trouble.HANGS: CheckState.HUNG,
     Trouble.NO_PACKAGES: CheckState.UNKNOWN,
@@ -95,18 +98,21 @@ class Check:
         try:
             reader, version = self._answering(sockets)
             status = reader.status(verbose=True)
-            pods = reader.list_pods()
+            pods, too_many = _listed(reader)
             newest = max((c for pod in pods for c in pod.containers), key=lambda c: c.created_at, default=None)
             if newest is not None:
                 reader.container(newest.id)  # None is an answer as well: it was removed meanwhile
         except CriError as e:
             self._leave()
+            if e.trouble is Trouble.NOT_OFFERED and not self._socket:
+                return Finding(CheckState.WARNED, f"left out, as none of the sockets is of a CRI: {e}")
             return Finding(_STATES.get(e.trouble, CheckState.FAILED), str(e))
         except RuntimeUnavailable as e:
             self._leave()
             return Finding(CheckState.FAILED, str(e))
         said = f"{version.name} {version.version}, {len(pods)} pods"
-        return judged(status, said, self._named_network())
+        found = judged(status, said, self._named_network())
+        return Finding(CheckState.WARNED, too_many) if too_many and found.state is CheckState.PASSED else found
 
     def _answering(self, sockets: Sequence[str]) -> tuple[Reader, Version]:
         """The first that says its version. Raises CriError of the first that does not, one that offers no CRI last;
@@ -145,6 +151,16 @@ class Check:
     def close(self) -> None:
         """After the last run."""
         self._leave()
+
+
+def _listed(reader: Reader) -> tuple[Sequence[RuntimePod], str]:
+    """The pods, or what is said of more than are read: that is an answer too. Raises CriError."""
+    try:
+        return reader.list_pods(), ""
+    except CriError as e:
+        if e.trouble is not Trouble.TOO_LARGE:
+            raise
+        return (), str(e)
 
 
 def judged(status: RuntimeStatus, said: str, named: str) -> Finding:

@@ -135,6 +135,20 @@ def test_what_is_slow_under_load_gets_more_time(check: dict[str, object], expect
 
 
 @pytest.mark.parametrize(
+    ("check", "expected_s"),
+    [
+        pytest.param({"timeSync": {}}, 1, id="one look"),
+        pytest.param({"cni": {}}, 10, id="the first run looks anew once folders are followed"),
+        pytest.param({"certificates": {}, "timeoutSeconds": 3}, 6, id="by what is given"),
+        pytest.param({"podAddresses": {}}, 10, id="at files, and at the runtime's list"),
+        pytest.param({"runtime": {}}, 30, id="call after call"),
+    ],
+)
+def test_a_run_of_several_looks_is_late_after_the_time_of_all(check: dict[str, object], expected_s: float) -> None:
+    assert expected_s == check_spec(msgspec.convert({"name": "x", **check}, settings.Check)).limit_s
+
+
+@pytest.mark.parametrize(
     ("given", "expected"),
     [
         pytest.param({}, 360, id="an hour of runs each ten seconds"),

@@ -46,3 +46,21 @@ def test_what_our_probe_has_closed_it_opens(closed: bool, results: list[str], ex
     scene.turns(120)
     said = [status for _, status, _ in scene.said]
     assert expected == [now for now, before in zip(said, [None, *said], strict=False) if now != before]
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        pytest.param(True, ["True"], id="our own has been heard"),
+        pytest.param(False, [], id="our own has not been heard yet"),
+    ],
+)
+def test_a_probe_that_is_never_made_is_not_waited_for(heard: bool, expected: list[str]) -> None:
+    """Else five minutes of it are, in which each pod of a roll-out is not Ready, and closes its node."""
+    scene = scene_of(closed=False)
+    (pod,) = scene.found
+    patient = replace(COMMAND, period_s=30, failure_threshold=10)
+    scene.found = [replace(pod, containers=(pod.containers[0], replace(pod.containers[1], readiness_probe=patient)))]
+    scene.results |= {"test://web": Result.SUCCESS} if heard else {}
+    scene.turns(5)
+    assert expected == [status for _, status, _ in scene.said]

@@ -23,7 +23,7 @@ NEIGHBOURS = (
     "entries  allocs   destroys hash_grows lookups  hits     res_failed rcv_probes_mcast rcv_probes_ucast "
     "periodic_gc_runs forced_gc_runs unresolved_discards table_fulls\n"
     "{entries:08x} 000003a5 00000384 00000003   00005473 0000057e 000000c1   00000000         00000000         "
-    "00001332         00000000       00000000            {fulls:08x}\n"
+    "00001332         {forced:08x}       00000000            {fulls:08x}\n"
     "{entries:08x} 000003b7 000003d6 00000001   000050c6 0000069f 000000ef   00000000         00000000         "
     "00000000         00000000       00000000            00000002\n"
 )
@@ -52,8 +52,8 @@ class Node:
         self.file("sys/net/netfilter/nf_conntrack_count", f"{entries}\n")
         self.file("sys/net/netfilter/nf_conntrack_max", f"{limit}\n")
 
-    def neighbours(self, name: str, entries: int = 12, limit: int = 1024, fulls: int = 0) -> None:
-        self.file(f"net/stat/{name}_cache", NEIGHBOURS.format(entries=entries, fulls=fulls))
+    def neighbours(self, name: str, entries: int = 12, limit: int = 1024, fulls: int = 0, forced: int = 0) -> None:
+        self.file(f"net/stat/{name}_cache", NEIGHBOURS.format(entries=entries, fulls=fulls, forced=forced))
         self.file(f"sys/net/{'ipv4' if name == 'arp' else 'ipv6'}/neigh/default/gc_thresh3", f"{limit}\n")
 
 
@@ -180,7 +180,14 @@ VERDICTS = [
         id="races beside a table that is nearly full hide nothing",
     ),
     pytest.param(replace(A, refused=90), 0, "passed", "conntrack 10 of 100", id="no time has gone by"),
-    pytest.param(replace(A, limit=0), 10, "warned", "conntrack 10 of 0, 1000 % full", id="a limit of nothing"),
+    pytest.param(replace(A, limit=0), 10, "passed", "conntrack 10, no limit", id="0 is no limit for the kernel"),
+    pytest.param(
+        replace(A, limit=0, refused=90),
+        10,
+        "warned",
+        "conntrack 10, no limit, 4/s dropped with room left",
+        id="what is dropped without a limit has another cause",
+    ),
 ]
 
 
@@ -190,6 +197,26 @@ def test_verdicts(now: Fill, seconds: float, state: str, output: str) -> None:
 
 
 HOST = "needs the host's network namespace (hostNetwork); or leave {} out of `tables`"
+
+
+@pytest.mark.parametrize(
+    ("forced", "state", "told"),
+    [
+        pytest.param(0, "passed", "arp 1102 of 1024", id="permanent ones, one for each node, which do not count"),
+        pytest.param(1, "warned", "arp 1102 of 1024, 107 % full", id="so many that the kernel has made room"),
+    ],
+)
+def test_neighbours_count_where_the_kernel_counts_them(node: Node, forced: int, state: str, told: str) -> None:
+    """As a kernel 6.18 shows a node of a cluster of 1,100 whose CNI makes permanent neighbours of all nodes."""
+    node.neighbours("arp", 1102, forced=forced)
+    assert Finding(CheckState(state), f"conntrack 812 of 262144; {told}; ndisc 12 of 1024") == node.check()
+
+
+def test_a_kernel_that_does_not_tell_how_often_it_has_made_room(node: Node) -> None:
+    node.file("net/stat/arp_cache", "entries table_fulls\n0000044e 00000000\n")
+    assert CheckState.WARNED is node.check().state
+
+
 UNSEEN = [
     pytest.param("net/stat/arp_cache", "net/stat/arp_cache is not there: " + HOST.format("arp"), id="neighbours"),
     pytest.param(
@@ -212,6 +239,24 @@ def test_a_kernel_without_connection_tracking_has_one_table_less(node: Node) -> 
     found = node.check()
     left_out = "nf_conntrack_max is not there: needs connection tracking in the kernel (nf_conntrack), and "
     assert (CheckState.PASSED, True) == (found.state, left_out in found.output), found
+
+
+@pytest.mark.parametrize(
+    ("entries", "state", "told"),
+    [
+        pytest.param(812, "passed", "conntrack 812 of 262144, drops are not told", id="there is room"),
+        pytest.param(209716, "warned", "conntrack 209716 of 262144, 80 % full, drops are not told", id="80 %"),
+        pytest.param(262144, "warned", "conntrack 262144 of 262144, 100 % full, drops are not told", id="full"),
+    ],
+)
+def test_a_kernel_that_does_not_tell_of_drops_tells_how_full_the_table_is(
+    node: Node, entries: int, state: str, told: str
+) -> None:
+    """Without NF_CONNTRACK_PROCFS, as Ubuntu's."""
+    node.conntrack(entries)
+    (node.root / "net/stat/nf_conntrack").unlink()
+    found = [node.check(), node.check()]
+    assert [Finding(CheckState(state), f"{told}; arp 12 of 1024; ndisc 12 of 1024")] * 2 == found
 
 
 def test_a_kernel_without_ipv6_has_one_table_less(node: Node) -> None:

@@ -47,6 +47,12 @@ A, B = "0000:17:00.0", "0000:65:00.0"
             Finding(CheckState.PASSED, "1 are there"),
             id="one is a virtual machine's",
         ),
+        pytest.param(
+            Seen((Function(A), Function(B, driver="nvgrace_gpu_vfio_pci")), (A,)),
+            None,
+            Finding(CheckState.PASSED, "1 are there"),
+            id="one is a virtual machine's, by the driver of its own kind",
+        ),
         pytest.param(Seen((Function(A),), None), 1, Finding(CheckState.PASSED, "1 are there"), id="no list is asked"),
         pytest.param(
             Seen((Function(A),), ()), None, Finding(CheckState.FAILED, f"the driver lacks: {A}"), id="no driver loaded"

@@ -131,6 +131,16 @@ def test_what_goes_on_without_a_disk_closes_no_node_for_it(
     assert Finding(CheckState(state), expected) == node.check()()
 
 
+@pytest.mark.parametrize("device", ["dm-0", "sda"])
+def test_a_file_system_with_a_number_of_its_own_is_found_on_a_volume_by_its_name(node: Node, device: str) -> None:
+    """As btrfs on LVM or LUKS: the mounts have the mapper's name, the kernel tells of the device."""
+    node.file("sys/devices/dm-0/dm/name", "vg-root\n")
+    node.mounts(("0:35", "/", "/dev/mapper/vg-root"))
+    node.say(IO.format(device), 5)
+    expected = f"ioError {device}: 5 lines, the last 0 s ago, below /"
+    assert Finding(CheckState.FAILED, expected) == node.check()()
+
+
 def test_a_file_system_that_is_unmounted_is_no_trouble_any_more(node: Node) -> None:
     check = node.check()
     node.say(SHUT.format("dm-0"))
@@ -306,6 +316,27 @@ def test_a_flood_is_read_on_in_the_next_run(node: Node) -> None:
         check()
         read.append(check._known.sequence)
     assert (True, 99) == (read[0] < 99, read[-1])
+
+
+def test_what_the_first_run_had_no_time_for_is_as_old_as_it_is(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with many processors keeps 200,000 records, and the agent is new there: two stalls of days ago, an hour
+    apart, are none of now."""
+    stall = "watchdog: BUG: soft lockup - CPU#3 stuck for 26s!"
+    old = [line(n, 900.0, "x") for n in range(12)] + [line(12, 1000.0, stall), line(13, 4600.0, stall)]
+    records = [each.encode() for each in old]
+    node.now_s = 1e6
+    check = node.check()
+
+    def read(_log: int, _most: int) -> bytes:
+        node.now_s += 0.1  # it may read for a second
+        return records.pop(0) if records else full()
+
+    with monkeypatch.context() as kernel:
+        kernel.setattr(kernel_log.os, "read", read)
+        found = [check(), check(), check()]
+        records = [line(n, 10.0, stall).encode() for n in (14, 15)]
+        found.append(check())
+    assert [WELL, WELL, WELL, CheckState.FAILED] == [*found[:3], found[3].state]
 
 
 def test_a_flood_of_different_things_takes_no_memory(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,8 @@ LINES = {
         "EDAC MCx: 1 UE on mc#0memory#0 (channel:0 slot:0 page:0x1 offset:0x0 grain:8)",
         "mce: [Hardware Error]: Uncorrected error in the memory of a guest",
         "[Hardware Error]: Uncorrected, software restartable error.",
-        "[Hardware Error]: event severity: recoverable",
+        "{2}[Hardware Error]: event severity: recoverable",
+        "{2}[Hardware Error]:   error_type: 14, scrub uncorrected error",
     ],
     "correctedError": [
         "EDAC MCx: 1 CE memory read error on CPU_SrcID#0_Ha#0_Chan#0_DIMM#0",
@@ -110,6 +111,9 @@ NOTHING = [
     ),
     pytest.param("nvidia-nvswitch1: SXid (PCI:0000:aa:00.0): 24007, Severity 1 Engine instance 12", id="a switch's"),
     pytest.param("traps: a[1] general protection fault ip:4 sp:7 error:0 in a[4+1]", id="a program's own fault"),
+    pytest.param("[Hardware Error]: event severity: fatal", id="what firmware remembers of an earlier boot (BERT)"),
+    pytest.param("[Hardware Error]:   error_type: 14, scrub uncorrected error", id="and its details"),
+    pytest.param("[Hardware Error]: event severity: corrected", id="one that was corrected then"),
     pytest.param("XFS (sda): Mounting V5 Filesystem 1-2", id="a mount"),
     pytest.param("sd 0:0:0:0: [sda] Attached SCSI disk", id="a disk"),
     pytest.param("audit: I/O error is a word", id="words"),
@@ -291,6 +295,20 @@ HEALED = [
 def test_a_file_system_that_is_mounted_again_is_well(text: str, expected: bool) -> None:
     found = known((1.0, LINES["filesystemShutdown"][0]), (2.0, text))
     assert ([] if expected else ["filesystemShutdown"]) == holding(found, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{1}[Hardware Error]:   section_type: PCIe error", [], id="as a disk that was pulled"),
+        pytest.param("{1}[Hardware Error]:   section_type: memory error", ["uncorrectedError"], id="of the memory"),
+        pytest.param("{2}[Hardware Error]:   section_type: PCIe error", ["uncorrectedError"], id="another record"),
+    ],
+)
+def test_what_firmware_tells_of_a_device_is_none_of_the_memory_or_a_processor(text: str, expected: list[str]) -> None:
+    severity = "{1}[Hardware Error]: event severity: recoverable"
+    found = known((1.0, severity), (1.0, "{1}[Hardware Error]:  Error 0, type: recoverable"), (1.0, text))
+    assert expected == holding(found, 2.0)
 
 
 def test_a_driver_that_is_loaded_again_heals_all_its_gpus() -> None:

@@ -130,9 +130,16 @@ def test_a_network_that_another_one_makes_is_named_in_the_settings(node: Node) -
     assert Finding(CheckState.FAILED, expected) == node.find(ranges=(IPV4,), network="cbr0")
 
 
-def test_other_ipam_plugins_cannot_be_counted_and_never_close_a_node(node: Node) -> None:
-    node.configured({"name": "k8s-pod-network", "plugins": [{"type": "calico", "ipam": {"type": "calico-ipam"}}]})
-    assert Finding(CheckState.WARNED, "the addresses of calico-ipam cannot be counted here") == node.find()
+@pytest.mark.parametrize(
+    ("plugin", "who"),
+    [
+        pytest.param({"type": "calico", "ipam": {"type": "calico-ipam"}}, "calico-ipam", id="of an IPAM plugin"),
+        pytest.param({"type": "cilium-cni", "enable-debug": False}, "cilium-cni", id="of one that needs none"),
+    ],
+)
+def test_what_cannot_be_counted_is_left_out_and_warns_of_no_fleet(node: Node, plugin: dict[str, Any], who: str) -> None:
+    node.configured({"name": "k8s-pod-network", "plugins": [plugin]})
+    assert Finding(CheckState.PASSED, f"left out: the addresses of {who} cannot be counted here") == node.find()
 
 
 @pytest.mark.parametrize(
@@ -280,6 +287,17 @@ def test_what_is_given_back_while_the_runtime_is_asked_has_not_leaked(node: Node
 
     found = compared(node, Runtime("sandbox2", "sandbox3", meanwhile=give_back))
     assert Finding(CheckState.PASSED, SAID) == found
+
+
+def test_a_runtime_that_answers_late_costs_the_comparison_alone(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the time for all looks at files nothing is left after its list."""
+    from agent.checks.builtin import pod_addresses
+
+    left = iter([60.0, 60.0, 0.0])
+    monkeypatch.setattr(pod_addresses.Patience, "left_s", lambda _self: next(left))
+    folder = four(node)
+    said = f"{SAID}; not compared with the runtime's sandboxes: {folder}: no end after 0 s"
+    assert Finding(CheckState.PASSED, said) == compared(node, Runtime())
 
 
 def test_files_that_name_nobody_are_passed_over(node: Node) -> None:

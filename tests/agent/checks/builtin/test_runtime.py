@@ -1,15 +1,21 @@
 """The check `runtime`: which call has no answer, and what the runtime says of itself."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from agent import settings
 from agent.checks.builtin.runtime import Check, Settings, judged, loaded_networks
+from agent.checks.catalogue import check_spec
+from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
+from tests.kit.clock import Clock
 
 SOCKET = "/run/containerd/containerd.sock"
 CALLS = ("Version", "Status", "ListPodSandbox", "ContainerStatus")
@@ -88,6 +94,25 @@ def test_what_is_the_runtimes_fault_and_what_ours(trouble: Trouble, state: Check
     assert state is find(Runtime(RuntimeStatus(READY), Version=trouble)).state
 
 
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param(READY, ("warned", f"ListPodSandbox on {SOCKET}: the answer is larger"), id="it has answered"),
+        pytest.param(
+            READY[:1], ("unknown", "the runtime does not say NetworkReady"), id="what it says of itself counts"
+        ),
+    ],
+)
+def test_more_pods_than_are_read_of_one_list_close_no_node(
+    conditions: tuple[RuntimeCondition, ...], expected: tuple[str, str]
+) -> None:
+    """As of 500 pods with long annotations: an hour of what is unknown would."""
+    runtime = Runtime(RuntimeStatus(conditions), ListPodSandbox=Trouble.TOO_LARGE)
+    found = find(runtime)
+    assert expected == (found.state, found.output[: len(expected[1])])
+    assert list(CALLS[:3]) == runtime.asked, "and the connection stays"
+
+
 def test_who_gave_no_answer_is_connected_to_anew_and_who_did_is_not() -> None:
     runtimes = [Runtime(RuntimeStatus(READY), Version=Trouble.NOBODY_LISTENS), Runtime(RuntimeStatus(READY))]
     connected = iter(runtimes)
@@ -95,6 +120,28 @@ def test_who_gave_no_answer_is_connected_to_anew_and_who_did_is_not() -> None:
     found = [check().state for _ in range(3)]
     assert [CheckState.FAILED, CheckState.PASSED, CheckState.PASSED] == found
     assert [["Version", "close"], [*CALLS, *CALLS]] == [runtime.asked for runtime in runtimes]
+
+
+@pytest.mark.parametrize(
+    ("call_s", "expected"),
+    [
+        pytest.param(4.9, "passed", id="each call within its time"),
+        pytest.param(9.0, "hung", id="calls that none of them may take"),
+    ],
+)
+def test_a_runtime_that_is_slow_with_each_call_does_not_hang(call_s: float, expected: str) -> None:
+    """A node of 500 pods under load: all of them together take longer than one may."""
+    clock, runtime = Clock(0.0), Runtime(RuntimeStatus(READY))
+
+    def run() -> Finding:
+        clock.time += (len(CALLS) + 1) * call_s  # a list of pods is two
+        return find(runtime)
+
+    spec = check_spec(msgspec.convert({"name": "runtime", "runtime": {}, "failureThreshold": 1}, settings.Check))
+    engine = CheckEngine([replace(spec, run=run)], monotonic=clock)
+    (worker,) = engine._workers
+    worker._turn()
+    assert expected == engine.statuses()[0].state
 
 
 def test_the_way_back_is_an_answer() -> None:
@@ -117,7 +164,7 @@ OFFERS_NONE, DEAD, HANGS = (
         pytest.param(OFFERS_NONE, {}, ["two passed"] * 3, id="the containerd of a Docker beside CRI-O"),
         pytest.param(DEAD, {}, ["two passed"] * 3, id="a socket that a runtime has left behind"),
         pytest.param(HANGS, {}, ["one hung"] * 3, id="one that hangs is no other's place"),
-        pytest.param(OFFERS_NONE, OFFERS_NONE, ["one failed"] * 3, id="neither offers the CRI"),
+        pytest.param(OFFERS_NONE, OFFERS_NONE, ["one warned"] * 3, id="neither offers the CRI: it is elsewhere"),
         pytest.param(OFFERS_NONE, DEAD, ["two failed"] * 3, id="the one that does is not there"),
     ],
 )
