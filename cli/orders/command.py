@@ -41,7 +41,9 @@ LISTED = """\
 
 
 class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An order in the document of `-o json`; it has the keys of the entry."""
+    """An order in the document of `-o json`; it has the keys of the entry. overruled_by: orders that go before it.
+
+    in_shadow: gates that it cannot make refuse anything."""
 
     id: str
     order: str
@@ -50,6 +52,8 @@ class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     reason: str = ""
     expires: str = ""
     in_force: bool | None = None
+    overruled_by: tuple[str, ...] = ()
+    in_shadow: tuple[str, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel"):
@@ -132,11 +136,13 @@ def order(arguments: argparse.Namespace, kind: Kind) -> int:
 
     ((id_, value),) = store.change(put).items()
     written = parse_order(id_, value)
-    if arguments.output == "json":
-        screen.show_json(Written(written=(_told(written),)))
-        return 0
     first = entries.before(written, parse_orders(after), now.wall)
     shadow = checks.in_shadow(arguments, written.gate) if kind is Kind.HOLD else []
+    if arguments.output == "json":
+        overruled_by = tuple(one.id for one in first)
+        told = msgspec.structs.replace(_told(written), overruled_by=overruled_by, in_shadow=tuple(shadow))
+        screen.show_json(Written(written=(told,)))
+        return 0
     screen.show(_said(written, now.wall, arguments.program, screen.width(), first, shadow))
     return 0
 
@@ -173,8 +179,9 @@ def lift(arguments: argparse.Namespace) -> int:
     """Takes orders out. Raises CommandError."""
     if not arguments.ids and not arguments.expired:
         raise CommandError("name orders by their id (readygate orders shows them), or say --expired", code=EXIT_USAGE)
-    wall = time.time()
-    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
+    client = api_client(arguments)
+    store = Store(client, arguments.readygate_namespace, arguments.config_map)
+    wall = checks.now(client).wall if arguments.expired else 0.0
 
     def take(there: Entries) -> Entries:
         unknown = [id_ for id_ in arguments.ids if id_ not in there]
@@ -199,9 +206,9 @@ def _is_over(id_: str, value: object, wall: float) -> bool:
 
 def show(arguments: argparse.Namespace) -> int:
     """Lists them. Raises CommandError."""
-    wall = time.time()
-    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
-    found = parse_orders(store.read())
+    client = api_client(arguments)
+    found = parse_orders(Store(client, arguments.readygate_namespace, arguments.config_map).read())
+    wall = checks.now(client).wall
     if arguments.output == "json":
         told = tuple(_told(one, in_force=one.in_force(wall)) for one in found.entries)
         screen.show_json(Listed(told, found.faults))
