@@ -28,7 +28,7 @@ from kube.times import parse_time
 POD_CODES = """\
   0    readygate does not hold it
   1    readygate keeps it off nodes that would take it
-  3    nobody can know: there is no such pod, no extender answers, or all are blind
+  3    nobody can know: there is no such pod, no extender answers, all are blind, or none is heard by kube-scheduler
 """
 NODE_CODES = """\
   0    the node is open
