@@ -47,6 +47,14 @@ def test_a_reader_that_has_had_enough_is_no_error(server):
     assert piped(server, "| head -1")[::2] == (0, b"")
 
 
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_stream_that_is_closed_takes_no_exit_code_away(server, closed):
+    """As where a script wants that alone."""
+    server.answer = json.dumps({**HEAD, "notAnswering": "stale", "nodes": [OPEN]}).encode()
+    code, out, err = piped(server, closed)
+    assert (3, b"", "1>" in closed) == (code, err, not out)
+
+
 def test_a_terminal_that_knows_only_ascii(server):
     server.answer = json.dumps(
         {**HEAD, "nodes": [OPEN | {"open": False, "reason": "r", "evidence": "Fehler: \u00fc"}]}
