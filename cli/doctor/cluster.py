@@ -163,13 +163,19 @@ class Reader:
         version = self._get(paths.version(), _Version, "read the version")
         nodes, control_plane = self._nodes()
         settings, settings_unread = self._settings()
+        before = len(self.unread)
+        schedulers = self._schedulers()
+        between = len(self.unread)
+        replicas = self._replicas(gates)
         return Facts(
             cli_release=product_version(),
             api_version="" if version is None else version.git_version,
             nodes=nodes,
             control_plane=control_plane,
-            schedulers=self._schedulers(),
-            replicas=self._replicas(gates),
+            schedulers=schedulers,
+            replicas=replicas,
+            schedulers_asked=between == before,
+            replicas_asked=len(self.unread) == between,
             settings=settings,
             settings_unread=settings_unread,
             gates=() if settings is None else self._gates(settings, gates),
