@@ -291,6 +291,9 @@ def api_problem(error: Exception, what: str) -> str:
         return f"the API server does not know you (401): cannot {what}; renew the credentials of the kubeconfig"
     if isinstance(error, errors.Unreachable):
         return f"the API server does not answer: cannot {what}: {error.message}; see --kubeconfig and --context"
+    if isinstance(error, errors.ServerError | errors.TooManyRequests):
+        busy = f"the API server fails or is busy: {error.reason}: {error.message}"
+        return f"cannot {what}: {busy}; try again in a while"
     if isinstance(error, KubeError):
         return f"cannot {what}: the API server says {error.reason}: {error.message}; is the kubeconfig's server one?"
     return f"cannot {what}: {one_line(error)}"

@@ -160,6 +160,8 @@ def _bound(facts: Facts) -> str:
     node, bound_at = pod.spec.node_name, pod.bound_at
     told = facts.nodes.get(node)
     begin = f"It is not Pending: it runs on {node}"
+    if pod.status.phase == "Pending":  # so a Pod is called until a container of its own runs
+        begin = f"It waits for no node: it is placed on {node} and has not started there"
     if bound_at is None:
         return f"{begin}."
     bound_s = max(0.0, facts.wall - bound_at)

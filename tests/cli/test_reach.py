@@ -97,6 +97,14 @@ def test_a_slow_replica_costs_its_deadline_once(capsys, cluster, monkeypatch):
             status_of(401, "Unauthorized", "Unauthorized"), "renew the credentials of the kubeconfig", id="unknown"
         ),
         pytest.param((200, b"hello"), "is the kubeconfig's server one?", id="no API server"),
+        pytest.param(
+            status_of(500, "InternalError", "etcdserver: request timed out"),
+            "the API server fails or is busy: InternalError: etcdserver: request timed out; try again in a while",
+            id="the API server fails",
+        ),
+        pytest.param(
+            status_of(429, "TooManyRequests", "too many requests"), "fails or is busy: TooManyRequests", id="it is busy"
+        ),
         pytest.param((200, b'{"items":[]}'), "is readygate deployed in this cluster, or elsewhere", id="no extender"),
     ],
 )
