@@ -119,6 +119,14 @@ def connection(arguments: argparse.Namespace) -> Connection:
     )
 
 
+def _shared(arguments: argparse.Namespace) -> Connection:
+    """connection(), once for a command: behind it may be a plugin that asks for a code. Raises CommandError."""
+    found: Connection | None = getattr(arguments, "connection", None)
+    if found is None:
+        found = arguments.connection = connection(arguments)
+    return found
+
+
 def is_pod() -> bool:
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (SERVICE_ACCOUNT_ROOT / "token").is_file()
 
@@ -138,7 +146,7 @@ def context(arguments: argparse.Namespace) -> tuple[str, str]:
 def api_client(arguments: argparse.Namespace) -> Client:
     """The API server, as the user's kubeconfig has it. Raises CommandError."""
     try:
-        return Client(connection(arguments), user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=2)
+        return Client(_shared(arguments), user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=2)
     except CredentialsInvalid as e:
         raise CommandError(str(e), code=CANNOT_KNOW) from e
 
@@ -150,7 +158,7 @@ def extenders(arguments: argparse.Namespace) -> Extenders:
     # In the extender's own pod people are served on loopback, and its account may not use the pod proxy.
     if kubeconfig_of(arguments) is None and is_pod() and _listens_here():
         return Servers([LOCAL])
-    return Replicas(connection(arguments), arguments.readygate_namespace)
+    return Replicas(_shared(arguments), arguments.readygate_namespace)
 
 
 def _listens_here() -> bool:

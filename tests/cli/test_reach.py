@@ -158,6 +158,23 @@ def test_an_api_server_whose_certificate_is_not_known(capsys, tmp_path):
     assert (3, True, 1) == (code, "TLS with" in err, len(err.splitlines())), err
 
 
+@pytest.mark.parametrize(
+    "command", [("status",), ("why", "pod", "a/b"), ("hold", "--gate", "g", "--node", "n")], ids=lambda words: words[0]
+)
+def test_an_exec_plugin_is_run_once_for_a_command(capsys, cluster, tmp_path, command):
+    """It may ask a person for the code of a device."""
+    plugin = tmp_path / "plugin"
+    credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
+    plugin.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\necho '{credential}'\n")
+    plugin.chmod(0o755)
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}}
+    file = kubeconfig.write(tmp_path / "k", server=cluster.url, user=user)
+    cluster.extenders = [Extender("e-1", nodes=NODES, gates={"gates": [{"gate": "g"}]})]
+    cluster.objects["/api/v1/namespaces/a/pods/b"] = {"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}
+    main([*command, "--kubeconfig", str(file)])
+    assert "run\n" == (tmp_path / "runs").read_text(), capsys.readouterr()
+
+
 # By URL
 
 
