@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -173,6 +174,21 @@ def test_an_exec_plugin_is_run_once_for_a_command(capsys, cluster, tmp_path, com
     cluster.objects["/api/v1/namespaces/a/pods/b"] = {"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}
     main([*command, "--kubeconfig", str(file)])
     assert "run\n" == (tmp_path / "runs").read_text(), capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["doctor", "sweep"])
+@pytest.mark.usefixtures("capsys")
+def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, command):
+    """A Node has 25 KB where its kubelet tells of fifty images: a hundred are 4 s at 5 Mbit/s."""
+    cluster.any_selector = True
+    cluster.objects["/api/v1/nodes"] = {"items": []}
+    main([command])
+    limits = [
+        int(found["limit"][0])
+        for query in cluster.queries
+        if "labelSelector" not in (found := parse_qs(query)) and "limit" in found
+    ]
+    assert limits == [100]
 
 
 # By URL
