@@ -23,7 +23,7 @@ EXIT_CODES = """exit codes:
   0    all is well; what that means for each command, `readygate COMMAND --help` tells
   1    something is not, or could not be done
   2    wrong usage, or the file is wrong
-  3    nobody can know: no extender answers, or none gives kube-scheduler verdicts
+  3    nobody can know: no extender answers, none gives kube-scheduler verdicts, or no kubeconfig can be used
   130  Ctrl-C
   143  SIGTERM; those that go on until they are told to end, as --watch, end with 0
 """

@@ -32,6 +32,12 @@ SUMMARIES = {
 WRITTEN = """\
   0    the order is written; the extenders obey it within a second
   1    it could not be written, or needs --yes
+  3    there is no kubeconfig that can be used
+"""
+LIFTED = """\
+  0    they are lifted
+  1    there is none of that id, or it could not be written
+  3    there is no kubeconfig that can be used
 """
 LISTED = """\
   0    all of them can be used
@@ -69,7 +75,7 @@ class Listed(msgspec.Struct, frozen=True, rename="camel"):
 def register(commands: Commands) -> None:
     for kind in (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE, Kind.ARM, Kind.DISARM):
         _register_order(commands, kind)
-    lifted = command(commands, "lift", "take orders back", "  0    they are lifted\n  1    there is none of that id\n")
+    lifted = command(commands, "lift", "take orders back", LIFTED)
     lifted.add_argument("ids", nargs="*", metavar="ID", help="as `readygate orders` shows it")
     lifted.add_argument("--expired", action="store_true", help="all orders whose time is over")
     _add_where(lifted)

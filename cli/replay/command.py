@@ -31,6 +31,7 @@ from kube.errors import CredentialsInvalid, KubeError, NotFound
 
 RECORD_CODES = """  0    recorded, also when stopped by Ctrl-C or SIGTERM
   1    it could not be written, or the API server gave nothing
+  3    there is no kubeconfig that can be used
 """
 REPLAY_CODES = """  0    both configurations say the same of every node at every moment
   1    they differ

@@ -10,6 +10,7 @@ import pytest
 
 from cli.__main__ import main
 from tests.cli.served import HEAD, OPEN, serving
+from tests.kit import kubeconfig
 
 
 class Server:
@@ -119,3 +120,39 @@ def test_a_watch_tells_what_changes_and_ends_cleanly(server, stop, code):
         out, err = watching.communicate(timeout=20)
     assert (b"1 of 1 nodes open", b"0 of 1 nodes open; closed: node-1") == (first[9:].strip(), second[9:].strip())
     assert (code, b"", b"") == (watching.returncode, out, err)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["why", "pod", "a/b"],
+        ["why", "node", "n"],
+        ["history"],
+        ["impact"],
+        ["hold", "--node", "n"],
+        ["exempt"],
+        ["pause"],
+        ["arm"],
+        ["disarm"],
+        ["lift", "a"],
+        ["orders"],
+        ["doctor"],
+        ["record", "new.tape"],
+        ["unregistered", "a/b"],
+        ["sweep"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("server", ["", "http://127.0.0.1:1"], ids=["no kubeconfig", "an API server that is not there"])
+def test_an_exit_code_is_one_that_help_tells(capsys, monkeypatch, tmp_path, command, server):
+    monkeypatch.chdir(tmp_path)
+    if server:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig.write(tmp_path / "k", server=server)))
+    code = main(command)
+    capsys.readouterr()
+    words = command[:2] if command[0] == "why" else command[:1]
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    told = capsys.readouterr().out.partition("exit codes:")[2]
+    assert str(code) in [line.split()[0] for line in told.splitlines() if line.strip()]
