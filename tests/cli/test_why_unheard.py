@@ -1,12 +1,14 @@
 """`readygate why pod` where kube-scheduler says something else than a count of nodes: calls of extenders that fail, and
 plugins."""
 
+import msgspec
 import pytest
 
 from cli.layout import text_of
 from cli.pages import pod as drawn
+from cli.why.seen import read_pod
 from extender.source import Sync
-from tests.cli.blaming import attempt, blamed, pod, told
+from tests.cli.blaming import EARLIER, NOT_OURS, attempt, blamed, encoded_pod, pod, told
 
 REFUSED = 'Post "http://127.0.0.1:338/filter": dial tcp 127.0.0.1:338: connect: connection refused'
 NOTHING = "readygate has nothing to do with it: no node it closed would have taken this pod."
@@ -71,3 +73,13 @@ def test_what_the_scheduler_says_is_told_where_it_counts_no_nodes():
     assert text_of(drawn.page(blamed(pod(said), told(attempt(passed=3))), 120)).startswith(
         f"{NOTHING}\n\nkube-scheduler says: {said}\n"
     )
+
+
+@pytest.mark.parametrize("manager", ["kube-scheduler", "batch-scheduler"])
+def test_when_a_scheduler_said_it_is_known_of_one_of_another_name_too(manager):
+    """Whose message is newer than our refusal was kept off by its own filters. It goes by its program's name."""
+    seen = msgspec.json.decode(encoded_pod(NOT_OURS, schedulerName="batch"))
+    scheduled = {"f:status": {"f:conditions": {'k:{"type":"PodScheduled"}': {"f:message": {}}}}}
+    seen["metadata"]["managedFields"][-1] |= {"manager": manager, "fieldsV1": scheduled}
+    seen["status"]["conditions"][0]["lastTransitionTime"] = seen["metadata"]["creationTimestamp"]
+    assert blamed(read_pod(msgspec.json.encode(seen)), told(EARLIER)).first == NOTHING
