@@ -38,6 +38,7 @@ API = "/api/v1/"
 DEADLINE_S = 5.0  # of one question; all are asked at once
 REPLICAS_MOST = 64
 FIND_EVERY_S = 10.0
+NO_KUBECONFIG = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG"
 NO_LIST = "the API server gives no list of pods: is the kubeconfig's server one?"
 # The API server passes on the Host that its own client named, which may be any name of its own.
 MARK: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
@@ -112,11 +113,7 @@ def connection(arguments: argparse.Namespace) -> Connection:
             return in_cluster()
     except CredentialsInvalid as e:
         raise CommandError(str(e), code=CANNOT_KNOW) from e
-    raise CommandError(
-        "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG, or an extender with --server "
-        f"({LOCAL} on one of its hosts)",
-        code=CANNOT_KNOW,
-    )
+    raise CommandError(NO_KUBECONFIG, code=CANNOT_KNOW)
 
 
 def _shared(arguments: argparse.Namespace) -> Connection:
@@ -158,6 +155,9 @@ def extenders(arguments: argparse.Namespace) -> Extenders:
     # In the extender's own pod people are served on loopback, and its account may not use the pod proxy.
     if kubeconfig_of(arguments) is None and is_pod() and _listens_here():
         return Servers([LOCAL])
+    if kubeconfig_of(arguments) is None and not is_pod():
+        remedy = f"or an extender with --server ({LOCAL} on one of its hosts)"
+        raise CommandError(f"{NO_KUBECONFIG}, {remedy}", code=CANNOT_KNOW)
     return Replicas(_shared(arguments), arguments.readygate_namespace)
 
 

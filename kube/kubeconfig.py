@@ -241,7 +241,7 @@ class KubeconfigCredentials:
             )
         user = merged["users"].get_with_name(context["user"]) if "user" in context else None
         entry = {} if user is None else user["user"].value or {}
-        if any(key in entry for key in ACTS_AS):
+        if any(entry.get(key) for key in ACTS_AS):
             raise CredentialsInvalid(
                 f"kubeconfig {self._path}: to act as another user (as) is not supported; name a context without it"
             )

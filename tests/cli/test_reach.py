@@ -123,6 +123,15 @@ def test_there_is_no_kubeconfig(capsys):
     assert (3, "", expected) == status(capsys)
 
 
+@pytest.mark.parametrize(
+    "command", [["why", "pod", "a/b", "--server", "http://127.0.0.1:1"], ["hold", "--node", "n"]], ids=" ".join
+)
+def test_no_extender_is_asked_for_what_only_the_api_server_knows(capsys, command):
+    code = main(command)
+    expected = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG\n"
+    assert (3, f"readygate {command[0]}: {expected}") == (code, capsys.readouterr().err)
+
+
 @pytest.mark.usefixtures("cluster")
 def test_a_kubeconfig_in_the_image_which_has_no_package_for_it(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "kube.kubeconfig", raising=False)

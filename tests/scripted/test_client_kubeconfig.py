@@ -101,8 +101,10 @@ def test_a_pod_needs_no_file(authority, tmp_path):
 
 
 def test_a_token_is_sent(api, tmp_path):
+    """Also where a tool has written down that nobody is acted as."""
     api.tokens = {"secret"}
-    assert get(connect(str(api.write_kubeconfig(tmp_path / "config", user={"token": "secret"}))))
+    user = {"token": "secret", "as": None, "as-user-extra": {}}
+    assert get(connect(str(api.write_kubeconfig(tmp_path / "config", user=user))))
 
 
 def test_a_token_file_is_read_again_each_minute(api, tmp_path):
@@ -259,9 +261,9 @@ def test_several_files_of_which_none_is_there(tmp_path):
         kubeconfig.load(path)
 
 
-@pytest.mark.parametrize("key", ["as", "as-groups"])
-def test_a_user_that_acts_as_another_one_is_refused(api, tmp_path, key):
-    path = api.write_kubeconfig(tmp_path / "config", user={"token": "t", key: "ben"})
+@pytest.mark.parametrize("user", [{"as": "ben"}, {"as-groups": ["system:masters"]}], ids=["as", "as-groups"])
+def test_a_user_that_acts_as_another_one_is_refused(api, tmp_path, user):
+    path = api.write_kubeconfig(tmp_path / "config", user={"token": "t", **user})
     with pytest.raises(CredentialsInvalid, match=r"act as another user \(as\) is not supported"):
         connect(str(path))
 
