@@ -5,6 +5,7 @@ Installed as `kubectl-readygate` too, which makes it `kubectl readygate`.
 
 import argparse
 import io
+import os
 import signal
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ EXIT_CODES = """exit codes:
   0    all is well; what that means for each command, `readygate COMMAND --help` tells
   1    something is not, or could not be done
   2    wrong usage, or the file is wrong
-  3    nobody can know: no extender answers, or none gives kube-scheduler verdicts
+  3    nobody can know: no extender answers, none gives kube-scheduler verdicts, or no kubeconfig can be used
   130  Ctrl-C
   143  SIGTERM; those that go on until they are told to end, as --watch, end with 0
 """
@@ -44,6 +45,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
+    _open_streams()
     program = "kubectl readygate" if Path(sys.argv[0]).name == PLUGIN else "readygate"
     arguments = parser(program).parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -67,6 +69,13 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     return code
+
+
+def _open_streams() -> None:
+    """Who has closed one (`>&-`) wants the exit code alone; Python has None in its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as the process lives
 
 
 def _terminated(number: int, _frame: FrameType | None) -> None:

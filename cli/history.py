@@ -1,6 +1,8 @@
 """`readygate history`: which nodes closed and opened, what was held, when caps and storms began."""
 
 import argparse
+from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -16,6 +18,7 @@ from extender.web.asked import LABEL, NAME
 from extender.web.report import Change, HistoryTold
 
 LIMIT, LIMIT_MOST = 50, 1000
+MISSED = "what came in between is not known"
 EXIT_CODES = """\
   0    the history is shown, however short
   3    nobody can know: no extender answers
@@ -72,6 +75,18 @@ def look(asking: Asking, arguments: argparse.Namespace) -> screen.View:
         code=0,
         page=lambda width: drawn.page(history, width, problems=heard.problems),
         headline=drawn.sentence(last) if last is not None else drawn.headline(history),
-        key=None if last is None else (last.wall, last.kind, last.node, last.gate),
+        key=None if last is None else _key(last),
         document=Report(replica, told.since_start_seconds, told.forgotten, told.events, heard.problems),
+        news=lambda before: _since(told.events, before),
     )
+
+
+def _key(change: Change) -> tuple[str, ...]:
+    return change.wall, change.kind, change.node, change.gate
+
+
+def _since(events: Sequence[Change], before: object) -> list[str]:
+    """A line for each that came after the one of that key, None for before all, the oldest first."""
+    new = list(takewhile(lambda one: _key(one) != before, events))
+    lines = [drawn.sentence(one) for one in reversed(new)]
+    return lines if before is None or len(new) < len(events) else [MISSED, *lines]

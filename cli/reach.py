@@ -38,6 +38,7 @@ API = "/api/v1/"
 DEADLINE_S = 5.0  # of one question; all are asked at once
 REPLICAS_MOST = 64
 FIND_EVERY_S = 10.0
+NO_KUBECONFIG = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG"
 NO_LIST = "the API server gives no list of pods: is the kubeconfig's server one?"
 # The API server passes on the Host that its own client named, which may be any name of its own.
 MARK: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
@@ -112,11 +113,15 @@ def connection(arguments: argparse.Namespace) -> Connection:
             return in_cluster()
     except CredentialsInvalid as e:
         raise CommandError(str(e), code=CANNOT_KNOW) from e
-    raise CommandError(
-        "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG, or an extender with --server "
-        f"({LOCAL} on one of its hosts)",
-        code=CANNOT_KNOW,
-    )
+    raise CommandError(NO_KUBECONFIG, code=CANNOT_KNOW)
+
+
+def _shared(arguments: argparse.Namespace) -> Connection:
+    """connection(), once for a command: behind it may be a plugin that asks for a code. Raises CommandError."""
+    found: Connection | None = getattr(arguments, "connection", None)
+    if found is None:
+        found = arguments.connection = connection(arguments)
+    return found
 
 
 def is_pod() -> bool:
@@ -138,7 +143,7 @@ def context(arguments: argparse.Namespace) -> tuple[str, str]:
 def api_client(arguments: argparse.Namespace) -> Client:
     """The API server, as the user's kubeconfig has it. Raises CommandError."""
     try:
-        return Client(connection(arguments), user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=2)
+        return Client(_shared(arguments), user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=2)
     except CredentialsInvalid as e:
         raise CommandError(str(e), code=CANNOT_KNOW) from e
 
@@ -150,7 +155,10 @@ def extenders(arguments: argparse.Namespace) -> Extenders:
     # In the extender's own pod people are served on loopback, and its account may not use the pod proxy.
     if kubeconfig_of(arguments) is None and is_pod() and _listens_here():
         return Servers([LOCAL])
-    return Replicas(connection(arguments), arguments.readygate_namespace)
+    if kubeconfig_of(arguments) is None and not is_pod():
+        remedy = f"or an extender with --server ({LOCAL} on one of its hosts)"
+        raise CommandError(f"{NO_KUBECONFIG}, {remedy}", code=CANNOT_KNOW)
+    return Replicas(_shared(arguments), arguments.readygate_namespace)
 
 
 def _listens_here() -> bool:
@@ -291,6 +299,9 @@ def api_problem(error: Exception, what: str) -> str:
         return f"the API server does not know you (401): cannot {what}; renew the credentials of the kubeconfig"
     if isinstance(error, errors.Unreachable):
         return f"the API server does not answer: cannot {what}: {error.message}; see --kubeconfig and --context"
+    if isinstance(error, errors.ServerError | errors.TooManyRequests):
+        busy = f"the API server fails or is busy: {error.reason}: {error.message}"
+        return f"cannot {what}: {busy}; try again in a while"
     if isinstance(error, KubeError):
         return f"cannot {what}: the API server says {error.reason}: {error.message}; is the kubeconfig's server one?"
     return f"cannot {what}: {one_line(error)}"

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 
@@ -78,6 +78,7 @@ class View:
 
     page: drawn for a width. headline: its answer in one line. key: changes when the answer does, and not because time
     has gone by. document: for `-o json`. is_last: whether to watch on is of no use. notes: lines for standard error.
+    news: what has come since the view of another key, a line for each; not given: the headline says it all.
     """
 
     code: int
@@ -87,6 +88,7 @@ class View:
     document: object
     is_last: bool = False
     notes: tuple[str, ...] = ()
+    news: Callable[[object], Sequence[str]] | None = None
 
 
 def show_view(view: View, output: str) -> int:
@@ -107,9 +109,9 @@ class _Stopped(BaseException):
 def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) -> int:
     """Shows what `look` gives until it says that this was the last, SIGTERM (0) or Ctrl-C (130).
 
-    On a terminal the page is drawn anew; elsewhere its first line is written each time that the answer has changed,
-    with `-o json` the document in one line. A look that fails is told, and tried again, but for the first: that raises
-    CommandError.
+    On a terminal the page is drawn anew; elsewhere a line is written each time that the answer has changed, or one for
+    each thing that is new, with `-o json` the document in one line. A look that fails is told, and tried again, but for
+    the first: that raises CommandError.
     """
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -136,8 +138,7 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
                 show(_topmost(view.page(width())))
                 shown = view.key
             elif view.key != shown:
-                document = msgspec.json.encode(view.document).decode()
-                sys.stdout.write(f"{document if output == 'json' else time.strftime('%H:%M:%S ') + view.headline}\n")
+                sys.stdout.writelines(f"{text}\n" for text in _changed(view, shown, output))
                 shown = view.key
             sys.stdout.flush()
             if view.is_last:
@@ -149,6 +150,14 @@ def watch(look: Callable[[], View], output: str, *, every_s: float = EVERY_S) ->
         return EXIT_INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _changed(view: View, shown: object, output: str) -> list[str]:
+    """Lines for who has no terminal. shown: the key of the view before, _Stopped for none."""
+    if output == "json":
+        return [msgspec.json.encode(view.document).decode()]
+    told = (view.headline,) if view.news is None or shown is _Stopped else view.news(shown)
+    return [f"{time.strftime('%H:%M:%S')} {text}" for text in told]
 
 
 def _topmost(page: Page) -> Page:

@@ -11,7 +11,7 @@ from cli.errors import CANNOT_KNOW, CommandError
 from cli.pages import status as drawn
 from cli.replicas import differences, freshest, releases
 from component.text import one_line
-from extender.web.report import GatesTold, NodeVerdict, NodeVerdicts
+from extender.web.report import GatesTold, NodeVerdict, NodeVerdicts, SchedulerTold
 
 NAMED = 5
 ALL_OPEN, SOME_CLOSED = 0, 1
@@ -31,7 +31,8 @@ def register(commands: Commands) -> None:
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of `-o json`. nodes, gates: the word of one replica, `replica`; problems: of the others."""
+    """The document of `-o json`. nodes, gates: the word of one replica, `replica`; problems: of the others. releases,
+    schedulers: of all replicas, what each is and what it is asked. cluster: as the user calls it."""
 
     replica: str
     answered: int
@@ -41,6 +42,9 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     differences: tuple[dict[str, str], ...]
     nodes: NodeVerdicts
     gates: GatesTold | None
+    cluster: str
+    releases: tuple[str, ...]
+    schedulers: tuple[SchedulerTold, ...]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,6 +83,9 @@ def look(asking: Asking, *, all_nodes: bool) -> screen.View:
         tuple({"node": one.node, **one.said} for one in status.differences),
         nodes,
         status.gates,
+        status.cluster,
+        status.releases,
+        status.schedulers,
     )
     return screen.View(
         code=_code(nodes),

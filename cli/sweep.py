@@ -23,7 +23,7 @@ from kube.errors import CredentialsInvalid, KubeError, NotFound, Unauthorized, U
 from kube.media_types import STRATEGIC_MERGE_PATCH
 from kube.objects import UNREADABLE, Condition, ObjectMeta
 
-PAGE = "500"
+PAGE = "100"  # of 2.5 MB at most, which a slow line carries within the deadline
 TEST_POD = "readygate-test"  # as the chart's templates/hooks/test.yaml calls it
 EXIT_CODES = """\
   0    nothing is left

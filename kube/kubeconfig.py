@@ -3,7 +3,10 @@ token files, exec plugins, OIDC. The only module that imports that package, and 
 named. The package is readygate's extra `kubeconfig`; where it is not installed, as in the image, importing this module
 raises CredentialsInvalid.
 
-What the package does with proxies is left out: an address behind a proxy is refused with one line.
+Of several files the first that names a current context has the say, as for kubectl; the package takes the last one's.
+What the package does with proxies is left out: an address behind a proxy is refused with one line. So is a user entry
+that acts as somebody else (`as`), which the package would ignore: we would do with more rights what kubectl does with
+fewer.
 """
 
 import hashlib
@@ -37,7 +40,8 @@ except ModuleNotFoundError as e:
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
 HUNG_MAX = 4  # plugins that were given up and run still, each with a thread of ours: then none is begun
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
-LOOK_EVERY_S = 10.0  # at most three files are looked at
+LOOK_EVERY_S = 10.0  # at most three files are looked at, and the kubeconfigs
+ACTS_AS = ("as", "as-uid", "as-groups", "as-user-extra")
 RELOAD_PAUSE_S = 10.0  # a plugin that keeps giving expired tokens is not run for each request
 
 # What a broken file makes the package raise: it checks little, and the rest is yaml, base64 and attribute errors.
@@ -63,7 +67,7 @@ def context(path: str | None = None, name: str | None = None) -> tuple[str, str]
     found = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
     try:
         with _captured_errors():
-            merged = kube_config.KubeConfigMerger(found).config  # type: ignore[no-untyped-call]
+            merged = _merged(found)
             current = name or merged["current-context"]
             entry = merged["contexts"].get_with_name(current)["context"].value
             return str(current), str(entry.get("namespace") or "default")
@@ -129,7 +133,7 @@ class KubeconfigCredentials:
     def _look(self) -> object:
         """Changes when one of our files does: rewritten, replaced, or a link that leads elsewhere."""
         found = []
-        for path in (*self._path.split(os.pathsep), *self._files):
+        for path in (*_parts(self._path), *self._files):
             try:
                 status = Path(path).expanduser().stat()
             except OSError:
@@ -164,9 +168,8 @@ class KubeconfigCredentials:
 
     def load(self) -> Any:  # noqa: ANN401 - the package's Configuration, which has no types
         """Read the file, run its plugin, load its certificates. Raises CredentialsInvalid."""
-        for part in self._path.split(os.pathsep):
-            if not Path(part).expanduser().is_file():
-                raise CredentialsInvalid(f"kubeconfig {part}: no such file; name an existing one")
+        if not any(Path(part).expanduser().is_file() for part in _parts(self._path)):
+            raise CredentialsInvalid(f"kubeconfig {self._path}: no such file; name an existing one")
         seen = self._look()  # before: what changes while we read is looked at again
         try:
             configuration = self._guarded(self._read)
@@ -228,9 +231,9 @@ class KubeconfigCredentials:
         return f"kubeconfig {self._path}: {gave}; run it by hand"
 
     def _read(self) -> Any:  # noqa: ANN401
-        merged = kube_config.KubeConfigMerger(self._path).config  # type: ignore[no-untyped-call]
+        merged = _merged(self._path)
         if merged is None:
-            raise CredentialsInvalid(f"kubeconfig {self._path}: the file is empty; name a kubeconfig")
+            raise CredentialsInvalid(f"kubeconfig {self._path}: no such file any more; name an existing one")
         loader = kube_config.KubeConfigLoader(  # type: ignore[no-untyped-call]
             config_dict=merged, active_context=self._context, config_base_path=None
         )
@@ -245,7 +248,12 @@ class KubeconfigCredentials:
                 f"kubeconfig {self._path}: the cluster has no usable server; set it as https://host:port"
             )
         user = merged["users"].get_with_name(context["user"]) if "user" in context else None
-        self._token_file = user is not None and "tokenFile" in user["user"].value
+        entry = {} if user is None else user["user"].value or {}
+        if any(entry.get(key) for key in ACTS_AS):
+            raise CredentialsInvalid(
+                f"kubeconfig {self._path}: to act as another user (as) is not supported; name a context without it"
+            )
+        self._token_file = "tokenFile" in entry
         configuration = Configuration()
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         self._expiry = getattr(loader, "expiry", None)
@@ -267,6 +275,21 @@ class KubeconfigCredentials:
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
         self._tls_context, self._digest = context, digest.digest()
+
+
+def _parts(path: str) -> list[str]:
+    """The files of $KUBECONFIG; what is empty between two colons is none."""
+    return [part for part in path.split(os.pathsep) if part]
+
+
+def _merged(path: str) -> Any:  # noqa: ANN401 - the package's ConfigNode, which has no types
+    """Several files as one. Those that are not there are left out, as kubectl does; None where there is none."""
+    merger = kube_config.KubeConfigMerger(path)  # type: ignore[no-untyped-call]
+    merged, files = merger.config, merger.config_files
+    if len(files) > 1:
+        named = (file.get("current-context") for file in files.values())
+        merged.value["current-context"] = next((name for name in named if name), "")
+    return merged
 
 
 def _files_of(configuration: Any) -> tuple[str | None, ...]:  # noqa: ANN401 - the package's Configuration

@@ -15,7 +15,9 @@ import yaml
 from agent import settings as agent_settings
 from component.settings import SettingsError
 from extender import settings as extender_settings
+from extender.outlets import standing
 from extender.policy.decision import Decision
+from extender.policy.evidence import TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY
 from extender.policy.gates import gates_of
 from extender.policy.reasons import CLOSED_UNHEALTHY, OPEN
 from extender.policy.snapshot import Snapshot, sort_out
@@ -200,6 +202,16 @@ def test_the_filter_request_of_the_readme_gets_the_answer_of_the_readme() -> Non
     names = wire.read_filter_args(request.encode()).node_names or []
     found = sort_out(names, Snapshot().with_decisions("health", nodes))
     assert msgspec.json.decode(answer) == msgspec.json.decode(wire.write_names(found.survivors, found.refused))
+
+
+def test_the_words_that_people_alert_on_are_documented() -> None:
+    """Reasons of the nodes' condition, and of the Events on nodes."""
+    otherwise = {standing.HELD_OPEN, standing.WOULD_BE_CLOSED, standing.NOT_PREFERRED, standing.WARNED}
+    reasons = {*standing.WORDS.values(), *otherwise, TOLD_HEALTHY, TOLD_NOT_YET_HEALTHY}
+    events = {"NodeClosed", "NodeOpened", "RefusedOnAllNodes", *(f"Node{reason}" for reason in otherwise)}
+    told = (ROOT / "docs" / "configuration.md").read_text()
+    part = told.partition("### What people see of it in the cluster")[2].partition("\n### ")[0]
+    assert set() == {word for word in reasons | events if f"`{word}`" not in part}
 
 
 def test_the_readme_is_one_page() -> None:

@@ -30,6 +30,7 @@ SCHEDULERS = "component=kube-scheduler"
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 CONFIGURATION = "extender.yaml"
 PAGE = "500"
+PAGE_OF_NODES = "100"  # of 2.5 MB at most, which a slow line carries within the deadline
 NO_CONFIG_MAP = (
     f"no DaemonSet {contract.NAME_EXTENDER} names a ConfigMap (static pods have a file on each control plane host, in "
     f"/etc/kubernetes/{contract.NAME_EXTENDER}/config)"
@@ -163,13 +164,19 @@ class Reader:
         version = self._get(paths.version(), _Version, "read the version")
         nodes, control_plane = self._nodes()
         settings, settings_unread = self._settings()
+        before = len(self.unread)
+        schedulers = self._schedulers()
+        between = len(self.unread)
+        replicas = self._replicas(gates)
         return Facts(
             cli_release=product_version(),
             api_version="" if version is None else version.git_version,
             nodes=nodes,
             control_plane=control_plane,
-            schedulers=self._schedulers(),
-            replicas=self._replicas(gates),
+            schedulers=schedulers,
+            replicas=replicas,
+            schedulers_asked=between == before,
+            replicas_asked=len(self.unread) == between,
             settings=settings,
             settings_unread=settings_unread,
             gates=() if settings is None else self._gates(settings, gates),
@@ -199,7 +206,7 @@ class Reader:
         number, rest = 0, ""
         found: list[str] = []
         while True:
-            query = {"limit": PAGE, **({"continue": rest} if rest else {})}
+            query = {"limit": PAGE_OF_NODES, **({"continue": rest} if rest else {})}
             page = self._get(paths.nodes(), _Nodes, "list nodes", query)
             if page is None:
                 return number, tuple(found)

@@ -118,7 +118,8 @@ class Right:
 class Facts:
     """settings: of the deployed extender; None with settings_unread. api_version: of the API server, "v1.36.3".
 
-    control_plane: nodes that carry the role. orders: those in force, and faults: broken entries, as the extenders say.
+    control_plane: nodes that carry the role. schedulers_asked, replicas_asked: whether their pods could be looked for.
+    orders: those in force, and faults: broken entries, as the extenders say.
     """
 
     cli_release: str
@@ -127,6 +128,8 @@ class Facts:
     control_plane: tuple[str, ...] = ()
     schedulers: tuple[Scheduler, ...] = ()
     replicas: tuple[Replica, ...] = ()
+    schedulers_asked: bool = True
+    replicas_asked: bool = True
     settings: Settings | None = None
     settings_unread: str = ""
     gates: tuple[GateFacts, ...] = ()

@@ -34,7 +34,7 @@ def of_gating(facts: Facts) -> Iterator[Finding]:
 
 
 def _replicas(facts: Facts) -> Iterator[Finding]:
-    if not facts.replicas:
+    if not facts.replicas and facts.replicas_asked:
         yield error("no-extender", "readygate-extender", "there is no extender's pod", "run the playbook site.yml")
     for replica in facts.replicas:
         yield from _replica(replica)

@@ -42,7 +42,7 @@ BATCHES_SINCE = (1, 35)  # opportunistic batching: beta and on
 
 def of_schedulers(facts: Facts) -> Iterator[Finding]:
     """Everything about all of them."""
-    if not facts.schedulers:
+    if not facts.schedulers and facts.schedulers_asked:
         yield unknown(
             "no-scheduler-found",
             "kube-scheduler",

@@ -32,6 +32,12 @@ SUMMARIES = {
 WRITTEN = """\
   0    the order is written; the extenders obey it within a second
   1    it could not be written, or needs --yes
+  3    there is no kubeconfig that can be used
+"""
+LIFTED = """\
+  0    they are lifted
+  1    there is none of that id, or it could not be written
+  3    there is no kubeconfig that can be used
 """
 LISTED = """\
   0    all of them can be used
@@ -41,7 +47,9 @@ LISTED = """\
 
 
 class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An order in the document of `-o json`; it has the keys of the entry."""
+    """An order in the document of `-o json`; it has the keys of the entry. overruled_by: orders that go before it.
+
+    in_shadow: gates that it cannot make refuse anything."""
 
     id: str
     order: str
@@ -50,6 +58,8 @@ class Told(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     reason: str = ""
     expires: str = ""
     in_force: bool | None = None
+    overruled_by: tuple[str, ...] = ()
+    in_shadow: tuple[str, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +75,7 @@ class Listed(msgspec.Struct, frozen=True, rename="camel"):
 def register(commands: Commands) -> None:
     for kind in (Kind.HOLD, Kind.EXEMPT, Kind.PAUSE, Kind.ARM, Kind.DISARM):
         _register_order(commands, kind)
-    lifted = command(commands, "lift", "take orders back", "  0    they are lifted\n  1    there is none of that id\n")
+    lifted = command(commands, "lift", "take orders back", LIFTED)
     lifted.add_argument("ids", nargs="*", metavar="ID", help="as `readygate orders` shows it")
     lifted.add_argument("--expired", action="store_true", help="all orders whose time is over")
     _add_where(lifted)
@@ -132,11 +142,13 @@ def order(arguments: argparse.Namespace, kind: Kind) -> int:
 
     ((id_, value),) = store.change(put).items()
     written = parse_order(id_, value)
-    if arguments.output == "json":
-        screen.show_json(Written(written=(_told(written),)))
-        return 0
     first = entries.before(written, parse_orders(after), now.wall)
     shadow = checks.in_shadow(arguments, written.gate) if kind is Kind.HOLD else []
+    if arguments.output == "json":
+        overruled_by = tuple(one.id for one in first)
+        told = msgspec.structs.replace(_told(written), overruled_by=overruled_by, in_shadow=tuple(shadow))
+        screen.show_json(Written(written=(told,)))
+        return 0
     screen.show(_said(written, now.wall, arguments.program, screen.width(), first, shadow))
     return 0
 
@@ -173,8 +185,9 @@ def lift(arguments: argparse.Namespace) -> int:
     """Takes orders out. Raises CommandError."""
     if not arguments.ids and not arguments.expired:
         raise CommandError("name orders by their id (readygate orders shows them), or say --expired", code=EXIT_USAGE)
-    wall = time.time()
-    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
+    client = api_client(arguments)
+    store = Store(client, arguments.readygate_namespace, arguments.config_map)
+    wall = checks.now(client).wall if arguments.expired else 0.0
 
     def take(there: Entries) -> Entries:
         unknown = [id_ for id_ in arguments.ids if id_ not in there]
@@ -199,9 +212,9 @@ def _is_over(id_: str, value: object, wall: float) -> bool:
 
 def show(arguments: argparse.Namespace) -> int:
     """Lists them. Raises CommandError."""
-    wall = time.time()
-    store = Store(api_client(arguments), arguments.readygate_namespace, arguments.config_map)
-    found = parse_orders(store.read())
+    client = api_client(arguments)
+    found = parse_orders(Store(client, arguments.readygate_namespace, arguments.config_map).read())
+    wall = checks.now(client).wall
     if arguments.output == "json":
         told = tuple(_told(one, in_force=one.in_force(wall)) for one in found.entries)
         screen.show_json(Listed(told, found.faults))

@@ -103,9 +103,14 @@ def _change(change: Change) -> list[Span]:
     ]
 
 
+def said(answers: Mapping[str, NodeTold]) -> dict[str, str]:
+    """What each replica says of the node, by its name."""
+    return {who: "open" if one.node.open else one.node.reason for who, one in answers.items() if one.node}
+
+
 def _disagreement(shown: Shown, width: int) -> Page:
-    said = {who: "open" if one.node.open else one.node.reason for who, one in shown.answers.items() if one.node}
-    if len(set(said.values())) < 2:
+    found = said(shown.answers)
+    if len(set(found.values())) < 2:
         return []
-    told = ", ".join(f"{who} says {what}" for who, what in said.items())
+    told = ", ".join(f"{who} says {what}" for who, what in found.items())
     return wrapped(line(Span("! ", Style.BAD), f"The extenders do not agree: {told}"), width, hang=2)

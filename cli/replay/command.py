@@ -31,6 +31,7 @@ from kube.errors import CredentialsInvalid, KubeError, NotFound
 
 RECORD_CODES = """  0    recorded, also when stopped by Ctrl-C or SIGTERM
   1    it could not be written, or the API server gave nothing
+  3    there is no kubeconfig that can be used
 """
 REPLAY_CODES = """  0    both configurations say the same of every node at every moment
   1    they differ
@@ -241,14 +242,15 @@ def page(played: Played, totals: tuple[Sums, Sums], found: Sequence[Difference],
         return told
     told.append(EMPTY)
     columns = [
-        Column("AT"),
+        Column("AT (UTC)"),
         Column("FOR"),
         Column("NODE"),
         Column("GATE"),
         Column("BEFORE", True, "before"),
         Column("AFTER", True, "after"),
     ]
-    told += table(columns, [_row(one) for one in found[:SHOWN_MOST]], width)
+    days = _day(played.began) != _day(played.ended)
+    told += table(columns, [_row(one, days=days) for one in found[:SHOWN_MOST]], width)
     if len(found) > SHOWN_MOST:
         told.append(line(span(f"... and {len(found) - SHOWN_MOST} more; -o json has all", Style.FAINT)))
     return told
@@ -259,11 +261,16 @@ def _sums_row(name: str, total: Sums) -> list[Span]:
     return [span(name), span(total.closures), span(total.most_closed), span(f"{total.closed_s:.0f} s"), span(held)]
 
 
-def _row(one: Difference) -> list[Span]:
+def _day(wall: float) -> str:
+    return datetime.fromtimestamp(wall, UTC).strftime("%d %b")
+
+
+def _row(one: Difference, *, days: bool) -> list[Span]:
+    """days: whether the recording is of several."""
     lasted = "the rest" if one.until is None else f"{one.until - one.at:.0f} s"
     at = datetime.fromtimestamp(one.at, UTC).strftime("%H:%M:%S")
     return [
-        span(at),
+        span(f"{_day(one.at)} {at}" if days else at),
         span(lasted),
         span(one.node),
         span(one.gate),

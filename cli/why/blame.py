@@ -12,7 +12,7 @@ from enum import StrEnum
 from cli.because import words_of
 from cli.layout import age, count, spoken
 from cli.replicas import Heard, brakes
-from cli.why.scheduler import Said, read
+from cli.why.scheduler import Said, failed_at, read
 from cli.why.seen import DEFAULT_SCHEDULER, FINISHED, PodSeen
 from component.text import one_line
 from extender.web.report import Attempt, DecisionTold, GatesTold, NodeTold, PodTold, RefusedNode
@@ -131,9 +131,28 @@ def judge(facts: Facts) -> Blame:
             Kind.BLIND, f"We are blind: {blind[0]}; pods are placed unfiltered (protect) or wait for us (enforce)."
         )
     said = read(pod.message)
-    if told.last is None or not _is_of(told, pod):
-        return _never_asked(facts, told, said)
-    return _asked(facts, told.last, said)
+    last = told.last if _is_of(told, pod) else None
+    return _unheard(facts, last) or (_never_asked(facts, told, said) if last is None else _asked(facts, last, said))
+
+
+def _unheard(facts: Facts, last: Attempt | None) -> Blame | None:
+    """A call of kube-scheduler has failed, and none was answered since. So the pod waits in enforce, also where another
+    extender than the one beside the scheduler answers us."""
+    message, ago = facts.pod.message, _ago(facts)
+    url = failed_at(message)
+    if url is None or (last is not None and ago is not None and ago > last.ago_seconds + WRITTEN_LATE_S):
+        return None
+    lines = _unanswered(facts)
+    if not url:
+        first = f"It waits for us (enforce), and kube-scheduler gets no verdict: {one_line(message)}."
+        return Blame(Kind.BLIND, first, lines=lines)
+    if last is not None:
+        return None
+    first = (
+        f"Nobody can know: an extender at {one_line(url)} gives kube-scheduler no answer, and readygate doctor tells "
+        "whether that is ours."
+    )
+    return Blame(Kind.UNKNOWN, first, lines=lines)
 
 
 def _bound(facts: Facts) -> str:
@@ -141,6 +160,8 @@ def _bound(facts: Facts) -> str:
     node, bound_at = pod.spec.node_name, pod.bound_at
     told = facts.nodes.get(node)
     begin = f"It is not Pending: it runs on {node}"
+    if pod.status.phase == "Pending":  # so a Pod is called until a container of its own runs
+        begin = f"It waits for no node: it is placed on {node} and has not started there"
     if bound_at is None:
         return f"{begin}."
     bound_s = max(0.0, facts.wall - bound_at)
@@ -180,7 +201,7 @@ NOTHING = "readygate has nothing to do with it: no node it closed would have tak
 
 def _asked(facts: Facts, last: Attempt, said: Said | None) -> Blame:
     ago = _ago(facts)
-    lines = (*_shadow(last), *_brakes(facts.gates), *_unanswered(facts))
+    lines = (*_words(facts, said), *_shadow(last), *_brakes(facts.gates), *_unanswered(facts))
     if last.exempt:
         first = f"readygate has nothing to do with it: it is exempt ({last.exempt}) and never refused a node."
         return Blame(Kind.NOT_OURS, first, said=said, said_ago_s=ago, lines=lines)
@@ -257,6 +278,12 @@ def _closes(decision: DecisionTold) -> bool:
     return decision.armed and not decision.open and decision.severity == "gate"
 
 
+def _words(facts: Facts, said: Said | None) -> tuple[str, ...]:
+    """kube-scheduler's own, where they count no nodes: a plugin that failed later, as one that binds volumes."""
+    message = facts.pod.message
+    return (f"kube-scheduler says: {one_line(message)}",) if message and said is None else ()
+
+
 def _shadow(last: Attempt) -> tuple[str, ...]:
     number = max(last.shadow_count, len(last.shadow))
     if not number:
@@ -266,7 +293,6 @@ def _shadow(last: Attempt) -> tuple[str, ...]:
 
 
 def _brakes(gates: GatesTold | None) -> tuple[str, ...]:
-
     found = brakes(gates)
     if gates is None:
         return ()

@@ -25,10 +25,11 @@ from kube.errors import KubeError
 from kube.objects import UNREADABLE
 from kube.times import parse_time
 
+MESSAGE_MOST = 4096  # characters
 POD_CODES = """\
   0    readygate does not hold it
   1    readygate keeps it off nodes that would take it
-  3    nobody can know: there is no such pod, no extender answers, or all are blind
+  3    nobody can know: there is no such pod, no extender answers, all are blind, or none is heard by kube-scheduler
 """
 NODE_CODES = """\
   0    the node is open
@@ -74,7 +75,8 @@ class ReasonTold(msgspec.Struct, frozen=True, rename="camel"):
 class PodReport(msgspec.Struct, frozen=True, rename="camel"):
     """The document of `why pod -o json`. answer: ours, notOurs, notPending, notAsked, blind or unknown.
 
-    kept: the first of kept_count nodes. scheduler: its own reasons, of nodes_of_cluster nodes.
+    kept: the first of kept_count nodes. scheduler: its own reasons, of nodes_of_cluster nodes; scheduler_says: all that
+    it says, and so many seconds ago.
     """
 
     namespace: str
@@ -85,6 +87,8 @@ class PodReport(msgspec.Struct, frozen=True, rename="camel"):
     kept_count: int
     nodes_of_cluster: int | None
     scheduler: tuple[ReasonTold, ...]
+    scheduler_says: str
+    scheduler_ago_seconds: float | None
     lines: tuple[str, ...]
     problems: tuple[str, ...]
     extenders: dict[str, PodTold]
@@ -164,6 +168,8 @@ def _report(pod: PodSeen, heard: Heard[PodTold], blame: Blame) -> PodReport:
         kept_count=blame.kept_count,
         nodes_of_cluster=said.total if said else None,
         scheduler=tuple(ReasonTold(one.nodes, one.text, one.is_ours) for one in said.reasons) if said else (),
+        scheduler_says=one_line(pod.message, MESSAGE_MOST),
+        scheduler_ago_seconds=blame.said_ago_s,
         lines=blame.lines,
         problems=heard.problems,
         extenders=dict(heard.answers),
@@ -178,13 +184,14 @@ def run_node(arguments: argparse.Namespace) -> int:
 
 
 class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of `why node -o json`. replica: whose word `told` is."""
+    """The document of `why node -o json`. replica: whose word `told` is; said: what each says, "open" or its reason."""
 
     node: str
     replica: str
     first: str
     told: NodeTold
     problems: tuple[str, ...]
+    said: dict[str, str]
 
 
 def look_at_node(asking: Asking, name: str) -> screen.View:
@@ -204,7 +211,7 @@ def look_at_node(asking: Asking, name: str) -> screen.View:
         page=lambda width: node_page.page(shown, width, problems=heard.problems),
         headline=first,
         key=(node.open, [(one.gate, one.reason, one.verdict, one.held_by) for one in node.gates]),
-        document=NodeReport(name, replica, first, told, heard.problems),
+        document=NodeReport(name, replica, first, told, heard.problems, node_page.said(heard.answers)),
     )
 
 

@@ -8,13 +8,18 @@ says so without a number, and one that tried to make room does behind the reason
 
 import re
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from cli.doctor.schedulers import LOOPBACK
 from component.text import one_line
 from extender.policy.reasons import REASONS
+from kube import contract
 
 _LIMIT = 65_536  # characters; whoever may write a pod's status may write anything
 _BEGIN = re.compile(r"0/(\d{1,9}) nodes are available:? ?")
 _BETWEEN = re.compile(r", (?=\d{1,9} \S)")
+_FAILED = re.compile(r'Post "(https?://[^"\s]{1,200})"|with extender at URL (https?://[^\s,]{1,200})')
+_OURS = "readygate: "  # so each Error of an extender begins
 _COUNTED = re.compile(r"(\d{1,9}) (\S.*)", re.DOTALL)
 
 
@@ -57,6 +62,23 @@ def read(message: str) -> Said | None:
     if len(found) < len(counted):
         return Said(int(begin[1]), (), one_line(body.removesuffix(".")))
     return Said(int(begin[1]), tuple(found), "")
+
+
+def failed_at(message: str) -> str | None:
+    """The URL of an extender whose call has failed, "" where it is ours in any case; None: the message tells of no such
+    call. kube-scheduler says so of one that is not ignorable only (pkg/scheduler/extender.go, schedule_one.go)."""
+    if message.startswith(_OURS):
+        return ""
+    found = _FAILED.search(message[:_LIMIT])
+    if found is None:
+        return None
+    url = found[1] or found[2]
+    try:
+        at = urlsplit(url)
+        ours = at.port in contract.PORTS and at.hostname in LOOPBACK
+    except ValueError:
+        ours = False
+    return "" if ours else url
 
 
 def short(reason: str) -> str:

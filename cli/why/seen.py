@@ -19,6 +19,12 @@ class _Written(_Told, frozen=True, rename="camel"):
     manager: str = ""
     subresource: str = ""
     time: str | None = None
+    fields: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="fieldsV1")
+
+    @property
+    def says_why(self) -> bool:
+        """Whether its manager owns the condition PodScheduled: a scheduler, which goes by its program's name."""
+        return self.manager == SCHEDULER or CONDITION_POD_SCHEDULED.encode() in bytes(self.fields)
 
 
 class _Meta(_Told, frozen=True, rename="camel"):
@@ -66,7 +72,7 @@ class PodSeen(_Told, frozen=True, rename="camel"):
         written = [
             parse_time(one.time)
             for one in self.metadata.managed_fields or ()
-            if one.manager == SCHEDULER and one.subresource == "status"
+            if one.subresource == "status" and one.says_why
         ]
         found = self.scheduled
         turned = parse_time(found.last_transition_time) if found is not None else None

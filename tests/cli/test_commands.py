@@ -10,6 +10,7 @@ import pytest
 
 from cli.__main__ import main
 from tests.cli.served import HEAD, OPEN, serving
+from tests.kit import kubeconfig
 
 
 class Server:
@@ -45,6 +46,14 @@ def test_a_full_disk_is_one_line(server):
 def test_a_reader_that_has_had_enough_is_no_error(server):
     server.answer = json.dumps({**HEAD, "nodes": [OPEN] * 5000}).encode()
     assert piped(server, "| head -1")[::2] == (0, b"")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_stream_that_is_closed_takes_no_exit_code_away(server, closed):
+    """As where a script wants that alone."""
+    server.answer = json.dumps({**HEAD, "notAnswering": "stale", "nodes": [OPEN]}).encode()
+    code, out, err = piped(server, closed)
+    assert (3, b"", "1>" in closed) == (code, err, not out)
 
 
 def test_a_terminal_that_knows_only_ascii(server):
@@ -111,3 +120,39 @@ def test_a_watch_tells_what_changes_and_ends_cleanly(server, stop, code):
         out, err = watching.communicate(timeout=20)
     assert (b"1 of 1 nodes open", b"0 of 1 nodes open; closed: node-1") == (first[9:].strip(), second[9:].strip())
     assert (code, b"", b"") == (watching.returncode, out, err)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["why", "pod", "a/b"],
+        ["why", "node", "n"],
+        ["history"],
+        ["impact"],
+        ["hold", "--node", "n"],
+        ["exempt"],
+        ["pause"],
+        ["arm"],
+        ["disarm"],
+        ["lift", "a"],
+        ["orders"],
+        ["doctor"],
+        ["record", "new.tape"],
+        ["unregistered", "a/b"],
+        ["sweep"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("server", ["", "http://127.0.0.1:1"], ids=["no kubeconfig", "an API server that is not there"])
+def test_an_exit_code_is_one_that_help_tells(capsys, monkeypatch, tmp_path, command, server):
+    monkeypatch.chdir(tmp_path)
+    if server:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig.write(tmp_path / "k", server=server)))
+    code = main(command)
+    capsys.readouterr()
+    words = command[:2] if command[0] == "why" else command[:1]
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    told = capsys.readouterr().out.partition("exit codes:")[2]
+    assert str(code) in [line.split()[0] for line in told.splitlines() if line.strip()]

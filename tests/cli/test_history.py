@@ -1,11 +1,13 @@
 """`readygate history` and `readygate impact`: pages, filters, exit codes."""
 
+import functools
 import json
 
 import pytest
 
+from cli import history, screen
 from cli.__main__ import main
-from tests.cli.served import Extender, status_of
+from tests.cli.served import HEAD, Extender, status_of
 
 EVENTS = [
     {
@@ -103,6 +105,47 @@ def test_a_name_that_is_none(capsys, option, name):
 def test_the_history_as_json(capsys):
     document = json.loads(run(capsys, "history", "-o", "json")[1])
     assert ("e-2", 12, 5) == (document["replica"], document["forgotten"], len(document["events"]))
+
+
+def watched(cluster, monkeypatch, capsys, *later):
+    """What is written where there is no terminal, when the history is these, one look after the other."""
+    looks = iter([None, *later])
+    real = history.look
+
+    def look(asking, arguments):
+        events = next(looks, KeyboardInterrupt)
+        if events is KeyboardInterrupt:
+            raise events
+        if events is not None:
+            cluster.extenders[-1].answers["history"] = {**HEAD, "events": events}
+        return real(asking, arguments)
+
+    monkeypatch.setattr(history, "look", look)
+    monkeypatch.setattr(screen, "watch", functools.partial(screen.watch, every_s=0.0))
+    assert main(["history", "--watch"]) == 130
+    return [line[9:] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_watch_tells_each_change_since_the_last_look_in_its_order(cluster, monkeypatch, capsys):
+    """Of a storm all nodes come at once."""
+    cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
+    expected = [
+        "w-1 opened (gate base): -",
+        "w-1 held by cap (gate dns): -",
+        "- storm begins (gate dns): 41 nodes at once",
+        "gpu-11 closed (gate base): a",
+    ]
+    assert expected == watched(cluster, monkeypatch, capsys, EVENTS, EVENTS)
+
+
+def test_a_watch_says_where_it_has_missed_changes(cluster, monkeypatch, capsys):
+    """As where an extender has begun anew, or more came than are asked for."""
+    cluster.extenders = [Extender("e-1", history={"events": EVENTS[3:]})]
+    assert watched(cluster, monkeypatch, capsys, EVENTS[:2])[1:] == [
+        "what came in between is not known",
+        "- storm begins (gate dns): 41 nodes at once",
+        "gpu-11 closed (gate base): a",
+    ]
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1"])

@@ -35,6 +35,32 @@ def test_an_orders_times_are_by_the_clock_of_the_api_server(api, capsys, at, end
     assert {"pause": expected} == ordered(api)
 
 
+HOLDS = '{"order":"hold","scope":{"node":"n-1"},"expires":"2026-11-22T12:10:00Z"}'
+OVER = '{"order":"hold","scope":{"node":"n-2"},"expires":"2026-11-22T10:00:00Z"}'
+
+
+def test_an_order_is_over_by_the_clock_of_the_api_server_not_ours(api, capsys):
+    """Ours is half an hour ahead: what holds for ten minutes more would be taken back, and its node opened."""
+    put(api, holds=HOLDS.replace("12:10", "11:40"), over=OVER)
+    reviewed(api, "2026-11-22T11:30:00Z")
+    assert (0, "lifted over\n", "") == run(capsys, "lift", "--expired")
+    assert ["holds"] == list(ordered(api))
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        pytest.param("2026-11-22T12:00:00Z", {"early": True, "late": True}, id="as ours"),
+        pytest.param("2026-11-22T12:30:00Z", {"early": False, "late": True}, id="ours is half an hour behind"),
+    ],
+)
+def test_which_orders_are_in_force_is_by_the_clock_of_the_api_server(api, capsys, at, expected):
+    put(api, early=HOLDS, late='{"order":"pause"}')
+    reviewed(api, at)
+    told = json.loads(run(capsys, "orders", "-o", "json")[1])["orders"]
+    assert expected == {one["id"]: one["inForce"] for one in told}
+
+
 BEN = '"author":"ben","created":"2026-11-22T12:00:00Z"'
 
 
@@ -100,6 +126,14 @@ def test_a_hold_at_a_gate_in_shadow_says_that_nothing_is_refused(cluster, capsys
     cluster.extenders = [Extender("readygate-extender-1", gates=gates)]
     _, out, _ = run(capsys, "hold", "--node", "n-1")
     assert "  but gate base is in shadow: nothing is refused until armed" == out.splitlines()[1]
+    _, out, _ = run(capsys, "hold", "--node", "n-1", "-o", "json")
+    assert [["base"]] == [one["inShadow"] for one in json.loads(out)["written"]]
+
+
+def test_a_script_learns_too_what_goes_before_its_order(api, capsys):
+    put(api, disk='{"order":"hold","scope":{"node":"n-1"}}')
+    _, out, _ = run(capsys, "exempt", "--node", "n-1", "-o", "json")
+    assert [["disk"]] == [one["overruledBy"] for one in json.loads(out)["written"]]
 
 
 def test_times_that_no_clock_shows_are_listed_like_others(api, capsys):

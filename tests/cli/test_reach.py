@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -97,6 +98,14 @@ def test_a_slow_replica_costs_its_deadline_once(capsys, cluster, monkeypatch):
             status_of(401, "Unauthorized", "Unauthorized"), "renew the credentials of the kubeconfig", id="unknown"
         ),
         pytest.param((200, b"hello"), "is the kubeconfig's server one?", id="no API server"),
+        pytest.param(
+            status_of(500, "InternalError", "etcdserver: request timed out"),
+            "the API server fails or is busy: InternalError: etcdserver: request timed out; try again in a while",
+            id="the API server fails",
+        ),
+        pytest.param(
+            status_of(429, "TooManyRequests", "too many requests"), "fails or is busy: TooManyRequests", id="it is busy"
+        ),
         pytest.param((200, b'{"items":[]}'), "is readygate deployed in this cluster, or elsewhere", id="no extender"),
     ],
 )
@@ -112,6 +121,15 @@ def test_there_is_no_kubeconfig(capsys):
         "--server (http://127.0.0.1:9377 on one of its hosts)\n"
     )
     assert (3, "", expected) == status(capsys)
+
+
+@pytest.mark.parametrize(
+    "command", [["why", "pod", "a/b", "--server", "http://127.0.0.1:1"], ["hold", "--node", "n"]], ids=" ".join
+)
+def test_no_extender_is_asked_for_what_only_the_api_server_knows(capsys, command):
+    code = main(command)
+    expected = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG\n"
+    assert (3, f"readygate {command[0]}: {expected}") == (code, capsys.readouterr().err)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -148,6 +166,38 @@ def test_an_api_server_whose_certificate_is_not_known(capsys, tmp_path):
         file = kubeconfig.write(tmp_path / "k", server=url, user=kubeconfig.token_user("secret"))
         code, _, err = status(capsys, "--kubeconfig", str(file))
     assert (3, True, 1) == (code, "TLS with" in err, len(err.splitlines())), err
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("why", "pod", "a/b"), ("hold", "--gate", "g", "--node", "n")], ids=lambda words: words[0]
+)
+def test_an_exec_plugin_is_run_once_for_a_command(capsys, cluster, tmp_path, command):
+    """It may ask a person for the code of a device."""
+    plugin = tmp_path / "plugin"
+    credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
+    plugin.write_text(f"#!/bin/sh\necho run >> {tmp_path}/runs\necho '{credential}'\n")
+    plugin.chmod(0o755)
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}}
+    file = kubeconfig.write(tmp_path / "k", server=cluster.url, user=user)
+    cluster.extenders = [Extender("e-1", nodes=NODES, gates={"gates": [{"gate": "g"}]})]
+    cluster.objects["/api/v1/namespaces/a/pods/b"] = {"metadata": {"name": "b"}, "spec": {"nodeName": "n"}}
+    main([*command, "--kubeconfig", str(file)])
+    assert "run\n" == (tmp_path / "runs").read_text(), capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["doctor", "sweep"])
+@pytest.mark.usefixtures("capsys")
+def test_nodes_are_listed_in_pages_that_a_slow_line_carries_in_time(cluster, command):
+    """A Node has 25 KB where its kubelet tells of fifty images: a hundred are 4 s at 5 Mbit/s."""
+    cluster.any_selector = True
+    cluster.objects["/api/v1/nodes"] = {"items": []}
+    main([command])
+    limits = [
+        int(found["limit"][0])
+        for query in cluster.queries
+        if "labelSelector" not in (found := parse_qs(query)) and "limit" in found
+    ]
+    assert limits == [100]
 
 
 # By URL

@@ -293,6 +293,21 @@ def test_json_says_whose_word_it_is_and_who_differs(capsys, cluster):
     assert [node["node"] for node in document["nodes"]["nodes"]] == ["node-1", "node-2"]
 
 
+def test_json_tells_what_the_page_tells_of_all_replicas(capsys, cluster):
+    """Of which releases they are, and what is asked of each."""
+    gates = [{"gates": [], "scheduler": {"calls": calls}} for calls in (3, 4)]
+    cluster.extenders = [
+        Extender(f"e-{number}", nodes={"release": f"1.{number}", "nodes": [OPEN]}, gates=one)
+        for number, one in enumerate(gates)
+    ]
+    document = json.loads(status(capsys, "-o", "json")[1])
+    assert ("testbed", ["1.0", "1.1"], [3, 4]) == (
+        document["cluster"],
+        document["releases"],
+        [one["calls"] for one in document["schedulers"]],
+    )
+
+
 def test_all_pages_are_read():
     pages = {
         "": {"notAnswering": "", "continue": "t", "nodes": [OPEN]},

@@ -10,7 +10,7 @@ import pytest
 from cli.__main__ import main
 from cli.why.scheduler import Reason, Said, read
 from extender.policy.reasons import CLOSED_UNHEALTHY
-from tests.cli.served import Extender, status_of
+from tests.cli.served import HEAD, Extender, status_of
 
 POD = "/api/v1/namespaces/team-a/pods/train-7"
 MESSAGE = f"0/3 nodes are available: 1 {CLOSED_UNHEALTHY}, 2 Insufficient cpu."
@@ -136,6 +136,20 @@ def test_a_pod_as_json(capsys):
             "also": [],
         }
     ]
+
+
+def test_a_pods_json_has_the_schedulers_words_where_it_counts_nothing(capsys, asked):
+    message = '0/3 nodes are available: persistentvolumeclaim "x" not found.'
+    conditions = [{"type": "PodScheduled", "status": "False", "message": message}]
+    asked.objects[POD] = {**PENDING, "status": {"phase": "Pending", "conditions": conditions}}
+    document = json.loads(why(capsys, "pod", "team-a/train-7", "-o", "json")[1])
+    assert ([], message) == (document["scheduler"], document["schedulerSays"])
+
+
+def test_a_nodes_json_has_what_each_replica_says(capsys, asked):
+    asked.extenders[0].answers["nodes/gpu-03"] = {**HEAD, "node": {**NODE["node"], "open": True, "reason": ""}}
+    document = json.loads(why(capsys, "node", "gpu-03", "-o", "json")[1])
+    assert {"e-1": "open", "e-2": CLOSED_UNHEALTHY} == document["said"]
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,16 @@ WAITED = "train-7 has been Pending for 4m12s."
             "It is not Pending: it runs on w-999, bound 20s ago.",
             id="bound, and no extender answers",
         ),
-        pytest.param(pod(node="w-999"), [], 0, "It is not Pending: it runs on w-999.", id="a static pod"),
+        pytest.param(
+            pod(node="w-014", bound_s=63),
+            [told(LAST)],
+            0,
+            "It waits for no node: it is placed on w-014 and has not started there, bound 3s before w-014 closed.",
+            id="bound, and called Pending until it starts, as where the kubelet is dead",
+        ),
+        pytest.param(
+            pod(node="w-999", phase="Running"), [], 0, "It is not Pending: it runs on w-999.", id="a static pod"
+        ),
         pytest.param(
             pod(node="w-014", phase="Succeeded"),
             [],

@@ -102,8 +102,10 @@ def test_a_pod_needs_no_file(authority, tmp_path):
 
 
 def test_a_token_is_sent(api, tmp_path):
+    """Also where a tool has written down that nobody is acted as."""
     api.tokens = {"secret"}
-    assert get(connect(str(api.write_kubeconfig(tmp_path / "config", user={"token": "secret"}))))
+    user = {"token": "secret", "as": None, "as-user-extra": {}}
+    assert get(connect(str(api.write_kubeconfig(tmp_path / "config", user=user))))
 
 
 def test_a_token_file_is_read_again_each_minute(api, tmp_path):
@@ -218,6 +220,69 @@ def test_a_broken_entry_is_told_in_one_line(api, tmp_path, cluster, user, expect
     with pytest.raises(CredentialsInvalid, match=expected) as caught:
         connect(str(path))
     assert "\n" not in str(caught.value)
+
+
+def several(tmp_path, *documents) -> str:
+    """Files of one context each, by its name; None is one that is not there, "" nothing between two colons."""
+    found = []
+    for place, document in enumerate(documents):
+        file = tmp_path / f"{place}.conf"
+        if document:
+            file.write_text(json.dumps(document))
+        found.append("" if document == "" else str(file))
+    return ":".join(found)
+
+
+def of_context(name, **more) -> dict:
+    return {
+        "clusters": [{"name": name, "cluster": {"server": f"http://{name}:6443"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": f"of-{name}"}}],
+        "users": [{"name": name, "user": {"token": name}}],
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        pytest.param(
+            (of_context("a", **{"current-context": "a"}), of_context("b", **{"current-context": "b"})),
+            "a",
+            id="the first that names a current context",
+        ),
+        pytest.param(
+            (of_context("a", **{"current-context": ""}), of_context("b", **{"current-context": "b"})),
+            "b",
+            id="one without a current context names none",
+        ),
+        pytest.param(
+            (of_context("a", **{"current-context": "b"}), of_context("b", **{"current-context": ""})),
+            "b",
+            id="a context of another file",
+        ),
+        pytest.param((None, of_context("b", **{"current-context": "b"})), "b", id="the first is not there"),
+        pytest.param((of_context("b", **{"current-context": "b"}), None), "b", id="the last is not there"),
+        pytest.param(("", of_context("b", **{"current-context": "b"}), ""), "b", id="colons at both ends"),
+    ],
+)
+def test_of_several_files_the_context_is_taken_that_kubectl_takes(tmp_path, documents, expected):
+    path = several(tmp_path, *documents)
+    found = kubeconfig.load(path)
+    told = (found.server, found.credentials.headers(0.0)["Authorization"], kubeconfig.context(path))
+    assert (f"http://{expected}:6443", f"Bearer {expected}", (expected, f"of-{expected}")) == told
+
+
+def test_several_files_of_which_none_is_there(tmp_path):
+    path = several(tmp_path, None, None)
+    with pytest.raises(CredentialsInvalid, match="no such file; name an existing one"):
+        kubeconfig.load(path)
+
+
+@pytest.mark.parametrize("user", [{"as": "ben"}, {"as-groups": ["system:masters"]}], ids=["as", "as-groups"])
+def test_a_user_that_acts_as_another_one_is_refused(api, tmp_path, user):
+    path = api.write_kubeconfig(tmp_path / "config", user={"token": "t", **user})
+    with pytest.raises(CredentialsInvalid, match=r"act as another user \(as\) is not supported"):
+        connect(str(path))
 
 
 def test_the_address_may_be_overridden(api, tmp_path):

@@ -127,6 +127,25 @@ def test_no_extender_is_a_finding_and_no_reason_to_end(whole, capsys):
     assert (1, True) == (code, ("error", "no-extender") in found)
 
 
+@pytest.mark.parametrize(
+    ("path", "missed"),
+    [
+        pytest.param(f"/api/v1/namespaces/{NAMESPACE}/pods", "no-extender", id="pods of readygate"),
+        pytest.param(SYSTEM_PODS, "no-scheduler-found", id="pods of kube-system"),
+    ],
+)
+@pytest.mark.parametrize(
+    "answer",
+    [status_of(403, "Forbidden", "not you"), status_of(500, "InternalError", "etcd")],
+    ids=["no right", "the API server fails"],
+)
+def test_what_could_not_be_looked_for_is_not_missing(whole, capsys, path, missed, answer):
+    whole.objects[path] = answer
+    _, found = doctor(capsys)
+    names = [name for _, name in found]
+    assert (False, True) == (missed in names, "unread" in names), found
+
+
 @pytest.mark.usefixtures("whole")
 def test_a_scheduler_on_loopback_without_kubectl_is_unread(capsys, monkeypatch):
     monkeypatch.setattr(tunnel.shutil, "which", lambda _: None)

@@ -1,0 +1,42 @@
+"""What the runbook and the alerts tell people to type is taken by the commands as it stands."""
+
+import re
+import shlex
+
+import pytest
+
+from cli.__main__ import parser
+from tests.charts.rendering import ROOT
+
+TEXTS = [*sorted((ROOT / "docs" / "runbook").glob("*.md")), ROOT / "charts" / "readygate" / "files" / "alerts.yaml"]
+TYPED = sorted(
+    {
+        (text.stem, " ".join(command.split()))
+        for text in TEXTS
+        for command in (
+            re.findall(r"`kubectl readygate ([^`]+)`", text.read_text())
+            if text.suffix == ".md"
+            else re.findall(r"kubectl readygate ((?:why node|[a-z]+))", text.read_text())
+        )
+    }
+)
+
+
+@pytest.mark.parametrize(("page", "command"), TYPED)
+def test_a_command_of_ours_is_taken(page, command):
+    words = shlex.split(command.replace("{{ $labels.node }}", "NODE"))
+    if page == "alerts" and words == ["why", "node"]:
+        words.append("NODE")
+    arguments = parser().parse_args(words)
+    if words[0] == "lift":
+        assert arguments.ids, "it has to name an order"
+    if words[0] == "exempt":
+        assert arguments.lasts, "what it opens would stay open until somebody remembers"
+
+
+@pytest.mark.parametrize("page", [text.stem for text in TEXTS if text.suffix == ".md"])
+def test_a_log_is_asked_for_with_its_pod_and_namespace(page):
+    text = (ROOT / "docs" / "runbook" / f"{page}.md").read_text()
+    for command in re.findall(r"`(kubectl[^`]* logs [^`]*)`", text):
+        assert "-n readygate-system" in command
+        assert "pod/" in command or "POD" in command
