@@ -2,7 +2,7 @@
 
 One watch of the cluster that leaves out what runs or has succeeded: of 150,000 pods it lists a few hundred and those
 that have failed (the controller manager keeps 12,500 of them at most). A pod that comes to run leaves it. Nothing of a
-pod is kept but what `policy.starts` needs, and that for minutes.
+pod is kept but what `policy.starts` needs, and that for minutes; the uid of a rejected one until it is gone.
 """
 
 import math

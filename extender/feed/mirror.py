@@ -42,9 +42,9 @@ AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
 class Mirror:
     """A View and a Service with one thread, which calls turn().
 
-    settings: what the answers follow from until the other process has said what it decides by; then that, so that
-    both change together. counts: of what is answered here. calls: those that the other process answers. orders: as the
-    other process has read them.
+    settings: what the answers follow from until the other process has said what it decides by; then that, from the
+    first decisions made by it on. counts: of what is answered here. calls: those that the other process answers.
+    orders: as the other process has read them.
     """
 
     name = "mirror"
@@ -73,6 +73,7 @@ class Mirror:
             str, dict[str, Decision]
         ] = {}  # by gate, the decisions that Complete makes the next snapshot of
         self._changed: set[str] = set()  # gates for which these differ from the newest snapshot
+        self._ruled: Settings | None = None  # what it is made by, if that is other than the newest was
         self._status: Status | None = None
         self._beats: dict[str, float] = {}
         self._fault: str | None = "not connected yet"  # None while connected
@@ -147,7 +148,7 @@ class Mirror:
         except (OSError, FeedError):
             connection.close()
             raise
-        self._reader, self._next = wire.Reader(), {}
+        self._reader, self._next, self._ruled = wire.Reader(), {}, None
         self._changed = set(self.board.snapshot.gates)
         return connection
 
@@ -158,7 +159,10 @@ class Mirror:
                     raise FeedError(wire.OTHER_RELEASE)
                 log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
             case wire.Ruled(settings=settings):
-                self._rule(settings)
+                if self.board.filled:
+                    self._ruled = settings
+                else:
+                    self._rule(settings)
             case wire.Said(status=status):
                 self._status = status
                 self.calls.note(status.counts, self.monotonic())
@@ -201,6 +205,9 @@ class Mirror:
             nodes = nodes if there == nodes else there
             self._beats = {name: beat for name, beat in self._beats.items() if name in nodes}
         self._changed = set()
+        if self._ruled is not None:
+            self._rule(self._ruled)
+            self._ruled = None
         self.board.swap(before.after(states, nodes, cap))
 
     def _state(self, gate: wire.Gate, before: GateState | None) -> GateState:
