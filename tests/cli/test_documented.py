@@ -24,7 +24,7 @@ from extender.web.report import (
     NodeVerdicts,
     RefusedPod,
 )
-from tests.cli import test_why_pod
+from tests.cli import test_why_pod, test_why_unheard
 from tests.cli.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tests.cli.served import Extender
 from tests.kit import kubeconfig
@@ -130,8 +130,7 @@ def test_the_readme_shows_first_why_a_pod_waits():
 def test_each_documented_first_sentence_is_one_of_a_test():
     table = WHY.partition("| the answer begins |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(.+?)`", table, re.MULTILINE)
-    tests = re.sub(r'"\n +"', "", Path(test_why_pod.__file__).read_text()).replace(
-        "{WAITED}", "train-7 has been Pending for 4m12s."
-    )
-    assert len(rows) == 8
+    files = "".join(Path(file.__file__).read_text() for file in (test_why_pod, test_why_unheard))
+    tests = re.sub(r'"\n +"', "", files).replace("{WAITED}", "train-7 has been Pending for 4m12s.")
+    assert len(rows) == 10
     assert [row for row in rows if row not in tests] == []
