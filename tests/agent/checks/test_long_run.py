@@ -206,7 +206,7 @@ def connection_tables(root: Path) -> Looked:
         node.conntrack(262144, drop=next(drops))
 
     kind = {"connectionTables": {"proc": str(root)}}
-    return kind, by_turns(drop, drop, (root / "net/stat/nf_conntrack").unlink)
+    return kind, by_turns(drop, drop, (root / "sys/net/netfilter/nf_conntrack_count").unlink)
 
 
 def filesystem(root: Path) -> Looked:
