@@ -158,7 +158,7 @@ DIFFERENTIAL = Step(
 # One after the other: what it asserts in seconds is measured beside ring 3 as it is.
 RING_2 = tests_step("ring-2", pytest("-v", "tests/plane"), "real control plane on loopback", needs="binaries")
 PLANE = [SOURCES, BINARIES, RING_2]
-ARCHIVE = Step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN)
+ARCHIVE = tests_step("archive", pytest("-v", *WITHOUT_HOSTS), "the image as a file", needs="packages", environ=MUST_RUN)
 # Not for every kernel: where CI is set it must run all the same.
 ARM64 = tests_step("arm64", pytest("-v", EMULATED), "the image for arm64, run by an emulator", needs="packages")
 

@@ -3,6 +3,7 @@
 The caller waits a second for an answer, as kube-scheduler does by our configuration.
 """
 
+import http.client
 import json
 import select
 import socket
@@ -208,6 +209,19 @@ SHAPES = {
 }
 
 
+def post(extender, body):
+    """The status alone: seven who read 10 MB each on a busy machine may take longer than an answer waits for them."""
+    connection = extender.connection()
+    try:
+        connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        with suppress(http.client.IncompleteRead, ConnectionError):
+            response.read()
+        return response.status
+    finally:
+        connection.close()
+
+
 def test_no_body_takes_more_memory_than_is_allowed(extender):
     """Seven at once of each, as the review had them: 1,324 MiB then."""
     (worker,) = children(extender.process.pid)
@@ -216,7 +230,7 @@ def test_no_body_takes_more_memory_than_is_allowed(extender):
     for shape, body in SHAPES.items():
         begin_peak(worker)
         with ThreadPoolExecutor(7) as pool:
-            statuses = {answer[0] for answer in pool.map(extender.post, [body] * 7)}
+            statuses = set(pool.map(lambda body: post(extender, body), [body] * 7))
         assert statuses <= {200, 400}
         peaks[shape] = round(memory_mib(worker, "VmHWM") - idle_mib)
     assert {} == {shape: mib for shape, mib in peaks.items() if mib > PEAK_LIMIT_MIB}

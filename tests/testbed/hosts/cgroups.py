@@ -101,14 +101,23 @@ def kill(folders: list[Path]) -> None:
 def end(folders: list[Path]) -> None:
     """Ends every process in these groups and removes the groups. What is gone already is fine."""
     kill(folders)
+    deadline = time.monotonic() + _END_LIMIT_S
+    # One that was killed is no more to be seen in its group some time before the kernel lets the group go.
+    while left := [folder for folder in folders if not _is_removed(folder)]:
+        if time.monotonic() > deadline:
+            break
+        kill(left)
+        time.sleep(0.02)
     for folder in folders:
-        if not folder.exists():
-            continue
-        for group, _, _ in os.walk(folder, topdown=False):
-            with suppress(OSError):
-                Path(group).rmdir()
         with suppress(OSError):  # the other hosts' groups are in it until the last one goes
             folder.parent.rmdir()
+
+
+def _is_removed(folder: Path) -> bool:
+    for group, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(group).rmdir()
+    return not folder.exists()
 
 
 def _pids(folder: Path) -> set[int]:

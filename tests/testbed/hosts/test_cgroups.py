@@ -1,5 +1,7 @@
 """A set of hosts gets what it needs of the processors, by either version of control groups."""
 
+import time
+
 import pytest
 
 from tests.testbed.hosts import cgroups
@@ -23,3 +25,19 @@ def test_the_group_of_a_set_weighs_as_eight(tmp_path, monkeypatch, name, expecte
     monkeypatch.setattr(cgroups, "_ROOT", tmp_path)
     cgroups.make("readygate-1/worker-1", tmp_path / "bind")
     assert (expected * usual, usual) == tuple(int((folder / name).read_text()) for folder in (set_of_hosts, host))
+
+
+def test_a_group_that_the_kernel_lets_go_only_later_is_removed_then(tmp_path, monkeypatch):
+    group = tmp_path / "readygate-1" / "worker-1"
+    group.mkdir(parents=True)
+    (dying := group / "one that was killed").touch()  # rmdir fails as long as it is there
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            dying.unlink()
+
+    monkeypatch.setattr(time, "sleep", wait)
+    cgroups.end([group])
+    assert (3, False) == (len(waits), group.parent.exists())
