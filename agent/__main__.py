@@ -5,6 +5,7 @@ With `--once` each check is run once instead, with `--explain CHECK` one is told
 """
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from agent import settings
 from agent.signals import Signals
 from component import lifecycle, logs
-from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain, product_version
 from component.lifecycle import Service, StartFailed
 from component.settings import SettingsError
 from kube.errors import CredentialsInvalid
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
     parser.add_argument("--config", required=True, metavar="FILE", help="settings, YAML")
     parser.add_argument("--check", action="store_true", help="only validate the settings")
     parser.add_argument("--once", action="store_true", help="run each check once and print what it finds")
@@ -48,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as e:
         return complain(PROGRAM, e, EXIT_USAGE)
     if options.check:
-        print(f"{options.config}: valid, mode {loaded.mode}")
-        return 0
+        return 0 if _write_out(f"{options.config}: valid, mode {loaded.mode}\n") else EXIT_FAILED
     if options.once or options.explain is not None:
         return _shown(loaded, options, signals)
     signals.catch_hangups()
@@ -92,8 +93,7 @@ def _shown(loaded: settings.Settings, options: argparse.Namespace, signals: Sign
 
     try:
         if options.explain is not None:
-            print(once.explained(loaded, options.explain), end="")
-            return 0
+            return 0 if _write_out(once.explained(loaded, options.explain)) else EXIT_FAILED
         health, text = once.run_once(
             loaded,
             as_json=options.output == "json",
@@ -104,8 +104,22 @@ def _shown(loaded: settings.Settings, options: argparse.Namespace, signals: Sign
         return complain(PROGRAM, e, EXIT_USAGE)
     if signals.first is not None:
         return EXIT_INTERRUPTED if signals.first == signal.SIGINT else 128 + signals.first
-    print(text, end="")
-    return 0 if health.healthy else EXIT_FAILED
+    return 0 if _write_out(text) and health.healthy else EXIT_FAILED
+
+
+def _write_out(text: str) -> bool:
+    """To standard output, all of it, now. False where that fails, which a line tells."""
+    if sys.stdout is None:  # `>&-`: the exit code alone is wanted
+        return True
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as e:
+        if not isinstance(e, BrokenPipeError):  # `| head`: the reader has had enough
+            complain(PROGRAM, f"cannot write to standard output: {e.strerror}; give it room", EXIT_FAILED)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again at its end, and complains
+        return False
+    return True
 
 
 def _to_the_terminal(text: str) -> None:

@@ -17,7 +17,7 @@ from cli.errors import CommandError
 from cli.orders import command as orders
 from cli.replay import command as replay
 from cli.why import command as why
-from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, complain, product_version
 
 EXIT_CODES = """exit codes:
   0    all is well; what that means for each command, `readygate COMMAND --help` tells
@@ -37,6 +37,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
     top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in (status, why, history, impact, orders, doctor, replay, lint, unregistered, sweep):

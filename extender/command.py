@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
+from component.command import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain, product_version
 
 if TYPE_CHECKING:
     from extender.settings import Settings
@@ -32,6 +32,7 @@ def run(
     rehearse: does all but that, and says in a line what came of it; may raise the same.
     """
     parser = argparse.ArgumentParser(prog=program, description=description, epilog=EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the extender's YAML configuration")
     parser.add_argument("--check", action="store_true", help="check the configuration file and exit")
     if rehearse is not None:

@@ -87,10 +87,12 @@ def timing(spec: CheckSpec) -> str:
     """When it runs, and what that makes of a fault."""
     failures, successes = spec.thresholds.failure, spec.thresholds.success
     found_s = failures * spec.period_s + spec.limit_s
+    usual = "" if spec.calls == 1 else f" ({failures * spec.period_s + spec.timeout_s:g} s where a run makes one call)"
     what = "closes the node" if spec.severity is Severity.GATE else "is reported, closes nothing,"
     return (
         f"Runs every {spec.period_s:g} s, each at most {spec.limit_s:g} s. What has passed {what} after {failures} "
-        f"failing runs in a row, {found_s:g} s after the fault at the latest. It takes {successes} that pass to heal."
+        f"failing runs in a row, {found_s:g} s after the fault at the latest{usual}. It takes {successes} that pass to "
+        "heal."
     )
 
 

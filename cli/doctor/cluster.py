@@ -152,11 +152,12 @@ class _Review(_Answer, frozen=True, rename="camel"):
 
 @dataclass
 class Reader:
-    """configz(pod): what a scheduler has loaded; raises UnreadError."""
+    """configz(pod): what a scheduler has loaded; raises UnreadError. given: instead of what the cluster has of it."""
 
     api: Client
     namespace: str
     configz: Callable[[str], Loaded]
+    given: Settings | None = None
     unread: list[str] = field(default_factory=list)
 
     def facts(self, gates: "Heard[GatesTold]") -> Facts:
@@ -245,6 +246,8 @@ class Reader:
         return tuple(_replica(pod, gates) for pod in (pods.items if pods is not None else ()))
 
     def _settings(self) -> tuple[Settings | None, str]:
+        if self.given is not None:
+            return self.given, ""
         before = len(self.unread)
         path = paths.daemon_set(self.namespace, contract.NAME_EXTENDER)
         pods = self._get(path, DaemonSetTold, f"read DaemonSet {self.namespace}/{contract.NAME_EXTENDER}")

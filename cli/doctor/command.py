@@ -3,8 +3,9 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
-from cli import reach, screen
+from cli import configuration, reach, screen
 from cli.arguments import Commands, add_output, add_servers, command
 from cli.asking import Asking
 from cli.doctor.cluster import KUBE_SYSTEM, Reader
@@ -43,16 +44,21 @@ def register(commands: Commands) -> None:
         metavar="URL",
         help="read /configz here, and look for no other kube-scheduler; may be given several times",
     )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="of the extender, as a host has it; default: that of the cluster"
+    )
     add_output(parser, watch=False)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises CommandError."""
+    given = None if arguments.config is None else configuration.settings_of(arguments.config)
     asking = Asking(arguments)
     gates = _told(asking)
     with screen.progress("examining the cluster"):
-        facts = Reader(asking.api(), arguments.readygate_namespace, lambda pod: _configz(arguments, pod)).facts(gates)
+        reader = Reader(asking.api(), arguments.readygate_namespace, lambda pod: _configz(arguments, pod), given)
+        facts = reader.facts(gates)
         if arguments.scheduler:
             facts = replace(facts, schedulers=tuple(_named(arguments, url) for url in arguments.scheduler))
     return show_view(view_of(facts, examine(facts)), arguments.output)

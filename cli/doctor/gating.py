@@ -97,7 +97,7 @@ def _configuration(facts: Facts) -> Iterator[Finding]:
             "configuration-unread",
             "readygate-extender",
             f"its configuration could not be read: {facts.settings_unread}",
-            "give the right to read ConfigMaps of its namespace",
+            "give the right to read ConfigMaps of its namespace, or name a copy of the file with --config",
         )
         return
     limit = closed_most(facts)

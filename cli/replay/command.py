@@ -12,7 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cli import reach, screen
+from cli import configuration, reach, screen
 from cli.arguments import Commands, add_api, add_output, command
 from cli.errors import CommandError
 from cli.layout import EMPTY, Column, Page, Span, Style, count, line, span, table, wrapped
@@ -22,9 +22,7 @@ from cli.replay.player import Player
 from cli.replay.tape import Head, TapeError
 from cli.screen import View, show_view
 from component.command import EXIT_FAILED, EXIT_USAGE, product_version
-from component.settings import SettingsError
 from component.text import one_line
-from extender import settings as extender_settings
 from extender.settings import Settings
 from kube import contract, paths
 from kube.errors import CredentialsInvalid, KubeError, NotFound
@@ -81,8 +79,8 @@ def _seconds(text: str) -> float:
 def run_record(arguments: argparse.Namespace) -> int:
     """Raises CommandError."""
     client = reach.api_client(arguments)
-    text: bytes | str = _deployed(arguments) if arguments.config is None else _read(arguments.config)
-    settings = _parsed(text, "the extender's configuration")
+    text: bytes | str = _deployed(arguments) if arguments.config is None else configuration.read(arguments.config)
+    settings = configuration.parsed(text, "the extender's configuration")
     try:
         descriptor = os.open(arguments.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as e:
@@ -157,10 +155,10 @@ def run_replay(arguments: argparse.Namespace) -> int:
     """Raises CommandError."""
     head = _head(arguments.file)
     if arguments.against is None:
-        before = _parsed(head.configuration, "the recorded configuration")
+        before = configuration.parsed(head.configuration, "the recorded configuration")
     else:
-        before = _parsed(_read(arguments.against), str(arguments.against))
-    after = _parsed(_read(arguments.config), str(arguments.config))
+        before = configuration.settings_of(arguments.against)
+    after = configuration.settings_of(arguments.config)
     with screen.progress("replaying"):
         played = [_played(arguments.file, head, settings) for settings in (before, after)]
     return show_view(view_of(played[0], played[1]), arguments.output)
@@ -185,20 +183,6 @@ def _played(path: Path, head: Head, settings: Settings) -> Played:
         raise CommandError(f"cannot read {path}: {e.strerror}; is that the recording?", code=EXIT_USAGE) from e
     except TapeError as e:
         raise CommandError(f"{path}: {e}", code=EXIT_USAGE) from e
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as e:
-        raise CommandError(f"cannot read {path}: {e.strerror}; name a file that is there", code=EXIT_USAGE) from e
-
-
-def _parsed(text: bytes | str, what: str) -> Settings:
-    try:
-        return extender_settings.parse(text)
-    except SettingsError as e:
-        raise CommandError(f"{what}: {e}", code=EXIT_USAGE) from e
 
 
 def view_of(before: Played, after: Played) -> View:

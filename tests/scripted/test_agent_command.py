@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,39 @@ def test_ctrl_c_ends_with_130(agent: Agent) -> None:
 def test_check_validates_only(agent: Agent) -> None:
     file = str(agent.write())
     assert (0, f"{file}: valid, mode pod\n") == agent.run("--config", file, "--check")
+
+
+@pytest.mark.parametrize(
+    ("where", "expected", "said"),
+    [
+        pytest.param(
+            "> /dev/full",
+            1,
+            "readygate-agent: cannot write to standard output: No space left on device; give it room\n",
+            id="a full disk",
+        ),
+        pytest.param(">&-", 0, "", id="nobody wants it"),
+        pytest.param("| true; exit ${PIPESTATUS[0]}", 1, "", id="a reader that is gone"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_told_in_a_line(agent: Agent, where: str, expected: int, said: str) -> None:
+    script = f'"$0" -m agent --config "$1" --once {where}'
+    ran = subprocess.run(
+        ["bash", "-c", script, sys.executable, str(agent.write())],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (expected, said) == (ran.returncode, ran.stderr)
+
+
+@pytest.mark.parametrize("module", ["agent", "cli", "extender", "extender.people"])
+def test_each_program_tells_its_version(module: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", module, "--version"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (0, version("readygate")) == (ran.returncode, ran.stdout.split()[-1])
 
 
 def test_what_a_user_may_get_wrong_is_one_line(agent: Agent, tmp_path: Path) -> None:

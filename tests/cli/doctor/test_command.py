@@ -146,6 +146,29 @@ def test_what_could_not_be_looked_for_is_not_missing(whole, capsys, path, missed
     assert (False, True) == (missed in names, "unread" in names), found
 
 
+def test_static_pods_are_examined_by_a_copy_of_their_configuration(whole, capsys, tmp_path):
+    whole.objects[EXTENDERS] = status_of(404, "NotFound", "none")
+    (copy := tmp_path / "extender.yaml").write_text("cap: {cluster: null}\n")
+    found = doctor(capsys, "--scheduler", whole.scheduler, "--config", str(copy))
+    assert (1, [("warning", "no-cap")]) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(None, "cannot read {}: No such file or directory; name a file that is there", id="no file"),
+        pytest.param("gate: x", "{}: gate: unknown key, allowed: listen, ", id="a file of another kind"),
+    ],
+)
+def test_a_copy_that_is_none_is_wrong_usage(capsys, tmp_path, text, expected):
+    path = tmp_path / "extender.yaml"
+    if text is not None:
+        path.write_text(text)
+    code = main(["doctor", "--config", str(path)])
+    said = capsys.readouterr().err
+    assert (2, True, 1) == (code, said.startswith(f"readygate doctor: {expected.format(path)}"), said.count("\n")), said
+
+
 @pytest.mark.usefixtures("whole")
 def test_a_scheduler_on_loopback_without_kubectl_is_unread(capsys, monkeypatch):
     monkeypatch.setattr(tunnel.shutil, "which", lambda _: None)
