@@ -13,10 +13,11 @@ import hashlib
 import logging
 import math
 import os
+import signal
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ except ModuleNotFoundError as e:
     ) from e
 
 EXEC_LIMIT_S = 30.0  # the package waits for a plugin without end
-HUNG_MAX = 4  # plugins that were given up and run still, each with a thread of ours: then none is begun
+HUNG_MAX = 4  # plugins that were given up and run still, each with a thread of ours: then one ends before one is begun
+END_LIMIT_S = 1.0  # of a plugin that was killed
 EXPIRY_LEEWAY = timedelta(seconds=10)  # client-go's; the package's own 5 minutes would never let a short token live
 LOOK_EVERY_S = 10.0  # at most three files are looked at, and the kubeconfigs
 ACTS_AS = ("as", "as-uid", "as-groups", "as-user-extra")
@@ -197,8 +199,7 @@ class KubeconfigCredentials:
     def _guarded(self, action: Any) -> Any:  # noqa: ANN401 - passes on whatever the package returns
         """Run `action` for at most EXEC_LIMIT_S, away from its own error log."""
         outcome: dict[str, Any] = {}
-        self._hung = [thread for thread in self._hung if thread.is_alive()]
-        if len(self._hung) >= HUNG_MAX:
+        if not self._may_begin():
             raise CredentialsInvalid(self._no_answer(f", nor have {HUNG_MAX} of it that run still"))
 
         def run() -> None:
@@ -225,6 +226,15 @@ class KubeconfigCredentials:
                 f"kubeconfig {self._path}: {one_line('; '.join(outcome['complaints']))}; run the exec plugin by hand"
             )
         return outcome["value"]
+
+    def _may_begin(self) -> bool:
+        """A plugin may wait without end for somebody who was away: the first of too many is ended, so that one is asked
+        again when they are back."""
+        self._hung = [thread for thread in self._hung if thread.is_alive()]
+        if len(self._hung) >= HUNG_MAX:
+            _kill_processes_of(self._hung[0])
+            self._hung[0].join(END_LIMIT_S)
+        return sum(thread.is_alive() for thread in self._hung) < HUNG_MAX
 
     def _no_answer(self, more: str = "") -> str:
         gave = f"its exec plugin gave no answer within {EXEC_LIMIT_S:g} s{more}"
@@ -275,6 +285,24 @@ class KubeconfigCredentials:
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
         self._tls_context, self._digest = context, digest.digest()
+
+
+def _kill_processes_of(thread: threading.Thread) -> None:
+    """What it has begun, and what that has. Nothing where the kernel does not tell."""
+    found = _begun_by(Path(f"/proc/self/task/{thread.native_id}"))
+    for pid in found:  # grows: whoever loses its parent is nobody's that we know
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            found += _begun_by(task)
+    for pid in found:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _begun_by(task: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (task / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 def _parts(path: str) -> list[str]:

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 SILENT_AFTER_S = 5.0  # the other end says something each second
 RECEIVE_BYTES = 256 * 1024
 STUCK_AFTER_S = 30.0
+LOGGED_MAX = 32
 AGAIN = Backoff(first_s=0.05, limit_s=0.5, jitter=0.2)
 
 
@@ -77,7 +78,10 @@ class Mirror:
         self._status: Status | None = None
         self._beats: dict[str, float] = {}
         self._fault: str | None = "not connected yet"  # None while connected
+        # Until a connection has lasted for SILENT_AFTER_S: each one costs the other process a whole snapshot.
         self._again = AGAIN
+        self._logged: set[object] = set()  # faults, and who was followed
+        self._since = monotonic()  # of this connection
         self._loop = Loop(
             "mirror",
             self.turn,
@@ -150,6 +154,7 @@ class Mirror:
             raise
         self._reader, self._next, self._ruled = wire.Reader(), {}, None
         self._changed = set(self.board.snapshot.gates)
+        self._since = self.monotonic()
         return connection
 
     def _take(self, frame: wire.Frame) -> None:
@@ -157,7 +162,8 @@ class Mirror:
             case wire.Hello(protocol=protocol, pid=pid):
                 if protocol != wire.PROTOCOL:
                     raise FeedError(wire.OTHER_RELEASE)
-                log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
+                if self._is_news(pid):
+                    log.info("following", extra={"peer_pid": pid, "path": str(self._path)})
             case wire.Ruled(settings=settings):
                 if self.board.filled:
                     self._ruled = settings
@@ -166,7 +172,10 @@ class Mirror:
             case wire.Said(status=status):
                 self._status = status
                 self.calls.note(status.counts, self.monotonic())
-                self._fault, self._again = None, self._again.reset()
+                self._fault = None
+                if self.monotonic() - self._since >= SILENT_AFTER_S:
+                    self._again = self._again.reset()
+                    self._logged.clear()
             case wire.Ordered():
                 self.orders = frame.orders()
             case wire.Changes(gate=gate, rows=rows, gone=gone):
@@ -222,9 +231,18 @@ class Mirror:
         self._disconnect()
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         fault = f"silent for {SILENT_AFTER_S:g} s" if isinstance(error, TimeoutError) else said
-        if fault != self._fault and not self._loop.stopping:
-            self._fault = fault
+        if self._loop.stopping:
+            return
+        self._fault = fault
+        if self._is_news(fault):
             log.warning("the feed is away", extra={"path": str(self._path), "error": fault})
+
+    def _is_news(self, what: object) -> bool:
+        known = what in self._logged
+        if len(self._logged) >= LOGGED_MAX:
+            self._logged.clear()
+        self._logged.add(what)
+        return not known
 
     def _unblock(self) -> None:
         connection = self._connection

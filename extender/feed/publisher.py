@@ -67,14 +67,15 @@ class Publisher:
         if self._loop.stopping:
             return 0.0
         found = selector.select(wait_s)
+        pause_s = 0.0
         for key, _ in found:
             if key.fileobj is self._place.listener:
-                self._accept(selector, self._place.listener)
+                pause_s = self._accept(selector, self._place.listener)
             elif isinstance(key.fileobj, socket.socket):
                 self._heard(key.fileobj)
         if not found and not self._followers and not self._place.ours():
             self._place.close(selector.unregister)
-        return 0.0
+        return pause_s
 
     def _open(self) -> selectors.BaseSelector:
         self._selector = selectors.DefaultSelector()
@@ -98,19 +99,21 @@ class Publisher:
         log.info("feed", extra={"path": str(self._place.path)})
         return True
 
-    def _accept(self, selector: selectors.BaseSelector, listener: socket.socket) -> None:
+    def _accept(self, selector: selectors.BaseSelector, listener: socket.socket) -> float:
+        """Seconds to pause: one for whom there is no descriptor stays, and would be found again at once."""
         try:
             connection, _ = listener.accept()
         except OSError:
-            return
+            return LOOK_EVERY_S
         pid, uid = peer(connection)
         if not trusted(uid) or len(self._followers) >= FOLLOWERS_MAX:
             connection.close()
             self._refused("another user" if not trusted(uid) else "too many follow", pid, uid)
-            return
+            return 0.0
         connection.setblocking(False)
         selector.register(connection, selectors.EVENT_READ)
         self._followers[connection] = Follower(connection, self._published, monotonic=self._monotonic())
+        return 0.0
 
     def _refused(self, cause: str, pid: int, uid: int) -> None:
         """Who is refused tries again twice a second."""

@@ -1,8 +1,9 @@
 """gunicorn's worker as the people have it: whoever is slow takes nobody's place for long.
 
 Upstream's gives a thread to whoever connects before anything is said, for as long as each receive or send brings a
-byte, and the thread that takes all connections for two seconds to one that does not close. A few such clients would
-keep all others from the pages, the kubelet's probes among them.
+byte, and the thread that takes all connections for two seconds to one that does not close; and while there is no place
+for another one, it takes none until who is silent has been so for five. A few such clients would keep all others from
+the pages, the kubelet's probes among them.
 """
 
 import os
@@ -45,14 +46,24 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             del self._since[conn]
 
     def notify(self) -> None:
-        """Called once a second."""
+        """Called once a second, and after each turn of the loop, before it looks whether there is a place."""
         super().notify()
+        while self.nr_conns >= self.worker_connections and (idle := self.pending_conns or self.keepalived_conns):
+            self._end(idle.popleft())
         there = list(self._since.items())
         limit_s = CROWDED_LIMIT_S if len(there) >= self.cfg.threads else THREAD_LIMIT_S
         for conn, since in there:
             if time.monotonic() - since >= limit_s:
                 with suppress(OSError):
                     conn.sock.shutdown(socket.SHUT_RDWR)  # its thread finds an end, and goes on to the next one
+
+    def _end(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
+        """It has waited for longest without having said a word, or since it was answered: another one may have more to
+        say. Not while the loop goes through what has come, which may be this one's."""
+        with suppress(OSError, KeyError, ValueError):
+            self.poller.unregister(conn.sock)
+        self.nr_conns -= 1
+        conn.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         end_within(LEAVE_LIMIT_S)

@@ -48,6 +48,7 @@ class Arbiter(Master):
     def __init__(self, app: Any) -> None:  # noqa: ANN401 - gunicorn's Application, and Reloading
         self._generations = Generations()
         self._ends: dict[int, MasterEnd] = {}
+        self._lacks = ""  # for the worker that is to be there; said once
         super().__init__(app)
 
     def reload(self) -> None:
@@ -112,18 +113,33 @@ class Arbiter(Master):
                 log.error("a worker does not end", extra={"worker": do.pid})
                 self.kill_worker(do.pid, signal.SIGKILL)
             case Step.SPAWN:
-                self.spawn_worker()
+                lacks, self._lacks = self._lacks, self._begin()
+                if self._lacks and self._lacks != lacks:
+                    log.error("no worker can be begun, trying again", extra={"error": self._lacks})
             case Step.KEEP:
-                log.error("reload given up, keeping the previous configuration", extra={"error": do.why})
-                self.app.keep()
-                self.setup(self.app)
+                self._keep(do.why)
             case Step.RELOAD:
                 self._reload()
 
     def _reload(self) -> None:
         if self.app.renew():
             self.setup(self.app)  # what gunicorn itself has of the configuration: the level of its log
+            if lacks := self._begin():
+                self._keep(f"no worker can be begun: {lacks}")
+
+    def _keep(self, why: str) -> None:
+        log.error("reload given up, keeping the previous configuration", extra={"error": why})
+        self.app.keep()
+        self.setup(self.app)
+
+    def _begin(self) -> str:
+        """What the host has none of for one worker more, as a descriptor or a process; "" if it is begun. Upstream's
+        would end the server for it, and with it the worker that answers."""
+        try:
             self.spawn_worker()
+        except OSError as e:
+            return e.strerror or str(e)
+        return ""
 
 
 def before_fork(master: Arbiter, worker: Any) -> None:  # noqa: ANN401 - gunicorn's Worker

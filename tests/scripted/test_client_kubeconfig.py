@@ -165,7 +165,10 @@ def test_a_plugin_that_hangs_is_given_up(api, tmp_path, monkeypatch):
 
 
 def test_a_plugin_that_hangs_again_and_again_is_not_run_without_end(api, tmp_path, monkeypatch):
-    """Each leaves a process and a thread behind; a token that has expired is asked for every ten seconds."""
+    """Each that cannot be ended leaves a process and a thread behind; a token that has expired is asked for every ten
+    seconds."""
+    monkeypatch.setattr(kubeconfig, "_kill_processes_of", lambda _: None)
+    monkeypatch.setattr(kubeconfig, "END_LIMIT_S", 0.0)
     monkeypatch.setattr(kubeconfig, "EXEC_LIMIT_S", 0.3)
     begun = tmp_path / "begun"
     user = exec_user(tmp_path, f"import time; open({str(begun)!r}, 'a').write('x'); time.sleep(4)")
@@ -178,6 +181,34 @@ def test_a_plugin_that_hangs_again_and_again_is_not_run_without_end(api, tmp_pat
     with pytest.raises(CredentialsInvalid, match="gave no answer within"):
         credentials.load()
     wait_until(lambda: len(begun.read_text()) > kubeconfig.HUNG_MAX, "it is run again")
+
+
+@pytest.mark.parametrize(
+    "hangs",
+    [
+        pytest.param("time.sleep(600)", id="itself"),
+        pytest.param("subprocess.run(['sleep', '600'])", id="in a process of its own, which has its output too"),
+    ],
+)
+def test_a_plugin_that_hung_again_and_again_is_run_once_it_answers(api, tmp_path, monkeypatch, hangs):
+    """Who gives tokens is away for a while, and the plugin waits for it without end."""
+    monkeypatch.setattr(kubeconfig, "EXEC_LIMIT_S", 0.3)
+    away = tmp_path / "away"
+    away.touch()
+    user = exec_user(tmp_path, f"import os, subprocess, time\nif os.path.exists({str(away)!r}): {hangs}\n{TELL % ''}")
+    credentials = kubeconfig.KubeconfigCredentials(str(api.write_kubeconfig(tmp_path / "config", user=user)), None)
+    try:
+        for _ in range(2 * kubeconfig.HUNG_MAX):
+            with pytest.raises(CredentialsInvalid, match="gave no answer within"):
+                credentials.load()
+        assert sum(thread.is_alive() for thread in credentials._hung) <= kubeconfig.HUNG_MAX
+        away.unlink()
+        monkeypatch.setattr(kubeconfig, "EXEC_LIMIT_S", 20.0)
+        assert credentials.load().api_key["BearerToken"].startswith("Bearer token-")
+    finally:
+        for thread in credentials._hung:
+            kubeconfig._kill_processes_of(thread)
+    wait_until(lambda: not any(thread.is_alive() for thread in credentials._hung), "the ends of those that hang still")
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,12 @@ def test_those_that_say_nothing_have_no_thread(people):
         wait_until(lambda: answers(people), "an answer", timeout_s=15)
 
 
+def test_those_that_say_nothing_have_no_place_either_once_there_is_none_left(people):
+    """64 of them have all, and were waited for in turn: 640 would keep everybody for 50 seconds."""
+    with clients(people, *[b""] * 640):
+        wait_until(lambda: answers(people), "an answer", timeout_s=15)
+
+
 def test_those_that_send_a_byte_now_and_then_have_a_thread_for_a_while(people):
     """As many as there are threads, which would be theirs for as long as they like: half are within a head."""
     with clients(people, *[ASKED + b"X: ", BODY] * 4) as slow, dripping(slow):

@@ -1,5 +1,6 @@
 """Both ends of the feed over a real socket: what one publishes is what the other shows."""
 
+import errno
 import itertools
 import socket
 import threading
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from extender.counts import RequestResult
 from extender.feed import wire
+from extender.feed.follower import LOOK_EVERY_S
 from extender.feed.mirror import Mirror
 from extender.feed.publisher import FOLLOWERS_MAX, Publisher
 from extender.policy.decision import CapState, Decision, GateState, Storm
@@ -199,6 +201,20 @@ def test_no_more_than_a_few_may_follow_and_that_is_said_once(publisher, path, ca
     for client in clients:
         client.close()
     wait_until(lambda: publisher.followers == 0, "their ends")
+
+
+def test_one_for_whom_there_is_no_descriptor_is_waited_with(published, path, monkeypatch):
+    """He stays where he is, so without a pause the thread would turn for nothing, beside the one that answers."""
+    publisher = Publisher(path, published)
+    publisher._claim(publisher._open())
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(str(path))
+        with monkeypatch.context() as patch:
+            patch.setattr(socket.socket, "accept", lambda _: (_ for _ in ()).throw(OSError(errno.EMFILE, "none left")))
+            assert [LOOK_EVERY_S] * 2 == [publisher.turn(), publisher.turn()]
+        assert (publisher.turn(), publisher.followers) == (0.0, 1)
+    publisher._close()
 
 
 @pytest.mark.usefixtures("publisher")

@@ -1,11 +1,14 @@
 """What decisions are made by, and their cap, over the feed: so that people are told by the same rules."""
 
 import json
+import logging
+import socket
+import threading
 
 import pytest
 
 from extender.feed import wire
-from extender.feed.mirror import Mirror
+from extender.feed.mirror import SILENT_AFTER_S, Mirror
 from extender.policy.decision import CapState, Decision
 from extender.policy.exempt import rules_of
 from extender.policy.reasons import CLOSED_UNHEALTHY
@@ -67,3 +70,37 @@ def test_other_rules_take_effect_with_the_first_decisions_made_by_them(path):
 def test_the_cap_of_the_cluster_is_mirrored(published, mirror):
     published.board.swap(Snapshot({}, frozenset({"n1"}), 7))
     wait_until(lambda: mirror.board.snapshot.cap == 7, "the cap")
+
+
+def test_one_that_ends_each_time_after_its_first_words_is_asked_ever_more_seldom_and_told_of_once(path, caplog):
+    """Each time it makes a frame of every node, beside the thread that answers kube-scheduler."""
+    caplog.set_level(logging.INFO)
+    path.parent.mkdir(mode=0o700)
+    now = 100.0
+    mirror = Mirror(path, SETTINGS, monotonic=lambda: now, random=lambda: 0.0)
+    words = [wire.Hello(wire.PROTOCOL, 7), wire.Said(status(at_monotonic=now, required=[]))]
+
+    def turns():
+        """One connection: its words, and its end. The pause that follows."""
+        speaking = threading.Thread(target=lambda: speak(listener.accept()[0]))
+        speaking.start()
+        mirror.turn()
+        speaking.join()
+        return mirror.turn()
+
+    def speak(connection):
+        with connection:
+            connection.sendall(b"".join(map(wire.write, words)))
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        assert [0.05, 0.1, 0.2, 0.4, 0.5, 0.5] == [turns() for _ in range(6)]
+        assert ["following", "the feed is away"] == [record.message for record in caplog.records]
+        now += 600.0
+        mirror._connection = mirror._connect()
+        now += SILENT_AFTER_S
+        speak(listener.accept()[0])
+        mirror.turn()
+        assert 0.05 == mirror.turn(), "it had lasted"
+    assert ["the feed is away"] == [record.message for record in caplog.records[2:]]
