@@ -82,7 +82,7 @@ def test_each_pod_is_kept_off_by_the_gates_that_speak_for_it(api, tmp_path):
     with ExtenderProcess(api, tmp_path, config=CONFIG) as process, ExitStack() as leave:
         process.wait_ready()
         people = leave.enter_context(PeopleProcess(process.settings, tmp_path))
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         for one in (process, people):
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1") == {})
             one.wait(lambda one=one: asked(one, "n1", "n2", "w1", pod=GPU_POD) == {"n2": CLOSED_NOT_READY})
