@@ -34,9 +34,9 @@ def test_a_silent_watch_is_opened_again_at_the_last_version_without_a_list(api):
 
 
 def test_any_line_keeps_a_watch_from_counting_as_silent(api):
-    with following(api, silence_limit_s=0.4) as it:
+    with following(api, silence_limit_s=2.0) as it:
         for _ in range(6):
-            time.sleep(0.1)
+            time.sleep(0.5)
             api.bookmark()
         wait_until(lambda: it.reflector.counters["bookmarks"] == 6, "the last bookmark")
         assert (len(it.watches), it.reflector.counters["bookmarks"]) == (1, 6)

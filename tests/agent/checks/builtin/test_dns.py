@@ -15,7 +15,7 @@ from tests.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGE
 
 LOCAL, SERVICE, FIRST, SECOND = "127.0.5.1", "127.0.5.2", "127.0.5.3", "127.0.5.4"
 AMPLE_S = 20.0  # where all that is asked says something
-SHORT_S = 1.0  # where waiting for nothing is what is tried
+SHORT_S = 2.0  # where waiting for nothing is what is tried
 
 
 def check(udp: str, tcp: str = "", *, of: str = "lsab", timeout_s: float = AMPLE_S) -> Finding:
