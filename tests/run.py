@@ -4,10 +4,10 @@ Each step is one child process; its output goes to the terminal and to build/log
 stop the later ones that do not need it, so one run tells all that is wrong. Steps that mostly wait run beside one
 another: ring 3 in two parts, on a set of hosts each, and ring 2. What only computes comes when the shorter part of
 ring 3 has ended, or has the processor time that the others leave. What such a step prints comes as a whole at its end,
-until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran beside it: up to three
-that failed in a step are run once more when nothing else runs, by the same bounds, and the table tells both. What a
-step leaves running is ended and told. Interrupted, the steps that run are interrupted too and say what they have seen;
-the table comes in any case.
+until then a line a minute tells how far it is. A test that asserts seconds may fail of what ran beside it, and all of a
+file do where what they share did not start: what failed in up to three files of a step is run once more when nothing
+else runs, by the same bounds, and the table tells both. What a step leaves running is ended and told. Interrupted, the
+steps that run are interrupted too and say what they have seen; the table comes in any case.
 What this machine or this user cannot run is left out of `all`, and told at the beginning and at the end; where CI is
 set, and of a ring called for by its own name, nothing is.
 Exit code 0 only if every step that was not left out passed, 2 if this machine lacks something (told before anything is
@@ -248,7 +248,7 @@ STEP_VARIABLE = "READYGATE_TEST_STEP"
 EXIT_OBSTACLE = 2
 # pytest's exit code for tests that failed, unlike those for what it could not collect or start.
 SOME_FAILED = 1
-AGAIN_AT_MOST = 3
+AGAIN_AT_MOST = 3  # files
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def may_fail_of_others(step: Step, row: Row) -> bool:
     remembered = remembered_by(step.name) / "v" / "cache" / "lastfailed"
     if not step.alone or row.result != f"FAILED ({SOME_FAILED})" or not remembered.exists():
         return False
-    return 1 <= len(json.loads(remembered.read_text())) <= AGAIN_AT_MOST
+    return 1 <= len({test.partition("::")[0] for test in json.loads(remembered.read_text())}) <= AGAIN_AT_MOST
 
 
 class Runner:

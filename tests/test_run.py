@@ -98,7 +98,7 @@ def test_that_passes():
     pass
 @pytest.mark.parametrize("number", range({count}))
 def test_of_seconds(number):
-    met = Path(__file__).with_name(str(number))
+    met = Path(__file__).with_name("met-" + str(number))
     passes = met.exists() and not {always}
     met.touch()
     assert passes
@@ -106,17 +106,23 @@ def test_of_seconds(number):
 
 
 @pytest.mark.parametrize(
-    ("count", "always", "beside", "expected"),
+    ("files", "count", "always", "beside", "expected"),
     [
-        pytest.param(1, False, True, ["passed", "1 failed, 1 passed", "alone: 1 passed"], id="passed alone it has"),
-        pytest.param(3, True, True, ["FAILED (1)", "3 failed, 1 passed", "alone: 3 failed"], id="failed again it has"),
-        pytest.param(4, False, True, ["FAILED (1)", "4 failed, 1 passed"], id="four are not by chance"),
-        pytest.param(1, False, False, ["FAILED (1)", "1 failed, 1 passed"], id="where nothing ran beside it stands"),
+        pytest.param(1, 1, False, True, ["passed", "1 failed, 1 passed", "alone: 1 passed"], id="passed alone it has"),
+        pytest.param(3, 1, True, True, ["FAILED (1)", "3 failed, 3 passed", "alone: 3 failed"], id="failed again"),
+        pytest.param(1, 9, False, True, ["passed", "9 failed, 1 passed", "alone: 9 passed"], id="one cause for a file"),
+        pytest.param(4, 1, False, True, ["FAILED (1)", "4 failed, 4 passed"], id="four files are not by chance"),
+        pytest.param(1, 1, False, False, ["FAILED (1)", "1 failed, 1 passed"], id="where nothing ran beside it stands"),
     ],
 )
-def test_what_failed_beside_another_step_is_run_once_more_alone(count, always, beside, expected, tmp_path, monkeypatch):
+def test_what_failed_beside_another_step_is_run_once_more_alone(
+    files, count, always, beside, expected, tmp_path, monkeypatch
+):
     monkeypatch.setattr(run, "ROOT", tmp_path)
-    (tmp_path / "test_it.py").write_text(OF_SECONDS.format(count=count, always=always))
+    for number in range(files):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / f"test_it_{number}.py").write_text(OF_SECONDS.format(count=count, always=always))
     step = run.tests_step("it", [sys.executable, "-m", "pytest", "-q", str(tmp_path)], "")
     other = [Step("other", ["true"], "", beside=True)] if beside else []
     row = Runner().run_all([*other, step])[-1]

@@ -30,7 +30,7 @@ def loaded(more: str) -> str:
     script = SCRIPT.format(more=more.replace("{{", "{").replace("}}", "}"))
     environ = {"PATH": "/usr/bin:/bin"}
     return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30, env=environ
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100, env=environ
     ).stdout
 
 
@@ -44,7 +44,7 @@ known = set(sys.modules)
 from agent.probe.tls import tls_context
 print(before, "ssl" in known, "agent.probe.tls" in known, tls_context.cache_info().currsize)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100)
     assert "False True True 1\n" == done.stdout
 
 
@@ -79,7 +79,7 @@ print(sorted(before), "grpc" in sys.modules)
 
 def test_modes_kubelet_and_node_load_no_grpc_before_there_is_a_call(tmp_path: Path) -> None:
     script = GRPC_SCRIPT.format(folder=tmp_path)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100)
     assert "[] True\n" == done.stdout
 
 
@@ -107,5 +107,5 @@ def test_the_service_on_a_node_is_who_the_kubelet_is_without_the_package_for_kub
     """Nor any other that it does not use before there is a call: put together whole, by the kubelet's certificate."""
     make_authority(tmp_path)
     script = NODE_SCRIPT.format(folder=tmp_path)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=100)
     assert "[] False True\n" == done.stdout

@@ -30,7 +30,7 @@ def server():
 def piped(server, shell_words, **environ):
     """The command in a shell, its standard output as `shell_words` say."""
     command = f"{sys.executable} -m cli status --server {server.url} -a {shell_words}"
-    done = subprocess.run(command, shell=True, env=os.environ | environ, capture_output=True, timeout=20, check=False)  # noqa: S602
+    done = subprocess.run(command, shell=True, env=os.environ | environ, capture_output=True, timeout=100, check=False)  # noqa: S602
     return done.returncode, done.stdout, done.stderr
 
 
@@ -117,7 +117,7 @@ def test_a_watch_tells_what_changes_and_ends_cleanly(server, stop, code):
         server.answer = json.dumps({**HEAD, "nodes": [OPEN | {"open": False, "reason": "r"}]}).encode()
         second = watching.stdout.readline()
         watching.send_signal(stop)
-        out, err = watching.communicate(timeout=20)
+        out, err = watching.communicate(timeout=100)
     assert (b"1 of 1 nodes open", b"0 of 1 nodes open; closed: node-1") == (first[9:].strip(), second[9:].strip())
     assert (code, b"", b"") == (watching.returncode, out, err)
 

@@ -14,6 +14,7 @@ from cli.errors import CommandError
 from cli.layout import line
 from tests.cli.served import Extender
 from tests.cli.test_status import CLOSED, OPEN
+from tests.kit.waiting import wait_until
 
 
 def in_a_terminal(*arguments, **environ):
@@ -35,7 +36,7 @@ def in_a_terminal(*arguments, **environ):
             seen += more
             if "--watch" in arguments and seen.count(b"nodes open") == 2:
                 running.terminate()
-        running.wait(timeout=20)
+        running.wait(timeout=100)
     os.close(ours)
     return running.returncode, seen.decode()
 
@@ -75,7 +76,10 @@ def test_progress_is_told_to_a_terminal_and_wiped_off(monkeypatch, stream, expec
     monkeypatch.setattr(sys, "stderr", stream())
     monkeypatch.setattr(screen, "PROGRESS_AFTER_S", 0.01)
     with screen.progress("asking"):
-        time.sleep(0.2)
+        if expected:
+            wait_until(lambda: "asking: " in sys.stderr.getvalue(), "it is told")
+        else:
+            time.sleep(0.2)
     told = sys.stderr.getvalue()
     assert (expected, expected) == ("\rasking: " in told, told.endswith("\r\x1b[K"))
 

@@ -210,7 +210,7 @@ def test_a_watch_ends_when_the_pod_is_bound(asked):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)) as watching:
         first = watching.stdout.readline()
         asked.objects[POD] = BOUND
-        out, err = watching.communicate(timeout=30)
+        out, err = watching.communicate(timeout=100)
     assert first[9:] == b"train-7 has been Pending. One node would take it now; readygate keeps it off.\n"
     assert (0, b"It is not Pending: it runs on gpu-03.\n", b"") == (watching.returncode, out[9:], err)
 

@@ -1,6 +1,7 @@
 """A registry of images on loopback, as far as a push needs one: blobs, uploads, manifests."""
 
 import hashlib
+import itertools
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ class Registry:
     def __init__(self, *, refuse: bool = False) -> None:
         self.blobs: dict[str, bytes] = {}
         self.uploads: dict[str, bytes] = {}
+        self.begun = itertools.count()  # not how many there are: several go on at once, and end as they like
         self.manifests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self.refuse = refuse
         registry = self
@@ -67,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
         found = _UPLOAD.fullmatch(self.path)
         if found is None:
             return self._answer(404)
-        name = str(len(self.of.uploads))
+        name = str(next(self.of.begun))
         self.of.uploads[name] = body
         return self._answer(202, Location=f"/v2/{found[1]}/blobs/uploads/{name}")
 

@@ -59,7 +59,7 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
     assert [process.alive() for process in hosts] == [True] * 3
 
     end = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts.hosts import Hosts; Hosts().down()"]
-    done = subprocess.run(end, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(end, env=environ, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
     nothing_is_left(elsewhere, testbed_folder, state)
@@ -69,7 +69,8 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
 
 MOMENTS = {
     "before the first host": lambda folder, _state: (folder / "hosts" / "state.json").exists(),
-    "while the second one starts": lambda _folder, state: len(state["processes"]) == 1,
+    # Or a little later: who looks may have been kept from it for as long as one host takes.
+    "while the second one starts": lambda _folder, state: len(state["processes"]) >= 1,
     "while they boot": lambda _folder, state: len(state["processes"]) == 3,
     "while its nodes become Ready": lambda folder, _state: (folder / "hosts" / "admin.conf").exists(),
 }
@@ -112,7 +113,7 @@ def nothing_is_left(elsewhere, testbed_folder, state):
     assert not (testbed_folder / "hosts").exists()
 
     def told(*command: str) -> str:
-        return subprocess.run([*elsewhere, *command], capture_output=True, text=True, timeout=10, check=True).stdout
+        return subprocess.run([*elsewhere, *command], capture_output=True, text=True, timeout=60, check=True).stdout
 
     assert str(testbed_folder) not in told("cat", "/proc/self/mountinfo")
     assert told("ip", "netns", "list") == ""

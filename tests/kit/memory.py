@@ -55,7 +55,14 @@ def memory_group(limit_bytes: int) -> Iterator[MemoryGroup]:
         yield group
     finally:
         wait_until(lambda: not group.pids(), "its programs have ended", timeout_s=30)
+        # One that has ended is no more to be seen in its group some time before the kernel lets the group go.
+        wait_until(lambda: _is_removed(folder), "its group is gone")
+
+
+def _is_removed(folder: Path) -> bool:
+    with suppress(OSError):
         folder.rmdir()
+    return not folder.exists()
 
 
 def _group() -> tuple[Path, str]:

@@ -8,21 +8,26 @@ import socket
 # between the look and the server's own bind.
 _FIRST, _LAST = 20000, 32000
 _chooser = random.Random(os.urandom(8))
-_given: set[int] = set()
+# By port. A name that the kernel gives to one process alone of all that share the loopback, until that process ends.
+_given: dict[int, socket.socket] = {}
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port nobody listens on, never given twice by this process."""
+    """A port nobody listens on, never given twice by this process, nor by another one while this one lives: the server
+    that it is for may begin much later, be gone for a while, or never come."""
     while True:
         port = _chooser.randint(_FIRST, _LAST)
         if port in _given:
             continue
-        with socket.socket() as probe:
-            try:
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0readygate-test-port-{port}")
+            with socket.socket() as probe:
                 probe.bind((address, port))
-            except OSError:
-                continue
-        _given.add(port)
+        except OSError:
+            name.close()
+            continue
+        _given[port] = name
         return port
 
 

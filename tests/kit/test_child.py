@@ -74,7 +74,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def test_a_child_that_ends_by_itself_is_told_with_its_words_and_its_log(start: Start) -> None:
     child = start("echo why >&2; exit 3")
     with pytest.raises(ProcessError, match=rf"^child ended with code 3: why \({child.log}\)$"):
-        child.wait_ready(lambda: False, timeout_s=10)
+        child.wait_ready(lambda: False, timeout_s=60)
 
 
 def test_one_that_never_becomes_ready_is_told_as_well(start: Start) -> None:
@@ -84,7 +84,7 @@ def test_one_that_never_becomes_ready_is_told_as_well(start: Start) -> None:
 
 def test_stop_may_be_called_twice_and_what_never_ran_has_no_exit_code(start: Start, tmp_path: Path) -> None:
     child = start("trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done")
-    child.wait_ready(lambda: "up" in child.lines(), timeout_s=10)
+    child.wait_ready(lambda: "up" in child.lines(), timeout_s=60)
     assert (7, None) == (child.stop(), child.stop())
     assert Child("never", ["true"], log=tmp_path / "never.log").stop() is None
 
@@ -92,8 +92,8 @@ def test_stop_may_be_called_twice_and_what_never_ran_has_no_exit_code(start: Sta
 def deaf_family(start: Start) -> tuple[Child, ProcessId]:
     """A child that takes no SIGTERM, and its own child."""
     child = start("trap '' TERM; sleep 60 & echo up; wait; sleep 60")
-    child.wait_ready(lambda: "up" in child.lines(), timeout_s=10)
-    grandchild = wait_for(lambda: [ProcessId.of(pid) for pid in children(child.pid or 0)], timeout_s=5)
+    child.wait_ready(lambda: "up" in child.lines(), timeout_s=60)
+    grandchild = wait_for(lambda: [ProcessId.of(pid) for pid in children(child.pid or 0)], timeout_s=60)
     assert grandchild
     assert grandchild[0]
     return child, grandchild[0]
@@ -114,11 +114,11 @@ def test_a_kill_is_a_crash_and_leaves_what_it_had_started(start: Start) -> None:
 
 def test_a_child_with_a_lifeline_ends_when_it_is_cut(start: Start) -> None:
     child = start(f"exec {sys.executable} -c 'import sys; print(1, flush=True); sys.stdin.read()'", lifeline=True)
-    child.wait_ready(lambda: "1" in child.lines(), timeout_s=10)
+    child.wait_ready(lambda: "1" in child.lines(), timeout_s=60)
     assert child._popen is not None
     assert child._popen.stdin is not None
     child._popen.stdin.close()
-    assert child._popen.wait(10) == 0
+    assert child._popen.wait(60) == 0
 
 
 def test_what_is_started_and_ended_is_noted(start: Start) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+PATIENT_S = 30.0
+"""For what takes no time of its own: on a machine with ten times as much to do as it can, seconds pass at any place."""
 
 
 def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
@@ -20,7 +22,7 @@ def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float =
 
 
 def wait_until(
-    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = 5.0
+    condition: Callable[[], object], what: str | Callable[[], object] = "", *, timeout_s: float = PATIENT_S
 ) -> None:
     """Returns once `condition` holds. Raises AssertionError with `what` was waited for, or what it says then."""
     if not wait_for(condition, timeout_s=timeout_s, every_s=0.005):

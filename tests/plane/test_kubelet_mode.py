@@ -43,7 +43,7 @@ def agent(plane, tmp_path_factory):
     agent = Agent(plane, NODE, pod_cidr="127.20.16.0/24", folder=folder, leaseDurationSeconds=4)
     agent.start()
     try:
-        assert wait_for(lambda: node_is(plane, "True"), timeout_s=15), "the node did not become Ready"
+        assert wait_for(lambda: node_is(plane, "True"), timeout_s=60), "the node did not become Ready"
         yield agent
     finally:
         agent.process.stop()
@@ -75,7 +75,7 @@ def health(plane, agent, tmp_path):  # noqa: ARG001 - the node must be there
     )
     yield Health(plane, fit)
     plane.api.delete(f"{path}/kubelet-mode-test")
-    assert wait_for(lambda: not Health(plane, fit).pods(), timeout_s=15), "its pods are still there"
+    assert wait_for(lambda: not Health(plane, fit).pods(), timeout_s=60), "its pods are still there"
 
 
 class Health:

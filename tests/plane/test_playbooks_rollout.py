@@ -88,7 +88,7 @@ def first_check(player: Player, rollout_plane: Plane) -> Played:
     rollout_plane.wait_namespace(contract.NAMESPACE)
     rollout_plane.api.delete(f"/api/v1/namespaces/{contract.NAMESPACE}")
     found = "/api/v1/namespaces?fieldSelector=metadata.name%3D" + contract.NAMESPACE
-    assert wait_for(lambda: not rollout_plane.api.items(found), timeout_s=30)
+    assert wait_for(lambda: not rollout_plane.api.items(found), timeout_s=120)
     return player.play(GOOD, "--check", "--diff")
 
 

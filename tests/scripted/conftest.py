@@ -51,7 +51,7 @@ def extender(tmp_path_factory):
 def people(extender, tmp_path_factory):
     """The process that shows people what `extender` decides."""
     with PeopleProcess(extender.settings, tmp_path_factory.mktemp("people")) as process:
-        process.process.wait_ready(process.ready, timeout_s=20)
+        process.wait_follows()
         yield process
         assert not [line for line in process.lines if "Traceback" in line or " ERROR " in line]
         assert process.stop()[0] == 0

@@ -11,9 +11,12 @@ from pathlib import Path
 from tests.contract.go_types import read_filter_result
 from tests.kit import brakes
 from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import PATIENT_S, wait_until
 
 ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
+
+START_LIMIT_S = 60.0
+"""A program starts in a second or two of a processor's time, of which it may get a tenth."""
 
 
 class Asked(Program):
@@ -74,7 +77,7 @@ class Asked(Program):
                 received += piece
             return received
 
-    def wait(self, condition, timeout_s=10.0):
+    def wait(self, condition, timeout_s=PATIENT_S):
         wait_until(condition, lambda: self.log, timeout_s=timeout_s)
 
 
@@ -93,13 +96,13 @@ class ExtenderProcess(Asked):
     def __enter__(self):
         self.start()
         try:
-            self.process.wait_ready(lambda: self.port, timeout_s=20)
+            self.process.wait_ready(lambda: self.port, timeout_s=START_LIMIT_S)
         except BaseException:
             self.process.kill()
             raise
         return self
 
-    def wait_ready(self, timeout_s=10.0, *, ready=True):
+    def wait_ready(self, timeout_s=PATIENT_S, *, ready=True):
         expected = 200 if ready else 503
         self.wait(lambda: self.get("/readyz")[0] == expected, timeout_s)
 

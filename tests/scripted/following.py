@@ -110,7 +110,7 @@ def following(api: FakeApiServer, *, started: bool = True, pause_s: float = 0.01
     try:
         if started:
             reflector.start()
-            assert reflector.wait_synced(5)
+            assert reflector.wait_synced(30)
             api.wait_watchers(1)
         yield Following(api, reflector, store, pauses)
     finally:

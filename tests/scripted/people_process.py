@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.scripted.extender_process import Asked
+from tests.scripted.extender_process import START_LIMIT_S, Asked
 
 
 class PeopleProcess(Asked):
@@ -20,5 +20,8 @@ class PeopleProcess(Asked):
 
     def __enter__(self):
         self.start()
-        self.process.wait_ready(lambda: self.port, timeout_s=20)
+        self.process.wait_ready(lambda: self.port, timeout_s=START_LIMIT_S)
         return self
+
+    def wait_follows(self):
+        self.process.wait_ready(self.ready, timeout_s=START_LIMIT_S)

@@ -35,8 +35,8 @@ class SlowHandshake:
 
 @pytest.fixture
 def slow(authority):
-    """An API server whose handshake takes 0.4 s, and a client for it."""
-    with FakeApiServer(tls=SlowHandshake(authority.server_context(), 0.4)) as api:
+    """An API server whose handshake takes 1.5 s, and a client for it."""
+    with FakeApiServer(tls=SlowHandshake(authority.server_context(), 1.5)) as api:
         api.put(node("n"))
         connection = replace(api.connection(), ssl_context=authority.client_context())
         client = Client(connection, user_agent="t")
@@ -46,8 +46,8 @@ def slow(authority):
 
 def test_the_handshake_has_a_time_of_its_own_where_the_caller_grants_it(slow):
     api, client = slow
-    client.patch(paths.node("n"), b"{}", deadline_s=0.2, connect_s=5.0)
-    client.patch(paths.node("n"), b"{}", deadline_s=0.2)
+    client.patch(paths.node("n"), b"{}", deadline_s=1.0, connect_s=20.0)
+    client.patch(paths.node("n"), b"{}", deadline_s=1.0)
     assert (len(api.requests), len(api._connections)) == (2, 1)
 
 
@@ -63,8 +63,8 @@ def test_an_answer_that_does_not_come_ends_at_the_deadline_whatever_connecting_w
     api.stall_next()
     began = time.monotonic()
     with pytest.raises(errors.DeadlineExceeded):
-        client.patch(paths.node("n"), b"{}", deadline_s=0.2, connect_s=5.0)
-    assert (len(api.requests), time.monotonic() - began < 3.0) == (1, True)
+        client.patch(paths.node("n"), b"{}", deadline_s=0.2, connect_s=30.0)
+    assert (len(api.requests), time.monotonic() - began < 20.0) == (1, True)
 
 
 def test_a_handshake_that_never_ends_is_given_up_after_the_time_for_connecting(authority):
@@ -75,7 +75,7 @@ def test_a_handshake_that_never_ends_is_given_up_after_the_time_for_connecting(a
         with pytest.raises(errors.DeadlineExceeded):
             client.patch(paths.node("n"), b"{}", deadline_s=60.0, connect_s=0.3)
         client.close()
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < 30.0
 
 
 class NameServer:
@@ -164,7 +164,7 @@ def test_close_unblocks_who_waits_for_a_name(name_server, named):
     while not name_server.asked:
         time.sleep(0.01)
     client.close()
-    thread.join(1)
+    thread.join(20)
     assert [e.reason for e in caught] == ["Closed"]
 
 
@@ -180,7 +180,7 @@ def test_an_address_that_leads_nowhere_leaves_time_for_the_next(monkeypatch):
         found = [(*tcp, full.getsockname()), (*tcp, ("127.0.0.1", api._port))]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         client = Client(replace(api.connection(), server="http://api.test"), user_agent="t")
-        client.get(paths.nodes(), deadline_s=0.6)
+        client.get(paths.nodes(), deadline_s=3.0)
         client.close()
         for other in waiting:
             other.close()

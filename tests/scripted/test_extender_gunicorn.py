@@ -26,7 +26,7 @@ def test_kube_scheduler_and_people_are_served_by_either_line(process, gunicorn, 
     assert f"Starting {gunicorn.line}." in process.log
     assert ["h1"] == process.filter(["h1", "u1"]).NodeNames
     with PeopleProcess(process.settings, tmp_path, environ=gunicorn.environ) as people:
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         assert f"Starting {gunicorn.line}." in people.log
         nodes = json.loads(people.get("/api/v1/nodes")[1])["nodes"]
         assert {"h1": True, "u1": False} == {node["node"]: node["open"] for node in nodes}

@@ -68,7 +68,7 @@ def test_a_lag_of_seconds_shows_in_readyz_and_the_metrics_and_goes_with_it(api, 
         PeopleProcess(extender.settings, tmp_path) as people,
     ):
         extender.wait_ready()
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         api.wait_watchers(5)
         api.hold_events()
         renew(api)
@@ -99,7 +99,7 @@ def behind_a_path(api):
         for reflector in services.caches.values():
             reflector._silence_limit_s = SILENCE_LIMIT_S
         services.start()
-        assert services.wait_synced(5)
+        assert services.wait_synced(30)
         api.wait_watchers(len(services.caches))
         yield services, path
         services.stop()

@@ -28,7 +28,7 @@ def both(tmp_path):
             PeopleProcess(extender.settings, tmp_path, people={"port": 0}) as people,
         ):
             extender.wait_ready()
-            people.process.wait_ready(people.ready, timeout_s=30)
+            people.wait_follows()
             yield extender, people
 
 

@@ -251,7 +251,7 @@ def test_a_certificate_that_was_renewed_is_shown(process, folder, tmp_path_facto
 def test_people_follow_over_the_socket_without_any_right(process, folder):
     launch = functools.partial(launched, as_user(USER), folder)
     with PeopleProcess(process.settings, folder, launch=launch) as people:
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         assert NOBODY_SPECIAL == rights(people.process.pid)
         people.stop()
     place = folder / "shared" / "feed"

@@ -33,7 +33,7 @@ def both(tmp_path_factory):
             ExtenderProcess(api, folder) as extender,
             PeopleProcess(extender.settings, folder) as people,
         ):
-            people.process.wait_ready(people.ready, timeout_s=20)
+            people.wait_follows()
             yield extender, people, api
             assert "Traceback" not in people.log
 
@@ -196,10 +196,10 @@ def test_it_stops_in_a_second_and_cleanly_with(both, tmp_path, words):
     """A loaded machine gets four times that."""
     extender, _, _ = both
     with PeopleProcess(extender.settings, tmp_path) as people:
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         with socket.create_connection(("127.0.0.1", people.port)) as client:
             client.sendall(words)
-            people.process.wait_ready(people.ready, timeout_s=20)
+            people.wait_follows()
             code, seconds = people.stop()
     assert (code, seconds < 4.0) == (0, True)
 
@@ -208,11 +208,11 @@ def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
     """Half a request has a thread for five seconds."""
     extender, _, _ = both
     with PeopleProcess(extender.settings, tmp_path) as people:
-        people.process.wait_ready(people.ready, timeout_s=20)
+        people.wait_follows()
         (worker,) = children(people.process.pid)
         with socket.create_connection(("127.0.0.1", people.port)) as client:
             client.sendall(b"POST /filter HTTP/1.1\r\nHos")
-            people.process.wait_ready(people.ready, timeout_s=20)
+            people.wait_follows()
             os.kill(worker, signal.SIGTERM)
             wait_until(lambda: worker not in children(people.process.pid), "its end", timeout_s=2.5)
 

@@ -35,7 +35,7 @@ def both(tmp_path_factory):
             ExtenderProcess(api, folder, config={"heartbeat": {"limitSeconds": 0}}) as extender,
             PeopleProcess(extender.settings, folder, people={"port": 0}) as people,
         ):
-            people.process.wait_ready(people.ready, timeout_s=30)
+            people.wait_follows()
             yield extender, people
 
 

@@ -146,7 +146,7 @@ def test_one_who_hears_from_the_server_wakes_the_others(api):
     wait_until(lambda: peers._waiting, "the other to wait")
     with following(api, peers=peers, started=False) as it:
         it.reflector.start()
-        assert other.wait_synced(3)
+        assert other.wait_synced(30)
     other.stop()
     client.close()
 

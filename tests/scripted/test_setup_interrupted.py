@@ -87,9 +87,9 @@ def test_what_is_set_up_ends_with_all_that_it_has_begun(machine, tmp_path, progr
         assert wait_for(lambda: Path(machine["BEGUN"]).exists() or running.poll() is not None, timeout_s=60)
         assert running.poll() is None, running.communicate()
         running.send_signal(number)  # to it alone: who ends it need not know what it has started
-        said, complaint = running.communicate(timeout=30)
+        said, complaint = running.communicate(timeout=60)
     finally:
         running.kill()
     assert (130, "interrupted\n", False) == (running.returncode, complaint, "Traceback" in said)
-    assert wait_for(lambda: not processes_of(tmp_path), timeout_s=10), "what it had started has ended"
+    assert wait_for(lambda: not processes_of(tmp_path), timeout_s=30), "what it had started has ended"
     assert ([], []) == (left_in(tmp_path / "cache"), left_in(tmp_path / "tmp"))

@@ -22,7 +22,7 @@ def listeners(tmp_path_factory):
         api.put(pod_json("h1"))
         with ExtenderProcess(api, folder) as extender, PeopleProcess(extender.settings, folder) as people:
             extender.wait_ready()
-            people.process.wait_ready(people.ready, timeout_s=20)
+            people.wait_follows()
             yield extender, people
             assert [(200,), (200,)] == [statuses(listener, GET) for listener in (extender, people)]
             assert ("Traceback" in extender.log, "Traceback" in people.log) == (False, False)

@@ -59,7 +59,7 @@ def test_starting_is_published_first_and_the_health_as_soon_as_all_have_run(star
     release = threading.Event()
 
     def wait() -> Finding:
-        release.wait(5)
+        release.wait(30)
         return PASSED
 
     engine = start(
@@ -100,7 +100,7 @@ def test_a_run_that_does_not_come_back_is_hung_and_the_engine_stays_healthy(star
         return PASSED
 
     engine = start(CheckSpec("nfs", hang, timeout_s=1), monotonic=clock)
-    assert entered.wait(5)
+    assert entered.wait(30)
     clock.time += 1 + LATE_S + 1
     assert (["hung"], "CheckFailed") == (states(engine), engine.node_health().reason)
     clock.time += 10_000
@@ -313,15 +313,15 @@ def test_stop_kills_a_command_that_is_only_being_started(start, monkeypatch: pyt
 
     def late(*arguments: Any) -> object:
         entered.set()
-        release.wait(5)
+        release.wait(30)
         return spawn(*arguments)
 
     monkeypatch.setattr(command, "spawn", late)
     engine = start(command_check("sleep", "60"))
-    assert entered.wait(5)
+    assert entered.wait(30)
     threading.Timer(0.1, release.set).start()
     engine.stop()
-    wait_until(lambda: check_threads() == [], timeout_s=2)
+    wait_until(lambda: check_threads() == [], timeout_s=30)
 
 
 def test_of_twenty_checks_one_that_hangs_holds_neither_the_others_nor_the_stop(start) -> None:
@@ -335,7 +335,7 @@ def test_of_twenty_checks_one_that_hangs_holds_neither_the_others_nor_the_stop(s
 
     others = [CheckSpec(f"check-{number}", lambda: PASSED, period_s=0.05) for number in range(19)]
     engine = start(CheckSpec("nfs", hang), *others, publish=published.append)
-    assert entered.wait(5)
+    assert entered.wait(30)
     wait_until(lambda: states(engine) == ["starting", *["passed"] * 19])
     begun = time.monotonic()
     engine.stop()

@@ -326,7 +326,7 @@ def test_a_housekeeping_that_fails_once_does_not_end_the_loop(node: Node, monkey
 
     monkeypatch.setattr(node.prober, "cleanup_pods", fail)
     node.loop.start()
-    assert failed.wait(5)
+    assert failed.wait(30)
     node.pods["uid-1"] = POD
     node.inbox.put("uid-1")
     wait_until(lambda: node.status() is not None, "the pod is synced")
@@ -344,7 +344,7 @@ def test_stop_returns_within_a_second_while_the_runtime_hangs(node: Node, monkey
     node.loop.start()
     node.pods["uid-1"] = POD
     node.inbox.put("uid-1")
-    assert entered.wait(5)
+    assert entered.wait(30)
     stopping = threading.Thread(target=node.loop.stop)
     stopping.start()
     stopping.join(5)

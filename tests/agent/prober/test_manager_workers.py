@@ -215,11 +215,11 @@ def test_w52_w53_triggers_probe_at_once_and_do_not_pile_up(scene: Scene) -> None
 
     def wait() -> None:
         entered.set()
-        blocked.wait(3)
+        blocked.wait(30)
 
     scene.before_status = wait
     worker.trigger()
-    assert entered.wait(3)
+    assert entered.wait(30)
     assert [worker.trigger(), worker.trigger()] == [True, False], "one wish is kept while a probe runs"
     blocked.set()
     assert scene.probed.acquire(timeout=30)

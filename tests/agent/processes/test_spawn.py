@@ -136,7 +136,7 @@ def test_where_our_own_standard_descriptors_are_closed(closed: tuple[int, ...], 
         said = process.stdout.read(), process.stderr.read(), process.wait()
         pathlib.Path({str(tmp_path / "said")!r}).write_text(str(said))
     """)
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=30, stdin=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100, stdin=subprocess.DEVNULL)
     assert "(b'out\\n', b'err\\n', 0)" == (tmp_path / "said").read_text()
 
 

@@ -24,7 +24,7 @@ class Routes:
     def account(self, target, took_s):
         if target == b"/miscounted":
             raise KeyError("a bug of ours")
-        assert self.received.wait(5)
+        assert self.received.wait(30)
         self.counted.append(took_s)
 
     def lost(self, cause, number=1):
@@ -80,12 +80,12 @@ def serving(routes=None, **options):
         yield listener
     finally:
         ended.set()
-        thread.join(5)
+        thread.join(30)
         assert not thread.is_alive()
 
 
 def connected(listener):
-    return socket.create_connection(listener.address, timeout=5)
+    return socket.create_connection(listener.address, timeout=30)
 
 
 def asked(sock, target):

@@ -26,14 +26,14 @@ class Standing(Routes):
         self.order.append(request.target)
         if request.target == b"/stand":
             self.stands.set()
-            assert self.go.wait(10)
+            assert self.go.wait(30)
         return Answer(HTTPStatus.OK, request.target), request.target == b"/verdict", None
 
     @contextmanager
     def standing(self, sock):
         """sock: whose question it stands at."""
         sock.sendall(GET % b"/stand")
-        assert self.stands.wait(5)
+        assert self.stands.wait(30)
         try:
             yield
         finally:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("+cpu", "+cpuset", "+io", "+memory", "+pids")
-_END_LIMIT_S = 5.0
+_END_LIMIT_S = 30.0
 # Of the group of a set of hosts: file -> how much of the processors, by v1 (where one has 1024) and by v2 (100).
 _WEIGHTS = {"cpu.shares": "8192", "cpu.weight": "800"}
 

@@ -21,7 +21,7 @@ from tests.testbed.hosts.machine import Machine
 from tests.testbed.hosts.network import Network
 from tests.testbed.hosts.state import RunFolder, State
 
-_END_LIMIT_S = 10.0
+_END_LIMIT_S = 60.0
 
 
 def remove(run: RunFolder, network: Network, machines: Sequence[Machine]) -> None:

@@ -29,7 +29,7 @@ from tests.testbed.shared.api import Api, ApiError
 from tests.testbed.shared.binaries import Progress, kube_binaries
 from tests.testbed.shared.runs import Run
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 150.0
 ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER = CONTROL_PLANE = (
     "etcd",
     "kube-apiserver",
@@ -354,7 +354,7 @@ class Plane:
             raise
         return True
 
-    def wait_namespace(self, namespace: str, *, timeout_s: float = 20.0) -> None:
+    def wait_namespace(self, namespace: str, *, timeout_s: float = 60.0) -> None:
         """Until pods can be created there."""
         if not wait_for(lambda: self._has_service_account(namespace), timeout_s=timeout_s):
             raise ProcessError(f"namespace {namespace} has no service account after {timeout_s:.0f} s ({self.logs})")

@@ -8,7 +8,7 @@ from tests.kit.ports import free_port
 from tests.kit.programs import Program
 from tests.testbed.plane.plane import Plane
 
-EXTENDER_READY_WITHIN_S = 20.0
+EXTENDER_READY_WITHIN_S = 60.0
 
 
 class Extender(Program):

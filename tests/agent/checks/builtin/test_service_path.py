@@ -24,7 +24,7 @@ from tests.agent.probe.http_target import self_signed
 from tests.kit.ports import free_port
 
 AMPLE_S = 20.0
-SHORT_S = 0.4  # where waiting for nothing is what is tried
+SHORT_S = 1.0  # where waiting for nothing is what is tried
 PORTS = {"service": 443, "apiServer": 6443, "proxy": 10256, "peer": 10250}
 
 
