@@ -39,6 +39,8 @@ A virtual machine that was paused, as for a snapshot or a migration, is well aga
 processors tells of that once. So what other processors tell within 10 s after the first is the same stall. One that is
 stuck tells it again, after 20 s and more.
 
+`gatePaths` are not followed: of a link name what it leads to, too.
+
 `hungTask` only warns, as a task that waits for two minutes may be one of a pod on a volume of its own. No line waits
 for another source to say the same: that everybody stands still, or that nothing can be written, is found by the checks
 `pressure` and `filesystem`, which have thresholds and severities of their own.
@@ -92,7 +94,14 @@ class Settings(Section, frozen=True):
 
     gate: tuple[ClassName, ...] = GATE
     warn: tuple[ClassName, ...] = WARN
-    gate_paths: tuple[NonEmpty, ...] = ("/", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/containers")
+    gate_paths: tuple[NonEmpty, ...] = (
+        "/",
+        "/var/lib/kubelet",
+        "/var/lib/containerd",
+        "/var/lib/containers",
+        "/var/lib/rancher/k3s/agent/containerd",
+        "/var/lib/rancher/rke2/agent/containerd",
+    )
     programs: bool = False
     position_file: str = ""
     path: NonEmpty = "/dev/kmsg"
