@@ -5,6 +5,7 @@ With `--once` each check is run once instead, with `--explain CHECK` one is told
 """
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -111,6 +112,8 @@ def _write_out(text: str) -> bool:
     """To standard output, all of it, now. False where that fails, which a line tells."""
     if sys.stdout is None:  # `>&-`: the exit code alone is wanted
         return True
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a check says is any text, a terminal may not have all letters
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 FOR_EVER = float("inf")
+# Processors that go on after one pause tell of it within a second or two. One that is stuck is told of again after
+# 20 s, RCU's stall after a minute.
+STALL_S = 10.0
 
 ClassName = Literal[
     "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
@@ -22,7 +27,7 @@ ClassName = Literal[
 class LogClass:
     """`line`: with what it begins; a group in it names what it is about. `count` of them within `window_s` make it
     true for `lasts_s` after the last. `healed`: a line that ends it, for the same thing where it names one. `device`:
-    the thing is a block device."""
+    the thing is a block device. `stall_s`: for so long after one that counts others may tell of the same."""
 
     line: re.Pattern[str]
     count: int = 1
@@ -30,6 +35,17 @@ class LogClass:
     lasts_s: float = FOR_EVER
     healed: re.Pattern[str] | None = None
     device: bool = False
+    stall_s: float = 0.0
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Lines of one class about one thing: when the last ones were written that count, and the last at which the class
+    was true. `processors`: which have told of the last stall."""
+
+    times_s: tuple[float, ...] = ()
+    true_at_s: float | None = None
+    lines: int = 0
+    processors: tuple[str, ...] = ()
 
 
 # A name as the log shows it: what is no printable ASCII takes four characters.
@@ -49,12 +65,14 @@ _EDAC = r"EDAC (?:\w+ )?MC\w+: \d+ {} (?:.+ )?on \S"
 _XID = r"NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)[^)]*\): "
 _WANTED = r"154, GPU recovery action changed from 0x\w+ \([\w ]+\) to"  # by the driver, whatever the cause was
 CLASSES: Mapping[ClassName, LogClass] = {
-    "softLockup": LogClass(re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300),
+    "softLockup": LogClass(
+        re.compile(rf"{_WATCHDOG}BUG: soft lockup - CPU#\d+ stuck for"), 2, 120, 300, stall_s=STALL_S
+    ),
     "hardLockup": LogClass(
         re.compile(rf"{_WATCHDOG}(?:CPU\d+: )?Watchdog detected hard LOCKUP on cpu"), lasts_s=600
     ),
     "rcuStall": LogClass(
-        re.compile(r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected (?:expedited )?stall"), 2, 300, 300
+        re.compile(r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected (?:expedited )?stall"), 2, 300, 300, stall_s=STALL_S
     ),
     "unregisterNetdevice": LogClass(
         re.compile(r"unregister_netdevice: waiting for (\S+) to become free"), 4, 60, 60
@@ -121,6 +139,7 @@ GATE: tuple[ClassName, ...] = (
     "softLockup", "hardLockup", "rcuStall", "unregisterNetdevice", "ioError", "filesystemShutdown", "uncorrectedError",
 )  # fmt: skip
 WARN: tuple[ClassName, ...] = ("correctedError", "hungTask", "oops", "gpuXid")
+_PROCESSOR = re.compile(r"CPU#(\d+)")
 _OVER = re.compile(r"readygate: over (\w+)(?: (\S+))?\s*\Z")
 
 
@@ -137,6 +156,18 @@ def about(kind: LogClass, text: str) -> str | None:
 def healed_by(kind: LogClass, text: str) -> str | None:
     """The same of a line that ends it."""
     return _of(kind.healed.match(text)) if kind.healed is not None else None
+
+
+def more(trouble: Trouble, kind: LogClass, text: str, at_s: float) -> Trouble:
+    """With one more line. Of one stall a line counts, and then only what a processor tells that has told of it."""
+    named = _PROCESSOR.search(text)
+    of = named[1] if named else ""
+    lines, same_stall = trouble.lines + 1, bool(trouble.times_s) and at_s - trouble.times_s[-1] < kind.stall_s
+    if same_stall and not (of and of in trouble.processors):
+        return Trouble(trouble.times_s, trouble.true_at_s, lines, (*trouble.processors, *([of] if of else [])))
+    times = (*trouble.times_s, at_s)[-kind.count :]
+    true = len(times) == kind.count and at_s - times[0] <= kind.window_s
+    return Trouble(times, at_s if true else trouble.true_at_s, lines, (of,) if of else ())
 
 
 def called_over(text: str) -> tuple[str, str] | None:

@@ -3,8 +3,8 @@
 Two witnesses. Its health port on loopback (`/healthz`, which covers its sync loop) costs nothing and answers at once;
 its Lease is what the rest of the cluster goes by. Where the health port is known, both must be silent: the port for
 PORT_LIMIT_S, and the Lease unmoved for LEASE_UNMOVED_S since then. Without the port the Lease alone must stand for the
-limit of the settings. A kubelet that was found silent is so until its port answers or its Lease moves, whatever else
-can be seen meanwhile.
+limit of the settings, and so where the port has never answered: the kubelet may have none there. A kubelet that was
+found silent is so until its port answers or its Lease moves, whatever else can be seen meanwhile.
 
 Beside a port that answers a Lease that stands for LEASE_SILENT_S is a finding of its own: the kubelet may hang in what
 its port does not cover, or another program answers there.
@@ -25,19 +25,20 @@ GAP_S = 25.0
 PATCHY_S = 40.0  # in a gap of 25 s three renewals may fail; the next one comes 42 s after the last that did not
 
 PAUSE_SILENT_S = 4.0  # between readings while the port is silent
-PAUSE_S = 8.0  # where there is no port to ask, or the Lease has not moved since the last reading
+PAUSE_S = 8.0  # where no port answers, as ever, or the Lease has not moved since the last reading
 PAUSE_WELL_S = 10.0  # up to twice that: 5,000 agents read 333 Leases a second
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Monotonic seconds. port_silent_since: None while it answers. renew_time: as the Lease had it when it was read
-    last; moved_at: when a reading first showed it; steady_since: that, or the first reading after one that failed;
-    read_at: of the last reading, -inf without one. moves: whether readings have ever shown it to move. silent: of the
-    kubelet; lease_silent: of its Lease alone."""
+    """Monotonic seconds. port_silent_since: None while it answers; answered: whether it ever has. renew_time: as the
+    Lease had it when it was read last; moved_at: when a reading first showed it; steady_since: that, or the first
+    reading after one that failed; read_at: of the last reading, -inf without one. moves: whether readings have ever
+    shown it to move. silent: of the kubelet; lease_silent: of its Lease alone."""
 
     port_silent_since: float | None = None
     port_said: str = ""
+    answered: bool = False
     renew_time: str = ""
     moved_at: float = math.inf
     steady_since: float = math.inf
@@ -49,7 +50,7 @@ class Seen:
 
 def port_answered(seen: Seen) -> Seen:
     """It lives."""
-    return replace(seen, port_silent_since=None, port_said="", silent=False)
+    return replace(seen, port_silent_since=None, port_said="", answered=True, silent=False)
 
 
 def port_silent(seen: Seen, said: str, monotonic: float) -> Seen:
@@ -78,7 +79,7 @@ def latched(seen: Seen, monotonic: float, *, has_port: bool, lease_limit_s: floa
     """With what is found by now."""
     if monotonic - seen.read_at > LEASE_FRESH_S:
         return seen
-    if not has_port:
+    if not has_port or not seen.answered:
         return replace(seen, silent=seen.silent or _stands(seen, -math.inf, lease_limit_s))
     since = seen.port_silent_since
     silent = since is not None and monotonic - since >= PORT_LIMIT_S and _stands(seen, since, LEASE_UNMOVED_S)
@@ -98,7 +99,7 @@ def all_seems_well(seen: Seen, *, has_port: bool) -> bool:
 
 def lease_pause_s(seen: Seen, *, has_port: bool, random: float) -> float:
     """From one reading to the next. random: 0 to 1."""
-    if seen.port_silent_since is not None:
+    if seen.port_silent_since is not None and seen.answered:
         return PAUSE_SILENT_S
     return PAUSE_WELL_S * (1 + random) if all_seems_well(seen, has_port=has_port) else PAUSE_S
 

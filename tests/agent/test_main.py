@@ -1,5 +1,6 @@
 """The command itself, in this process: signals at odd moments, and what a user sees when the start ends."""
 
+import io
 import json
 import logging
 import os
@@ -175,6 +176,14 @@ def test_once_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     document = json.loads(capsys.readouterr().out)
     assert [("a", "failed"), ("b", "passed")] == [(check["name"], check["state"]) for check in document["checks"]]
     assert all(check["seconds"] > 0 for check in document["checks"])
+
+
+def test_once_at_a_terminal_that_has_not_all_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with LC_ALL=en_US.ISO-8859-1: what a check says is any text."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="iso-8859-1"))
+    code = run(tmp_path, ONCE.format(command="printf, 'costs 5 €'"), "--once")
+    assert (0, True) == (code, b"costs 5 ?" in written.getvalue())
 
 
 @pytest.mark.parametrize(("end", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])

@@ -7,9 +7,9 @@ and a way back:
 
 | class | lines | true for | default |
 |---|---|---|---|
-| `softLockup` | 2 in 120 s | 300 s after the last | gate |
+| `softLockup` | 2 in 120 s, of two stalls | 300 s after the last | gate |
 | `hardLockup` | 1 | 600 s | gate |
-| `rcuStall` | 2 in 300 s | 300 s after the last | gate |
+| `rcuStall` | 2 in 300 s, of two stalls | 300 s after the last | gate |
 | `unregisterNetdevice` | 4 in 60 s, of one interface | 60 s after the last: it comes every 10 s while it lasts | gate |
 | `ioError` | 5 in 60 s, of one device, but for discards | 300 s after the last | gate |
 | `filesystemShutdown` | 1, of one device | until it is mounted again, or no longer | gate |
@@ -35,6 +35,12 @@ mended so that the kernel does not tell of it, root can call over, by class and 
 echo 'readygate: over gpuXid 0000:3b:00' > /dev/kmsg
 ```
 
+A virtual machine that was paused, as for a snapshot or a migration, is well again when it goes on, and each of its
+processors tells of that once. So what other processors tell within 10 s after the first is the same stall. One that is
+stuck tells it again, after 20 s and more.
+
+`gatePaths` are not followed: of a link name what it leads to, too.
+
 `hungTask` only warns, as a task that waits for two minutes may be one of a pod on a volume of its own. No line waits
 for another source to say the same: that everybody stands still, or that nothing can be written, is found by the checks
 `pressure` and `filesystem`, which have thresholds and severities of their own.
@@ -55,11 +61,12 @@ from agent.checks.kernel_lines import (
     GATE,
     WARN,
     ClassName,
-    LogClass,
+    Trouble,
     about,
     called_over,
     healed_by,
     is_of_a_process,
+    more,
 )
 from agent.checks.reading import CannotLookError, text_of
 from agent.checks.rights import Rights
@@ -87,7 +94,14 @@ class Settings(Section, frozen=True):
 
     gate: tuple[ClassName, ...] = GATE
     warn: tuple[ClassName, ...] = WARN
-    gate_paths: tuple[NonEmpty, ...] = ("/", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/containers")
+    gate_paths: tuple[NonEmpty, ...] = (
+        "/",
+        "/var/lib/kubelet",
+        "/var/lib/containerd",
+        "/var/lib/containers",
+        "/var/lib/rancher/k3s/agent/containerd",
+        "/var/lib/rancher/rke2/agent/containerd",
+    )
     programs: bool = False
     position_file: str = ""
     path: NonEmpty = "/dev/kmsg"
@@ -104,14 +118,6 @@ class Record:
     at_s: float
     facility: int
     text: str
-
-
-class Trouble(msgspec.Struct, frozen=True):
-    """Lines of one class about one thing: when the last ones were written, and the last at which the class was true."""
-
-    times_s: tuple[float, ...] = ()
-    true_at_s: float | None = None
-    lines: int = 0
 
 
 Key = tuple[ClassName, str]
@@ -255,7 +261,7 @@ def after(known: Known, records: Iterable[Record]) -> Known:
             continue
         for name, kind in CLASSES.items():
             if (of := about(kind, record.text)) is not None:
-                troubles[name, of] = _more(troubles.pop((name, of), Trouble()), kind, record.at_s)
+                troubles[name, of] = more(troubles.pop((name, of), Trouble()), kind, record.text, record.at_s)
             elif (of := healed_by(kind, record.text)) is not None:
                 troubles = {key: it for key, it in troubles.items() if key[0] != name or (of and key[1] != of)}
     return Known(known.boot_id, sequence, _bounded(list(troubles.items())))
@@ -273,12 +279,6 @@ def _bounded(troubles: list[tuple[Key, Trouble]]) -> tuple[tuple[Key, Trouble], 
 def _ends_s(each: tuple[Key, Trouble]) -> float:
     (name, _), trouble = each
     return float("-inf") if trouble.true_at_s is None else trouble.true_at_s + CLASSES[name].lasts_s
-
-
-def _more(trouble: Trouble, kind: LogClass, at_s: float) -> Trouble:
-    times = (*trouble.times_s, at_s)[-kind.count :]
-    true = len(times) == kind.count and at_s - times[0] <= kind.window_s
-    return Trouble(times, at_s if true else trouble.true_at_s, trouble.lines + 1)
 
 
 def records_in(block: bytes) -> list[Record]:

@@ -12,7 +12,8 @@ leaked: the check warns, and names the first few with the sandbox that each was 
 runtime that does not answer costs that comparison and nothing else: the check `runtime` says so.
 
 `ranges` and `network` are for plugins that make their configuration only when they are called, as flannel's (the
-node's pod network, and `cbr0`) and Calico's with `usePodCidr`: without them the check warns. Addresses of other IPAM
+node's pod network, and `cbr0`), Antrea's (which has its files below `/var/run/antrea`: `dataDir`) and Calico's with
+`usePodCidr`: without them the check warns. Addresses of other IPAM
 plugins cannot be counted here. They are left out, which is said and warns of no node, and their own metrics have to be
 watched. It does not read those of Calico or Cilium: each has its own, which change with its versions, and that a pool
 of the whole cluster is used up is the fault of no node.
@@ -47,7 +48,7 @@ RIGHTS = Rights(reads=("confDir", "dataDir", "socket"), root=True)
 TIMEOUT_S = 5  # a second is short for child processes under load
 CALLS = 2  # that, and the calls of the runtime
 HOST_LOCAL = "host-local"
-FLANNEL = "flannel"  # calls host-local, with ranges that are not in the configuration
+FLANNEL, ANTREA = "flannel", "antrea"  # call host-local, with ranges that are not in the configuration
 FILLED_IN = ("usePodCidr", "usePodCidrIPv6")  # by Calico, when it calls the plugin
 DATA_DIR = "/var/lib/cni/networks"
 OWNERS_LIMIT = 4096  # addresses in use, with host-local's own files, of which the owners are read
@@ -278,6 +279,8 @@ def _ranges_in(network: Network | None) -> list[list[Range]]:
         sets = [[ipam], *sets]
     if not isinstance(sets, list) or not all(isinstance(ranges, list) for ranges in sets):
         raise BrokenError("the ranges are no list of lists")
+    if not sets and network and ANTREA in network.types:
+        raise _UncountableError(ANTREA, settings_help=True)
     if any(isinstance(one, dict) and one.get("subnet") in FILLED_IN for ranges in sets for one in ranges):
         raise _UncountableError(f"{HOST_LOCAL} by usePodCidr, without `ranges` in the settings,", settings_help=True)
     return [[range_of(one) for one in ranges] for ranges in sets]

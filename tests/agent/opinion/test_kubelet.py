@@ -104,7 +104,7 @@ def test_after_a_start_nothing_is_known_of_a_silent_kubelet_while_the_api_server
     scene.port_well = scene.lease_moves = scene.api_there = False
     scene.run(600)
     away, scene.api_there = scene.watch.known(), True
-    assert (False, True, True) == (away, scene.run(20), scene.watch.known())
+    assert (False, True, True) == (away, scene.run(34), scene.watch.known())
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,7 @@ def test_a_restart_of_the_kubelet_is_no_silence() -> None:
 
 def test_with_the_api_server_away_nothing_is_said_of_its_lease() -> None:
     scene = Scene()
+    scene.run(2)
     scene.port_well = scene.lease_moves = scene.api_there = False
     away = scene.run(600)
     scene.api_there = True

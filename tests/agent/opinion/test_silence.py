@@ -118,6 +118,14 @@ NEVER: list[tuple[int, int | None]] = []
         ),
         pytest.param({"port_dies": 60, "api": often(60, 200)}, NEVER, id="the same, and its Lease moves"),
         pytest.param(
+            {"port_dies": 0, "lease_dies": 60, "lease_lives": 80},
+            NEVER,
+            id="a port that never answered is none: a renewal that is late is no silence",
+        ),
+        pytest.param(
+            {"port_dies": 0, "lease_dies": 60}, [(88, None)], id="then its Lease alone tells, for the limit of that"
+        ),
+        pytest.param(
             {"port_dies": 60, "lease_dies": 60, "lease_lives": 92, "api": range(64, 88)},
             NEVER,
             id="the API server was away for it too: it has time for three renewals that failed",
@@ -146,7 +154,8 @@ def test_whose_lease_alone_is_called_silent(facts: dict[str, object], expected: 
 
 
 def test_one_answer_of_the_port_ends_it_at_once() -> None:
-    seen = silence.lease_read(silence.port_silent(silence.Seen(), "", 0.0), "r", 0.0)
+    seen = silence.port_silent(silence.port_answered(silence.Seen()), "", 0.0)
+    seen = silence.lease_read(seen, "r", 0.0)
     seen = silence.lease_read(silence.port_silent(seen, "", 20.0), "r", 20.0)
     facts = {"has_port": True, "lease_limit_s": LIMIT_S}
     assert (True, False) == (
@@ -187,6 +196,7 @@ def test_a_reading_that_is_old_finds_nobody_silent_and_ends_no_silence() -> None
         pytest.param({"port_dies": 60}, 0.5, (4.0, False), id="its port is silent: often, and the newest"),
         pytest.param({"lease_dies": 20}, 0.5, (8.0, False), id="its Lease has not moved: more often, and the newest"),
         pytest.param({"port": False}, 0.5, (8.0, False), id="it has no port"),
+        pytest.param({"port_dies": 0}, 0.5, (8.0, False), id="its port has never answered, as where it has none"),
     ],
 )
 def test_how_often_its_lease_is_read(facts: dict[str, object], random: float, expected: tuple[float, bool]) -> None:

@@ -41,8 +41,9 @@ class Node:
             self.link(device, device)
         self.link("sda1", "sda/sda1")
         self.mounts(
-            ("8:16", "/", "/dev/sdb"), ("253:0", "/var/lib/kubelet", "/dev/mapper/a"), ("8:99", "/data", "/dev/x")
-        )
+            ("8:16", "/", "/dev/sdb"), ("253:0", "/var/lib/kubelet", "/dev/mapper/a"), ("8:99", "/data", "/dev/x"),
+            ("8:97", "/var/lib/rancher/k3s", "/dev/k"), ("8:98", "/var/lib/rancher/rke2/agent/containerd", "/dev/r"),
+        )  # fmt: skip
 
     def link(self, name: str, device: str) -> None:
         (self.root / "sys/class/block").mkdir(exist_ok=True)
@@ -96,6 +97,8 @@ SCOPES = [
     pytest.param("sda", "failed", "/var/lib/kubelet", id="the disk below it"),
     pytest.param("sda1", "failed", "/var/lib/kubelet", id="the partition below it"),
     pytest.param("sdb", "failed", "/", id="the root's disk"),
+    pytest.param("k", "failed", "/var/lib/rancher/k3s/agent/containerd", id="that of k3s"),
+    pytest.param("r", "failed", "/var/lib/rancher/rke2/agent/containerd", id="that of RKE2's containerd"),
     pytest.param("x", "warned", "/data", id="a disk of pods' own, known by the name in the mounts"),
     pytest.param("sdc", "passed", "", id="a disk that nothing is mounted from"),
     pytest.param("fd0", "passed", "", id="a device that there is not"),

@@ -211,7 +211,8 @@ def test_each_class_has_lines_and_a_place_in_the_settings() -> None:
 @pytest.mark.parametrize(("name", "text"), EACH)
 def test_what_a_kernel_prints_is_of_one_class_and_holds_for_its_time(name: str, text: str) -> None:
     kind = CLASSES[name]
-    few, enough = known(*[(100.0, text)] * (kind.count - 1)), known(*[(100.0, text)] * kind.count)
+    lines = [(100.0 - kind.stall_s * before, text) for before in reversed(range(kind.count))]
+    few, enough = known(*lines[1:]), known(*lines)
     ends_s = 100.0 + min(kind.lasts_s, 1e9)
     assert [[], [name], [name]] == [holding(few, 101.0), holding(enough, 101.0), holding(enough, ends_s - 1)]
     assert ([] if kind.lasts_s < 1e9 else [name]) == holding(enough, ends_s)

@@ -130,6 +130,17 @@ def test_a_network_that_another_one_makes_is_named_in_the_settings(node: Node) -
     assert Finding(CheckState.FAILED, expected) == node.find(ranges=(IPV4,), network="cbr0")
 
 
+def test_ranges_that_antrea_fills_in_when_it_calls_are_given_in_the_settings(node: Node) -> None:
+    """Its configuration, as its manifest has it, calls host-local by name alone."""
+    portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
+    node.configured({"name": "antrea", "plugins": [{"type": "antrea", "ipam": {"type": "host-local"}}, portmap]})
+    node.given_out(IPV4, 5, network="antrea")
+    assert [
+        Finding(CheckState.WARNED, "the addresses of antrea cannot be counted here"),
+        Finding(CheckState.PASSED, "network antrea: 5 of 13 addresses in use"),
+    ] == [node.find(), node.find(ranges=(IPV4,))]
+
+
 @pytest.mark.parametrize(
     ("plugin", "who"),
     [
