@@ -48,6 +48,9 @@ def pod(half: str, *given: str) -> Object:
             id="monitors of what nobody reaches",
         ),
         pytest.param("extender.port=9377", "people are served", id="the port of the people"),
+        pytest.param(
+            'extender.configuration={"namespace":"other"}', "configuration.namespace", id="a namespace without rights"
+        ),
     ],
 )
 def test_what_would_be_an_object_that_nobody_takes_is_refused(given, said):
@@ -161,6 +164,11 @@ def test_the_runbook_may_be_anywhere(runbooks):
         for rule in group["rules"]
     ]
     assert f"{runbooks}absent.md" in [rule["annotations"]["runbook"] for rule in rules]
+
+
+def test_the_extenders_namespace_may_be_said_where_it_is_the_releases():
+    given = f'extender.configuration={{"namespace":"{contract.NAMESPACE}"}}'
+    assert objects(given=[IMAGE]) == objects(given=[IMAGE, given])
 
 
 def test_a_great_number_is_a_number():

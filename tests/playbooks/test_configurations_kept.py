@@ -40,6 +40,7 @@ class Cluster:
         return ""
 
 
+OTHERS = [f"{NAME}-rules", f"{NAME}-0123456789-mine", "grafana"]
 A, B, C, D = (f"{NAME}-{letter * 10}" for letter in "abcd")
 
 
@@ -63,6 +64,7 @@ A, B, C, D = (f"{NAME}-{letter * 10}" for letter in "abcd")
         pytest.param([(1, A), (2, B)], [A, B, D], [A, B], id="not that of a trial that was refused"),
         pytest.param([(1, NAME), (2, B)], [NAME, B], [NAME, B], id="the one of a version that named all of them alike"),
         pytest.param([], [A], [A], id="all, where no history is seen"),
+        pytest.param([(2, B)], [A, B, *OTHERS], [B, *OTHERS], id="what somebody has put there under our label"),
     ],
 )
 def test_what_a_revision_of_the_history_names_is_kept_and_nothing_else(revisions, found, expected):

@@ -76,7 +76,16 @@ def test_a_static_pod_that_is_asked_elsewhere_is_known_by_what_changes_of_its_ma
     assert elsewhere == value("__readygate_extender_asked_otherwise")
 
 
-@pytest.mark.parametrize(("run", "follows"), RUNS)
+METHOD, MODE = "readygate_scheduler_config_method", "readygate_scheduler_config_mode"
+BY_HAND = [
+    pytest.param({METHOD: "kubespray", MODE: "enforce"}, False, id="in enforce, by kubespray's next run"),
+    pytest.param({METHOD: "none", MODE: "enforce"}, False, id="in enforce, by hand"),
+    pytest.param({METHOD: "systemd", MODE: "enforce"}, True, id="in enforce, by this run"),
+    pytest.param({METHOD: "kubespray", MODE: "protect"}, True, id="in protect, where pods are placed all the same"),
+]
+
+
+@pytest.mark.parametrize(("run", "follows"), [*RUNS, *BY_HAND])
 def test_it_is_left_as_it_is_where_the_scheduler_of_its_host_does_not_follow(run, follows):
     task = task_of("static", "Static | The scheduler of this host follows where it is asked otherwise")
     value = render(ROLE, THREE | {"__readygate_extender_asked_otherwise": True} | run)

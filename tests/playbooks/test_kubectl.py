@@ -34,6 +34,10 @@ def test_what_it_says_is_read_and_what_it_warns_of_is_not(call):
     assert {"items": []} == call("echo 'Warning: old' >&2; echo '{\"items\": []}'")
 
 
+def test_preferences_of_whoever_uses_it_on_the_host_are_left_aside(call):
+    assert {"items": ["off"]} == call("""printf '{"items": ["%s"]}' "$KUBERC" """)
+
+
 @pytest.mark.parametrize(
     ("script", "limit_s", "told"),
     [

@@ -51,6 +51,18 @@ HOST = {"__readygate_node_looked": {"stdout": ""}}
             id="the rest of what serves people",
         ),
         pytest.param(
+            "extender",
+            {"readygate_extender_configuration": {"namespace": "other"}},
+            ["readygate_extender_configuration.namespace is other"],
+            id="a namespace without rights",
+        ),
+        pytest.param(
+            "extender",
+            {"readygate_extender_configuration": {"namespace": "readygate-system"}},
+            [],
+            id="the namespace that it is",
+        ),
+        pytest.param(
             "extender", {"readygate_extender_port": 9377}, ["readygate_extender_port is 9377"], id="the people's port"
         ),
     ],

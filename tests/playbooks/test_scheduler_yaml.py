@@ -33,6 +33,8 @@ WORDS = {
     "1.2.3": "1.2.3",
     "1m0s": "1m0s",
     "~": None,
+    "=": "=",
+    "a=b": "a=b",
     "'y'": "y",
     '"1e3"': "1e3",
 }
@@ -43,6 +45,33 @@ def test_a_word_is_what_kubernetes_reads(word):
     expected = WORDS[word]
     found = document(f"key: {word}\n")["key"]
     assert (type(expected), expected) == (type(found), found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("key:\tword\nmore: 1\n", {"key": "word", "more": 1}, id="after a key"),
+        pytest.param("key: word\t# said by hand\n", {"key": "word"}, id="before a comment"),
+        pytest.param("key: word \t\nmore: 1\n", {"key": "word", "more": 1}, id="at the end of a line"),
+        pytest.param("key: a \tb\nmore: c\t\td\n", {"key": "a \tb", "more": "c\t\td"}, id="within a text"),
+        pytest.param("key: a\t\n  b\n", {"key": "a b"}, id="before a text goes on"),
+        pytest.param("key:\t# said by hand\n- word\t\n", {"key": ["word"]}, id="at the end of an entry"),
+        pytest.param("key: {a:\t1,\n\tb: 2}\n", {"key": {"a": 1, "b": 2}}, id="in braces, at the begin of a line too"),
+        pytest.param("key:\n\tmore: 1\n", {}, id="at the begin of a line nobody takes one"),
+        pytest.param("key:\n-\tword\n", {}, id="nor after a dash"),
+    ],
+)
+def test_tabs_are_taken_where_kubernetes_takes_them(text, expected):
+    assert expected == document(text)
+
+
+def test_a_manifest_with_a_tab_is_one_and_ours_is_taken_out_of_it():
+    text = manifest(f"--config={FILE}", volumes=True)
+    known = seen(text, noted={"config": THEIRS}, configs={THEIRS: "kind: KubeSchedulerConfiguration\t# by hand\n"})
+    looked = {**known, "target": text.replace("kind: Pod", "kind: Pod\t# by hand")}
+    settings = given()
+    assert [] == plan(looked, settings)["problems"]
+    assert FOLDER not in job(looked, settings, plan(looked, settings), {}, remove=True)["wanted"]
 
 
 @pytest.mark.parametrize("text", [*WORDS, "plain", "--config=/x", "a: b", "", "null", "<<", "="])

@@ -13,6 +13,9 @@
 {{- if hasKey (.Values.extender.configuration.people | default dict) "port" -}}
 {{- fail "extender.configuration.people.port: probes and monitors of this chart ask port 9377, leave it out" -}}
 {{- end -}}
+{{- if ne (.Values.extender.configuration.namespace | default .Release.Namespace) .Release.Namespace -}}
+{{- fail "extender.configuration.namespace: orders, Lease and rights are in the release's namespace, leave it out" -}}
+{{- end -}}
 {{- $listen := dict "address" "127.0.0.1" "port" (include "readygate.extender.port" . | int) -}}
 {{- if include "readygate.extender.privileged" . -}}{{- $_ := set $listen "user" 69376 -}}{{- end -}}
 {{- if .Values.extender.tlsSecret -}}

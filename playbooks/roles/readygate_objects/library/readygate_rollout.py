@@ -8,6 +8,7 @@ shows what was said.
 import calendar
 import contextlib
 import json
+import re
 import time
 
 from ansible.module_utils.basic import AnsibleModule
@@ -81,10 +82,11 @@ class Watched:
 
     def clear(self) -> None:
         """Deletes its ConfigMaps that no revision of its history names: `kubectl rollout undo` may go back to any of
-        these, and the pods of one whose ConfigMap is gone never start."""
+        these, and the pods of one whose ConfigMap is gone never start. What is called otherwise is somebody's own."""
         kept = json.dumps([each["data"] for each in self.revisions()])
         found = [each["metadata"]["name"] for each in self._kubectl.get("configmaps", self.selector)["items"]]
-        gone = [name for name in found if f'"{name}"' not in kept]
+        ours = re.compile(re.escape(self.name) + "(-[0-9a-f]{10})?")
+        gone = [name for name in found if ours.fullmatch(name) and f'"{name}"' not in kept]
         if kept != "[]" and gone:
             self._kubectl.run("delete", "configmap", "--ignore-not-found", *gone)
 

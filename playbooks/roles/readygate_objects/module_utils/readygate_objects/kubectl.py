@@ -12,7 +12,8 @@ class Kubectl:
 
     def __init__(self, kubeconfig: str, namespace: str) -> None:
         self._start = ["kubectl", "--kubeconfig", kubeconfig, "--namespace", namespace, "--request-timeout=20s"]
-        self._environ = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/local/bin:/opt/bin")
+        path = os.environ.get("PATH", "") + ":/usr/local/bin:/opt/bin"
+        self._environ = dict(os.environ, PATH=path, KUBERC="off")  # as it is, not as somebody likes it
 
     def run(self, *arguments: str, **options: str) -> str:
         """options: stdin."""

@@ -1,12 +1,13 @@
 """YAML as Kubernetes reads it (sigs.k8s.io/yaml, go.yaml.in/yaml/v2, resolve.go), which is not quite as Python does.
 
 There `y` is true and 1e3 a number, where Python reads texts and would write them without quotes; and a date or 22:22
-is a text, where Python reads a day or 1342, and would write that. Used on the controller only.
+is a text, where Python reads a day or 1342, and would write that. Tabs may stand between words, where Python reads
+nothing at all. Used on the controller only.
 """
 
 import json
 import re
-from typing import Any, ClassVar, Dict, Optional
+from typing import Any, ClassVar, Dict, List, Optional
 
 import yaml
 
@@ -21,11 +22,11 @@ _RESOLVED = (
     ("tag:yaml.org,2002:int", _INTEGER, "-+0123456789"),
     ("tag:yaml.org,2002:float", _NUMBER, "-+0123456789."),
 )
-_OURS = {tag for tag, _, _ in _RESOLVED} | {"tag:yaml.org,2002:timestamp"}
+_OURS = {tag for tag, _, _ in _RESOLVED} | {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 
 
 class Loader(yaml.SafeLoader):
-    """Reads plain words as Go does."""
+    """Reads plain words as Go does, and tabs (scannerc.go: scan_to_next_token, scan_plain_scalar)."""
 
     # Without what Python sees in them.
     yaml_implicit_resolvers: ClassVar[Dict[str, Any]] = {
@@ -33,6 +34,22 @@ class Loader(yaml.SafeLoader):
         for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     bool_values: ClassVar[Dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+    def scan_to_next_token(self) -> None:
+        super().scan_to_next_token()
+        while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
+            self.forward()
+            super().scan_to_next_token()
+
+    def scan_plain_spaces(self, indent: int, start_mark: Any) -> List[str]:  # noqa: ANN401 - a type of PyYAML's own
+        length = 0
+        while self.peek(length) in (" ", "\t"):
+            length += 1
+        blanks = self.prefix(length)
+        if "\t" in blanks:
+            self.forward(length)
+        found = super().scan_plain_spaces(indent, start_mark)  # None where the document ends
+        return [blanks] if found == [] and "\t" in blanks else list(found or [])
 
 
 class Dumper(yaml.SafeDumper):
