@@ -16,13 +16,14 @@ from tests.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-# Begins its work where it is told to, in the cache.
+# Begins its work where it is told to or stands, in the cache or among temporary files.
 TOOL = """#!/bin/sh
 case "$*" in
   version) echo go version go1.99.0 linux/amd64; exit ;;
 esac
-mkdir -p half-made && echo half > half-made/file
-for word in "$@"; do case "$word" in "$XDG_CACHE_HOME"/*) mkdir -p "$word"; echo half > "$word/file" ;; esac; done
+for word in "$PWD" "$@"; do
+  case "$word" in "$XDG_CACHE_HOME"/* | "$TMPDIR"/*) mkdir -p "$word" && echo half > "$word/half-made" ;; esac
+done
 sleep 300 &
 touch "$BEGUN"
 wait
