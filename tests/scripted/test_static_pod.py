@@ -6,6 +6,7 @@ import fcntl
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import socketserver
@@ -247,6 +248,19 @@ def test_what_does_not_answer_gives_way_to_the_earlier_one(host):
     assert "the earlier one is back in place and answers" in verdict["said"]
     assert (FIRST, ["readygate-extender.yaml"]) == (host.manifest.read_text(), host.seen)
     assert host.left() == []
+
+
+def test_one_that_is_put_back_is_another_pod_to_the_kubelet_each_time(host):
+    """The same one is let wait as if it had crashed: 23.6 s without an answer, the third time within two minutes."""
+    manifest = "metadata:\n  annotations:\n{}    some: " + FIRST
+    host.put(manifest.format(""))
+    found = []
+    for _ in range(2):
+        host.put(BROKEN)
+        found.append(host.manifest.read_text())
+    mark = '    readygate.dev/put-back: "N"\n'
+    assert [manifest.format(mark)] * 2 == [re.sub(r'"\d+"', '"N"', text) for text in found]
+    assert 2 == len(set(found))
 
 
 def test_where_there_was_none_there_is_none_again(host):

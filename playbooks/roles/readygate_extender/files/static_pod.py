@@ -56,6 +56,9 @@ GRACE_S = 5.0  # what a `recover` gives a change whose time is over already
 LEFT_ALONE_S = 5.0  # by a kubelet that sees nothing to change: it ends a process within a second or two
 BACK_LIMIT_S = 60.0  # nothing more can be done by then but to say so
 READINESS = re.compile(r"host: ([^ ,]+), path: /readyz, port: ([0-9]+), scheme: (HTTPS?)")
+ANNOTATIONS = re.compile(rb"^  annotations: *\n", re.MULTILINE)
+PUT_BACK = "readygate.dev/put-back"  # left out where manifests are compared
+MARK = re.compile(rb"^    readygate\.dev/put-back: .*\n", re.MULTILINE)
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 LOGS = Path("/var/log/pods")
 BESIDE = "READYGATE_REVISION_BESIDE"  # of the pod's other containers, which prove nothing
@@ -124,6 +127,14 @@ def ready_of(manifest, otherwise):
     """Where the extender of a manifest says whether it is ready: an earlier one may have another port."""
     found = READINESS.search(manifest)
     return "%s://%s:%s/readyz" % (found.group(3).lower(), found.group(1), found.group(2)) if found else otherwise
+
+
+def marked(manifest, milliseconds):
+    """As another pod: the kubelet would take it for the one that it has just ended, and let who is put back a second time
+    within ten minutes wait ten seconds, then twenty, as one that crashes again and again. As it is without annotations.
+    """
+    line = ('    %s: "%d"\n' % (PUT_BACK, milliseconds)).encode()
+    return ANNOTATIONS.sub(lambda found: found.group() + line, MARK.sub(b"", manifest), count=1)
 
 
 class Patience:
@@ -259,6 +270,8 @@ class Swap:
         in_place, log = digest(read(job["manifest"])), newest_log()
         swapped = in_place == job["wanted"] != job["expected"]
         if swapped and job["expected"]:
+            with contextlib.suppress(OSError):  # a full disk: then it may wait
+                self.hands.write(self.earlier, marked(read(self.earlier), time.time() * 1000))
             self.hands.label(self.earlier, job["manifest"])
             self.hands.rename(self.earlier, job["manifest"])
         elif swapped:
