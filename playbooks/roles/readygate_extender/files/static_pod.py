@@ -130,9 +130,9 @@ def ready_of(manifest, otherwise):
 
 
 def marked(manifest, milliseconds):
-    """As another pod: the kubelet would take it for the one that it has just ended, and let who is put back a second time
-    within ten minutes wait ten seconds, then twenty, as one that crashes again and again. As it is without annotations.
-    """
+    """As another pod: the kubelet would take it for the one that it has just ended, and let who is put back a second
+    time within ten minutes wait ten seconds, then twenty, as one that crashes again and again. Without annotations it
+    stays as it is."""
     line = ('    %s: "%d"\n' % (PUT_BACK, milliseconds)).encode()
     return ANNOTATIONS.sub(lambda found: found.group() + line, MARK.sub(b"", manifest), count=1)
 
