@@ -136,8 +136,9 @@ def row_of(gate: Gate, seen: NodeEvidence, before: Row | None, was_closed: bool,
         used_from = node.born_at + around.caps.new_node_s
     new = around.monotonic < used_from
     counts = node.in_service and not new
-    stand = _damped(gate, verdict, past, before, was_closed, around.monotonic)
     order = around.orders.for_node(gate.name, node.name, place.pool, around.wall)
+    stays = was_closed and (order is None or order.kind is not Kind.EXEMPT)  # or the next look would tell another story
+    stand = _damped(gate, verdict, past, before, stays, around.monotonic)
     if order is not None:
         stand = _ordered(order, stand, verdict, past, was_closed, counts, around)
     return Row(

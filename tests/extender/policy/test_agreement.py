@@ -3,6 +3,7 @@
 import pytest
 
 from extender.policy.caps import Limit
+from extender.policy.damping import Damping
 from extender.policy.gates import Gate
 from extender.policy.reasons import CLOSED_HELD, CLOSED_NOT_READY, OPEN
 from kube.times import format_time
@@ -204,3 +205,22 @@ def test_a_process_that_starts_tells_a_young_node_that_failed_from_one_that_was_
         world.replace(name, type(pod)(**fields | {"started": format_time(world.wall - 60.0 - failed_after_s)}))
     world.turn()
     assert closed == len(world.closed())
+
+
+def test_a_node_that_an_exemption_opens_is_told_the_same_at_the_next_look() -> None:
+    """Nothing keeps it closed any more: damping is for those that are."""
+    made = cluster(5, Gate("health", damping=Damping()))
+    for _ in range(3):
+        made.bad("n000")
+        made.turn(1.0)
+        made.good("n000")
+        made.turn(1.0)
+    before = made.held()
+    made.replace("n000")  # its health pod is on its way
+    made.order(o="{order: exempt, scope: {node: n000}}")
+    told = []
+    for _ in range(2):
+        made.turn()
+        told.append((made.closed(), made.held()))
+        made.changed["n000"] = None
+    assert ({"n000": "damping"}, [(set(), {"n000": "grace"})] * 2) == (before, told)
