@@ -13,6 +13,9 @@ PATIENCE_S = 1.0  # httpTimeout of the playbook's registration
 PAUSES_S = (0.0, 0.05, 0.7)
 
 
+NEW = " on a new connection"
+
+
 @dataclass
 class FilterLoad:
     """Calls until the end of the `with` block. failed: what a caller got instead of the right answer, in order.
@@ -53,13 +56,13 @@ class FilterLoad:
     def _call_on(self, pause_s, fresh):
         connection = self._connection()
         while not self._stopping.wait(pause_s):
-            if connection.sock is None:
-                self.connections += 1
+            new = connection.sock is None
+            self.connections += new
             began = time.monotonic()
             fault = self._fault(connection)
             took_s = time.monotonic() - began
             if fault:
-                self.failed.append(f"{fault} after {took_s:.3f} s")
+                self.failed.append(f"{fault} after {took_s:.3f} s{NEW * new}")
             self.calls += 1
             self.longest_s = max(self.longest_s, took_s)
             if fresh or fault:

@@ -13,7 +13,7 @@ from tests.extender.builders import node_json, pod_json
 from tests.fakes.api_server import FakeApiServer
 from tests.kit.pid import ProcessId, children
 from tests.scripted.extender_process import ExtenderProcess
-from tests.scripted.filter_load import FilterLoad
+from tests.scripted.filter_load import NEW, FilterLoad
 
 STOP_S = 1.0  # the promise; these tests allow a loaded machine four times that
 SLACK = 4.0
@@ -124,7 +124,16 @@ def test_x56_every_call_that_is_taken_is_answered(process):
         code, took_s = process.stop()
         process.wait(lambda: len(load.failed) > 3)
     assert (0, True) == (code, took_s < STOP_S * SLACK)
-    assert [] == [fault for fault in load.failed if "Connection refused" not in fault]
+    assert [] == [fault for fault in load.failed if not (was_refused(fault) or was_never_taken(fault))]
+
+
+def was_refused(fault):
+    return "Connection refused" in fault
+
+
+def was_never_taken(fault):
+    """The kernel had it in the listener's queue when that was closed."""
+    return fault.startswith("ConnectionResetError") and fault.endswith(NEW)
 
 
 def test_a_second_stop_changes_nothing(process):
