@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from component import settings as dialect
@@ -250,10 +250,17 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from _places(item, (*path, key))
 
 
+def _holds(value: Any, key: Any) -> bool:
+    if isinstance(value, list):
+        return isinstance(key, int) and key < len(value)
+    return isinstance(value, dict) and key in value
+
+
 WHOLE = yaml.safe_load(EVERY_KEY)
 PLACES = [path for path in _places(WHOLE) if path]
 
 
+@example([(("gates",), [[]]), (("gates", 1), None)])
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(BROKEN)), min_size=1, max_size=3))
 def test_a_file_with_anything_in_any_place_is_refused_with_one_line_or_can_be_used(
     changes: list[tuple[tuple[Any, ...], Any]],
@@ -262,9 +269,8 @@ def test_a_file_with_anything_in_any_place_is_refused_with_one_line_or_can_be_us
     for (*path, last), value in changes:
         held = document
         for key in path:
-            inside = (isinstance(held, dict) and key in held) or (isinstance(held, list) and isinstance(key, int))
-            held = held[key] if inside and held else {}
-        if isinstance(held, dict) or (isinstance(held, list) and held and isinstance(last, int)):
+            held = held[key] if _holds(held, key) else {}
+        if isinstance(held, dict) or _holds(held, last):
             held[last] = copy.deepcopy(value)
     line = ""
     try:
