@@ -110,22 +110,6 @@ def create_pods(api: Api, resources: Sequence[str], *, batch: int) -> list[str]:
     return names
 
 
-def delete_pods(connection: Connection, *, limit_s: float = 120.0) -> None:
-    """Removes the pods of the last round and waits until none is left."""
-    client = Client(connection, user_agent="readygate-bench", deadline_s=30.0)
-    until = time.monotonic() + limit_s
-    options = b'{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}'
-    while True:
-        client.delete(paths.pods(NAMESPACE), options, deadline_s=limit_s)
-        left = msgspec.json.decode(client.get(paths.pods(NAMESPACE), query={"limit": "1"}), type=_List).items
-        if not left:
-            client.close()
-            return
-        if time.monotonic() > until:
-            raise MeasurementError(f"pods of the last round are still there after {limit_s:.0f} s")
-        time.sleep(0.2)
-
-
 class Bindings:
     """Notes when each pod got its node, from a watch that shows bound pods only."""
 

@@ -14,6 +14,7 @@ from tests.bench.processes import MeasurementError
 from tests.kit.child import ProcessError
 from tests.kit.endings import EXIT_INTERRUPTED, interrupt_once
 from tests.testbed.shared.binaries import BinariesMissing
+from tests.testbed.shared.removal import LeftoverError
 
 BUSY_LOAD = 0.7
 
@@ -51,7 +52,7 @@ def _main(module: str, suites: Suites, saved: Path, description: str | None) -> 
     for name in arguments.only or suites:
         try:
             figures += suites[name](progress, quick=arguments.quick)
-        except (MeasurementError, BinariesMissing, BuildError, ProcessError) as e:
+        except (MeasurementError, BinariesMissing, BuildError, LeftoverError, ProcessError) as e:
             failed += 1
             print(f"{name}: FAILED: {e}", file=sys.stderr, flush=True)
         save(figures, arguments.save)  # after each suite: what comes later may be interrupted

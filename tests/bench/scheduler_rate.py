@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import harmonic_mean, quantiles
 
+from kube import paths
 from kube.auth import Connection
 from kube.connect import connect
 from tests.bench import arms, cluster
@@ -21,6 +22,7 @@ from tests.bench.figures import Figure, median, median_ratio, spread
 from tests.bench.processes import MeasurementError
 from tests.testbed.plane import scheduler_config
 from tests.testbed.plane.plane import Plane
+from tests.testbed.shared.removal import delete_all
 
 ARMS = ("none", "null", "go", "readygate")
 NODES = 1000
@@ -176,7 +178,7 @@ def _round(
         bindings.stop()
         plane.stop_scheduler()
         spent_ms = {name: (child.cpu_s() - before_s[name]) * 1000 for name, child in extenders.items()}
-        cluster.delete_pods(connection)
+        delete_all(plane.api, paths.pods(cluster.NAMESPACE))
     took_s = _by_arm(batches, durations_s([bound[name] for name in names], batch=BATCH))
     return {
         name: Round(

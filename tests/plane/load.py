@@ -15,8 +15,10 @@ from typing import Self
 from tests.kit.waiting import wait_for
 from tests.testbed.shared import bare
 from tests.testbed.shared.api import Api, ApiError, condition
+from tests.testbed.shared.removal import delete_all
 
 LABEL = "readygate.dev/test-load"
+ASKED = {"metadata": {"name": "asks", "namespace": "default"}, "spec": {}}
 _PODS = "/api/v1/namespaces/default/pods"
 _numbers = itertools.count(1)
 
@@ -52,8 +54,7 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._closed.set()
-        with contextlib.suppress(ApiError):
-            self._api.request("DELETE", f"{_PODS}?labelSelector={LABEL}={self._mark}&gracePeriodSeconds=0")
+        delete_all(self._api, _PODS, selector=f"{LABEL}={self._mark}")
 
     def stop(self) -> None:
         """No more pods; those that were made are still watched."""
@@ -120,9 +121,10 @@ def bound_by(pod: Mapping[str, object], wall: float, monotonic: float) -> float:
     return monotonic + min(0.0, latest - wall)
 
 
-def ask(port: int, names: Sequence[str], *, timeout_s: float = 2.0) -> dict[str, object]:
-    """One filter call by a client of ours: the answer, or `{}` without one."""
-    pod = {"metadata": {"name": "asks", "namespace": "default"}, "spec": {}}
+def ask(
+    port: int, names: Sequence[str], *, pod: Mapping[str, object] = ASKED, timeout_s: float = 2.0
+) -> dict[str, object]:
+    """One filter call as kube-scheduler makes it: the answer, or `{}` without one."""
     body = json.dumps({"Pod": pod, "NodeNames": list(names)})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
     try:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from kube import contract
 from tests.testbed.shared import bare
 from tests.testbed.shared.api import Api, Object
+from tests.testbed.shared.removal import delete_all
 
 ANSWERS_AFTER_S = 1.0
 PODS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods"
@@ -142,7 +143,7 @@ def install(api: Api, spec: Object) -> Callable[[], None]:
 
     def remove() -> None:
         api.delete(f"{DAEMON_SETS}/{contract.NAME_AGENT}")
-        api.request("DELETE", f"{PODS}?gracePeriodSeconds=0")
+        delete_all(api, PODS)
 
     return remove
 

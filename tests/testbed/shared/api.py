@@ -12,6 +12,7 @@ from typing import Any
 import urllib3
 
 Object = dict[str, Any]
+TIMEOUT_S = 15.0
 
 
 class ApiError(Exception):
@@ -34,7 +35,7 @@ class Api:
             ssl_context=ssl.create_default_context(cafile=str(ca)),
             headers={"Authorization": f"Bearer {token}", "User-Agent": "readygate-testbed"},
             retries=False,
-            timeout=urllib3.Timeout(total=15),
+            timeout=urllib3.Timeout(total=TIMEOUT_S),
         )
 
     def request(
@@ -44,12 +45,14 @@ class Api:
         body: Object | list[Object] | None = None,
         *,
         content_type: str = "application/json",
+        timeout_s: float = TIMEOUT_S,
     ) -> Object:
         """Raises ApiError."""
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._pool.headers, "Content-Type": content_type}
         try:
-            reply = self._pool.request(method, self.server + path, body=data, headers=headers)
+            timeout = urllib3.Timeout(total=timeout_s)
+            reply = self._pool.request(method, self.server + path, body=data, headers=headers, timeout=timeout)
         except urllib3.exceptions.HTTPError as e:
             raise ApiError(method, path, 0, type(e).__name__, str(e)) from e
         document = json.loads(reply.data) if reply.data else {}
