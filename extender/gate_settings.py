@@ -160,10 +160,10 @@ class Damping(Section, frozen=True):
 
 
 class PodStarts(Section, frozen=True):
-    """Closed where pods of so many owners fail to start that start elsewhere. within_seconds: how long a failure, and a
-    start elsewhere, count. stuck_seconds: how long a pod may be bound without a sandbox."""
+    """Closes nodes on which pods of so many namespaces fail to start that start elsewhere. within_seconds: how long a
+    failure, and a start elsewhere, count. stuck_seconds: how long a pod may be bound without a sandbox."""
 
-    owners: Annotated[int, Meta(ge=2, le=100, description="a number of owners, 2 to 100")] = 3
+    namespaces: Annotated[int, Meta(ge=2, le=100, description="a number of namespaces, 2 to 100")] = 3
     within_seconds: Annotated[float, Meta(ge=60, le=3600, description="seconds, 60 to 3600")] = 300
     stuck_seconds: Annotated[float, Meta(ge=10, le=600, description="seconds, 10 to 600")] = 30
 

@@ -308,6 +308,7 @@ class Services:
             return None
         return PodStarts(
             rule,
+            asked=lambda pod: self.journal.left_node(pod.namespace, pod.pod, pod.uid, pod.node),
             on_change=self._wake,
             heard=lambda: -math.inf if self.watches is None else self.watches.heard_at(),
             ahead_s=lambda: None if self.watches is None else self.watches.starts_ahead_s(),

@@ -1,8 +1,12 @@
-"""How pods start, as the API server tells it: those that are bound and do not run yet, and those that were rejected.
+"""How pods start, as the API server reports it: those that are bound and do not run yet, and those that were rejected.
 
 One watch of the cluster that leaves out what runs or has succeeded: of 150,000 pods it lists a few hundred and those
 that have failed (the controller manager keeps 12,500 of them at most). A pod that comes to run leaves it. Nothing of a
 pod is kept but what `policy.starts` needs, and that for minutes; the uid of a rejected one until it is gone.
+
+A pod whose own volumes may keep it from starting is no evidence against its node. A kubelet mounts all volumes before
+it makes the sandbox, and does not report which one it waits for. So a pod without a sandbox counts only if the kubelet
+makes all of its volumes from what each namespace has (core/v1 VolumeSource). Kinds of later releases do not count.
 """
 
 import math
@@ -27,6 +31,9 @@ NAME_LIMIT = 128
 # full, or of one that is shut down.
 REJECTED = frozenset({"UnexpectedAdmissionError", "InvalidNodeInfo"})
 BROKEN = frozenset({"CreateContainerError"})  # of a container that waits
+# ConfigMaps that a controller makes in each namespace, with the one key that is in them.
+PUBLISHED = {"kube-root-ca.crt": "ca.crt", "openshift-service-ca.crt": "service-ca.crt"}
+MEDIA = frozenset({"", "Memory"})  # huge pages of a size may be missing
 # Whose pods cannot go elsewhere: each node has its own.
 BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 
@@ -53,9 +60,43 @@ class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     pod_ip: str = msgspec.field(default="", name="podIP")
 
 
+class _EmptyDir(msgspec.Struct, frozen=True, gc=False):
+    medium: str = ""
+
+
+class _Key(msgspec.Struct, frozen=True, gc=False):
+    key: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    """A ConfigMap or a Secret."""
+
+    name: str = ""
+    items: list[_Key] | None = None
+    optional: bool | None = None
+
+
+class _Source(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Of a projected volume."""
+
+    service_account_token: dict[str, object] | None = None
+    downward_api: dict[str, object] | None = msgspec.field(default=None, name="downwardAPI")
+    config_map: _Named | None = None
+    secret: _Named | None = None
+
+
+class _Projected(msgspec.Struct, frozen=True, gc=False):
+    sources: list[_Source] | None = None
+
+
 class _Volume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    persistent_volume_claim: dict[str, object] | None = None
-    ephemeral: dict[str, object] | None = None
+    """The kinds that a kubelet makes by itself. One without any of them is of another kind."""
+
+    empty_dir: _EmptyDir | None = None
+    downward_api: dict[str, object] | None = msgspec.field(default=None, name="downwardAPI")
+    config_map: _Named | None = None
+    secret: _Named | None = None
+    projected: _Projected | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -70,17 +111,20 @@ class StartingPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodStarts:
-    """A store of kube.reflector, and what the index asks. Thread-safe.
+    """A store of kube.reflector, and the index's view of it. Thread-safe.
 
-    on_change(): called from any thread, outside of our lock, when it is time to look; must not block. heard(): when the
-    server last told how things are, monotonic seconds. ahead_s(): of the list that is told, as Reflector.list_ahead_s:
-    what is compared with the server's own times is its own clock. wall: taken where it does not say.
+    asked(): whether kube-scheduler is known to have asked about the pod, and to have been left its node; memory only.
+    on_change(): called from any thread, outside of the lock, when it is time to look; must not block.
+    heard(): when the server last reported, monotonic seconds.
+    ahead_s(): of the current list, as Reflector.list_ahead_s: the server's times are compared with its own clock.
+    wall: this machine's clock, used where the server does not report its own.
     """
 
     def __init__(
         self,
         rule: StartRule,
         *,
+        asked: Callable[[Attempt], bool],
         on_change: Callable[[], None],
         heard: Callable[[], float],
         ahead_s: Callable[[], float | None] = lambda: None,
@@ -93,7 +137,7 @@ class PodStarts:
         self._monotonic = monotonic
         self._wall = wall
         self._lock = threading.Lock()
-        self._starts = Starts(rule)
+        self._starts = Starts(rule, asked)
         self._found: Mapping[str, str] = {}
         self._looked_at = -math.inf
         self._moved = False  # something was told since the last look
@@ -150,7 +194,8 @@ class PodStarts:
     # Under the lock.
 
     def _due_at(self) -> float:
-        due_at = -math.inf if self._moved else min(self._starts.due_at(), self._starts.over_at())
+        at_once = self._moved or self._starts.claims
+        due_at = -math.inf if at_once else min(self._starts.due_at(), self._starts.over_at())
         return max(due_at, self._looked_at + LOOKS_APART_S)
 
     def _tell(self, pod: StartingPod, since: float, monotonic: float) -> None:
@@ -185,16 +230,50 @@ def _attempt(pod: StartingPod, owner: OwnerReference) -> Attempt:
         for one in (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
         if one.state.waiting is not None
     ]
-    broken = status.reason if status.phase == FAILED else next((one for one in waiting if one in BROKEN), "")
+    volumes = spec.volumes or ()
+    broken = status.reason
+    if status.phase != FAILED:
+        broken = next((one for one in waiting if one in BROKEN), "") if all(map(_of_kubelet, volumes)) else ""
     return Attempt(
         uid=meta.uid,
+        namespace=meta.namespace,
+        pod=meta.name,
         node=spec.node_name,
         owner=owner.uid,
         name=one_line(f"{meta.namespace}/{owner.name}", NAME_LIMIT),
         able=able,
         broken=broken,
-        waits=any((one.persistent_volume_claim, one.ephemeral) != (None, None) for one in spec.volumes or ()),
+        waits=not all(map(_comes_by_itself, volumes)),
     )
+
+
+def _of_kubelet(volume: _Volume) -> bool:
+    """Whether the kubelet makes the volume itself: once there is a sandbox, it is there."""
+    kinds = (volume.empty_dir, volume.downward_api, volume.config_map, volume.secret, volume.projected)
+    return any(kind is not None for kind in kinds)
+
+
+def _comes_by_itself(volume: _Volume) -> bool:
+    """Whether nothing of the pod's namespace can keep the kubelet from mounting the volume."""
+    if volume.empty_dir is not None:
+        return volume.empty_dir.medium in MEDIA
+    if volume.projected is not None:
+        return all(map(_source_comes_by_itself, volume.projected.sources or ()))
+    return volume.downward_api is not None or _optional(volume.config_map) or _optional(volume.secret)
+
+
+def _source_comes_by_itself(source: _Source) -> bool:
+    if source.service_account_token is not None or source.downward_api is not None:
+        return True
+    return _published(source.config_map) or _optional(source.config_map) or _optional(source.secret)
+
+
+def _published(of: _Named | None) -> bool:
+    return of is not None and of.name in PUBLISHED and all(one.key == PUBLISHED[of.name] for one in of.items or ())
+
+
+def _optional(of: _Named | None) -> bool:
+    return of is not None and of.optional is True
 
 
 def _age_s(pod: StartingPod, wall: float) -> float:

@@ -79,7 +79,7 @@ def storm_of(settings: Settings) -> StormRule | None:
 def start_rule_of(settings: Settings) -> StartRule | None:
     """None where no gate looks at how pods start."""
     found = next((gate.pod_starts for gate in settings.gates if gate.pod_starts is not None), None)
-    return None if found is None else StartRule(found.owners, found.within_seconds, found.stuck_seconds)
+    return None if found is None else StartRule(found.namespaces, found.within_seconds, found.stuck_seconds)
 
 
 def limit_of(value: str | int | None) -> Limit | None:

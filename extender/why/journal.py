@@ -35,6 +35,11 @@ class Journal:
         with self._lock:
             yield self.memory
 
+    def left_node(self, namespace: str, name: str, uid: str, node: str) -> bool:
+        """As Memory.left_node."""
+        with self._lock:
+            return self.memory.left_node(namespace, name, uid, node)
+
     def write(self, entry: Entry) -> None:
         """Raises ValueError for an entry that does not follow."""
         with self._lock:

@@ -44,6 +44,15 @@ class Memory:
         """Of the newest event, 0 if there was none."""
         return self.events[-1].serial if self.events else 0
 
+    def left_node(self, namespace: str, name: str, uid: str, node: str) -> bool:
+        """Whether kube-scheduler asked about this pod, and the last answer did not refuse it the node."""
+        record = self.pods.get(f"{namespace}/{name}")
+        if record is None or record.uid != uid or record.at is None:
+            return False
+        number = self.numbers.by_name.get(node)
+        refused = number is not None and number in array("I", record.nodes)[: record.refused]
+        return not refused and node not in record.unknown
+
     def apply(self, entry: Entry) -> None:
         """An entry that was applied already does no harm. Raises ValueError for one that does not follow."""
         if type(entry) is PodRecord:  # nearly all are

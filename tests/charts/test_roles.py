@@ -104,7 +104,7 @@ INVENTORIES: dict[str, dict[str, Any]] = {
                     "conditions": {"allOf": [{"of": "node", "type": "Deadlock", "status": "False"}]},
                     "damping": False,
                 },
-                {"name": "starts", "podStarts": {"owners": 4}},
+                {"name": "starts", "podStarts": {"namespaces": 4}},
             ],
             "cap": {"cluster": "25%", "leaveInPool": 0},
         },

@@ -112,7 +112,7 @@ def test_extenders_that_do_not_agree():
 
 def test_a_node_that_swallows_pods_says_so_and_what_opens_it():
     """Without the owners the reason is said of one node."""
-    said = "pods of 3 owners fail to start here and start elsewhere: default/api (without a sandbox)"
+    said = "pods of 3 namespaces fail to start here and start elsewhere: default/api (without a sandbox)"
     words = [
         words_of(DecisionTold("starts", reason=STARTS, open=False, verdict=STARTS, evidence=evidence))
         for evidence in (said, "")

@@ -201,8 +201,8 @@ SELECTOR = "a label selector, as `a=b,c in (d,e),!f`"
             id="damping that begins above its ceiling",
         ),
         pytest.param(
-            "gates: [{podStarts: {owners: 1}}]",
-            "gates[0].podStarts.owners: is 1, allowed: a number of owners, 2 to 100",
+            "gates: [{podStarts: {namespaces: 1}}]",
+            "gates[0].podStarts.namespaces: is 1, allowed: a number of namespaces, 2 to 100",
             id="one owner is no second word",
         ),
         pytest.param(

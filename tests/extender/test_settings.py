@@ -54,7 +54,7 @@ gates:
   damping: {minHealthySeconds: 5, ceilingSeconds: 60, windowSeconds: 600}
   cap: 25%
 - name: starts
-  podStarts: {owners: 4, withinSeconds: 600, stuckSeconds: 60}
+  podStarts: {namespaces: 4, withinSeconds: 600, stuckSeconds: 60}
 exempt: {daemonSetPods: false, namespaces: [storage], label: null, labelNamespaces: [a, "*"]}
 heartbeat: {limitSeconds: 0}
 staleLimitSeconds: 90

@@ -1,11 +1,12 @@
-"""A node that passes every check and swallows every pod, and pods that fail wherever they are.
+"""A node that passes every check and swallows every pod, pods that fail wherever they are, and a tenant who makes some.
 
-The API server is a real one. The test plays the kubelets: it binds pods and writes what a kubelet says of them.
+The API server is a real one. The test plays the kubelets: it binds pods and writes what a kubelet reports of them. It
+also plays kube-scheduler: it asks the extenders about each pod that it binds.
 """
 
 import itertools
-import os
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -21,19 +22,19 @@ from tests.testbed.plane import identities
 from tests.testbed.plane.programs import Extender
 from tests.testbed.shared import bare
 from tests.testbed.shared.api import Object
+from tests.testbed.shared.removal import delete_all
 
-PODS = "/api/v1/namespaces/default/pods"
-OWNERS = "/api/v1/namespaces/default/configmaps"  # anything may control a pod
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-# READYGATE_POISON=1000 is the whole of it, and with the defaults of the configuration.
-POISON_PODS = int(os.environ.get("READYGATE_POISON", "100"))
-POISON_OWNERS = POISON_PODS // 5
-STARTS = {"name": "starts", "podStarts": {} if POISON_PODS >= 1000 else {"stuckSeconds": 10}, "damping": False}
+POISON_PODS = 1000
+POISON_OWNERS = 200
+STARTS = {"name": "starts", "podStarts": {}, "damping": False}
 WRITERS = 8
 LABEL = "readygate.dev/test-starts"
 LEASE, RENEW_S = "renewed", 5.0
-GOOD = ("web", "api", "jobs")
+TEAMS = ("starts-api", "starts-jobs", "starts-web")  # namespaces, each with an owner `web`
+EVIL = "starts-evil"
 LIMIT_S = 60.0
+STUCK_S = 30.0  # the default of the configuration
 HEALTH = {"name": "health", "damping": False}
 (UNEXPECTED,) = REJECTED - {"InvalidNodeInfo"}
 
@@ -41,20 +42,26 @@ _numbers = itertools.count(1)
 
 
 class Kubelets:
-    """Pods that owners put on nodes, and what becomes of them. Ended with the cluster."""
+    """Pods that owners put on nodes, and what becomes of them. Ended with the cluster.
 
-    def __init__(self, cluster: Cluster):
+    Owners are `namespace/name`. asks: extenders that are asked about each pod.
+    """
+
+    def __init__(self, cluster: Cluster, asks: Iterable[Extender]):
         self._api = cluster.api
+        self._plane = cluster.plane
+        self._ports = [extender.port for extender in asks]
         self._owners: dict[str, Object] = {}
         self._renewed = -RENEW_S
         cluster._exit.callback(self.clear)
 
     def clear(self) -> None:
-        for path in (PODS, OWNERS):
-            self._api.request("DELETE", f"{path}?labelSelector={LABEL}&gracePeriodSeconds=0")
+        for namespace in {owner.partition("/")[0] for owner in self._owners}:
+            for kind in ("pods", "configmaps"):
+                delete_all(self._api, f"/api/v1/namespaces/{namespace}/{kind}", selector=LABEL)
 
     def renew(self) -> None:
-        """As the kubelets of a cluster do all the time: it tells an extender that no news is no news."""
+        """As the kubelets of a cluster do all the time, so that the extender knows its data to be fresh."""
         if time.monotonic() - self._renewed < RENEW_S:
             return
         self._renewed = time.monotonic()
@@ -64,41 +71,49 @@ class Kubelets:
         self._api.patch(f"{path}/{LEASE}", {"spec": spec})
 
     def own(self, *owners: str) -> None:
-        with ThreadPoolExecutor(WRITERS) as writers:
-            made = writers.map(
-                lambda name: self._api.create(OWNERS, {"metadata": {"name": name, "labels": {LABEL: ""}}}), owners
-            )
-            self._owners.update(zip(owners, made, strict=True))
+        """Anything may control a pod: each owner is a ConfigMap."""
+        for namespace in sorted({owner.partition("/")[0] for owner in owners}):
+            self._api.create_unless_there("/api/v1/namespaces", {"metadata": {"name": namespace}})
+            self._plane.wait_namespace(namespace)
 
-    def put(self, owner: str, node: str) -> str:
+        def make(owner: str) -> Object:
+            namespace, _, name = owner.partition("/")
+            body = {"metadata": {"name": name, "labels": {LABEL: ""}}}
+            return self._api.create(f"/api/v1/namespaces/{namespace}/configmaps", body)
+
+        with ThreadPoolExecutor(WRITERS) as writers:
+            self._owners.update(zip(owners, writers.map(make, owners), strict=True))
+
+    def put(self, owner: str, node: str, *, asked: bool = True) -> str:
+        """The path of a new pod on that node. asked: kube-scheduler asks about it."""
         meta = self._owners[owner]["metadata"]
-        name = f"{owner}-{next(_numbers)}"
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": meta["uid"], "controller": True}
+        namespace, _, name = owner.partition("/")
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": meta["uid"], "controller": True}
         body = {
-            "metadata": {"name": name, "ownerReferences": [reference]},
-            "spec": bare.pod_spec() | {"nodeName": node},
+            "metadata": {"name": f"{name}-{next(_numbers)}", "labels": {LABEL: ""}, "ownerReferences": [reference]},
+            "spec": bare.pod_spec() | {"nodeName": node, "automountServiceAccountToken": True},  # as nearly all pods
         }
-        self._api.create(PODS, body)
-        return name
+        made = self._api.create(f"/api/v1/namespaces/{namespace}/pods", body)
+        for port in self._ports if asked else ():
+            assert ask(port, [node], pod={"metadata": made["metadata"], "spec": {}}), "the extender answers"
+        return f"/api/v1/namespaces/{namespace}/pods/{made['metadata']['name']}"
 
     def say(self, pod: str, phase: str, reason: str = "", *, sandbox: bool | None = None) -> None:
         conditions = [] if sandbox is None else [{"type": "PodReadyToStartContainers", "status": str(sandbox)}]
-        self._api.patch(
-            f"{PODS}/{pod}/status", {"status": {"phase": phase, "reason": reason, "conditions": conditions}}
-        )
+        self._api.patch(f"{pod}/status", {"status": {"phase": phase, "reason": reason, "conditions": conditions}})
 
     def runs(self, owner: str, node: str) -> None:
         pod = self.put(owner, node)
         self.say(pod, "Pending", sandbox=False)
         self.say(pod, "Running", sandbox=True)
 
-    def stuck(self, owner: str, node: str) -> str:
-        pod = self.put(owner, node)
+    def stuck(self, owner: str, node: str, *, asked: bool = True) -> str:
+        pod = self.put(owner, node, asked=asked)
         self.say(pod, "Pending", sandbox=False)
         return pod
 
-    def rejected(self, owner: str, node: str) -> str:
-        pod = self.put(owner, node)
+    def rejected(self, owner: str, node: str, *, asked: bool = True) -> str:
+        pod = self.put(owner, node, asked=asked)
         self.say(pod, "Failed", UNEXPECTED)
         return pod
 
@@ -140,6 +155,17 @@ def closed_after(
     return time.monotonic() - began
 
 
+def closed_for(kubelets: Kubelets, extender: Extender, nodes: list[str], expected: list[str], seconds: float) -> None:
+    """Whether exactly these nodes are closed all this time."""
+    until = time.monotonic() + seconds
+
+    def differs() -> bool:
+        kubelets.renew()
+        return closed(extender, nodes) != expected
+
+    assert not wait_for(differs, timeout_s=until - time.monotonic(), every_s=0.2), closed(extender, nodes)
+
+
 def test_a_node_that_swallows_pods_is_avoided_within_a_minute_and_a_thousand_poison_pods_close_nothing(
     cluster: Cluster,
 ) -> None:
@@ -148,28 +174,28 @@ def test_a_node_that_swallows_pods_is_avoided_within_a_minute_and_a_thousand_poi
     cluster.add_health_pods(nodes, ready=True)
     extender = cluster.start_extender(gates=[HEALTH, STARTS | {"severity": "gate"}], heartbeat={})
     softly = cluster.start_extender(gates=[HEALTH, STARTS], heartbeat={})
-    kubelets = Kubelets(cluster)
+    kubelets = Kubelets(cluster, [extender, softly])
+    teams = [f"{namespace}/web" for namespace in TEAMS]
 
     with noted() as figures:
         began = time.monotonic()
-        poison = [f"poison-{number}" for number in range(POISON_OWNERS)]
-        kubelets.own(*GOOD, *poison)
+        poison = [f"{TEAMS[number % len(TEAMS)]}/poison-{number}" for number in range(POISON_OWNERS)]
+        kubelets.own(*teams, *poison)
+        fail: list[Callable[[str, str], str]] = [kubelets.rejected, kubelets.stuck]
+
+        def fails(number: int) -> str:
+            return fail[number % 2](poison[number % POISON_OWNERS], nodes[number // POISON_OWNERS % 4])
+
         with ThreadPoolExecutor(WRITERS) as writers:
-            fail = (kubelets.rejected, kubelets.stuck)
-            list(
-                writers.map(
-                    lambda number: fail[number % 2](poison[number % POISON_OWNERS], nodes[number // POISON_OWNERS % 4]),
-                    range(POISON_PODS),
-                )
-            )
+            made = list(writers.map(fails, range(POISON_PODS)))
         figures["poison_written_s"] = time.monotonic() - began
-        time.sleep(1)
-        assert [] == closed(extender, nodes)
+        assert POISON_PODS == len(made)
+        closed_for(kubelets, extender, nodes, [], STUCK_S + 5)
 
         began = time.monotonic()
-        for owner in GOOD:
+        for owner in teams:
             kubelets.runs(owner, good)
-        lasts = [kubelets.stuck(owner, bad) for owner in GOOD]
+        lasts = [kubelets.stuck(owner, bad) for owner in teams]
         figures["stuck_closed_s"] = closed_after(kubelets, extender, nodes, [bad], LIMIT_S)
         assert time.monotonic() - began <= LIMIT_S
         assert [] == closed(softly, nodes), "preferNot refuses nothing"
@@ -182,12 +208,38 @@ def test_a_node_that_swallows_pods_is_avoided_within_a_minute_and_a_thousand_poi
             cluster.add_pod(pod)
         assert bad not in [cluster.wait_bound(pod, timeout_s=20) for pod in pods]
         said = next(line for line in extender.process.lines() if "node closed" in line)
-        assert "pods of 3 owners fail to start here and start elsewhere: default/api (without a sandbox)" in said
+        assert "pods of 3 namespaces fail to start here and start elsewhere: starts-api/web (without a sandbox)" in said
 
         kubelets.say(lasts[0], "Running", sandbox=True)  # the way back: a pod of one of them starts there after all
         figures["opened_s"] = closed_after(kubelets, extender, nodes, [], 10)
 
-        for owner in GOOD:
+        for owner in teams:
             kubelets.runs(owner, good)
             kubelets.rejected(owner, bad)
         figures["rejected_closed_s"] = closed_after(kubelets, extender, nodes, [bad], 10)
+
+
+def test_neither_one_tenant_nor_pods_bound_past_kube_scheduler_close_a_node(cluster: Cluster) -> None:
+    nodes = cluster.add_nodes(3)
+    good, bad, _ = nodes
+    cluster.add_health_pods(nodes, ready=True)
+    extender = cluster.start_extender(gates=[HEALTH, STARTS | {"severity": "gate"}], heartbeat={})
+    kubelets = Kubelets(cluster, [extender])
+    evil = [f"{EVIL}/own-{number}" for number in range(10)]
+    teams = [f"{namespace}/web" for namespace in TEAMS]
+    kubelets.own(*evil, *teams)
+
+    for owner in evil:
+        kubelets.runs(owner, good)
+        kubelets.stuck(owner, bad)
+        kubelets.rejected(owner, bad)
+    for owner in teams:
+        kubelets.runs(owner, good)
+        kubelets.stuck(owner, bad, asked=False)
+        kubelets.rejected(owner, bad, asked=False)
+    closed_for(kubelets, extender, nodes, [], STUCK_S + 5)
+
+    for owner in teams:  # the same pods, asked about
+        kubelets.runs(owner, good)
+        kubelets.rejected(owner, bad)
+    closed_after(kubelets, extender, nodes, [bad], 10)

@@ -1,6 +1,7 @@
 """How pods start, read off their objects: what a watch of those that do not run says of owners and nodes."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,13 +9,13 @@ import pytest
 
 from extender.cluster.index import Index
 from extender.cluster.starts import SELECTOR, PodStarts, StartingPod
-from extender.policy.starts import StartRule
+from extender.policy.starts import Attempt, StartRule
 from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen
 from tests.kit.clock import Clock
 
-RULE = StartRule(owners=2, within_s=300.0, stuck_s=30.0)
+RULE = StartRule(namespaces=2, within_s=300.0, stuck_s=30.0)
 WALL = 1_800_000_000.0
 SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
 NO_SANDBOX = {"type": "PodReadyToStartContainers", "status": "False"}
@@ -31,7 +32,7 @@ def pod(
     **status: Any,
 ) -> StartingPod:
     owners = [] if owner is None else [{"kind": kind, "name": owner, "uid": f"uid-{owner}", "controller": True}]
-    meta = {"name": name or f"{owner}-{node}", "namespace": "shop", "uid": f"uid-{name or f'{owner}-{node}'}"}
+    meta = {"name": name or f"{owner}-{node}", "namespace": str(owner), "uid": f"uid-{name or f'{owner}-{node}'}"}
     meta |= {"ownerReferences": owners} | ({"deletionTimestamp": format_time(WALL)} if ending else {})
     value = {
         "apiVersion": "v1",
@@ -54,8 +55,10 @@ class World:
         self.clock, self.wall, self.calls = Clock(1000.0), Clock(WALL), 0
         self.heard: float | None = None
         self.ahead_s: float | None = None
+        self.asked: Callable[[Attempt], bool] = lambda _: True
         self.starts = PodStarts(
             RULE,
+            asked=lambda attempt: self.asked(attempt),
             on_change=self.called,
             heard=lambda: self.clock.time if self.heard is None else self.heard,
             ahead_s=lambda: self.ahead_s,
@@ -102,7 +105,6 @@ def waiting(reason: str) -> list[dict[str, Any]]:
 
 
 CLAIM = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-EPHEMERAL = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,7 @@ EPHEMERAL = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}]
         pytest.param(both(pod, conditions=[SANDBOX]), [], id="the sandbox is there"),
         pytest.param(both(pod, podIP="192.0.2.7"), [], id="an old kubelet: an address tells of a sandbox"),
         pytest.param(both(pod, podIP="192.0.2.7", conditions=[NO_SANDBOX]), ["bad"], id="the condition tells more"),
-        pytest.param(both(pod, volumes=CLAIM), [], id="it may wait for its volume"),
-        pytest.param(both(pod, volumes=EPHEMERAL), [], id="so for one of its own"),
-        pytest.param(both(pod, volumes=[{"name": "x", "emptyDir": {}}]), ["bad"], id="other volumes are the node's"),
+        pytest.param(both(rejected, volumes=CLAIM), ["bad"], id="rejected: its volume has no part in that"),
         pytest.param(
             both(pod, conditions=[SANDBOX], containerStatuses=waiting("CreateContainerError")),
             ["bad"],
@@ -142,6 +142,28 @@ EPHEMERAL = [{"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}]
 )
 def test_what_counts_as_a_start_that_fails(pods: tuple[StartingPod, ...], expected: list[str]) -> None:
     assert expected == World().run("web", "api").tell(*pods).passes(30).black()
+
+
+def test_a_pod_that_kube_scheduler_did_not_ask_about_is_no_evidence() -> None:
+    """As with spec.nodeName, another schedulerName, or a kube-scheduler that asks another replica."""
+    world = World().run("web", "api")
+    world.asked = lambda attempt: attempt.pod != "web-bad"
+    assert [] == world.tell(*both(pod)).passes(30).black()
+    world.asked = lambda attempt: (attempt.namespace, attempt.pod, attempt.node) == ("web", "later", "bad")
+    world.tell(pod("web", "bad", name="later"))
+    assert ["bad"] == world.passes(30).black()
+
+
+def test_a_question_that_is_recorded_after_the_pod_was_rejected_is_looked_for_once_a_second() -> None:
+    world = World().run("web", "api")
+    world.asked = lambda _: world.clock.time >= 1002.5
+    world.tell(*both(rejected))
+    found, due_at = world.starts.look()
+    assert ({}, 1001.0) == (found, due_at)
+    while world.clock.time < 1003.0:
+        world.clock.time = due_at
+        found, due_at = world.starts.look()
+    assert (["bad"], True) == (list(found), due_at > 1004.0)
 
 
 @pytest.mark.parametrize(
@@ -294,10 +316,10 @@ def test_where_pods_do_not_start_is_evidence_of_that_node_alone_and_due_again() 
     index = Index(speakers=[], on_change=lambda: None, starts=starts)  # type: ignore[arg-type]
     index.replace_nodes([node("n1"), node("n2")])
     assert index.take() is not None
-    starts.found = {"n2": "pods of 3 owners", "gone": "pods of 3 owners"}
+    starts.found = {"n2": "pods of 3 namespaces", "gone": "pods of 3 namespaces"}
     batch = index.take()
     assert batch is not None
-    assert ("pods of 3 owners", None, 150.0) == (
+    assert ("pods of 3 namespaces", None, 150.0) == (
         batch.evidence["n2"].swallows,  # type: ignore[union-attr]
         batch.evidence["gone"],
         batch.due_at,

@@ -105,10 +105,10 @@ class Cluster:
             containers_ready=ready,
         )
 
-    def swallow(self, *names: str, owners: int = 3) -> None:
+    def swallow(self, *names: str, namespaces: int = 3) -> None:
         """These alone."""
         self.changed.update(dict.fromkeys(self.swallowing.keys() | set(names)))
-        self.swallowing = dict.fromkeys(names, f"pods of {owners} owners fail to start here")
+        self.swallowing = dict.fromkeys(names, f"pods of {namespaces} namespaces fail to start here")
 
     def replace(self, name: str, *pods: HealthPod, gate: str = "health") -> None:
         self.pods[name, gate] = pods

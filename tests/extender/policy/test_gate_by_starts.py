@@ -26,7 +26,7 @@ def test_it_closes_the_node_at_this_gate_alone_and_says_why() -> None:
     made = black(10, 3)
     assert (set(), BLACK) == (made.closed("health"), made.closed("starts"))
     decision = made.decision("n003", "starts")
-    assert (CLOSED_STARTS_FAIL, "pods of 3 owners fail to start here") == (decision.reason, decision.evidence)
+    assert (CLOSED_STARTS_FAIL, "pods of 3 namespaces fail to start here") == (decision.reason, decision.evidence)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_what_it_refuses_with_stays_the_same_while_more_and_more_owners_fail() -
     """kube-scheduler tries a pod without a pause whose text changes."""
     made = black(10, 3, gate=Gate("starts", by_starts=True))
     refused = []
-    for owners in (3, 4, 40):
-        made.swallow("n003", owners=owners)
+    for count in (3, 4, 40):
+        made.swallow("n003", namespaces=count)
         made.turn(1.0)
         refused.append((made.board.look_up(["n003"]).refused["n003"], made.decision("n003", "starts").evidence))
-    assert [(CLOSED_STARTS_FAIL, f"pods of {owners} owners fail to start here") for owners in (3, 4, 40)] == refused
+    assert [(CLOSED_STARTS_FAIL, f"pods of {count} namespaces fail to start here") for count in (3, 4, 40)] == refused
 
 
 def test_it_opens_as_soon_as_pods_start_there() -> None:

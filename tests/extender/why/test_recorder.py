@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from extender.cluster.starts import StartingPod
 from extender.policy.decision import GateState
 from extender.policy.orders import Kind, Order, Orders
 from extender.verbs.dispatch import answer_filter
@@ -13,7 +14,7 @@ from extender.why.attempts import Attempts
 from extender.why.journal import Journal
 from extender.why.pods import FORGET_AFTER_S, Pods
 from extender.why.recorder import Recorder
-from tests.extender.builders import node, pod
+from tests.extender.builders import node, pod, seen
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.why.attempting import blamed, board_of, gate, snapshot_of
 from tests.extender.world import PODS
@@ -24,7 +25,11 @@ UNHEALTHY = "node(s) reported unhealthy"
 
 @pytest.fixture
 def world():
-    world = World("gates: [{name: base}]")
+    return synced("gates: [{name: base}]")
+
+
+def synced(config):
+    world = World(config)
     world.services.index.replace_nodes([node(name) for name in ("h1", "h2", "u1")])
     world.services.index.replace_pods(PODS, [pod("h1"), pod("h2"), pod("u1", Ready="False", NodeHealthy="False")])
     world.see()
@@ -286,3 +291,34 @@ def test_orders_are_history_from_when_they_are_known_until_they_end():
     assert ["hold rma by ana: RMA", "ignored: b: rubbish", "hold rma has ended by ana: RMA"] == [
         event.note for event in recording.memory.events
     ]
+
+
+STARTS = "gates: [{name: base}, {name: starts, podStarts: {namespaces: 2}}]"
+TEAMS = ("team-a", "team-b")
+
+
+def start(team, node, **status):
+    """A pod of the team's on this node, as the watch of starting pods reports it."""
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": f"web-{team}", "controller": True}
+    meta = {"name": f"web-{node}", "namespace": team, "uid": f"u-{team}-{node}", "ownerReferences": [owner]}
+    return seen(StartingPod, {"metadata": meta, "spec": {"nodeName": node}, "status": {"phase": "Pending", **status}})
+
+
+def swallowed(world, *, asked):
+    """The nodes that are black holes once a pod of each team has started on h1 and was rejected on h2."""
+    starts = world.services.starts
+    for team in TEAMS:
+        starts.upsert(start(team, "h1"))
+        starts.remove(start(team, "h1"))
+        if asked:
+            asks(world, ["h1", "h2"], name="web-h2", namespace=team, uid=f"u-{team}-h2")
+        starts.upsert(start(team, "h2", phase="Failed", reason="UnexpectedAdmissionError"))
+    before = starts.look()[0]
+    world.services.recorder.turn()
+    world.clock.time += 1.0
+    return [*before], [*starts.look()[0]]
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(True, ([], ["h2"])), (False, ([], []))])
+def test_a_failed_start_counts_as_soon_as_the_filter_call_of_its_pod_is_recorded(asked, expected):
+    assert expected == swallowed(synced(STARTS), asked=asked)

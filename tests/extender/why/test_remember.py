@@ -3,7 +3,7 @@
 import pytest
 
 from extender.why.remember import SAMPLED_FROM, UNKNOWN_SHOWN
-from tests.extender.why.attempting import LOST, UNHEALTHY, Scheduler, blamed, gate
+from tests.extender.why.attempting import LOST, UNHEALTHY, Scheduler, blamed, gate, snapshot_of
 
 NODES = ["n1", "n2", "n3", "n4"]
 MANY = [f"n{number}" for number in range(SAMPLED_FROM + 20)]
@@ -211,3 +211,38 @@ def test_gates_that_come_and_go_do_not_use_up_the_causes():
         record = scheduler.asks(NODES)
     assert ({("n1", "", UNHEALTHY)}, set()) == blamed(scheduler.memory, record)
     assert len(scheduler.memory.causes) == 255
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param({}, True, id="the node was left"),
+        pytest.param({"node": "u1"}, False, id="the node was refused"),
+        pytest.param({"node": "gone"}, False, id="a node that no snapshot holds was refused"),
+        pytest.param({"node": "u1", "exempt": "namespace"}, True, id="an exempt pod is refused no node"),
+        pytest.param({"uid": "u2"}, False, id="another pod of that name"),
+        pytest.param({"namespace": "others"}, False, id="a pod of that name in another namespace"),
+    ],
+)
+def test_a_pod_was_left_its_node_if_the_last_answer_did_not_refuse_it(asked, expected):
+    scheduler = Scheduler(gate("base", ["h1", "u1"], ["u1"]))
+    scheduler.asks(["h1", "u1", "gone"], exempt=asked.get("exempt", ""))
+    of = {"namespace": "team", "name": "p", "uid": "u1", "node": "h1"}
+    assert expected == scheduler.journal.left_node(**of | {key: asked[key] for key in asked if key != "exempt"})
+
+
+def test_a_pod_that_got_no_answer_was_left_no_node():
+    scheduler = Scheduler(gate("base", ["h1"]))
+    scheduler.gets_no_answer()
+    assert not scheduler.journal.left_node("team", "p", "u1", "h1")
+    scheduler.asks(["h1"])
+    assert scheduler.journal.left_node("team", "p", "u1", "h1")
+
+
+def test_a_pod_of_which_only_the_first_attempt_was_refused_the_node_was_left_it():
+    scheduler = Scheduler(gate("base", ["h1"], ["h1"]))
+    scheduler.asks(["h1"])
+    assert not scheduler.journal.left_node("team", "p", "u1", "h1")
+    scheduler.board.swap(snapshot_of(gate("base", ["h1"])))
+    scheduler.asks(["h1"])
+    assert scheduler.journal.left_node("team", "p", "u1", "h1")
