@@ -1,5 +1,6 @@
 """Pure: a bounded dictionary in which no namespace can displace the entries of the others."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -8,7 +9,7 @@ V = TypeVar("V")
 
 
 class Shares(Generic[K, V]):
-    """Entries by key, each of one namespace, the oldest first. Not thread-safe.
+    """Entries by key, each of one namespace, the oldest first. Not thread-safe. All steps take constant time.
 
     limit: how many entries there may be. Beyond it, the namespace with the most entries loses its oldest.
     """
@@ -16,7 +17,9 @@ class Shares(Generic[K, V]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._entries: dict[K, tuple[str, V]] = {}
-        self._keys: dict[str, dict[K, None]] = {}  # by namespace
+        self._keys = defaultdict[str, dict[K, None]](dict)  # by namespace
+        self._by_size = defaultdict[int, dict[str, None]](dict)  # namespaces by their number of entries
+        self._largest = 0  # number of entries
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -39,17 +42,15 @@ class Shares(Generic[K, V]):
         if found is None:
             return None
         namespace, value = found
-        keys = self._keys[namespace]
-        del keys[key]
-        if not keys:
-            del self._keys[namespace]
+        del self._keys[namespace][key]
+        self._resized(namespace, len(self._keys[namespace]) + 1)
         return value
 
     def surplus(self, key: K) -> K | None:
         """The entry that must go before this key is put, None if there is room."""
         if key in self._entries or len(self._entries) < self._limit:
             return None
-        return next(iter(max(self._keys.values(), key=len)))
+        return next(iter(self._keys[next(iter(self._by_size[self._largest]))]))
 
     def put(self, namespace: str, key: K, value: V) -> None:
         """Puts the entry last, and makes room for it."""
@@ -58,4 +59,18 @@ class Shares(Generic[K, V]):
         if surplus is not None:
             self.pop(surplus)
         self._entries[key] = (namespace, value)
-        self._keys.setdefault(namespace, {})[key] = None
+        self._keys[namespace][key] = None
+        self._resized(namespace, len(self._keys[namespace]) - 1)
+
+    def _resized(self, namespace: str, before: int) -> None:
+        """before: how many entries the namespace had; one less or one more than now."""
+        size = len(self._keys[namespace])
+        self._by_size[before].pop(namespace, None)
+        if not self._by_size[before]:
+            del self._by_size[before]
+        if size:
+            self._by_size[size][namespace] = None
+        else:
+            del self._keys[namespace]
+        if size > self._largest or (before == self._largest and before not in self._by_size):
+            self._largest = size

@@ -39,7 +39,7 @@ from extender.policy.shares import Shares
 # Beyond these limits the namespace with the most entries loses its oldest, which then accuses no node.
 PENDING_MAX = 20_000  # pods that are bound and do not run, of which 150,000 pods have a few hundred
 REJECTED_MAX = 20_000
-CLAIMS_MAX = 5_000  # each is looked up once a second
+CLAIMS_MAX = 2_000  # each is looked up once a second, for ten seconds
 FAILING_MAX = 2_000  # owners
 STARTED_MAX = 20_000  # owners
 NODES_MAX = 32  # of an owner on which it starts; an owner that fails on more starts on fewer

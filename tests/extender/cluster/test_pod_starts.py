@@ -154,6 +154,16 @@ def test_a_pod_that_kube_scheduler_did_not_ask_about_is_no_evidence() -> None:
     assert ["bad"] == world.passes(30).black()
 
 
+def test_after_a_restart_pods_that_are_still_stuck_no_longer_count() -> None:
+    """The new process does not know that kube-scheduler asked about them."""
+    world = World().run("web", "api")
+    world.asked = lambda attempt: attempt.pod.endswith("-new")
+    world.starts.replace(both(pod))
+    assert [] == world.passes(60).black()
+    world.tell(*(pod(owner, "bad", name=f"{owner}-new") for owner in ("web", "api")))
+    assert ["bad"] == world.passes(30).black()
+
+
 def test_a_question_that_is_recorded_after_the_pod_was_rejected_is_looked_for_once_a_second() -> None:
     world = World().run("web", "api")
     world.asked = lambda _: world.clock.time >= 1002.5

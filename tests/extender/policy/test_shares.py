@@ -1,6 +1,7 @@
 """A bounded dictionary that namespaces share."""
 
 import random
+from collections import Counter
 
 from extender.policy.shares import Shares
 
@@ -30,6 +31,28 @@ def test_what_was_taken_out_leaves_room() -> None:
     assert (0, None) == (shares.pop("a/1"), shares.pop("a/1"))
     shares.put("c", "c/1", 5)
     assert (["b/1", "c/1"], 2, None, 5) == (list(shares), len(shares), shares.get("a/1"), shares.get("c/1"))
+
+
+def test_by_chance_the_oldest_entry_of_a_largest_namespace_goes(seed: int) -> None:
+    """Compared with counting all entries."""
+    chance = random.Random(f"{seed} oracle")
+    for _ in range(50):
+        shares, oracle = Shares[str, int](12), dict[str, None]()
+        for _ in range(300):
+            entry = f"{chance.choice('aabcd')}/{chance.randrange(8)}"
+            oracle.pop(entry, None)
+            if chance.random() < 0.3:
+                shares.pop(entry)
+            else:
+                surplus = shares.surplus(entry)
+                if surplus is not None:
+                    sizes = Counter(key[0] for key in oracle)
+                    assert (12, max(sizes.values())) == (len(oracle), sizes[surplus[0]])
+                    assert surplus == next(key for key in oracle if key[0] == surplus[0])
+                    del oracle[surplus]
+                shares.put(entry[0], entry, 0)
+                oracle[entry] = None
+            assert list(oracle) == list(shares)
 
 
 def test_by_chance_no_namespace_displaces_others_that_have_fewer_entries(seed: int) -> None:
