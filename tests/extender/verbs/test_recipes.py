@@ -69,7 +69,8 @@ class Cluster:
     """An extender with one recipe; its threads are not started."""
 
     def __init__(self, recipe: str) -> None:
-        self.services = Services(parse(OFF_YAML + RECIPES[recipe]), None, monotonic=Clock(1000.0))
+        self.clock = Clock(1000.0)
+        self.services = Services(parse(OFF_YAML + RECIPES[recipe]), None, monotonic=self.clock)
         self.services.watch_with({"pods": FakeCache("pods"), "nodes": FakeCache("nodes")}, required=("pods", "nodes"))
 
     def passed(self, asked: dict, *names: str) -> list[str]:
@@ -123,7 +124,11 @@ def test_where_pods_do_not_start_that_start_elsewhere_others_are_rather_not_put(
     for name in ("web", "api", "jobs"):
         starts.upsert(starting(name, "good", name=f"{name}-runs"))
         starts.remove(starting(name, "good", name=f"{name}-runs"))
-        starts.upsert(rejected(name, "bad"))
+        put = {"name": f"{name}-bad", "namespace": name, "uid": f"uid-{name}-bad"}
+        assert ["good", "bad"] == cluster.passed({"metadata": put}, "good", "bad")
+        starts.upsert(rejected(name, "bad", name=f"{name}-bad"))
+    cluster.services.recorder.turn()
+    cluster.clock.time += 1.0
     assert ["good", "bad"] == cluster.passed(ANY, "good", "bad")
     assert {"good": SCORE_OPEN, "bad": SCORE_AVOIDED} == cluster.services.board.score(["good", "bad"])
 
