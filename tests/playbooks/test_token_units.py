@@ -18,6 +18,7 @@ RUNS = {
     "Type": "oneshot",
     "TimeoutStartSec": "300",
     "StandardOutput": "null",
+    "StandardError": "journal",  # otherwise it goes where the output goes
     "SyslogLevel": "notice",
     "LogLevelMax": "notice",
 }
