@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.playbooks.rendering import ADMIN_SERVER, ROLES, render
+from tests.playbooks.rendering import ADMIN_SERVER, ROLES, objects, render
 from tests.playbooks.test_node_plugin import settings_of
 
 ROLE = "readygate_extender"
+STATIC = {"readygate_extender_form": "static"}
 FOLDER = "/etc/kubernetes/readygate-extender"
 UNITS = "/etc/systemd/system/{{ __readygate_extender_token_unit }}"
 PYTHON = {"ansible_facts": {"python": {"executable": "/usr/libexec/platform-python"}, "nodename": "cp-1"}}
@@ -54,7 +55,7 @@ TIMER = {"OnBootSec": "30", "OnUnitInactiveSec": "60", "AccuracySec": "5", "Want
 
 
 def unit(kind: str, **given: Any) -> list[str]:
-    value = render(ROLE, {"readygate_extender_form": "static"} | ADMIN_SERVER | PYTHON | given)
+    value = render(ROLE, STATIC | ADMIN_SERVER | PYTHON | given)
     return str(value(f"lookup('ansible.builtin.template', 'token.{kind}.j2')")).splitlines()
 
 
@@ -104,6 +105,14 @@ def test_a_kubeconfig_of_any_name_reaches_the_program(path: str) -> None:
 def test_the_service_finds_kubectl_where_the_play_does() -> None:
     (line,) = settings_of(unit("service", readygate_bin_dir="/opt/k"), "Environment")
     assert words(line) == ["PATH=/opt/k:/usr/local/bin:/usr/bin:/bin:/opt/bin", "KUBERC=off"]
+
+
+def test_no_role_of_the_extender_lets_its_token_renew_itself() -> None:
+    """A stolen token ends."""
+    roles = [one for (kind, *_), one in objects(ROLE, STATIC | ADMIN_SERVER).items() if kind in ("Role", "ClusterRole")]
+    resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
+    assert "pods" in resources
+    assert not {"serviceaccounts", "serviceaccounts/token", "*"} & resources
 
 
 def test_the_token_is_there_before_the_timer_and_the_timer_before_the_manifest() -> None:
