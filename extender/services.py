@@ -65,7 +65,7 @@ class Services:
         gates = gates_of(settings)
         self.monotonic = monotonic
         self.stopping = False
-        self.credentials_expire: Callable[[], float | None] = lambda: None
+        self.token_file: TokenFile | None = None
         self.counts = Counts()
         self.calls = Lately()  # who shows them looks at the counts
         self.exemptions = exempt.rules_of(settings)
@@ -212,7 +212,8 @@ class Services:
             kicks={} if self.kicker is None else dict(self.kicker.counters),
             outlets={} if self.writers is None else self.writers.said(),
             leads=None if self.writers is None else self.writers.leads,
-            credentials_expire=self.credentials_expire(),
+            credentials_issued=None if self.token_file is None else self.token_file.issued,
+            credentials_expire=None if self.token_file is None else self.token_file.expiry,
         )
 
     def beats(self) -> Mapping[str, float]:
@@ -361,7 +362,6 @@ def _health_pods(gate: gate_settings.Gate) -> gate_settings.HealthPods | None:
 def build(settings: Settings, connection: Connection) -> Services:
     """The services for a connection to the API server; nothing is started or sent."""
     services = Services(settings, Client(connection, user_agent=contract.NAME_EXTENDER))
-    credentials = connection.credentials
-    if isinstance(credentials, TokenFile):
-        services.credentials_expire = lambda: credentials.expiry
+    if isinstance(connection.credentials, TokenFile):
+        services.token_file = connection.credentials
     return services

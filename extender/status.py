@@ -32,8 +32,8 @@ class Status(msgspec.Struct, frozen=True):
     sync: name of a source.Sync. stopping: it answers no new calls. stuck: its threads that died or hang. caches: by
     name; required: those without whose word no verdict is given. counts: of the verbs. kicks: by result.
     outlets: what else is written, by name; leads: whether this replica writes what one is to, None if there is no such.
-    credentials_expire: when we are not known to the API server any more, seconds since the epoch, None if that is not
-    known.
+    credentials_issued, credentials_expire: when the extender's token was issued and when it ends, in seconds since the
+    epoch; None if the extender has none that states it.
     """
 
     at_monotonic: float
@@ -46,6 +46,7 @@ class Status(msgspec.Struct, frozen=True):
     kicks: dict[str, int]
     outlets: dict[str, Outlet] = {}
     leads: bool | None = None
+    credentials_issued: float | None = None
     credentials_expire: float | None = None
 
     def ages_s(self, monotonic: float) -> dict[str, float]:

@@ -139,9 +139,18 @@ class TokenFile:
         return self._last
 
     @property
+    def issued(self) -> float | None:
+        """When the token in use was issued, in seconds since the epoch; None where that is not known."""
+        return _claimed(self._token, "iat")
+
+    @property
     def expiry(self) -> float | None:
         """When the token in use ends, in seconds since the epoch; None where that is not known."""
-        return expiry_of(self._last.get("Authorization", "").removeprefix("Bearer "))
+        return expiry_of(self._token)
+
+    @property
+    def _token(self) -> str:
+        return self._last.get("Authorization", "").removeprefix("Bearer ")
 
     @staticmethod
     def _ends(token: str) -> str:

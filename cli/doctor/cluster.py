@@ -362,6 +362,7 @@ def _replica(pod: _Pod, gates: "Heard[GatesTold]") -> Replica:
         not_answering="" if told is None else told.not_answering,
         problem=problem,
         token_left_s=None if told is None else told.credentials_left_seconds,
+        token_life_s=None if told is None else told.credentials_life_seconds,
     )
 
 

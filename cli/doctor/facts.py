@@ -61,7 +61,8 @@ class Scheduler:
 @dataclass(frozen=True)
 class Replica:
     """One extender. owner: kind of what made its pod, "Node" for a static one. problem: why it cannot be asked.
-    token_left_s: until its token ends if nobody renews it, None if it does not say.
+    token_left_s: until its token ends unless it is renewed; token_life_s: from the token's issue to its end. None if it
+    reports none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Replica:
     not_answering: str = ""
     problem: str = ""
     token_left_s: float | None = None
+    token_life_s: float | None = None
 
 
 @dataclass(frozen=True)

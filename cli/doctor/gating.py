@@ -8,8 +8,8 @@ from cli.doctor.schedulers import closed_most, minor_of, nodes_of
 
 SUPPORTED = ((1, 35), (1, 37))  # minors of Kubernetes whose kube-scheduler the tests have compared, first and last
 STATIC = "Node"  # what owns the mirror of a static pod
-TOKEN_WARNS_S = 30 * 86_400  # a static pod's is renewed by plays only, each time at half its life
-TOKEN_ENDS_S = 3 * 86_400
+RENEWAL = "readygate-extender-token"  # the units of systemd on its host
+TOKEN_WARNS, TOKEN_ENDS = 1 / 2, 1 / 4  # of a static pod's token that is left; its timer renews it at three quarters
 MIN_READY_LEAST_S = 30  # with the agent's default profile a failing check needs so long to show
 
 
@@ -78,17 +78,27 @@ def _replica(replica: Replica) -> Iterator[Finding]:
             "look at the extender's log; the API server may be out of its reach",
         )
     if replica.owner == STATIC and replica.token_left_s is not None:
-        yield from _token(replica.name, replica.token_left_s)
+        yield from _token(replica, replica.token_left_s)
 
 
-def _token(name: str, left_s: float) -> Iterator[Finding]:
-    ends = f"its token ends in {left_s / 86_400:.1f} days" if left_s > 0 else "its token has ended"
-    what = f"{ends}: two minutes after that it gives no verdicts, and in enforce no pod is placed"
-    remedy = "run the playbook site.yml, which renews it"
-    if left_s < TOKEN_ENDS_S:
-        yield error("token-ends", name, what, remedy)
-    elif left_s < TOKEN_WARNS_S:
-        yield warning("token-ends", name, what, remedy)
+def _token(replica: Replica, left_s: float) -> Iterator[Finding]:
+    """A life that is not known (an earlier release does not report it) leaves the end itself."""
+    life_s = replica.token_life_s or 0.0
+    if left_s >= life_s * TOKEN_WARNS and left_s > 0:
+        return
+    ends = f"ends in {left_s / 3600:.1f} hours" if left_s > 0 else "has ended"
+    what = (
+        f"the API token of the extender {ends}, its renewal fails: two minutes after the end the extender gives no"
+        " verdicts, and in enforce no pod is placed"
+    )
+    remedy = (
+        f"on the host of {replica.node}: systemctl start {RENEWAL}.service, and journalctl --unit {RENEWAL} for the"
+        f" cause; systemctl status {RENEWAL}.timer shows whether it runs; the playbook site.yml renews the token too"
+    )
+    if left_s < life_s * TOKEN_ENDS or left_s <= 0:
+        yield error("token-ends", replica.name, what, remedy)
+    else:
+        yield warning("token-ends", replica.name, what, remedy)
 
 
 def _configuration(facts: Facts) -> Iterator[Finding]:

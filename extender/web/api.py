@@ -158,6 +158,8 @@ class Api:
         view = self.view
         snapshot, monotonic, wall = view.board.snapshot, view.monotonic(), self.wall()
         speaks_for = {gate.name: str(gate.pods_for) for gate in gates_of(view.settings)}
+        status = view.status()
+        issued, ends = (None, None) if status is None else (status.credentials_issued, status.credentials_expire)
         with view.journal.reading() as memory:
             last = remembered.last_changes(memory)
             told = tuple(
@@ -177,13 +179,9 @@ class Api:
                 orders=tuple(decided.orders_told(view.orders, wall)),
                 faults=view.orders.faults,
                 scheduler=self._scheduler(),
-                credentials_left_seconds=self._credentials_left(wall),
+                credentials_left_seconds=None if ends is None else round(ends - wall),
+                credentials_life_seconds=None if ends is None or issued is None else round(ends - issued),
             )
-
-    def _credentials_left(self, wall: float) -> float | None:
-        status = self.view.status()
-        ends = None if status is None else status.credentials_expire
-        return None if ends is None else round(ends - wall)
 
     def _scheduler(self) -> SchedulerTold:
         view = self.view

@@ -132,10 +132,16 @@ def _outlets(status: Status) -> Iterable[Metric]:
             value=float(status.leads),
         )
     yield from (written, waiting)
+    if status.credentials_issued is not None:
+        yield GaugeMetricFamily(
+            "readygate_credentials_issued_timestamp_seconds",
+            "When the extender's token was issued: the last renewal. Seconds since the epoch.",
+            value=status.credentials_issued,
+        )
     if status.credentials_expire is not None:
         yield GaugeMetricFamily(
             "readygate_credentials_expiry_timestamp_seconds",
-            "When the extender's token ends, if nobody renews it; seconds since the epoch.",
+            "When the extender's token ends unless it is renewed. Seconds since the epoch.",
             value=status.credentials_expire,
         )
 

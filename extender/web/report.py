@@ -187,8 +187,9 @@ class SchedulerTold(_Told, frozen=True, rename="camel"):
 class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
     """GET gates. cap: of the cluster. faults: entries of the orders that are ignored, and why.
 
-    credentials_left_seconds: until the extender's token ends if nobody renews it, below 0 when it has; None without one
-    that tells.
+    credentials_left_seconds: until the extender's token ends unless it is renewed, below 0 if it has ended.
+    credentials_life_seconds: from the token's issue to its end. Both are None if the extender has no token that states
+    it.
     """
 
     gates: tuple[GateTold, ...] = ()
@@ -197,6 +198,7 @@ class GatesTold(Head, frozen=True, kw_only=True, rename="camel"):
     faults: tuple[str, ...] = ()
     scheduler: SchedulerTold | None = None
     credentials_left_seconds: float | None = None
+    credentials_life_seconds: float | None = None
 
 
 class RefusedNode(_Told, frozen=True, rename="camel"):

@@ -64,7 +64,22 @@ def failing(severity: str, state: str, values: str) -> dict[str, str]:
 
 DNS = {"check": "dns", "output": "10.96.0.10:53 timed out", "job": "readygate-agent", "node": "n-7"}
 CP = {"node": "cp-1"}
-RENEWED_EACH_HOUR = 'readygate_credentials_expiry_timestamp_seconds{job="readygate-extender", node="cp-2"}'
+
+
+def credentials(times: list[tuple[int, int]], life_s: int, node: str = "cp-1") -> dict[str, str]:
+    """Of tokens that live so long: when each was issued, in seconds, and for how many minutes it is in use."""
+    series = f'_timestamp_seconds{{job="readygate-extender", node="{node}"}}'
+    return {
+        f"readygate_credentials_{name}{series}": " ".join(f"{issued + more}x{minutes - 1}" for issued, minutes in times)
+        for name, more in (("issued", 0), ("expiry", life_s))
+    }
+
+
+DAY_S, YEAR_S = 86_400, 31_536_000
+# An hour, and the year that an API server makes of it by default.
+RENEWED_BY_KUBELETS = credentials([(51 * 60 * n, 51) for n in range(20)], 3607, "cp-2") | credentials(
+    [(51 * 60 * n, 51) for n in range(20)], YEAR_S, "cp-3"
+)
 CASES = [
     Case(
         "ReadygateGateOff",
@@ -111,12 +126,21 @@ CASES = [
     ),
     Case(
         "ReadygateTokenEnds",
-        of_extender("readygate_credentials_expiry_timestamp_seconds", "605400x119 31536000x60")
-        | {RENEWED_EACH_HOUR: "3600x47 6480x47 9360x99"},
-        at=90,
-        ends=130,
+        RENEWED_BY_KUBELETS | credentials([(0, 740), (740 * 60, 60)], DAY_S),
+        at=730,
+        ends=745,
         labels=CP,
-        value="6d 22h 40m 0s",
+        value="11h 50m 0s",
+        meaning="half of a day is over",
+    ),
+    Case(
+        "ReadygateTokenEnds",
+        RENEWED_BY_KUBELETS | credentials([(0, 60), (3600, 30)], 3600),
+        at=56,
+        ends=62,
+        labels=CP,
+        value="4m 0s",
+        meaning="the API server gives an hour",
     ),
     Case(
         "ReadygateSlow",
@@ -298,7 +322,7 @@ def of_ours(text: str) -> set[str]:
 @pytest.fixture
 def existing(client, shown) -> set[str]:  # noqa: F811 - the fixtures
     """The series of both halves, as they are served."""
-    shown.said = status(credentials_expire=1.0)
+    shown.said = status(credentials_issued=1.0, credentials_expire=2.0)
     checks = b'{mode: pod, checks: [{name: a, exec: {command: ["false"]}}]}'
     engine = CheckEngine([check_spec(check) for check in agent_settings(checks, {}).checks])
     pages = client._client.get("/metrics").text + metrics_page(families(engine, None, Said())).body
@@ -334,3 +358,16 @@ def test_the_chart_carries_the_alerts_and_leads_to_the_runbook_one_names():
     carried = {one["alert"]: one for group in rule["spec"]["groups"] for one in group["rules"]}
     assert [each["expr"] for each in RULES.values()] == [each["expr"] for each in carried.values()]
     assert carried["ReadygateGateOff"]["annotations"]["runbook"] == "https://wiki.example/readygate/gate-off.md"
+
+
+def test_tokens_that_are_renewed_in_time_raise_no_alert(tmp_path):
+    """By a timer after a quarter of a day, or of the hour that the API server gives, and by kubelets."""
+    by_timer = credentials([(360 * 60 * n, 360) for n in range(4)], DAY_S) | credentials(
+        [(16 * 60 * n, 16) for n in range(70)], 3600, "cp-4"
+    )
+    times = [{"eval_time": f"{minute}m", "alertname": "ReadygateTokenEnds", "exp_alerts": []} for minute in range(1000)]
+    case = {"interval": "1m", "input_series": [], "alert_rule_test": times}
+    case["input_series"] = [{"series": n, "values": v} for n, v in (RENEWED_BY_KUBELETS | by_timer).items()]
+    file = tmp_path / "case.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "30s", "tests": [case]}))
+    promtool("test", "rules", str(file))

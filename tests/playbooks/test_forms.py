@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import json
 from typing import Any
 
 import pytest
@@ -243,28 +242,6 @@ def test_what_came_of_the_change_is_told_also_where_its_program_was_killed(verdi
     value = render(ROLE, STATIC | ADMIN_SERVER, over=over)
     assert answers == all(value(f"({condition})") for condition in task["ansible.builtin.assert"]["that"])
     assert value("__readygate_extender_told.said").startswith(told)
-
-
-CAPPED = {"changed": [], "expires": 1, "holds_s": 86400, "short": True}
-
-
-@pytest.mark.parametrize(
-    ("mode", "said", "refused"),
-    [
-        pytest.param("enforce", CAPPED, True, id="in enforce one that holds for less than asked is refused"),
-        pytest.param("protect", CAPPED, False, id="in protect it is told"),
-        pytest.param("enforce", CAPPED | {"short": False}, False, id="one that holds for as long is taken"),
-        pytest.param("enforce", {"changed": []} | {"short": None}, False, id="one that says nothing of it too"),
-    ],
-)
-def test_a_token_that_the_api_server_has_cut_short(mode, said, refused):
-    tasks = {task["name"]: task for task in yaml.safe_load((ROLES / ROLE / "tasks" / "static.yml").read_text())}
-    task = tasks["Static | The token holds for as long as it is to"]
-    given = {"readygate_scheduler_config_mode": mode, "__readygate_extender_renewed": {"stdout": json.dumps(said)}}
-    value = render(ROLE, STATIC | ADMIN_SERVER | given, over={key: trust(text) for key, text in task["vars"].items()})
-    assert refused == (not value(f"({task['ansible.builtin.assert']['that']})"))
-    if refused:
-        assert "a token for 1.0 days, not for the 365 of" in value(task["ansible.builtin.assert"]["fail_msg"][3:-3])
 
 
 @pytest.mark.parametrize("name", ["credentials.py", "static_pod.py"])

@@ -86,7 +86,6 @@ OF_THE_PLAY = {
     "extender_rollout_timeout_seconds": 1,
     "extender_manifests": "/m",
     "extender_node_name": "n",
-    "extender_token_days": 1,
     "extender_static_timeout_seconds": 1,
     "extender_static_silence_seconds": 1,
     "extender_kubeconfig": "/k",

@@ -116,17 +116,29 @@ PROVOKED = pytest.mark.parametrize(
             id="a control plane node has no scheduler",
         ),
         pytest.param(
-            given.with_replica(owner="Node", token_left_s=29 * 86_400.0),
+            given.with_replica(owner="Node", token_left_s=11.9 * 3600, token_life_s=24 * 3600.0),
             ("warning", "token-ends"),
-            id="the token of a static pod ends within a month",
+            id="less than half of the life of a static pod's token is left",
         ),
         pytest.param(
-            given.with_replica(owner="Node", token_left_s=2 * 86_400.0),
+            given.with_replica(owner="Node", token_left_s=5.9 * 3600, token_life_s=24 * 3600.0),
             ("error", "token-ends"),
-            id="it ends within three days",
+            id="less than a quarter of it is left",
         ),
         pytest.param(
-            given.with_replica(owner="Node", token_left_s=-1.0), ("error", "token-ends"), id="it has ended already"
+            given.with_replica(owner="Node", token_left_s=29 * 60.0, token_life_s=3600.0),
+            ("warning", "token-ends"),
+            id="less than half of an hour that the API server gave is left",
+        ),
+        pytest.param(
+            given.with_replica(owner="Node", token_left_s=-1.0, token_life_s=24 * 3600.0),
+            ("error", "token-ends"),
+            id="the token of a static pod has ended",
+        ),
+        pytest.param(
+            given.with_replica(owner="Node", token_left_s=-1.0),
+            ("error", "token-ends"),
+            id="it has ended, and its life is not known",
         ),
         pytest.param({"replicas": ()}, ("error", "no-extender"), id="there is no extender"),
         pytest.param(given.with_replica(ready=False), ("error", "extender-not-ready"), id="an extender is not Ready"),
@@ -203,6 +215,28 @@ def test_where_an_extender_of_ours_may_be_asked(url, changed, expected):
 @PROVOKED
 def test_what_provokes_a_finding(changed, expected):
     assert [expected] == found(**changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"owner": "Node", "token_left_s": 17.9 * 3600, "token_life_s": 24 * 3600.0}, id="it is due now"),
+        pytest.param({"owner": "Node", "token_left_s": 12.1 * 3600, "token_life_s": 24 * 3600.0}, id="half is left"),
+        pytest.param({"owner": "Node", "token_left_s": 60.0}, id="its life is not known, and it has not ended"),
+        pytest.param(
+            {"owner": "DaemonSet", "token_left_s": 720.0, "token_life_s": 3607.0}, id="a kubelet renews it at a fifth"
+        ),
+    ],
+)
+def test_a_token_that_is_renewed_in_time_is_no_finding(changed):
+    assert [] == found(**given.with_replica(**changed))
+
+
+def test_a_token_that_ends_names_the_host_and_its_units():
+    changed = given.with_replica(owner="Node", token_left_s=3600.0, token_life_s=24 * 3600.0)
+    (finding,) = [one for one in examine(replace(FACTS, **changed)) if one.name == "token-ends"]
+    assert "ends in 1.0 hours" in finding.evidence
+    assert f"on the host of {REPLICA.node}: systemctl start readygate-extender-token.service" in finding.remedy
 
 
 def test_no_finding_is_without_a_test_that_provokes_it():

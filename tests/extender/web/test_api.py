@@ -161,17 +161,20 @@ def test_what_kube_scheduler_asks(client, shown, results, expected):
 
 
 @pytest.mark.parametrize(
-    ("ends_in_s", "expected"),
+    ("issued_s", "ends_s", "expected"),
     [
-        pytest.param(None, None, id="no token that tells"),
-        pytest.param(86_400.0, 86_400, id="a day"),
-        pytest.param(-5.0, -5, id="it has ended"),
+        pytest.param(None, None, (None, None), id="no token that states it"),
+        pytest.param(-3600.0, 82_800.0, (82_800, 86_400), id="issued an hour ago for a day"),
+        pytest.param(-3600.0, -5.0, (-5, 3595), id="it has ended"),
+        pytest.param(None, 60.0, (60, None), id="when it was issued is not known"),
     ],
 )
-def test_how_long_our_token_is_good(client, shown, ends_in_s, expected):
+def test_gates_report_how_long_the_extenders_token_lives(client, shown, issued_s, ends_s, expected):
     at = 1_800_000_000.0  # 2027-01-15T08:00:00Z
-    shown.said = status(credentials_expire=None if ends_in_s is None else at + ends_in_s)
-    assert expected == client.json("/api/v1/gates")["credentialsLeftSeconds"]
+    times = [None if seconds is None else at + seconds for seconds in (issued_s, ends_s)]
+    shown.said = status(credentials_issued=times[0], credentials_expire=times[1])
+    answer = client.json("/api/v1/gates")
+    assert expected == (answer["credentialsLeftSeconds"], answer["credentialsLifeSeconds"])
 
 
 def test_the_orders_in_force_and_what_is_wrong_with_others(client):

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.hosts.controls.schedulers import THREE
+from tests.hosts.deployment import renewal
 from tests.hosts.deployment.conftest import ARMED, MANIFESTS
 from tests.hosts.deployment.landing import POD_URL, STATIC_URL, Asking, Landings
 from tests.hosts.deployment.test_static import (
@@ -143,5 +144,6 @@ def test_on_the_way_back_no_scheduler_was_without_an_extender_and_no_file_stays(
         listing = controls.ssh(host, f"ls -A {MANIFESTS}").stdout.split()
         assert sorted(f"{name}.yaml" for name in CONTROL_PLANE) == sorted(listing)
         assert controls.ssh(host, f"ls -d {FOLDER}", check=False).returncode != 0
+        assert set() == renewal.units(controls, host)
         assert not is_there(admin, f"/api/v1/namespaces/{NS}/pods/{NAME}-{host}")
     assert is_there(admin, DAEMON_SET)

@@ -4,10 +4,12 @@ The tests stand in the order in which an operator would meet it: the way there, 
 """
 
 import json
+import time
 
 import pytest
 
 from kube import contract
+from tests.hosts.deployment import renewal
 from tests.hosts.deployment.conftest import ARMED, MANIFESTS, save
 from tests.hosts.deployment.landing import POD_URL, STATIC_URL, Asking, Landings, repaired
 from tests.hosts.deployment.ports import is_without_rights, statuses, taken_while_it_starts_again
@@ -123,10 +125,44 @@ def test_whoever_has_the_hosts_token_may_do_what_the_pods_account_may_and_nothin
     path = f"/api/v1/namespaces/{NS}/serviceaccounts/{NAME}/token"
     asked = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}}
     of_a_pod = api.create(path, asked)["status"]["token"]
-    on_the_host = hosts.ssh("control-1", f"cat {FOLDER}/credentials/token").stdout.strip()
     for namespace in (NS, contract.NAMESPACE_NODE_LEASE, "default"):
-        assert rules(of_a_pod, namespace) == rules(on_the_host, namespace)
+        assert rules(of_a_pod, namespace) == rules(renewal.on_the_host(hosts), namespace)
     assert hosts.ssh("control-1", f"stat --format=%U:%g:%a {FOLDER}/credentials/token").stdout == "root:69376:640\n"
+
+
+@pytest.mark.usefixtures("static")
+def test_the_hosts_token_lives_for_a_day_and_its_timer_runs(hosts):
+    issued, ends = renewal.lifetime(renewal.on_the_host(hosts))
+    assert (24 * renewal.HOUR_S, True) == (ends - issued, abs(time.time() - issued) < 6.1 * renewal.HOUR_S)
+    timer = f"{renewal.UNIT}.timer"
+    assert hosts.ssh("control-1", f"systemctl is-enabled {timer} && systemctl is-active {timer}").stdout == (
+        "enabled\nactive\n"
+    )
+    assert {timer, f"{renewal.UNIT}.service"} == renewal.units(hosts)
+
+
+@pytest.mark.usefixtures("static")
+def test_renewals_that_fail_are_reported_before_the_end_and_the_extender_outlives_the_end_of_its_token(hosts, api):
+    """admin.conf is away until the token has ended; nothing is restarted, and nobody but the timer renews."""
+    before, away = started(api), f"{renewal.ADMIN}.away"
+    journal = f"journalctl --unit {renewal.UNIT} --output=cat"
+    hosts.ssh("control-1", f"mv {renewal.ADMIN} {away}")
+    try:
+        token = renewal.ending(hosts, api, left_s=80)
+        renewal.place(hosts, token)
+        assert wait_for(lambda: renewal.metric(hosts, "expiry") == renewal.lifetime(token)[1], timeout_s=75)
+        (found,) = [one for one in renewal.findings(hosts) if one["name"] == "token-ends"]
+        assert ("error", True) == (found["severity"], f"systemctl start {renewal.UNIT}.service" in found["remedy"])
+        assert wait_for(lambda: not renewal.is_accepted(api, token), timeout_s=180)
+        assert f"{renewal.ADMIN} is missing" in hosts.ssh("control-1", journal).stdout
+        assert token == renewal.on_the_host(hosts)
+    finally:
+        hosts.ssh("control-1", f"mv {away} {renewal.ADMIN}")
+    assert wait_for(lambda: renewal.metric(hosts, "expiry") > time.time() + 23 * renewal.HOUR_S, timeout_s=180)
+    assert wait_for(lambda: answers(hosts), timeout_s=30)
+    assert [] == [one for one in renewal.findings(hosts) if one["name"] == "token-ends"]
+    assert before == started(api)
+    assert renewal.on_the_host(hosts) not in hosts.ssh("control-1", journal).stdout
 
 
 def upgraded(hosts, api, ansible):  # noqa: ARG001
@@ -218,4 +254,5 @@ def test_on_the_way_back_no_scheduler_was_without_an_extender_and_no_file_stays(
     listing = hosts.ssh("control-1", f"ls -A {MANIFESTS}").stdout.split()
     assert sorted(f"{name}.yaml" for name in CONTROL_PLANE) == sorted(listing)
     assert hosts.ssh("control-1", f"ls -d {FOLDER}", check=False).returncode != 0
+    assert set() == renewal.units(hosts)
     assert (False, True) == (is_there(api, MIRROR), is_there(api, DAEMON_SET))

@@ -1,36 +1,64 @@
-"""Keeps the files by which the static pod's extender is known to the API server: authority, token, certificates.
+"""Keeps the credentials of the static pod's extender on this host: API token, certificate authority, TLS certificate.
 
-    credentials.py --kubeconfig FILE --folder DIR --group N --namespace NAME --account NAME --days N
-                   [--tls-secret NAME --tls-folder DIR] [--check]
+    credentials.py --kubeconfig FILE --folder DIR --group N --namespace NAME --account NAME --hours N
+                   [--tls-secret NAME --tls-folder DIR] [--when-due]
 
-Runs on the host, so that no key and no token leaves it; needs Python 3.6 and kubectl. Writes by rename, so that the
-extender, which reads its files again while it runs, sees the old content or the new. The token is renewed when half of
-its time is over, when the API server does not take it any more (another account of the same name, another key), and
-when one that holds longer can be had. Prints one JSON object: {"changed": [names of files], "expires": seconds since
-the epoch, "holds_s": seconds from its issue to its end, "short": whether that is less than was asked for}; the last
-three are null where nothing is known of the token.
+The play runs it. A systemd timer runs it once a minute with --when-due: then it ends at once, without asking the API
+server, while the token is young. Runs on the host, so that no key and no token leaves it; needs Python 3.6 and kubectl.
+
+A token is due for renewal when a quarter of its life is over, by what the token itself states: the API server may give
+a shorter one than --hours asks for. A token that lives longer than that is due too, and so is one that was issued in
+the future: the clock was set back, and no API server accepts it. Without --when-due, a token that the API server does
+not accept is replaced as well (its account was made again, or the API server signs with another key).
+
+Files are replaced by a rename: the extender, which reads them again while it runs, sees the old content or the new one.
+On any failure the old content stays, and the exit status is 1 with one line on standard error. One process at a time
+works; another one waits for it. Prints one JSON object: {"changed": [names of files]}.
 """
 
 import argparse
 import base64
+import contextlib
+import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 MODE = 0o640
-SLACK_S = 60  # by so much less is as long
+DUE_PART = 4  # renewed after a quarter of its life: three quarters are left for an API server that is away
+SLACK_S = 60  # clocks of two hosts differ, and the API server allows the same
+KUBECTL_LIMIT_S = 30.0
+REQUEST_LIMIT = "--request-timeout=20s"
+ERROR_MOST = 300  # characters of what kubectl reports
+TOKEN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}")
+REMEDIES = (
+    (r"[Uu]nauthorized|logged in", "the API server refuses %(file)s: renew it (kubeadm certs renew admin.conf)"),
+    (r"[Ff]orbidden", "name the kubeconfig of an administrator in readygate_extender_kubeconfig and run site.yml"),
+    (r'" not found', "run site.yml, which makes it again"),
+)
 
 
 class HostError(Exception):
     """One line with cause and remedy."""
 
 
+def one_line(text):
+    words = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)[:ERROR_MOST]
+
+
 def kubectl(arguments, *command, **given):
+    if not Path(arguments.kubeconfig).exists():
+        raise HostError(
+            "%s is missing: write it again (kubeadm init phase kubeconfig admin), or name another one in"
+            " readygate_extender_kubeconfig and run site.yml" % arguments.kubeconfig
+        )
     environ = dict(os.environ, PATH=os.environ.get("PATH", "") + ":/usr/local/bin:/opt/bin")
-    argv = ["kubectl", "--kubeconfig", arguments.kubeconfig, *command]
+    argv = ["kubectl", "--kubeconfig", arguments.kubeconfig, REQUEST_LIMIT, *command]
     try:
         done = subprocess.run(
             argv,
@@ -38,78 +66,65 @@ def kubectl(arguments, *command, **given):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environ,
-            timeout=60,
+            timeout=KUBECTL_LIMIT_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as e:
+    except subprocess.TimeoutExpired as e:
+        raise HostError("kubectl %s: no answer within %g s" % (command[0], KUBECTL_LIMIT_S)) from e
+    except OSError as e:
         raise HostError("kubectl %s: %s" % (command[0], e)) from e
     if done.returncode != 0:
-        raise HostError("kubectl %s: %s" % (" ".join(command[:2]), done.stderr.decode(errors="replace").strip()))
-    return done.stdout.decode()
+        error = one_line(done.stderr.decode(errors="replace"))
+        remedies = [text % {"file": arguments.kubeconfig} for pattern, text in REMEDIES if re.search(pattern, error)]
+        raise HostError("; ".join(["kubectl %s: %s" % (" ".join(command[:2]), error), *remedies[:1]]))
+    return done.stdout.decode(errors="replace")
 
 
-def claims_of(token):
-    """What the token says of itself; {} for what is none."""
+def lifetime(token):
+    """When it was issued and when it ends, in seconds since the epoch, as the token itself states; None if it does
+    not. That is what the extender goes by too."""
     try:
         part = token.split(".")[1]
-        return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
-    except (IndexError, ValueError):
-        return {}
-
-
-def is_young(claims, wall):
-    """Whether less than half of its time is over."""
-    try:
-        return wall < (claims["iat"] + claims["exp"]) / 2
-    except (KeyError, TypeError):
-        return False
-
-
-def holds_s(claims):
-    """For how long it was issued; None where it does not say."""
-    try:
-        return claims["exp"] - claims["iat"]
-    except (KeyError, TypeError):
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode())
+        return int(claims["iat"]), int(claims["exp"])
+    except (ArithmeticError, IndexError, KeyError, RecursionError, TypeError, ValueError):
         return None
 
 
-def is_short(arguments, claims):
-    """Whether the API server has given less than is asked for; None where that is not known."""
-    held_s = holds_s(claims)
-    return None if held_s is None else held_s < arguments.days * 86400 - SLACK_S
+def is_due(token, hours, wall):
+    """Whether it must be renewed by its age alone."""
+    known = lifetime(token)
+    if known is None:
+        return True
+    issued, ends = known
+    is_long = ends - issued > hours * 3600 + SLACK_S
+    return is_long or not issued - SLACK_S <= wall < issued + (ends - issued) // DUE_PART
 
 
-def is_taken(arguments, token):
-    """Whether the API server takes it for the account that it is to be of."""
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-    said = json.loads(kubectl(arguments, "create", "--filename=-", "--output=json", text=json.dumps(asked)))
-    status = said.get("status", {})
+def is_accepted(arguments, token):
+    """Whether the API server accepts it, for the account that it must be of."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    answer = json.loads(kubectl(arguments, "create", "--filename=-", "--output=json", text=json.dumps(review)))
+    status = answer.get("status", {})
     name = "system:serviceaccount:%s:%s" % (arguments.namespace, arguments.account)
     return bool(status.get("authenticated")) and status.get("user", {}).get("username") == name
 
 
-def wanted_token(arguments, present):
-    """The one that is there if it is good for long enough, else a new one."""
-    claims = claims_of(present)
-    stays = bool(present) and is_young(claims, time.time()) and is_taken(arguments, present)
-    if stays and (arguments.check or not is_short(arguments, claims)):
-        return present
-    if arguments.check:
-        return "renewed"
-    duration = "--duration=%dh" % (24 * arguments.days)
-    new = kubectl(
-        arguments, "create", "token", arguments.account, "--namespace=" + arguments.namespace, duration
-    ).strip()
-    longer = (holds_s(claims_of(new)) or 0) > (holds_s(claims) or 0) + SLACK_S
-    return present if stays and not longer else new
+def new_token(arguments):
+    duration = "--duration=%dh" % arguments.hours
+    namespace = "--namespace=" + arguments.namespace
+    token = kubectl(arguments, "create", "token", arguments.account, namespace, duration).strip()
+    if not TOKEN.fullmatch(token) or lifetime(token) is None:
+        raise HostError("kubectl create token: what the API server gave is no token that states when it ends")
+    return token
 
 
 def authority(arguments):
     view = json.loads(kubectl(arguments, "config", "view", "--raw", "--minify", "--flatten", "--output=json"))
-    found = view["clusters"][0]["cluster"].get("certificate-authority-data")
-    if not found:
+    data = view["clusters"][0]["cluster"].get("certificate-authority-data")
+    if not data:
         raise HostError("%s names no certificate authority: the extender would trust nobody" % arguments.kubeconfig)
-    return base64.b64decode(found).decode()
+    return base64.b64decode(data).decode()
 
 
 def secret(arguments):
@@ -129,38 +144,64 @@ def read(path):
         return ""
 
 
-def put(path, content, arguments):
+def put(path, content, group):
     """Whether it was written: by rename, readable by root and the extender's group alone."""
     if read(path) == content:
         return False
-    if arguments.check:
-        return True
     temporary = path.with_name(path.name + ".new")
-    descriptor = os.open(str(temporary), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.fchown(descriptor, os.getuid(), arguments.group)
-        os.fchmod(descriptor, MODE)
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    temporary.rename(path)
+    try:
+        descriptor = os.open(str(temporary), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchown(descriptor, os.getuid(), group)
+            os.fchmod(descriptor, MODE)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        temporary.rename(path)
+    except OSError:  # a full disk: the little that is left is not for half a file
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
     return True
 
 
+def report_renewal(token):
+    """For the journal."""
+    issued, ends = lifetime(token)
+    at = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(t)) for t in (ends, issued + (ends - issued) // DUE_PART)]
+    sys.stderr.write("the extender's API token was renewed: it ends at %s, the next renewal is due at %s\n" % tuple(at))
+
+
 def run(arguments):
+    """The token first: what else fails must not keep the extender without one."""
     token_file = arguments.folder / "token"
-    token = wanted_token(arguments, read(token_file).strip())
-    files = {arguments.folder / "ca.crt": authority(arguments), token_file: token + "\n"}
+    present = read(token_file).strip()
+    due = is_due(present, arguments.hours, time.time())
+    if arguments.when_due and not due:
+        return {"changed": []}
+    changed = []
+    if due or not is_accepted(arguments, present):
+        token = new_token(arguments)
+        if put(token_file, token + "\n", arguments.group):
+            changed.append("token")
+            report_renewal(token)
+    files = {arguments.folder / "ca.crt": authority(arguments)}
     if arguments.tls_secret:
         files.update((arguments.tls_folder / name, text) for name, text in secret(arguments).items())
-    changed = [path.name for path, content in sorted(files.items()) if put(path, content, arguments)]
-    claims = claims_of(token)
-    return {
-        "changed": changed,
-        "expires": claims.get("exp"),
-        "holds_s": holds_s(claims),
-        "short": is_short(arguments, claims),
-    }
+    changed += [path.name for path, content in sorted(files.items()) if put(path, content, arguments.group)]
+    return {"changed": changed}
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """While it lasts, no other process does this. The folder around it is locked, which the pod does not see: it could
+    keep the lock for ever."""
+    descriptor = os.open(str(folder.resolve().parent), os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def main(argv):
@@ -168,16 +209,20 @@ def main(argv):
     for name in ("kubeconfig", "namespace", "account"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--group", type=int, required=True)
-    parser.add_argument("--days", type=int, required=True)
+    parser.add_argument("--hours", type=int, required=True, help="how long a token is asked for")
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--tls-secret", default="")
     parser.add_argument("--tls-folder", type=Path)
-    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--when-due", action="store_true", help="end at once while the token is young")
     arguments = parser.parse_args(argv)
     try:
-        print(json.dumps(run(arguments)))
+        with alone(arguments.folder):
+            print(json.dumps(run(arguments)))
     except (HostError, OSError) as e:
         sys.stderr.write("%s\n" % e)
+        return 1
+    except (IndexError, KeyError, TypeError, ValueError) as e:
+        sys.stderr.write("what kubectl printed cannot be used: %s\n" % one_line(repr(e)))
         return 1
     return 0
 
