@@ -67,21 +67,29 @@ class Held(Generic[C]):
         self._bytes: dict[C, int] = {}
         self.sum_bytes = 0
 
-    def update(self, connection: C) -> None:
-        """To be called when what it holds may have changed."""
+    def update(self, connection: C) -> bool:
+        """To be called when what it holds may have changed. Whether more is held than is allowed."""
         held_bytes = connection.held_bytes
         self.sum_bytes += held_bytes - self._bytes.pop(connection, 0)
         if held_bytes:
             self._bytes[connection] = held_bytes
+        return self.sum_bytes > self._max_bytes
 
     def forget(self, connection: C) -> None:
         self.sum_bytes -= self._bytes.pop(connection, 0)
 
     def pop_excess(self) -> C | None:
-        """Stops counting the client that must be closed, and returns it. None if no more is held than is allowed."""
-        victim = first_to_go(self._bytes) if self.sum_bytes > self._max_bytes else None
-        if victim is not None:
-            self.forget(victim)
+        """Stops counting the client that must be closed, and returns it. None if no more is held than is allowed.
+
+        If all of them wait for an answer it is the one that holds most. So a request that is complete is not lost while
+        it is smaller than an equal share of what all clients may hold.
+        """
+        if self.sum_bytes <= self._max_bytes:
+            return None
+        victim = first_to_go(one for one in self._bytes if one.stage is not Stage.ASKED)
+        if victim is None:
+            victim = max(self._bytes, key=self._bytes.__getitem__)
+        self.forget(victim)
         return victim
 
 

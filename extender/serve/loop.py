@@ -196,7 +196,7 @@ class Loop:
             monotonic = self._monotonic()
             if event & _GONE:  # in the midst of it: not worth a signature
                 self._places.close(client)
-            elif self._places.has(client) and self._guarded(self._serve, client, event, monotonic):
+            elif self._guarded(self._serve, client, event, monotonic):
                 self._queue(client, monotonic)
             if self._monotonic() >= ends:
                 self._shaking.left([client.fd for client, _ in clients[number:]])
@@ -241,7 +241,7 @@ class Loop:
         """A bug of ours that shows at one client ends that one only. Nothing is done for a client that was closed
         earlier in this turn."""
         try:
-            return do(client, *details) if self._places.has(client) else None
+            return do(client, *details) if self._clients.get(client.fd) is client else None
         except Exception:
             if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")

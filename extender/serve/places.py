@@ -17,7 +17,7 @@ class Places:
     """by_fd: in the order they came. lost: called for each client that is closed for lack of something, with the cause.
 
     Guarantees: `held` counts bytes of clients in `by_fd` alone, because book() is the only way in and close() takes a
-    client out of both. book() ends, because each of its steps takes one client out of `held`.
+    client out of both. _shed() ends, because each of its steps takes one client out of `held`.
     """
 
     def __init__(
@@ -75,8 +75,10 @@ class Places:
     def book(self, client: Client) -> None:
         """Counts what the client holds now, and closes clients until the others hold no more than is allowed. A client
         without a place holds nothing and is never counted."""
-        if self.has(client):
-            self.held.update(client)
+        if self.by_fd.get(client.fd) is client and self.held.update(client):
+            self._shed()
+
+    def _shed(self) -> None:
         while (victim := self.held.pop_excess()) is not None:
             log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self.held.sum_bytes})
             self._lost(Lost.BYTES)

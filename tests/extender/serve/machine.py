@@ -182,6 +182,7 @@ class Clients(RuleBasedStateMachine):
         self.loop.open([listener])
         self.stack.callback(self.close)
         self.socks = []
+        self.done = []
         self.due = {}  # how much is still to come of a body, where a client goes on with it
         self.known = connected(self.address)
         if self.stream is not None:
@@ -207,12 +208,14 @@ class Clients(RuleBasedStateMachine):
     @rule(actions=st.lists(st.tuples(st.integers(0, 20), ACTIONS), min_size=1, max_size=25), turns=st.integers(1, 3))
     def act(self, actions, turns):
         """All of them before the loop looks."""
+        self.done.append((actions, turns))
         for number, (action, detail) in actions:
             self.do(number, action, detail)
         self.turns(turns)
 
     @rule(seconds=st.sampled_from([0.03, 0.06, 0.6, 1.1, 5.1, 10.1, 21.0]))
     def time_passes(self, seconds):
+        self.done.append(seconds)
         self.clock.time += seconds
         self.turns(2)
 
@@ -283,9 +286,10 @@ class Clients(RuleBasedStateMachine):
         if loop is None:
             return
         opened = set(loop._clients.values())
-        assert set(loop._held._bytes) <= opened
-        assert {one: one.held_bytes for one in opened if one.held_bytes} == loop._held._bytes
-        assert sum(loop._held._bytes.values()) == loop._held.sum_bytes
+        self.must(set(loop._held._bytes) <= opened, "bytes of a closed client are counted")
+        held_bytes = {one: one.held_bytes for one in opened if one.held_bytes}
+        self.must(held_bytes == loop._held._bytes, "not counted exactly")
+        self.must(sum(held_bytes.values()) == loop._held.sum_bytes, "not summed up exactly")
 
     @invariant()
     def check_limits(self):
@@ -293,10 +297,11 @@ class Clients(RuleBasedStateMachine):
         if loop is None:
             return
         large = loop._places.large
-        assert len(loop._clients) <= PLACES
-        assert loop._held.sum_bytes <= HELD_MAX_BYTES
-        assert {large._holder, *large.waiting} - {None} <= set(loop._clients.values())
-        assert set(large.waiting) == {one for one in loop._clients.values() if one.waits}
+        opened = set(loop._clients.values())
+        self.must(len(opened) <= PLACES, "more clients than places")
+        self.must(loop._held.sum_bytes <= HELD_MAX_BYTES, "more bytes than may be held")
+        self.must({large._holder, *large.waiting} - {None} <= opened, "a closed client has or awaits a turn")
+        self.must(set(large.waiting) == {one for one in opened if one.waits}, "a client waits for nothing")
 
     @invariant()
     def check_known_idle_client_is_answered(self):
@@ -310,8 +315,14 @@ class Clients(RuleBasedStateMachine):
             self.turns(1)
             with suppress(BlockingIOError):
                 piece = self.known.recv(65536)
-                assert piece, "the known client was closed"
+                self.must(piece, "the known client was closed")
                 answer += piece
             if answer.endswith(b"/verdict"):
                 return
-        raise AssertionError(f"not answered after {TURNS_MAX} turns")
+        self.must(False, f"not answered after {TURNS_MAX} turns")
+
+    def must(self, condition, text):
+        """What was done is printed where it fails: the kernel may not do the same again when hypothesis repeats it."""
+        if not condition:
+            print(text, *self.done, sep="\n")
+            raise AssertionError(text)

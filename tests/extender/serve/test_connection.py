@@ -209,6 +209,16 @@ def test_too_many_bytes_cost_the_one_that_we_have_waited_for_longest_among_those
     assert new.held_bytes == held.sum_bytes
 
 
+def test_too_many_bytes_of_requests_that_wait_for_us_cost_the_largest_and_not_the_oldest():
+    held = Held(3000)
+    small, large = Connection(0.0), Connection(1.0)
+    small.receive(POST + b"0123456789", 0.0)
+    for _ in range(5):
+        large.receive(POST + b"0123456789", 1.0)
+    assert [False, True] == [held.update(one) for one in (small, large)]
+    assert [large, None] == [held.pop_excess(), held.pop_excess()]
+
+
 def test_what_is_cheap_is_answered_before_what_is_dear_and_nothing_is_put_off_for_ever():
     turns = Turns(connections=10)
     turns.put("dear", cost_s(b"x," * 100_000), 0.0)

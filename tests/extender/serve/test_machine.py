@@ -10,7 +10,11 @@ from extender.serve.places import Places
 from tests.extender.serve.machine import Clients, Handshake, Spins
 
 USUAL = settings(
-    max_examples=60, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=60,
+    stateful_step_count=15,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    database=None,
 )
 
 
@@ -40,14 +44,16 @@ def planted_where(where, monkeypatch):
 def test_machine_finds_a_client_that_is_counted_after_its_interim_answer_could_not_be_sent(monkeypatch):
     planted_where("_received_part", monkeypatch)
     with pytest.raises((AssertionError, ExceptionGroup)):
-        run_state_machine_as_test(Clients, settings=settings(USUAL, phases=[Phase.generate], max_examples=400))
+        run_state_machine_as_test(Clients, settings=settings(USUAL, max_examples=400))
 
 
 def next_heads_behind_bodies(machine):
-    """Three clients end their bodies in one turn, each with the begin of another one behind: more than may be held."""
+    """Four clients end their bodies in one turn, each with the begin of the next behind. That is more than may be held,
+    and the first of them is the smallest: another one is closed for it, which has yet to be queued."""
     machine.begin()
-    half = "crowd", (3, ("head", (b"none", 195_000, False, 190_000, False)))
-    machine.act([(0, half), (0, ("reset", None))], 12)
+    small = "crowd", (1, ("head", (b"none", 15_000, False, 10_000, False)))
+    large = "crowd", (3, ("head", (b"none", 195_000, False, 190_000, False)))
+    machine.act([(0, small), (0, ("reset", None)), (0, large)], 12)
     machine.act([(0, ("all go on", (b"none", 195_000, False, 60_000, False)))], 1)
     machine.check_bytes_are_counted_of_open_clients_alone_and_exactly()
     machine.check_known_idle_client_is_answered()
