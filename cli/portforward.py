@@ -35,6 +35,7 @@ PORT_BYTES = 2  # at the beginning of each channel
 RIGHTS = "get and, from Kubernetes 1.35 on, create on pods/portforward"
 STALLED_S = 30.0  # a side that takes no bytes for so long, or sends half a message, is given up
 GOODBYE_S = 1.0
+LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
 BLOCK_BYTES = 2**16
 COMPLAINT_LIMIT_BYTES = 1024
 
@@ -90,26 +91,27 @@ class PortForward:
 
     def open(self, timeout_s: float) -> WebSocket:
         """A connection for a Relay. Raises ForwardError, CredentialsInvalid."""
+        ends = time.monotonic() + timeout_s
         try:
             try:
-                return self._upgrade(timeout_s)
+                return self._upgrade(ends)
             except errors.Unauthorized:
                 self._there.credentials.refresh()
                 if self._there.tls is not None:
                     self._there.tls.refresh()
-                return self._upgrade(timeout_s)
+                return self._upgrade(ends)
         except KubeError as e:
             raise ForwardError(self._problem(e)) from e
 
-    def _upgrade(self, timeout_s: float) -> WebSocket:
-        """Raises KubeError, CredentialsInvalid."""
-        ends = time.monotonic() + timeout_s
+    def _upgrade(self, ends: float) -> WebSocket:
+        """ends: by time.monotonic(). Raises KubeError, CredentialsInvalid."""
+        timeout_s = max(ends - time.monotonic(), LEAST_TIMEOUT_S)
         headers = {"User-Agent": self._user_agent, **self._there.credentials.headers(time.monotonic())}
         connection = self._transport.own_connection(timeout_s=timeout_s)
         web = WebSocket(enable_multithread=False)
         try:
             connection.connect()
-            lifeline = connection.lifeline
+            sock, lifeline = connection.sock, connection.lifeline
             assert lifeline is not None  # noqa: S101 - connect() made it, or an error
             # The library's timeouts are those of one system call. This ends the handshake as a whole.
             alarm = threading.Timer(max(ends - time.monotonic(), 0.0), lifeline.cut)
@@ -118,7 +120,7 @@ class PortForward:
             try:
                 web.connect(  # type: ignore[no-untyped-call]
                     self._url,
-                    socket=connection.sock,
+                    socket=sock,
                     timeout=timeout_s,
                     header=headers,
                     subprotocols=[PROTOCOL],
@@ -128,7 +130,10 @@ class PortForward:
             finally:
                 alarm.cancel()
         except (HTTPError, WebSocketException, OSError, ValueError) as e:
+            connection.close()
             raise self._no_upgrade(e, late=time.monotonic() >= ends) from e
+        connection.sock = None  # the WebSocket's from here on; a second descriptor would keep it open after its end
+        connection.close()
         return web
 
     def _no_upgrade(self, error: Exception, *, late: bool) -> KubeError:
@@ -143,7 +148,7 @@ class PortForward:
         if late or isinstance(error, TimeoutError | WebSocketTimeoutException):
             return errors.DeadlineExceeded(path=path)
         if isinstance(error, HTTPError | OSError):
-            return errors.Unreachable(path=path, message=str(getattr(error, "strerror", None) or error))
+            return errors.Unreachable(path=path, message=f"{self._there.server}: {_system_error(error) or error}")
         return errors.MalformedReply(path=path, message=str(error))
 
     def _problem(self, error: KubeError) -> str:
@@ -163,6 +168,16 @@ class PortForward:
             f"the kubelet of {self.host} does not answer the API server, so {self.pod} cannot be reached: "
             f"{one_line(cause, 160)}; look at that kubelet, and whether the API server may connect to it (port 10250)"
         )
+
+
+def _system_error(error: BaseException) -> str:
+    """What the operating system reports, in the error or in what it was raised from; urllib3's texts name objects."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return ""
 
 
 class Relay:

@@ -26,6 +26,11 @@ REFUSED = (
 )
 
 
+def accepted(key: str) -> str:
+    """Sec-WebSocket-Accept for a Sec-WebSocket-Key."""
+    return base64.b64encode(hashlib.sha1((key + MAGIC).encode()).digest()).decode()  # noqa: S324
+
+
 class Channels:
     """One accepted WebSocket."""
 
@@ -37,11 +42,10 @@ class Channels:
         asked = {name.lower(): value for name, value in handler.headers.items()}
         assert ("websocket", "13") == (asked["upgrade"].lower(), asked["sec-websocket-version"])
         assert PROTOCOL in asked["sec-websocket-protocol"].split(",")
-        accepted = base64.b64encode(hashlib.sha1((asked["sec-websocket-key"] + MAGIC).encode()).digest())  # noqa: S324
         handler.send_response_only(101)
         handler.send_header("Upgrade", "websocket")
         handler.send_header("Connection", "Upgrade")
-        handler.send_header("Sec-WebSocket-Accept", accepted.decode())
+        handler.send_header("Sec-WebSocket-Accept", accepted(asked["sec-websocket-key"]))
         handler.send_header("Sec-WebSocket-Protocol", PROTOCOL)
         handler.end_headers()
 
