@@ -138,18 +138,21 @@ class PortForward:
 
     def _no_upgrade(self, error: Exception, *, late: bool) -> KubeError:
         path = self._transport.prefix
-        if isinstance(error, WebSocketBadStatusException):
+        if isinstance(error, WebSocketBadStatusException) and error.status_code:
             body = error.resp_body or b""
             try:
                 status = msgspec.json.decode(body, type=_Status)
             except UNREADABLE:  # the kubelet's plain text, or a proxy's page
                 status = _Status(message=body[:512].decode("utf-8", "replace"))
             return errors.from_status(path=path, status=error.status_code, reason=status.reason, message=status.message)
+        if isinstance(error, HTTPError):  # no connection to the API server
+            cause = _system_error(error) or "no connection in time"
+            return errors.Unreachable(path=path, message=f"{self._there.server}: {cause}")
         if late or isinstance(error, TimeoutError | WebSocketTimeoutException):
             return errors.DeadlineExceeded(path=path)
-        if isinstance(error, HTTPError | OSError):
+        if isinstance(error, OSError):
             return errors.Unreachable(path=path, message=f"{self._there.server}: {_system_error(error) or error}")
-        return errors.MalformedReply(path=path, message=str(error))
+        return errors.MalformedReply(path=path, message=f"no WebSocket: {error}")
 
     def _problem(self, error: KubeError) -> str:
         what = f"forward port {self._port} of {self.pod}"
@@ -206,12 +209,11 @@ class Relay:
             ready.register(remote, selectors.EVENT_READ)
             ready.register(local, selectors.EVENT_READ)
             while True:
-                sides = {key.fileobj for key, _ in ready.select()}
-                while remote in sides:
-                    if not self._deliver(local):
-                        return
-                    if not (isinstance(remote, ssl.SSLSocket) and remote.pending()):
-                        break
+                # What TLS has decrypted makes no socket readable.
+                has_more = isinstance(remote, ssl.SSLSocket) and remote.pending() > 0
+                sides = {key.fileobj for key, _ in ready.select(0.0 if has_more else None)}
+                if (has_more or remote in sides) and not self._deliver(local):
+                    return
                 if local in sides:
                     block = local.recv(BLOCK_BYTES)
                     if not block:

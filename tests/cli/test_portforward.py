@@ -1,6 +1,7 @@
 """One port of one pod: what a WebSocket carries, whatever its frames, and what ends it."""
 
 import gc
+import io
 import random
 import re
 import socket
@@ -19,6 +20,7 @@ from tests.fakes import portforward as kubelet
 from tests.kit.waiting import wait_until
 from tests.scripted.tls import make_authority
 
+pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 PATIENT_S = 60.0
 PORT = 4711
 PORT_TEXT = struct.pack("<H", PORT)
@@ -84,6 +86,23 @@ def test_bytes_arrive_unchanged_both_ways_over_tls(tmp_path):
     with serving(lambda *_: lambda handler: kubelet.forward(handler, echo), tls=authority.server_context()) as url:
         forward = port_forward(url, context=authority.client_context())
         assert payload == echoed(forward, payload)
+
+
+def test_what_comes_in_one_tls_record_with_the_upgrade_is_not_waited_for(tmp_path):
+    authority, over = make_authority(tmp_path), threading.Event()
+
+    def serve(handler):
+        wire, handler.wfile = handler.wfile, io.BytesIO()
+        kubelet.Channels(handler).begin().send(kubelet.DATA, b"hello")
+        wire.write(handler.wfile.getvalue())
+        over.wait(PATIENT_S)
+
+    with serving(lambda *_: serve, tls=authority.server_context()) as url:
+        with port_forward(url, context=authority.client_context()).dial(PATIENT_S) as sock:
+            sock.settimeout(PATIENT_S / 6)
+            found = sock.recv(5)
+        over.set()
+    assert found == b"hello"
 
 
 def test_many_connections_at_once_do_not_mix():
@@ -235,6 +254,48 @@ def test_an_upgrade_to_something_else_is_refused(wrong):
         pytest.raises(ForwardError, match="cannot forward port 4711 of e-1"),
     ):
         forward.dial(PATIENT_S)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\r\n",
+        b"x\r\n\r\n",
+        b"HTTP/1.1\r\n\r\n",
+        b"HTTP/1.1 1 \xff\r\n\r\n",
+        b"HTTP/1.1 x y\r\n\r\n",
+        b"\x16\x03\x01",
+    ]
+    + [b"HTTP/1.1 101 z\r\n" + line + b"\r\n\r\n" for line in (b":", b"no header", b"Upgrade:", b"\xff: \xff")]
+    + [b"HTTP/1.1 500 z\r\nContent-Length: " + size + b"\r\n\r\n{}" for size in (b"-1", b"x", b"99", b"9" * 5000)],
+    ids=repr,
+)
+def test_an_answer_that_is_no_upgrade_is_one_line(answer):
+    def serve(handler):
+        handler.close_connection = True
+        handler.wfile.write(answer)
+
+    with forwarding(serve) as forward, pytest.raises(ForwardError, match="port 4711 of e-1: ") as said:
+        forward.dial(PATIENT_S)
+    assert (True, True) == (len(str(said.value)) < 1000, str(said.value).isprintable())
+
+
+def test_whatever_a_kubelet_sends_ends_with_the_connection_and_no_error_of_a_thread(monkeypatch):
+    """Drawn: bytes by chance, after the heads of frames."""
+    monkeypatch.setattr(portforward, "STALLED_S", 0.05)
+
+    def serve(handler):
+        kubelet.Channels(handler).begin()
+        with suppress(OSError):
+            for _ in range(random.randrange(5)):
+                head = bytes([random.randrange(256), random.choice([0, 1, 2, 5, 125, 126, 127, 130])])
+                handler.wfile.write(head + random.randbytes(random.randrange(12)))
+
+    with forwarding(serve) as forward:
+        for _ in range(200):
+            with forward.dial(PATIENT_S) as sock:
+                received(sock)
 
 
 def test_an_upgrade_that_comes_byte_by_byte_ends_at_the_deadline():
