@@ -84,6 +84,10 @@ def test_the_documented_rights_are_enough_and_less_is_refused_with_the_rights_it
     hosts.kubectl("apply", "--filename=-", stdin=reader_of(["get"]))
     try:
         file = kubeconfig_of(hosts, api, "readygate-reader")
+        wait_until(
+            lambda: "cannot list" not in readygate(hosts, "status", "--kubeconfig", str(file))[2],
+            "the API server has seen the Role",
+        )
         code, _, err = readygate(hosts, "status", "--kubeconfig", str(file))
         assert (3, 1) == (code, len(err.splitlines())), err
         assert 'cannot create resource "pods/portforward"' in err
