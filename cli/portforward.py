@@ -157,7 +157,8 @@ class PortForward:
     def _problem(self, error: KubeError) -> str:
         what = f"forward port {self._port} of {self.pod}"
         if isinstance(error, errors.Forbidden):
-            return f"{api_problem(error, what)}; it takes {RIGHTS}"
+            # Without `create` the API server ends the sentence before the reason: 'pods "e-1" is forbidden:'.
+            return f"you may not {what}: {error.message.rstrip(': ')}; it takes {RIGHTS}"
         if isinstance(error, errors.NotFound):
             return f"{self.pod} has just gone; try again"
         if isinstance(error, errors.DeadlineExceeded):

@@ -60,16 +60,16 @@ def test_a_replica_that_does_not_answer_is_one_line_with_a_remedy(capsys, cluste
     ("forward", "expected"),
     [
         pytest.param(
-            status_of(
-                403,
-                "Forbidden",
-                'pods "e-1" is forbidden: User "ana" cannot create resource "pods/portforward" in API group "" in the '
-                'namespace "readygate-system"',
-            ),
-            'you may not forward port 9377 of e-1: pods "e-1" is forbidden: User "ana" cannot create resource '
-            '"pods/portforward" in API group "" in the namespace "readygate-system"; ask for that right, or another '
-            "--context; it takes get and, from Kubernetes 1.35 on, create on pods/portforward",
-            id="no right to forward ports",
+            status_of(403, "Forbidden", 'pods "e-1" is forbidden: User "ana" cannot get resource "pods/portforward"'),
+            'you may not forward port 9377 of e-1: pods "e-1" is forbidden: User "ana" cannot get resource '
+            '"pods/portforward"; it takes get and, from Kubernetes 1.35 on, create on pods/portforward',
+            id="no right to get",
+        ),
+        pytest.param(
+            status_of(403, "Forbidden", 'pods "e-1" is forbidden: '),
+            'you may not forward port 9377 of e-1: pods "e-1" is forbidden; it takes get and, from Kubernetes 1.35 on, '
+            "create on pods/portforward",
+            id="no right to create, of which a real API server gives no reason",
         ),
         pytest.param(
             status_of(401, "Unauthorized", "Unauthorized"), "renew the credentials of the kubeconfig", id="unknown"
