@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from cli import history, impact, lint, status, sweep, unregistered
+from cli import dashboard, history, impact, lint, status, sweep, unregistered
 from cli.doctor import command as doctor
 from cli.errors import CommandError
 from cli.orders import command as orders
@@ -40,7 +40,7 @@ def parser(program: str = "readygate") -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"%(prog)s {product_version()}")
     top.set_defaults(program=program)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (status, why, history, impact, orders, doctor, replay, lint, unregistered, sweep):
+    for module in (status, why, history, impact, dashboard, orders, doctor, replay, lint, unregistered, sweep):
         module.register(commands)
     return top
 
@@ -80,7 +80,7 @@ def _open_streams() -> None:
 
 
 def _terminated(number: int, _frame: FrameType | None) -> None:
-    """As Ctrl-C does: what was begun, as a port that kubectl forwards, is ended on the way out."""
+    """As Ctrl-C does: what was begun is ended on the way out."""
     raise SystemExit(128 + number)
 
 

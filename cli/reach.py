@@ -1,10 +1,12 @@
-"""Finds the extenders and asks all of them at once: through the API server, with the rights of who asks, or by URL.
+"""Finds the extenders and asks all of them at once: through the API server, with the user's rights, or by URL.
 
-Through the API server: the extender's pods are listed by their label, and what serves people in each is asked through
-the API server's pod proxy. So nothing but the API server needs to be reached, and who may ask is its to say.
+Through the API server: the extender's pods are listed by their label, and the status API of each, which listens on
+loopback of its host, is asked by port-forward. Nothing but the API server needs to be reachable, and it authorizes the
+user.
 """
 
 import argparse
+import math
 import os
 import socket
 import ssl
@@ -13,20 +15,22 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
-from cli.errors import CANNOT_KNOW, CommandError
+from cli.errors import CANNOT_KNOW, CommandError, api_problem
+from cli.portforward import ForwardError, PortForward
 from cli.replicas import Said
 from component.command import EXIT_USAGE, product_version
 from component.text import one_line
 from extender.web.report import NO_BROWSER_HEADER
 from kube import contract, errors, paths
-from kube.auth import SERVICE_ACCOUNT_ROOT, Connection, Credentials, in_cluster
+from kube.auth import SERVICE_ACCOUNT_ROOT, Connection, in_cluster
 from kube.client import Client
 from kube.errors import CredentialsInvalid, KubeError
 from kube.objects import UNREADABLE, ObjectMeta
@@ -40,7 +44,7 @@ REPLICAS_MOST = 64
 FIND_EVERY_S = 10.0
 NO_KUBECONFIG = "there is no kubeconfig: name one with --kubeconfig or KUBECONFIG"
 NO_LIST = "the API server gives no list of pods: is the kubeconfig's server one?"
-# The API server passes on the Host that its own client named, which may be any name of its own.
+# An extender that is named by --server may be reached by any name of its host.
 MARK: Mapping[str, str] = {NO_BROWSER_HEADER: "readygate"}
 
 
@@ -61,31 +65,18 @@ class Target:
     name: str
     host: str
     client: Client
-    prefix: str
     explain: Callable[[KubeError, str], str]
+    forward: PortForward | None = None
 
 
 class _Anonymous:
-    """Nobody in particular."""
+    """The status API authenticates no client."""
 
     def headers(self, _monotonic: float) -> Mapping[str, str]:
         return MARK
 
     def refresh(self) -> None:
         return
-
-
-class _Marked:
-    """The user's own, and the mark."""
-
-    def __init__(self, inner: Credentials) -> None:
-        self._inner = inner
-
-    def headers(self, monotonic: float) -> Mapping[str, str]:
-        return {**self._inner.headers(monotonic), **MARK}
-
-    def refresh(self) -> None:
-        self._inner.refresh()
 
 
 def user_agent() -> str:
@@ -148,16 +139,34 @@ def api_client(arguments: argparse.Namespace) -> Client:
         raise CommandError(str(e), code=CANNOT_KNOW) from e
 
 
+def port_forward(arguments: argparse.Namespace, namespace: str, pod: str, port: int, host: str) -> PortForward:
+    """To a port of a pod on that host, with the user's rights. Raises CommandError."""
+    return _forward(_shared(arguments), namespace, pod, port, host)
+
+
+def _forward(there: Connection, namespace: str, pod: str, port: int, host: str) -> PortForward:
+    """Raises CommandError."""
+    try:
+        return PortForward(there, namespace, pod, port, host=host, user_agent=user_agent())
+    except CredentialsInvalid as e:
+        raise CommandError(str(e), code=CANNOT_KNOW) from e
+
+
 def extenders(arguments: argparse.Namespace) -> Extenders:
     """By the options --server, or by the kubeconfig. Raises CommandError."""
     if arguments.server:
         return Servers(arguments.server)
-    # In the extender's own pod people are served on loopback, and its account may not use the pod proxy.
+    # In the extender's own pod the status API is on loopback, and the pod's account may not forward ports.
     if kubeconfig_of(arguments) is None and is_pod() and _listens_here():
         return Servers([LOCAL])
     if kubeconfig_of(arguments) is None and not is_pod():
         remedy = f"or an extender with --server ({LOCAL} on one of its hosts)"
         raise CommandError(f"{NO_KUBECONFIG}, {remedy}", code=CANNOT_KNOW)
+    return replicas(arguments)
+
+
+def replicas(arguments: argparse.Namespace) -> "Replicas":
+    """Those that the API server knows. Raises CommandError."""
     return Replicas(_shared(arguments), arguments.readygate_namespace)
 
 
@@ -189,15 +198,15 @@ def _by_url(url: str) -> Target:
         client = _client(Connection(url.rstrip("/"), _tls(parts.scheme), _Anonymous()))
     except (ValueError, CredentialsInvalid) as e:
         raise fault from e
-    return Target(url, "", client, "", _explain_url)
+    return Target(url, "", client, _explain_url)
 
 
 def _tls(scheme: str) -> ssl.SSLContext | None:
     return ssl.create_default_context() if scheme == "https" else None
 
 
-def _client(there: Connection) -> Client:
-    return Client(there, user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=1)
+def _client(there: Connection, attempts: int = 1) -> Client:
+    return Client(there, user_agent=user_agent(), deadline_s=DEADLINE_S, attempts=attempts)
 
 
 class _Pod(msgspec.Struct, frozen=True):
@@ -218,26 +227,39 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 class Replicas:
-    """All extenders of a cluster, through its API server."""
+    """All extenders of a cluster, each through a port-forward of its own that lasts while the command asks."""
 
     def __init__(self, there: Connection, namespace: str) -> None:
         """Raises CommandError."""
+        self._there = there
         self._namespace = namespace
-        self._found: list[Target] | None = None
-        self._found_at = 0.0
+        self._found: list[Target] = []
+        self._found_at = -math.inf
         try:
-            self._client = _client(replace(there, credentials=_Marked(there.credentials)))
+            self._client = _client(there)
         except CredentialsInvalid as e:
             raise CommandError(str(e), code=CANNOT_KNOW) from e
 
     def ask(self, path: str, query: Mapping[str, str] | None = None, *, only: str = "") -> list[Said]:
-        return _ask_all([target for target in self._targets() if only in ("", target.name)], path, query)
+        return _ask_all([target for target in self.targets() if only in ("", target.name)], path, query)
 
-    def _targets(self) -> list[Target]:
-        """Looked for again after a while: replicas come and go while somebody watches."""
-        if self._found is None or time.monotonic() - self._found_at >= FIND_EVERY_S:
+    def targets(self) -> list[Target]:
+        """The running replicas. Listed again after 10 s, because replicas come and go while a command watches.
+
+        Raises CommandError.
+        """
+        if time.monotonic() - self._found_at >= FIND_EVERY_S:
             self._found, self._found_at = self._find(), time.monotonic()
         return self._found
+
+    def close(self) -> None:
+        """Ends the port-forwards by which ask() asks."""
+        for target in self._found:
+            target.client.close()
+
+    def forward(self, name: str) -> PortForward | None:
+        """To the status API of that replica; None where it is not one of targets()."""
+        return next((target.forward for target in self._found if target.name == name), None)
 
     def _find(self) -> list[Target]:
         labels = f"{contract.LABEL_NAME}={contract.NAME_EXTENDER}"
@@ -258,27 +280,27 @@ class Replicas:
                 "(--readygate-namespace, --server)?",
                 code=CANNOT_KNOW,
             )
-        return [self._target(pod) for pod in sorted(running, key=lambda pod: pod.metadata.name)]
+        known = {(target.name, target.host): target for target in self._found}
+        running.sort(key=lambda pod: pod.metadata.name)
+        return [known.get((pod.metadata.name, pod.spec.node_name)) or self._target(pod) for pod in running]
 
     def _target(self, pod: _Pod) -> Target:
-        name = pod.metadata.name
-        prefix = paths.pod_proxy(self._namespace, name, PEOPLE_PORT)
-        return Target(name, pod.spec.node_name, self._client, prefix, self._explain)
-
-    def _explain(self, error: KubeError, name: str) -> str:
-        if isinstance(error, errors.Forbidden):
-            return api_problem(error, f"ask {name}")
-        if not _is_from_proxy(error):
-            return api_problem(error, f"ask {name}")
-        return (
-            f"the API server does not reach {name} at port {PEOPLE_PORT} ({one_line(error.message, 160)}); "
-            f"kubectl -n {self._namespace} port-forward pod/{name} {PEOPLE_PORT} and then --server {LOCAL} do"
-        )
+        """Raises CommandError."""
+        name, host = pod.metadata.name, pod.spec.node_name
+        forward = _forward(self._there, self._namespace, name, PEOPLE_PORT, host)
+        # A second attempt, because the server may close a kept connection at the moment at which it is used again.
+        client = _client(Connection(LOCAL, None, _Anonymous(), dial=forward.dial), attempts=2)
+        return Target(name, host, client, partial(_explain_forwarded, forward), forward)
 
 
-def _is_from_proxy(error: KubeError) -> bool:
-    """Whether the API server answers, and what is behind it does not."""
-    return isinstance(error, errors.ServerError | errors.Invalid | errors.DeadlineExceeded)
+def _explain_forwarded(forward: PortForward, error: KubeError, name: str) -> str:
+    if forward.complaint:
+        return forward.explain(forward.complaint)
+    if isinstance(error, errors.DeadlineExceeded):
+        return f"{name} gives no answer within {DEADLINE_S:g} s; is it or its host overloaded? Look at its log"
+    if error.status is not None:
+        return f"{name} answers {error.status}; is it an extender of this release?"
+    return f"the connection to {name} broke: {error.message}; try again, and look at its log"
 
 
 def _explain_url(error: KubeError, name: str) -> str:
@@ -289,22 +311,6 @@ def _explain_url(error: KubeError, name: str) -> str:
     if error.status is not None:
         return f"{name} answers {error.status}; is it an extender of this release?"
     return f"nothing answers at {name}: {one_line(error.message)}; is readygate-people running there?"
-
-
-def api_problem(error: Exception, what: str) -> str:
-    """One line with the cause and a remedy. what: the thing that was tried: "list pods"."""
-    if isinstance(error, errors.Forbidden):
-        return f"you may not {what}: {error.message}; ask for that right, or another --context"
-    if isinstance(error, errors.Unauthorized):
-        return f"the API server does not know you (401): cannot {what}; renew the credentials of the kubeconfig"
-    if isinstance(error, errors.Unreachable):
-        return f"the API server does not answer: cannot {what}: {error.message}; see --kubeconfig and --context"
-    if isinstance(error, errors.ServerError | errors.TooManyRequests):
-        busy = f"the API server fails or is busy: {error.reason}: {error.message}"
-        return f"cannot {what}: {busy}; try again in a while"
-    if isinstance(error, KubeError):
-        return f"cannot {what}: the API server says {error.reason}: {error.message}; is the kubeconfig's server one?"
-    return f"cannot {what}: {one_line(error)}"
 
 
 def _ask_all(targets: list[Target], path: str, query: Mapping[str, str] | None) -> list[Said]:
@@ -329,16 +335,12 @@ def _ask_into(future: "Future[Said]", target: Target, path: str, query: Mapping[
 
 
 def _ask(target: Target, path: str, query: Mapping[str, str] | None) -> Said:
-    full = f"{target.prefix}{API}{path}"
-    full += f"?{urlencode(query)}" if query else ""
     try:
-        return Said(target.name, target.host, body=target.client.get(full))
-    except errors.NotFound as e:
-        if e.message and e.status == 404 and e.reason == "NotFound" and "pods" in e.message:
-            return Said(target.name, target.host, problem=f"{target.name} has just gone; try again")
+        return Said(target.name, target.host, body=target.client.get(f"{API}{path}", query=query or {}))
+    except errors.NotFound:
         old = f"{target.name} has no {API}{path}: is it of another release, or is this kube-scheduler's port?"
         return Said(target.name, target.host, problem=old, missing=True)
-    except CredentialsInvalid as e:
+    except (ForwardError, CredentialsInvalid) as e:
         return Said(target.name, target.host, problem=str(e))
     except KubeError as e:
         return Said(target.name, target.host, problem=target.explain(e, target.name))

@@ -13,8 +13,8 @@ import msgspec
 
 from cli import screen
 from cli.arguments import Commands, add_api, command
-from cli.errors import CommandError
-from cli.reach import api_client, api_problem
+from cli.errors import CommandError, api_problem
+from cli.reach import api_client
 from component.command import EXIT_FAILED, complain
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract, paths

@@ -12,6 +12,7 @@ import logging
 import math
 import os
 import re
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +59,8 @@ class Tls(Protocol):
 class Connection:
     """server: `https://host:port[/prefix]`. ssl_context: None for plain HTTP. tls_server_name: if not the host's.
 
-    tls: instead of ssl_context, where certificates may change.
+    tls: instead of ssl_context, where certificates may change. dial: opens a connection within the given number of
+    seconds, where the server is not reached by TCP at its address.
     """
 
     server: str
@@ -66,6 +68,7 @@ class Connection:
     credentials: Credentials
     tls_server_name: str | None = None
     tls: Tls | None = None
+    dial: Callable[[float], socket.socket] | None = None
 
 
 class Kept:

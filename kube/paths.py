@@ -42,9 +42,9 @@ def service_account_token(namespace: str, account: str) -> str:
     return f"{_core(namespace, 'serviceaccounts')}/{_segment(account)}/token"
 
 
-def pod_proxy(namespace: str, name: str, port: int) -> str:
-    """What a pod answers at a port, by way of the API server; the pod's own path follows."""
-    return f"{pods(namespace)}/{_segment(f'{name}:{port}')}/proxy"
+def pod_port_forward(namespace: str, name: str) -> str:
+    """Where a connection to a port of a pod is opened; the query names the port."""
+    return f"{pod(namespace, name)}/portforward"
 
 
 def nodes() -> str:

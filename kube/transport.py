@@ -164,11 +164,13 @@ class _Timed(HTTPConnection):
         *args: Any,  # noqa: ANN401 - urllib3's own
         lifelines: Lifelines,
         addresses: Addresses,
+        dialled: Callable[[float], socket.socket] | None,
         **kwargs: Any,  # noqa: ANN401 - urllib3's own
     ) -> None:
         super().__init__(*args, **kwargs)
         self.lifelines = lifelines
         self._addresses = addresses
+        self._dialled = dialled
         self.lifeline: Lifeline | None = None
         self.reader: TimedReader | None = None
         self.answer: http.client.HTTPResponse | None = None
@@ -183,6 +185,12 @@ class _Timed(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         began = time.monotonic()
+        if self._dialled is not None:
+            sock = self._dialled(self._limit_s())
+            self.lifeline = self.lifelines.register(sock)
+            self._connected_in_s = time.monotonic() - began
+            sock.settimeout(self._left_s())
+            return sock
         try:
             addresses = self._addresses.find(self._limit_s())
         except TimeoutError as e:
@@ -309,6 +317,7 @@ class Transport:
             "port": port,
             "lifelines": self._lifelines,
             "addresses": self._addresses,
+            "dialled": connection.dial,
         }
         if self._tls:
             self._kwargs["newest"] = self._take_newest

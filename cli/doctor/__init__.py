@@ -8,7 +8,7 @@
     rights       what the extender has to be allowed (pure)
     examine      all findings of all facts (pure)
     cluster      reads the facts through the API server
-    tunnel       reaches what a kube-scheduler serves on its own host
+    tunnel       reads a kube-scheduler's loaded configuration, by port-forward or at a URL
     command      arguments, page, exit code
 
 Changes nothing anywhere. Imported by `cli.__main__`.

@@ -13,7 +13,7 @@ import msgspec
 from cli.doctor.facts import Facts, GateFacts, HealthSet, Loaded, Replica, Right, Scheduler
 from cli.doctor.rights import Need, needed
 from cli.doctor.tunnel import UnreadError
-from cli.reach import api_problem
+from cli.errors import api_problem
 from cli.replicas import Heard
 from component.command import product_version
 from component.settings import SettingsError
@@ -152,11 +152,11 @@ class _Review(_Answer, frozen=True, rename="camel"):
 
 @dataclass
 class Reader:
-    """configz(pod): what a scheduler has loaded; raises UnreadError. given: instead of what the cluster has of it."""
+    """configz(pod, node): what a scheduler has loaded; raises UnreadError. given: instead of what the cluster has."""
 
     api: Client
     namespace: str
-    configz: Callable[[str], Loaded]
+    configz: Callable[[str, str], Loaded]
     given: Settings | None = None
     unread: list[str] = field(default_factory=list)
 
@@ -226,7 +226,7 @@ class Reader:
         container = next(iter(pod.spec.containers), _Container())
         loaded, unread = None, ""
         try:
-            loaded = self.configz(pod.metadata.name)
+            loaded = self.configz(pod.metadata.name, pod.spec.node_name)
         except UnreadError as e:
             unread = str(e)
         return Scheduler(

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from cli import configuration, reach, screen
@@ -12,7 +13,7 @@ from cli.doctor.cluster import KUBE_SYSTEM, Reader
 from cli.doctor.examine import examine
 from cli.doctor.facts import Facts, Loaded, Scheduler
 from cli.doctor.findings import Finding, Severity
-from cli.doctor.tunnel import UnreadError, forwarded, read_configz
+from cli.doctor.tunnel import PORT, UnreadError, read_configz, read_forwarded
 from cli.errors import CommandError
 from cli.layout import EMPTY, Page, Style, count, line, span, wrapped
 from cli.replicas import Heard
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     asking = Asking(arguments)
     gates = _told(asking)
     with screen.progress("examining the cluster"):
-        reader = Reader(asking.api(), arguments.readygate_namespace, lambda pod: _configz(arguments, pod), given)
+        reader = Reader(asking.api(), arguments.readygate_namespace, partial(_configz, arguments), given)
         facts = reader.facts(gates)
         if arguments.scheduler:
             facts = replace(facts, schedulers=tuple(_named(arguments, url) for url in arguments.scheduler))
@@ -72,13 +73,11 @@ def _told(asking: Asking) -> Heard[GatesTold]:
         return Heard(problems=(str(e),))
 
 
-def _configz(arguments: argparse.Namespace, pod: str) -> Loaded:
+def _configz(arguments: argparse.Namespace, pod: str, host: str) -> Loaded:
     if arguments.scheduler:
         raise UnreadError("another was asked for")
-    options = [f"--kubeconfig={arguments.kubeconfig}"] if arguments.kubeconfig else []
-    options += [f"--context={arguments.context}"] if arguments.context else []
-    with forwarded(KUBE_SYSTEM, pod, options) as url:
-        return read_configz(url, reach.connection(arguments), user_agent=reach.user_agent())
+    forward = reach.port_forward(arguments, KUBE_SYSTEM, pod, PORT, host)
+    return read_forwarded(forward, reach.connection(arguments), user_agent=reach.user_agent())
 
 
 def _named(arguments: argparse.Namespace, url: str) -> Scheduler:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cli import configuration, reach, screen
 from cli.arguments import Commands, add_api, add_output, command
-from cli.errors import CommandError
+from cli.errors import CommandError, api_problem
 from cli.layout import EMPTY, Column, Page, Span, Style, count, line, span, table, wrapped
 from cli.replay import record, tape
 from cli.replay.differences import Difference, Played, Sums, differences, sums
@@ -141,7 +141,7 @@ def _deployed(arguments: argparse.Namespace) -> str:
     except NotFound as e:
         raise CommandError(f"{NO_CONFIG_MAP}; {remedy}", code=EXIT_FAILED) from e
     except (KubeError, CredentialsInvalid) as e:
-        problem = reach.api_problem(e, "read the extender's ConfigMap")
+        problem = api_problem(e, "read the extender's ConfigMap")
         raise CommandError(f"{problem}; or {remedy}", code=EXIT_FAILED) from e
     if CONFIGURATION not in data:
         raise CommandError(f"the extender's ConfigMap holds no {CONFIGURATION}; {remedy}", code=EXIT_FAILED)

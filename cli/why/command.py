@@ -10,7 +10,7 @@ import msgspec
 from cli import reach, screen
 from cli.arguments import Commands, add_output, add_servers, command
 from cli.asking import Asking, part
-from cli.errors import CANNOT_KNOW, CommandError
+from cli.errors import CANNOT_KNOW, CommandError, api_problem
 from cli.layout import text_of
 from cli.pages import node as node_page
 from cli.pages import pod as pod_page
@@ -148,7 +148,7 @@ def _pod(asking: Asking, namespace: str, name: str) -> PodSeen:
             f"there is no pod {namespace}/{name}: kubectl get pods -A shows all", code=CANNOT_KNOW
         ) from e
     except KubeError as e:
-        raise CommandError(reach.api_problem(e, f"get pod {namespace}/{name}"), code=CANNOT_KNOW) from e
+        raise CommandError(api_problem(e, f"get pod {namespace}/{name}"), code=CANNOT_KNOW) from e
     if pod is None:
         raise CommandError("the API server gives no pod: is the kubeconfig's server one?", code=CANNOT_KNOW)
     return pod

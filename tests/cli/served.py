@@ -1,14 +1,17 @@
-"""A cluster as the command sees it: an API server whose pod proxy leads to scripted extenders, in one HTTP server."""
+"""A cluster as the command sees it: an API server that forwards ports of scripted extenders, in one HTTP server."""
 
 import http.server
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
+
+from tests.fakes import portforward
 
 NAMESPACE = "readygate-system"
 HEAD = {"notAnswering": "", "release": "0.1.0", "lastWordSeconds": 0.4, "sinceStartSeconds": 90_000.0}
@@ -34,10 +37,16 @@ def status_of(code, reason, message):
 
 
 class Extender:
-    """One replica. answers: path below /api/v1/ -> JSON, bytes, or (status, bytes). delay_s: before each."""
+    """One replica. answers: path below /api/v1/ -> JSON, bytes, or (status, bytes). delay_s: before each.
+
+    forward: what the API server and the kubelet make of a port-forward: (status, body), or a function of the handler.
+    """
 
     def __init__(self, name, host="control-1", **answers):
         self.name, self.host, self.delay_s = name, host, 0.0
+        self.forward = lambda handler: portforward.forward(handler, self._connect)
+        self.forwards = []  # headers of each request for one
+        self.queries = []  # of all requests, in their order
         self.answers = {path: {**HEAD, **one} if isinstance(one, dict) else one for path, one in answers.items()}
         self.requests = []
 
@@ -48,6 +57,26 @@ class Extender:
             "status": {"phase": "Running"},
         }
 
+    def _connect(self, port):
+        """A connection to its status API."""
+        assert port == 9377
+        prefix = "/api/v1/"
+
+        def answer(target, headers):
+            path = urlsplit(target).path
+            self.queries.append(urlsplit(target).query)
+            assert path.startswith(prefix)
+            return self.get(path.removeprefix(prefix), headers)
+
+        near, far = socket.socketpair()
+
+        def serve():
+            with far, suppress(OSError):
+                handler_of(answer)(far, "", None)
+
+        threading.Thread(target=serve, daemon=True).start()
+        return near
+
     def get(self, path, headers):
         self.requests.append((path, headers))
         time.sleep(self.delay_s)
@@ -56,7 +85,7 @@ class Extender:
 
 
 class Cluster:
-    """objects: path -> JSON, or (status, bytes). Everything is asked of `url`, by the API server's paths."""
+    """objects: path -> JSON, (status, bytes), or a function of the handler. All is asked of `url`."""
 
     def __init__(self):
         self.extenders = []
@@ -70,16 +99,16 @@ class Cluster:
         self.queries.append(urlsplit(target).query)
         if path in self.objects:
             found = self.objects[path]
-            return found if isinstance(found, tuple) else (200, encoded(found))
+            return found if isinstance(found, tuple) or callable(found) else (200, encoded(found))
         pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
         if path == pods:
             labels = parse_qs(urlsplit(target).query)["labelSelector"]
             assert self.any_selector or labels == ["app.kubernetes.io/name=readygate-extender"]
             return 200, encoded({"kind": "PodList", "items": [extender.pod() for extender in self.extenders]})
         for extender in self.extenders:
-            prefix = f"{pods}/{extender.name}%3A9377/proxy/api/v1/"
-            if path.startswith(prefix):
-                return extender.get(path.removeprefix(prefix), headers)
+            if path == f"{pods}/{extender.name}/portforward":
+                extender.forwards.append(headers)
+                return extender.forward
         return status_of(404, "NotFound", f'"{path}" not found')
 
 
@@ -88,15 +117,18 @@ class _Server(http.server.ThreadingHTTPServer):
         """Clients go away when their deadline is over."""
 
 
-@contextmanager
-def serving(answer, tls=None) -> Iterator[str]:
-    """The URL of a server. answer: (target, headers) -> (status, body). tls: an ssl.SSLContext, None for plain HTTP."""
+def handler_of(answer):
+    """answer: (target, headers) -> (status, body), or a function of the handler that does the rest."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            status, body = answer(self.path, self.headers)
+            found = answer(self.path, self.headers)
+            if callable(found):
+                found(self)
+                return
+            status, body = found
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Location", "http://127.0.0.1:1/")
@@ -113,7 +145,13 @@ def serving(answer, tls=None) -> Iterator[str]:
         def log_message(self, *_):
             """Quiet."""
 
-    with _Server(("127.0.0.1", 0), Handler) as running:
+    return Handler
+
+
+@contextmanager
+def serving(answer, tls=None) -> Iterator[str]:
+    """The URL of a server. answer: as of handler_of(). tls: an ssl.SSLContext, None for plain HTTP."""
+    with _Server(("127.0.0.1", 0), handler_of(answer)) as running:
         if tls:
             running.socket = tls.wrap_socket(running.socket, server_side=True)
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})

@@ -11,6 +11,7 @@ from cli import reach
 from cli.__main__ import main
 from extender.web.report import NO_BROWSER_HEADER
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
+from tests.fakes import portforward
 from tests.kit import kubeconfig
 from tests.scripted.tls import make_authority
 
@@ -24,29 +25,17 @@ def status(capsys, *arguments):
     return code, written.out, written.err
 
 
-def test_every_replica_is_asked_through_the_pod_proxy_and_says_no_browser_asks(capsys, cluster):
+def test_every_replica_is_asked_by_one_port_forward_and_says_no_browser_asks(capsys, cluster):
     cluster.extenders = [Extender("e-1", nodes=NODES), Extender("e-2", nodes=NODES)]
     assert status(capsys)[0] == 0
     seen = [(path, headers[NO_BROWSER_HEADER]) for one in cluster.extenders for path, headers in one.requests]
     assert [("nodes", "readygate"), ("gates", "readygate")] * 2 == seen
+    assert ["Bearer secret"] * 2 == [headers["Authorization"] for one in cluster.extenders for headers in one.forwards]
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param(
-            status_of(503, "ServiceUnavailable", "error trying to reach service: dial tcp 10.0.0.1:9377: refused"),
-            "the API server does not reach e-1 at port 9377 (error trying to reach service: dial tcp 10.0.0.1:9377: "
-            f"refused); kubectl -n {NAMESPACE} port-forward pod/e-1 9377 and then --server http://127.0.0.1:9377 do",
-            id="people are served on loopback only",
-        ),
-        pytest.param(
-            status_of(403, "Forbidden", 'pods "e-1" is forbidden: User "ana" cannot get resource "pods/proxy"'),
-            'you may not ask e-1: pods "e-1" is forbidden: User "ana" cannot get resource "pods/proxy"; ask for that '
-            "right, or another --context",
-            id="no right to the pod proxy",
-        ),
-        pytest.param(status_of(404, "NotFound", 'pods "e-1" not found'), "e-1 has just gone; try again", id="gone"),
         pytest.param(
             (404, b'{"Error":"Not Found"}'),
             "e-1 has no /api/v1/nodes: is it of another release, or is this kube-scheduler's port?",
@@ -67,6 +56,83 @@ def test_a_replica_that_does_not_answer_is_one_line_with_a_remedy(capsys, cluste
     assert (3, "", True, 1) == (code, out, expected in err, len(err.splitlines())), err
 
 
+@pytest.mark.parametrize(
+    ("forward", "expected"),
+    [
+        pytest.param(
+            status_of(403, "Forbidden", 'pods "e-1" is forbidden: User "ana" cannot get resource "pods/portforward"'),
+            'you may not forward port 9377 of e-1: pods "e-1" is forbidden: User "ana" cannot get resource '
+            '"pods/portforward"; it takes get and, from Kubernetes 1.35 on, create on pods/portforward',
+            id="no right to get",
+        ),
+        pytest.param(
+            status_of(403, "Forbidden", 'pods "e-1" is forbidden: '),
+            'you may not forward port 9377 of e-1: pods "e-1" is forbidden; it takes get and, from Kubernetes 1.35 on, '
+            "create on pods/portforward",
+            id="no right to create, of which a real API server gives no reason",
+        ),
+        pytest.param(
+            status_of(401, "Unauthorized", "Unauthorized"), "renew the credentials of the kubeconfig", id="unknown"
+        ),
+        pytest.param(status_of(404, "NotFound", 'pods "e-1" not found'), "e-1 has just gone; try again", id="gone"),
+        pytest.param(
+            status_of(500, "InternalError", "error dialing backend: dial tcp 10.0.0.1:10250: connect: refused"),
+            "the kubelet of control-1 does not answer the API server, so e-1 cannot be reached: error dialing backend: "
+            "dial tcp 10.0.0.1:10250: connect: refused; look at that kubelet, and whether the API server may connect "
+            "to it (port 10250)",
+            id="no kubelet",
+        ),
+        pytest.param(
+            status_of(500, "InternalError", "etcdserver: request timed out"),
+            "cannot forward port 9377 of e-1: the API server fails or is busy: InternalError: etcdserver: request "
+            "timed out; try again in a while",
+            id="the API server fails",
+        ),
+        pytest.param(
+            status_of(400, "BadRequest", "pod e-1 does not have a host assigned"),
+            "the API server says BadRequest: pod e-1 does not have a host assigned",
+            id="not on a node",
+        ),
+        pytest.param((502, b"<html>\x1b[31m" + b"x" * 9000), "cannot forward port 9377 of e-1", id="a proxy's page"),
+        pytest.param((302, b""), "cannot forward port 9377 of e-1", id="a redirect takes no credentials elsewhere"),
+        pytest.param((200, b"{}"), "cannot forward port 9377 of e-1", id="no upgrade"),
+        pytest.param(
+            portforward.complaining(portforward.REFUSED),
+            "nothing listens at port 9377 of e-1: is it starting, or failing? Look at its log",
+            id="no process at the port",
+        ),
+        pytest.param(
+            portforward.complaining("error forwarding port 9377 to pod e-1: \x1b[31msandbox is gone\n" + "x" * 10**6),
+            "the kubelet of control-1 does not reach port 9377 of e-1: error forwarding port 9377 to pod e-1: ",
+            id="an error of the container runtime",
+        ),
+        pytest.param(portforward.cut, "the connection to e-1 broke: ", id="cut"),
+    ],
+)
+def test_a_port_that_cannot_be_forwarded_is_one_line_with_a_remedy(capsys, cluster, forward, expected):
+    cluster.extenders = [Extender("e-1", nodes=NODES), Extender("e-2", nodes=NODES)]
+    cluster.extenders[0].forward = forward
+    code, out, err = status(capsys)
+    assert (0, "", True) == (code, err, "1 of 2 extenders answer" in out), out
+    cluster.extenders.pop()
+    code, out, err = status(capsys)
+    assert (3, "", True, 1) == (code, out, expected in err, len(err.splitlines())), err
+    assert ("\x1b" not in err, len(err) < 1000) == (True, True), err
+
+
+@pytest.mark.parametrize("accepts", [False, True], ids=["before the upgrade", "after the upgrade"])
+def test_a_stalled_kubelet_costs_the_deadline_and_hides_no_other_replica(capsys, cluster, monkeypatch, accepts):
+    monkeypatch.setattr(reach, "DEADLINE_S", 0.3)
+    cluster.extenders = [Extender(f"e-{number}", nodes=NODES) for number in range(4)]
+    stalled = portforward.Stalled(accepts=accepts)
+    for slow in cluster.extenders[:3]:
+        slow.forward = stalled
+    code, out, _ = status(capsys)
+    stalled.release()
+    expected = "! e-{} gives no answer within" if accepts else "! the kubelet of control-1 does not answer"
+    assert (0, [True] * 3) == (code, [expected.format(number) in out for number in range(3)]), out
+
+
 def test_one_that_does_not_answer_does_not_hide_the_others(capsys, cluster):
     cluster.extenders = [Extender("e-1", nodes=(200, b"<html>")), Extender("e-2", nodes=NODES)]
     code, out, _ = status(capsys)
@@ -80,7 +146,7 @@ def test_a_slow_replica_costs_its_deadline_once(capsys, cluster, monkeypatch):
         slow.delay_s = 1.5
     began = time.monotonic()
     code, out, _ = status(capsys)
-    assert (0, 3) == (code, out.count("! the API server does not reach e-"))
+    assert (0, 3) == (code, out.count(" gives no answer within 0.3 s; is it or its host overloaded?")), out
     assert time.monotonic() - began < 3
 
 

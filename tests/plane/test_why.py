@@ -19,7 +19,7 @@ from tests.testbed.shared import bare
 class Teller:
     """Runs the command as a person does: the plane's kubeconfig for the pod, --server for the extender.
 
-    The pod proxy of a real API server leads to no loopback address; that way is tried on ring 3.
+    No kubelet is here that forwards ports; that way is tried on ring 3.
     """
 
     def __init__(self, cluster: Cluster, people: People):

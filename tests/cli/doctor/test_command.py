@@ -1,25 +1,27 @@
 """`readygate doctor` against a cluster of scripted answers: what it reads, what it shows, how it ends."""
 
 import json
-import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from cli.__main__ import main
-from cli.doctor import tunnel
 from cli.doctor.command import code_of
 from cli.doctor.findings import Finding, Severity
 from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
-from tests.kit.waiting import wait_until
+from tests.fakes import portforward
+from tests.scripted.tls import make_authority
 
 PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SYSTEM_PODS = "/api/v1/namespaces/kube-system/pods"
+FORWARD = f"{SYSTEM_PODS}/kube-scheduler-c1/portforward"
 EXTENDERS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-extender"
 CONFIGURATION = f"/api/v1/namespaces/{NAMESPACE}/configmaps/readygate-extender-0123456789"
 NODES = {"items": [{"metadata": {"name": f"w{i}"}} for i in range(9)]}
@@ -169,61 +171,68 @@ def test_a_copy_that_is_none_is_wrong_usage(capsys, tmp_path, text, expected):
     assert (2, True, 1) == (code, said.startswith(f"readygate doctor: {expected.format(path)}"), said.count("\n")), said
 
 
-@pytest.mark.usefixtures("whole")
-def test_a_scheduler_on_loopback_without_kubectl_is_unread(capsys, monkeypatch):
-    monkeypatch.setattr(tunnel.shutil, "which", lambda _: None)
-    code, found = doctor(capsys)
-    assert (3, [("unknown", "scheduler-unread")]) == (code, found)
+def test_a_scheduler_on_loopback_is_read_by_port_forward_over_tls_without_the_token(whole, capsys, tmp_path):
+    seen = []
+
+    def configz(target, headers):
+        seen.append((target, headers["Authorization"]))
+        return 200, json.dumps(TOLD).encode()
+
+    with serving(configz, tls=make_authority(tmp_path).server_context()) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        ports = []
+
+        def connect(port):
+            ports.append(port)
+            return socket.create_connection(address)
+
+        whole.objects[FORWARD] = lambda handler: portforward.forward(handler, connect)
+        assert (0, []) == doctor(capsys)
+    assert ([10259], [("/configz", None)]) == (ports, seen)
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("forward", "expected"),
     [
-        ("echo 'error: no such pod' >&2; exit 1", "no such pod"),
-        ("echo hello", "no answer"),
+        pytest.param(
+            status_of(403, "Forbidden", 'cannot create resource "pods/portforward"'),
+            "it takes get and, from Kubernetes 1.35 on, create on pods/portforward",
+            id="no right to forward ports",
+        ),
+        pytest.param(
+            portforward.complaining(portforward.REFUSED),
+            "nothing listens at port 10259 of kube-scheduler-c1",
+            id="no process at the port",
+        ),
+        pytest.param(
+            status_of(500, "InternalError", "error dialing backend: refused"), "the kubelet of c1", id="no kubelet"
+        ),
     ],
 )
-def test_a_kubectl_that_does_not_forward_is_told_about(tmp_path, monkeypatch, script, expected):
-    kubectl = tmp_path / "kubectl"
-    kubectl.write_text(f"#!/bin/sh\n{script}\n")
-    kubectl.chmod(0o755)
-    monkeypatch.setattr(tunnel.shutil, "which", lambda _: str(kubectl))
-    with pytest.raises(tunnel.UnreadError, match=expected), tunnel.forwarded("kube-system", "p", ()):
-        pass
+def test_a_scheduler_whose_port_cannot_be_forwarded_is_unread_with_the_cause(whole, capsys, forward, expected):
+    whole.objects[FORWARD] = forward
+    assert main(["doctor", "-o", "json"]) == 3
+    (found,) = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["name"] == "scheduler-unread"]
+    assert expected in found["evidence"]
 
 
-def test_a_kubectl_that_forwards_is_ended_afterwards(tmp_path, monkeypatch):
-    kubectl = tmp_path / "kubectl"
-    kubectl.write_text(
-        f"#!/bin/sh\necho $$ > {tmp_path}/pid\necho 'Forwarding from 127.0.0.1:4711 -> 10259'\nexec sleep 60\n"
-    )
-    kubectl.chmod(0o755)
-    monkeypatch.setattr(tunnel.shutil, "which", lambda _: str(kubectl))
-    with tunnel.forwarded("kube-system", "p", ("--context=c",)) as url:
-        pid = int((tmp_path / "pid").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    assert url == "https://127.0.0.1:4711"
-
-
-@pytest.mark.usefixtures("whole")
 @pytest.mark.parametrize(("end", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
-def test_whoever_ends_it_while_kubectl_forwards_leaves_none_behind(tmp_path, monkeypatch, end, expected):
-    """As a process of its own, in the middle of a port that is never forwarded."""
-    kubectl = tmp_path / "bin" / "kubectl"
-    kubectl.parent.mkdir()
-    kubectl.write_text(
-        f"#!/bin/sh\necho $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid\nexec sleep 60\n"
-    )
-    kubectl.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{kubectl.parent}:{os.environ['PATH']}")
+def test_a_signal_ends_the_command_while_a_port_is_being_forwarded(whole, end, expected):
+    """As a process of its own; the kubelet never answers."""
+    asked = threading.Event()
+    stalled = portforward.Stalled(accepts=True)
+
+    def forward(handler):
+        asked.set()
+        stalled(handler)
+
+    whole.objects[FORWARD] = forward
     with subprocess.Popen([sys.executable, "-m", "cli", "doctor"], stderr=subprocess.PIPE, text=True) as ran:
-        wait_until((tmp_path / "pid").exists, "kubectl is called", timeout_s=PATIENT_S)
+        assert asked.wait(PATIENT_S)
         ran.send_signal(end)
         _, said = ran.communicate(timeout=100)
+    stalled.release()
     assert (expected, "") == (ran.returncode, said)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_the_page_says_what_why_and_what_to_do(whole, capsys):
