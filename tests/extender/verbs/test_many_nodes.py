@@ -1,6 +1,8 @@
 """How many nodes a request may name: twice the known ones and 1,000 more; 65,536 while their number is unknown."""
 
 import json
+import random
+from collections import Counter
 
 import pytest
 
@@ -165,3 +167,52 @@ def test_a_refused_request_is_noted_for_no_kick(world):
     answer_filter(world.services, usual(names(ATTACK)))
     (refusals,) = world.services.board._refusals.values()
     assert ([], []) == ([page for page in refusals._pages if page], list(refusals._unknown))
+
+
+REQUESTS = 300
+TEXTS = [",", '"', "[", "]", '],"Nodes":null,"NodeNames":[', "\\", "a", "é", '{"NodeNames":["x","y"]}', "," * 5]
+NAMES_KEYS = ["NodeNames", "NodeNames", "NodeNames", "nodenames", "NODENAMES"]
+
+
+def request_by_chance(chance: random.Random, count: int) -> bytes:
+    """A request with so many names; commas, brackets and lists called NodeNames are everywhere else."""
+
+    def text() -> str:
+        return "".join(chance.choice(TEXTS) for _ in range(chance.randrange(4)))
+
+    def value(depth: int) -> object:
+        match chance.randrange(4 if depth else 2):
+            case 0:
+                return text()
+            case 1:
+                return [text() for _ in range(chance.choice((0, 1, 3, 1_500)))]
+            case 2:
+                return {text(): value(depth - 1) for _ in range(3)}
+            case _:
+                return {"NodeNames": [text() for _ in range(1_500)]}
+
+    metadata = {"name": text(), "namespace": chance.choice(("default", "kube-system")), "annotations": value(2)}
+    members: list[tuple[str, object]] = [
+        (chance.choice(("Pod", "pod")), {"metadata": metadata, "x": value(2)}),
+        ("Nodes", None),
+        (chance.choice(NAMES_KEYS), names(count)),
+    ]
+    if chance.random() < 0.3:
+        members.append(("Extra", value(2)))
+    if chance.random() < 0.5:
+        chance.shuffle(members)
+    separators = chance.choice(((",", ":"), (", ", ": "), (" ,\n", " : ")))
+    return json.dumps(dict(members), separators=separators, ensure_ascii=chance.random() < 0.5).encode()
+
+
+def test_requests_by_chance_are_refused_if_and_only_if_they_name_too_many_nodes(world, seed):
+    chance = random.Random(f"{seed} many nodes")
+    statuses: Counter[int] = Counter()
+    for number in range(REQUESTS):
+        count = chance.choice((1, KNOWN, LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 2, 3 * LIMIT, 30 * LIMIT))
+        body = request_by_chance(chance, count)
+        reply = answer_filter(world.services, body)
+        expected = 413 if count > LIMIT else 200
+        assert expected == reply.status, f"request {number} of this seed names {count}: {body[:2_000]!r}"
+        statuses[reply.status] += 1
+    assert min(statuses[200], statuses[413]) > REQUESTS / 4
