@@ -1,6 +1,6 @@
-"""The attacks of R46 for ten seconds each: kube-scheduler places every pod, and none without the extender.
+"""The attacks of `make chaos` for ten seconds each: kube-scheduler places every pod, and none without the extender.
 
-`make chaos` holds them for longer, and asserts kube-scheduler's p99 too: a machine with other work does not keep it.
+`make chaos` holds them for longer and asserts kube-scheduler's p99, too: a machine with other work does not keep it.
 """
 
 from collections.abc import Iterator
