@@ -1,8 +1,12 @@
 """A connection and its socket, which never waits."""
 
+import fcntl
 import logging
 import select
 import socket
+import sys
+import termios
+from http import HTTPStatus
 
 from extender.serve import limits
 from extender.serve.connection import Connection, Stage
@@ -74,6 +78,8 @@ class Client(Connection):
         self.gone |= stream.done
         if plain:
             self.receive(plain, monotonic)
+            if not stream.may_ask and self.reader.within and self.reader.in_body:
+                self.fail(HTTPStatus.FORBIDDEN, "no body without a client certificate", monotonic)
 
     def _send_aside(self, wire: bytes) -> None:
         """Of a handshake, or an alert: few bytes, for which the kernel has room or the client is no good one."""
@@ -143,6 +149,13 @@ class Client(Connection):
             return not self.sock.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
+
+    def ready_bytes(self) -> int:
+        """How many bytes have come that were not read."""
+        try:
+            return int.from_bytes(fcntl.ioctl(self.fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+        except OSError:
+            return 0
 
     def close(self) -> None:
         self.drop()

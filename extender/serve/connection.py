@@ -122,18 +122,15 @@ class Connection:
 
     def fail(self, status: HTTPStatus, text: str, monotonic: float) -> None:
         """No more is read; the text is the answer."""
+        self.expects = False
         self.reader.fail(status, text)
         self.settle(monotonic)
 
     def granted(self, monotonic: float) -> None:
-        """It has the turn for a large body."""
+        """It has the turn for a large body. Turns prolong the wait for a body to twice its limit at most."""
         self.waits = False
-        self.deadline = max(self.deadline, monotonic + limits.LARGE_BODY_TURN_S)
-
-    def hurry(self, monotonic: float) -> None:
-        """Others wait for its large body to end."""
-        if self.stage is _BODY:
-            self.deadline = min(self.deadline, monotonic + limits.LARGE_BODY_TURN_S)
+        longest = self.since + 2 * limits.BODY_LIMIT_S
+        self.deadline = max(self.deadline, min(monotonic + limits.LARGE_BODY_TURN_S, longest))
 
     @property
     def finished(self) -> bool:
@@ -159,7 +156,7 @@ class Connection:
         else:
             stage = _IDLE
         if stage is not self.stage:
-            if stage is not _BODY:
+            if stage is not _BODY or self.stage is not _HEAD:  # a body is part of the wait that began with its head
                 self.since = monotonic
             self.stage = stage
             self.deadline = monotonic + stage.limit_s

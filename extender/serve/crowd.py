@@ -14,7 +14,13 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from extender.serve.connection import Connection, Stage
-from extender.serve.limits import KEPT_MAX, NEWCOMERS_MIN
+from extender.serve.limits import (
+    KEPT_MAX,
+    LARGE_BODY_PAUSE_S,
+    LARGE_BODY_STEP_BYTES,
+    LARGE_BODY_TURN_S,
+    NEWCOMERS_MIN,
+)
 from extender.serve.turns import SENIORS
 
 C = TypeVar("C", bound=Connection)
@@ -54,7 +60,7 @@ def is_senior(one: C, connections: Iterable[C]) -> bool:
 
 
 class Held(Generic[C]):
-    """The bytes that all connections hold together, as far as they were told."""
+    """The bytes that all connections hold together. Only Places.book() and Places.close() change them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -71,40 +77,89 @@ class Held(Generic[C]):
     def forget(self, connection: C) -> None:
         self.sum_bytes -= self._bytes.pop(connection, 0)
 
-    def too_much(self) -> C | None:
-        """Who is to go, if it is too much."""
-        return first_to_go(self._bytes) if self.sum_bytes > self._max_bytes else None
+    def pop_excess(self) -> C | None:
+        """Stops counting the client that must be closed, and returns it. None if no more is held than is allowed."""
+        victim = first_to_go(self._bytes) if self.sum_bytes > self._max_bytes else None
+        if victim is not None:
+            self.forget(victim)
+        return victim
 
 
 class LargeBodies(Generic[C]):
-    """One large body at a time: its client has the turn, the others wait in the order they came."""
+    """One large body is read at a time: its client has the turn, and the other clients wait unread.
 
-    def __init__(self) -> None:
+    A turn ends with the answer to the body. While others wait it ends early, and its client waits behind them,
+
+    - if fewer than LARGE_BODY_STEP_BYTES of the body came within LARGE_BODY_PAUSE_S, or if the turn is older than
+      LARGE_BODY_TURN_S, and another client has bytes in the kernel;
+    - if a senior has bytes in the kernel, and the client with the turn is not a senior.
+
+    The next turn goes to a senior if there is one, else to the client with the most bytes in the kernel. So clients
+    that stall or drip get no turn while another client sends, however many they are.
+    """
+
+    def __init__(self, *, ready_bytes: Callable[[C], int], seniors: Callable[[], Collection[C]]) -> None:
+        """ready_bytes: how much has arrived from a client and was not read. seniors: see seniors()."""
+        self._ready_bytes, self._seniors = ready_bytes, seniors
         self._holder: C | None = None
-        self._waiting: dict[C, None] = {}
+        self._began = 0.0  # when the holder got its turn
+        self._step_at, self._step_bytes = 0.0, 0  # when the last whole step of its body had come, and how much that was
+        self.waiting: dict[C, None] = {}  # in the order they came
 
     def asks(self, connection: C, monotonic: float) -> bool:
-        """Whether it may be read from. If not, it waits."""
-        if self._holder is None and not self._waiting:
-            self._holder = connection
+        """To be called after each read from a large body. Whether its client may be read from; if not, it waits."""
+        if self._holder is None:
+            self._begin(connection, monotonic)
         if self._holder is connection:
+            came_bytes = connection.reader.body_bytes
+            if not 0 <= came_bytes - self._step_bytes < LARGE_BODY_STEP_BYTES:
+                self._step_at, self._step_bytes = monotonic, came_bytes
             return True
-        if connection not in self._waiting:
-            self._waiting[connection] = None
-            connection.waits = True
-            if self._holder is not None:
-                self._holder.hurry(monotonic)
+        self.waiting[connection] = None
+        connection.waits = True
         return False
+
+    def pass_on(self, monotonic: float) -> tuple[C, ...]:
+        """Ends the turn if it must end early. The clients that this concerns: the last one with the turn, the next."""
+        holder = self._holder
+        if holder is None or not self.waiting or holder.stage is Stage.ASKED:
+            return ()
+        following = self._next()
+        if following is None:
+            return ()
+        progresses = monotonic - self._step_at < LARGE_BODY_PAUSE_S and monotonic - self._began < LARGE_BODY_TURN_S
+        if progresses and not self._goes_before(following, holder):
+            return ()
+        holder.waits = True
+        self._begin(following, monotonic)
+        self.waiting[holder] = None
+        return holder, following
 
     def leaves(self, connection: C, monotonic: float) -> C | None:
         """It needs the turn no more, or is closed. Who has the turn now, if that changes."""
-        self._waiting.pop(connection, None)
+        self.waiting.pop(connection, None)
+        connection.waits = False
         if self._holder is not connection:
             return None
-        self._holder = next(iter(self._waiting), None)
-        if self._holder is not None:
-            del self._waiting[self._holder]
-            self._holder.granted(monotonic)
-            if self._waiting:
-                self._holder.hurry(monotonic)
-        return self._holder
+        self._holder = None
+        following = self._next() or next(iter(self.waiting), None)
+        if following is not None:
+            self._begin(following, monotonic)
+        return following
+
+    def _begin(self, connection: C, monotonic: float) -> None:
+        self.waiting.pop(connection, None)
+        self._holder = connection
+        self._began = self._step_at = monotonic
+        self._step_bytes = connection.reader.body_bytes
+        connection.granted(monotonic)
+
+    def _next(self) -> C | None:
+        """Of those that wait and have bytes in the kernel."""
+        ready = {one: count for one in self.waiting if (count := self._ready_bytes(one))}
+        seniors = self._seniors()
+        return max(ready, key=lambda one: (one in seniors, ready[one]), default=None)
+
+    def _goes_before(self, one: C, other: C) -> bool:
+        seniors = self._seniors()
+        return one in seniors and other not in seniors

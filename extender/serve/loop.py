@@ -218,7 +218,6 @@ class Loop:
     def _answer_in_turn(self, asked: list[Client], monotonic: float) -> None:
         for client in asked:
             self._queue(client, monotonic)
-        self._places.shed()
         monotonic = self._monotonic()
         ends = monotonic + limits.SLICE_S
         while self._turns.waiting and monotonic < ends:
@@ -234,14 +233,15 @@ class Loop:
         cost = cost_s(client.requests[0].body if client.requests else b"")
         senior = len(self._turns.waiting) > limits.FEW and is_senior(client, self._clients.values())
         self._turns.put(client, cost, monotonic, client.charged_until, senior=senior)
-        self._held.update(client)
+        self._places.book(client)
 
     # One connection.
 
     def _guarded(self, do: Callable[..., bool | None], client: Client, *details: float) -> bool | None:
-        """A bug of ours that shows at one client ends that one only."""
+        """A bug of ours that shows at one client ends that one only. Nothing is done for a client that was closed
+        earlier in this turn."""
         try:
-            return do(client, *details)
+            return do(client, *details) if self._places.has(client) else None
         except Exception:
             if self._faults.may_tell("a connection failed"):
                 log.exception("a connection failed")
@@ -299,15 +299,14 @@ class Loop:
         if client.ended or (client.gone and (client.finished or not client.out)):
             self._places.close(client)
         else:
-            if client.large:
-                self._places.large.asks(client, monotonic)
+            if client.large and not self._places.ask_large(client, monotonic):
+                self._look_at = min(self._look_at, monotonic + limits.LARGE_BODY_LOOK_S)
             if client.expects:
                 client.expects = False
                 client.put(CONTINUE)
                 self._send(client, monotonic)
-            self._held.update(client)
+            self._places.book(client)
             self._places.want(client)
-            self._places.shed()
 
     def _answer(self, client: Client, monotonic: float) -> None:
         asked = client.requests.popleft() if client.requests else client.next()
@@ -362,9 +361,8 @@ class Loop:
             self._finish(client)
         elif out or client.events != _IN or client.waits:
             self._places.want(client)
-        if out or self._held.sum_bytes:
-            self._held.update(client)
-            self._places.shed()
+        if out or client.stage is not _IDLE or self._held.sum_bytes:
+            self._places.book(client)
 
     def _finish(self, client: Client) -> None:
         """The client has all of its answers, or will have: a close that throws away what it sends might take them back,
@@ -382,7 +380,9 @@ class Loop:
         self._entrance.wake()
         for client in [one for one in self._clients.values() if one.deadline <= monotonic]:
             self._guarded(self._overdue, client, monotonic)
-        self._look_at = monotonic + (DRAIN_LOOK_S if self.draining else LOOK_S)
+        self._places.pass_large(monotonic)
+        soon_s = DRAIN_LOOK_S if self.draining else LOOK_S
+        self._look_at = monotonic + (limits.LARGE_BODY_LOOK_S if self._places.large.waiting else soon_s)
         if self.draining and monotonic >= self._idle_until:
             for client in [one for one in self._clients.values() if one.stage is _IDLE and one.silent()]:
                 self._places.close(client)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from extender.counts import Lost
 from extender.serve.client import Client
-from extender.serve.crowd import Held, LargeBodies, place_for_another
+from extender.serve.crowd import Held, LargeBodies, place_for_another, seniors
 
 log = logging.getLogger(__name__)
 
@@ -14,7 +14,11 @@ _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
 class Places:
-    """by_fd: in the order they came. lost: is told of each that is closed for want of something, and what of."""
+    """by_fd: in the order they came. lost: called for each client that is closed for lack of something, with the cause.
+
+    Guarantees: `held` counts bytes of clients in `by_fd` alone, because book() is the only way in and close() takes a
+    client out of both. book() ends, because each of its steps takes one client out of `held`.
+    """
 
     def __init__(
         self,
@@ -27,7 +31,9 @@ class Places:
     ) -> None:
         self.by_fd: dict[int, Client] = {}
         self.held: Held[Client] = Held(held_max_bytes)
-        self.large: LargeBodies[Client] = LargeBodies()
+        self.large: LargeBodies[Client] = LargeBodies(
+            ready_bytes=Client.ready_bytes, seniors=lambda: frozenset(seniors(self.by_fd.values()))
+        )
         self._epoll = epoll
         self._lost = lost
         self._places_max = places_max
@@ -50,12 +56,28 @@ class Places:
             client.events = events
             self._epoll.modify(client.fd, events)
 
+    def ask_large(self, client: Client, monotonic: float) -> bool:
+        """Asks for the turn to read a large body. False if the client must wait for it."""
+        if self.large.asks(client, monotonic):
+            return True
+        self.pass_large(monotonic)
+        return not client.waits
+
+    def pass_large(self, monotonic: float) -> None:
+        """Ends the turn of a client that makes no progress while others wait."""
+        for client in self.large.pass_on(monotonic):
+            self.want(client)
+
     def leave_large(self, client: Client, monotonic: float) -> None:
         if (holder := self.large.leaves(client, monotonic)) is not None:
             self.want(holder)
 
-    def shed(self) -> None:
-        while (victim := self.held.too_much()) is not None:
+    def book(self, client: Client) -> None:
+        """Counts what the client holds now, and closes clients until the others hold no more than is allowed. A client
+        without a place holds nothing and is never counted."""
+        if self.has(client):
+            self.held.update(client)
+        while (victim := self.held.pop_excess()) is not None:
             log.debug("closed a connection: too many bytes are held", extra={"held_bytes": self.held.sum_bytes})
             self._lost(Lost.BYTES)
             self.close(victim)
