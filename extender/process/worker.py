@@ -20,6 +20,7 @@ from component.command import EXIT_FAILED
 from component.lifecycle import Service
 from extender.process import huge_pages
 from extender.process.link import Link, Word
+from extender.process.watchdog import Watchdog
 from extender.serve import limits
 from extender.serve.hosts import allowed_hosts
 from extender.serve.loop import Loop
@@ -64,7 +65,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         port = self.sockets[0].getsockname()[1]
         hosts = allowed_hosts(listen.address, port, listen.hosts)
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        others = () if certificates is None else (certificates,)
+        self._watchdog = Watchdog()
+        others = (self._watchdog,) if certificates is None else (self._watchdog, certificates)
         self._loop = Loop(
             Routes(services, _Health(services, others), hosts),
             chores=self._chores,
@@ -76,7 +78,10 @@ class Worker(base.Worker):  # type: ignore[misc]
         self._opens_by = math.inf if self.replaces else services.monotonic() + OPEN_LIMIT_S
         self._huge_pages = huge_pages.of_this_process(time.sleep)
         lifecycle.start_all(others)
-        self._loop.run()
+        try:
+            self._loop.run()
+        finally:
+            self._watchdog.stop()
 
     def _woken(self) -> None:
         """A signal has come; what it is about was said by its handler."""
@@ -96,6 +101,7 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def _chores(self, monotonic: float) -> float:
         self.notify()
+        self._watchdog.beat()
         if not self.alive:
             if not self._services.stopping:
                 self._services.begin_to_stop()

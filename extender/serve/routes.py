@@ -69,7 +69,7 @@ class Routes:
     def refuse(self, refusal: Refusal) -> Answer:
         """The answer to a request that was not read to its end."""
         path = path_of(refusal.target)
-        if path not in _VERBS:
+        if path not in _VERBS or refusal.status is HTTPStatus.FORBIDDEN:
             return _short(refusal.status, refusal.text)
         verb = _OTHERS.get(path, table.FILTER)
         reply = table.answer_unread(verb, refusal.status, refusal.text, skipped=refusal.rest_bytes <= DISCARD_MAX_BYTES)

@@ -88,6 +88,25 @@ def test_x57_what_a_client_gets_by_its_certificate(process, ours, theirs):
     ]
 
 
+def test_large_bodies_of_clients_without_a_certificate_are_refused_at_their_heads_and_cost_no_other(process, ours):
+    head = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n"
+    body = b'{"Pod":{},"NodeNames":["h1"],"more":"%b"}' % (b"x" * 2_000_000)
+    with ExitStack() as stack:
+        for _ in range(32):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", process.port), timeout=10))
+            strange = stack.enter_context(client_of(ours).wrap_socket(sock, server_hostname="127.0.0.1"))
+            strange.sendall(head)
+            answer = b"".join(iter(lambda: strange.recv(1000), b""))  # noqa: B023 - called at once
+            assert (b" 403 ", True) == (answer[8:13], answer.endswith(b'"no body without a client certificate"}'))
+            with suppress(OSError):
+                strange.sendall(b"x" * 100_000)
+        context = client_of(ours, (ours, "scheduler"))
+        kept = http.client.HTTPSConnection("127.0.0.1", process.port, timeout=5, context=context)
+        kept.request("POST", "/filter", body)
+        assert 200 == kept.getresponse().status
+        kept.close()
+
+
 def test_a_client_that_trusts_another_ca_does_not_talk_to_us(process, theirs):
     assert "not trusted" == asked(process, client_of(theirs))
 

@@ -6,6 +6,7 @@ import pytest
 
 from extender.serve import limits
 from extender.serve.client import Client
+from extender.serve.connection import Stage
 from extender.serve.http import Heads
 
 BEGAN, LATER, LAST = 100.0, 102.0, 104.0
@@ -16,10 +17,10 @@ BY_HANDSHAKE = BEGAN + limits.HEAD_LIMIT_S
 class Handshake:
     """A stream that is ready after some bytes and passes on what comes then."""
 
-    may_ask = True
     done = False
 
-    def __init__(self):
+    def __init__(self, *, may_ask=True):
+        self.may_ask = may_ask
         self._left = HANDSHAKE_BYTES
 
     @property
@@ -61,3 +62,32 @@ def test_until_when_a_handshake_is_waited_for(stream, pieces, expected):
             assert client.receive_some(memoryview(bytearray(100)), monotonic)
         client.close()
     assert expected == client.deadline
+
+
+HEAD = b"POST /filter HTTP/1.1\r\nHost: h\r\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        pytest.param(b"Content-Length: 5000\r\n\r\n", 403, id="a head"),
+        pytest.param(b"Content-Length: 5000\r\nExpect: 100-continue\r\n\r\n", 403, id="a head that expects"),
+        pytest.param(b"Transfer-Encoding: chunked\r\n\r\n400\r\n{", 403, id="the begin of a chunk"),
+        pytest.param(b"Content-Length: 5000\r\n\r\n" + b"x" * 4000, 403, id="most of a body"),
+        pytest.param(b"Content-Length: 99000000\r\n\r\n", 413, id="a body that nobody may send"),
+        pytest.param(b"Content-Length: 5", None, id="half a head"),
+    ],
+)
+def test_body_of_a_client_that_may_not_ask_is_refused_at_its_head_and_not_held(rest, expected):
+    stream = Handshake(may_ask=False)
+    one, other = socket.socketpair()
+    with one, other:
+        client = Client(one, stream, BEGAN, Heads())
+        other.sendall(b"x" * HANDSHAKE_BYTES + HEAD + rest)
+        assert client.receive_some(memoryview(bytearray(65536)), LATER)
+        if expected is None:
+            assert (Stage.HEAD, False) == (client.stage, client.asked)
+            return
+        assert (Stage.ASKED, False, 0) == (client.stage, client.expects, client.reader.body_bytes)
+        assert not client.reader._pieces
+        assert expected == client.next().status
