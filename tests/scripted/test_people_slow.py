@@ -114,9 +114,7 @@ def test_beyond_as_many_requests_as_may_wait_each_is_refused_at_once(people):
     with clients(people, *[ASKED + b"X: "] * 60) as found:
         readable, _, _ = select.select(found, [], [], 20)
         answer = readable[0].recv(65536)
-        assert (b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n", True) == (
-            answer[:52],
-            answer.endswith(b'\r\n\r\n{"Error":"Service Unavailable"}'),
-        )
+        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n")
+        assert answer.endswith(b'\r\n\r\n{"Error":"Service Unavailable"}')
         assert people.get("/livez")[0] == 200
     wait_until(lambda: answers(people), "an answer", timeout_s=30)
