@@ -1,6 +1,6 @@
 """python -m tests.chaos: the rows of the scorecard in which something fails. Loopback only."""
 
-from tests.chaos import agent_kills, attacks, outages, restarts, watching
+from tests.chaos import agent_kills, attacks, outages, restarts, status_api, watching
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
@@ -29,6 +29,9 @@ ROWS = {
         "clients attack the extender and its status port under the real kube-scheduler, in both modes",
         attacks.MINUTES,
         attacks.hold,
+    ),
+    "status-api": Row(
+        "the status API of 5,000 nodes, attacked by all clients at once", status_api.MINUTES, status_api.hold
     ),
     "R13": Row("two API servers, one a minute behind, in turns", 10, watching.hold_replica_behind),
 }
