@@ -170,10 +170,11 @@ class Feed(Section, frozen=True):
 
 
 class People(Section, frozen=True):
-    """Where people, probes and Prometheus find the pages: a process of its own, readygate-people.
+    """Where the status API listens: a process of its own, readygate-people. It authenticates no client and shows names
+    of all tenants, so by default it listens on loopback only.
 
-    more_addresses: beside the first; `$(NAME)` is a variable of the environment. hosts: what else a client may call it.
-    shares_port: with another process of the same user, as while one deployment takes over from another.
+    more_addresses: besides the first; `$(NAME)` is a variable of the environment. hosts: other names that a client may
+    use for it. shares_port: with another process of the same user, while one deployment takes over from another.
     processor_percent: how much of one processor all pages together may take in the long run.
     """
 
@@ -186,6 +187,16 @@ class People(Section, frozen=True):
 
     def __post_init__(self) -> None:
         _refuse_what_is_no_host(self.hosts)
+
+
+class Metrics(Section, frozen=True):
+    """A second listener of readygate-people, for Prometheus: it serves /metrics and nothing else.
+
+    address: null = there is none; `$(NAME)` is a variable of the environment.
+    """
+
+    address: Text | None = None
+    port: Port = 9379
 
 
 class Log(Section, frozen=True):
@@ -213,6 +224,7 @@ class Settings(Section, frozen=True):
     outlets: Outlets = Outlets()
     feed: Feed = Feed()
     people: People = People()
+    metrics: Metrics = Metrics()
     log: Log = Log()
     mode: Literal["protect", "enforce"] | None = None
     namespace: DnsLabel = contract.NAMESPACE
@@ -231,6 +243,8 @@ class Settings(Section, frozen=True):
         if len(by_starts) > 1:
             raise ValueError(f"gates[{by_starts[1]}].podStarts: is a second one, allowed: one gate with it")
         check_off(self.cap, self.storm)
+        if self.metrics.address is not None and self.metrics.port == self.people.port != 0:
+            raise ValueError(f"metrics.port: is {self.metrics.port}, allowed: a port other than that of people")
 
     @property
     def gate(self) -> Gate:

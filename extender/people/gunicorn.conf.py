@@ -9,8 +9,9 @@ from extender.people.worker import Worker
 
 worker_class = Worker
 workers = 1  # it holds the mirror
-threads = 8
+threads = 4  # each may hold a page of megabytes; /livez needs none
 worker_connections = 64
+backlog = 128  # connections that the kernel holds until they are accepted; their bytes count as our memory
 keepalive = 5
 timeout = 30
 graceful_timeout = 1  # a worker that stops has gone by then, see Worker

@@ -1,15 +1,22 @@
-"""gunicorn's worker as the people have it: whoever is slow takes nobody's place for long.
+"""gunicorn's worker for the status API: no client delays the others for long, and the kubelet's probe is never delayed.
 
-Upstream's gives a thread to whoever connects before anything is said, for as long as each receive or send brings a
-byte, and the thread that takes all connections for two seconds to one that does not close; and while there is no place
-for another one, it takes none until who is silent has been so for five. A few such clients would keep all others from
-the pages, the kubelet's probes among them.
+Upstream's worker gives a thread to each client that connects, before the client sends anything, and for as long as each
+receive or send moves a byte. It waits two seconds for a client that does not close, in the thread that accepts
+connections. When all places are taken it accepts nothing until a silent client times out after five seconds. A few such
+clients would lock out all others, the kubelet's probes among them.
+
+    /livez      answered by the main thread, which accepts connections and waits for no client
+    no data     a connection without data takes no thread; while there is no free place, the oldest of them is closed
+    too many    beyond UNDER_WAY_MAX requests a client gets 503 at once
+    too slow    a client loses its thread after THREAD_LIMIT_S, or after CROWDED_LIMIT_S while all threads are taken
 """
 
 import os
+import re
 import signal
 import socket
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -17,12 +24,29 @@ from typing import Any
 from gunicorn.workers import gthread
 
 from extender.serve.limits import CLOSE_LIMIT_S
+from extender.web.limits import BODY_LIMIT_BYTES
 
 # From the signal to stop on: for answers under way. gunicorn counts in seconds, and a stop takes one at most.
 LEAVE_LIMIT_S = 0.4
 # How long a client may have a thread: to send its request, and to read the answer. The second while all are taken.
 THREAD_LIMIT_S = 60.0
 CROWDED_LIMIT_S = 15.0
+# Requests that have a thread or wait for one, and of these the scrapes. Smaller than worker_connections, so that there
+# is always a place for another probe.
+UNDER_WAY_MAX = 32
+SCRAPES_MAX = 4
+# A whole request for /livez without a body, as the kubelet sends it. Its answer never waits for the client.
+LIVEZ = re.compile(
+    rb"GET /livez HTTP/1\.[01]\r\n(?:(?!content-length|transfer-encoding|expect|upgrade)[^\r\n]+\r\n)*\r\n",
+    re.IGNORECASE,
+)
+HEAD_LIMIT_BYTES = 4096  # of such a request
+DISCARD_BYTES = 65536
+BUSY_BODY = b'{"Error":"Service Unavailable"}'
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(BUSY_BODY), BUSY_BODY)
+)
 
 
 class Worker(gthread.ThreadWorker):  # type: ignore[misc]
@@ -31,11 +55,30 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - gunicorn's own
         super().__init__(*args, **kwargs)
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
+        self._under_way: set[Any] = set()  # connections that have a thread or wait for one
+
+    def enqueue_req(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
+        """Called in the main thread for a connection that is new, or has sent something."""
+        begun = b"" if conn.initialized else _begun(conn.sock)
+        if begun is None:
+            self._finished(conn, gthread._DEFER)  # noqa: SLF001 - it waits for data without a thread
+        elif LIVEZ.fullmatch(begun):
+            self._finished(conn, self._probed(conn))
+        elif len(self._under_way) >= UNDER_WAY_MAX or (self._is_scrape(conn) and self._scrapes() >= SCRAPES_MAX):
+            refuse(conn.sock)
+            self.nr_conns -= 1
+            conn.close()
+        else:
+            self._under_way.add(conn)
+            super().enqueue_req(conn)
+
+    def finish_request(self, conn: Any, fs: Any) -> None:  # noqa: ANN401 - gunicorn's connection and future
+        """Called in the main thread."""
+        self._under_way.discard(conn)
+        super().finish_request(conn, fs)
 
     def handle(self, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's connection, and what it makes of it
         """Called in a thread."""
-        if not (conn.initialized or conn.data_ready or conn.wait_for_data(0)):
-            return gthread._DEFER  # noqa: SLF001 - it is waited for without a thread
         self._since[conn] = time.monotonic()
         try:
             goes_on = super().handle(conn)
@@ -44,6 +87,12 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             return goes_on
         finally:
             del self._since[conn]
+
+    def handle_request(self, req: Any, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's request and connection
+        """A body that may be too large is not read past: the connection ends with the answer."""
+        if _may_be_too_large(req.headers):
+            req.force_close()
+        return super().handle_request(req, conn)
 
     def notify(self) -> None:
         """Called once a second, and after each turn of the loop, before it looks whether there is a place."""
@@ -56,6 +105,26 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             if time.monotonic() - since >= limit_s:
                 with suppress(OSError):
                     conn.sock.shutdown(socket.SHUT_RDWR)  # its thread finds an end, and goes on to the next one
+
+    def _probed(self, conn: Any) -> Any:  # noqa: ANN401 - as handle
+        """Answers a request for /livez that is there as a whole. The answer fits into the kernel's empty buffer."""
+        conn.data_ready = True
+        goes_on = super().handle(conn)
+        if not goes_on:
+            with suppress(OSError):
+                conn.sock.shutdown(socket.SHUT_RDWR)  # so that upstream does not wait for the client to close
+        return goes_on
+
+    def _finished(self, conn: Any, result: Any) -> None:  # noqa: ANN401 - as handle
+        future: Future[Any] = Future()
+        future.set_result(result)
+        super().finish_request(conn, future)
+
+    def _is_scrape(self, conn: Any) -> bool:  # noqa: ANN401 - gunicorn's connection
+        return conn.server[1] == self.wsgi.extensions["readygate-metrics-port"]
+
+    def _scrapes(self) -> int:
+        return sum(map(self._is_scrape, self._under_way))
 
     def _end(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """It has waited for longest without having said a word, or since it was answered: another one may have more to
@@ -72,6 +141,31 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         end_within(LEAVE_LIMIT_S)
         super().handle_quit(sig, frame)
+
+
+def _begun(sock: socket.socket) -> bytes | None:
+    """What the client has sent, as far as a request for /livez could be long; None if nothing is there yet. b"" at its
+    end, or after an error: a thread sees the same."""
+    try:
+        return sock.recv(HEAD_LIMIT_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+def _may_be_too_large(headers: list[tuple[str, str]]) -> bool:
+    """How long a chunked body is nobody knows before its end. gunicorn has checked that a length is a number."""
+    given = dict(headers)
+    return "TRANSFER-ENCODING" in given or int(given.get("CONTENT-LENGTH", "0")) > BODY_LIMIT_BYTES
+
+
+def refuse(sock: socket.socket) -> None:
+    """503, without waiting for the client. What it has sent is read first: a close would else take the answer back."""
+    with suppress(OSError):
+        sock.setblocking(False)
+        sock.recv(DISCARD_BYTES)
+        sock.send(BUSY)
 
 
 def part(sock: socket.socket) -> None:

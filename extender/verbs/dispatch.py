@@ -10,7 +10,7 @@ from extender.policy.snapshot import Answer, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import NO_META, NOBODY, Pod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, account, exemption_of, is_canary
+from extender.verbs.reply import NOT_ANSWERED, Reply, account, exemption_of, is_canary, names_max_of
 from extender.why.attempts import Attempt, Attempts
 from kube import contract
 
@@ -35,21 +35,27 @@ def reply_to_filter(source: Source, request: bytes | bytearray) -> Reply:
         return Reply(RequestResult.MALFORMED, wire.write_error(f"readygate: {e}"), status=HTTPStatus.BAD_REQUEST)
     except wire.UnanswerableError as e:
         return Reply(RequestResult.UNANSWERABLE, wire.write_error(str(e)))
+    except wire.TooManyNodesError as e:
+        return Reply(RequestResult.TOO_LARGE, wire.write_error(str(e)), status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
 def _answer(source: Source, request: bytes | bytearray) -> Reply:
     """Raises RequestError."""
-    classes = source.classes
+    classes, attempts, sync = source.classes, source.attempts, source.sync()
+    names_max = names_max_of(source, sync, request)
     written = wire.read_as_written(request, whole=classes.needs_spec)
-    if written is not None:
-        reply = _answer_written(source, written)
+    if written is not None and sync is _IN_SYNC and exemption_of(source, written.pod) is _NOT_EXEMPT:
+        reply = _answer_written(source, written, names_max)
         if reply is not None:
             return reply
-    args, attempts = wire.read_filter_args(request, whole=classes.needs_spec), source.attempts
+    else:
+        wire.refuse_too_many(request, names_max)
+    args = wire.read_filter_args(request, whole=classes.needs_spec, names_max=names_max)
     pod = args.pod or NOBODY
     exemption = exemption_of(source, pod)
     mask = classes.all if classes.everybody else mask_of(classes, pod)
-    sync = source.sync() if exemption is _NOT_EXEMPT else _IN_SYNC
+    if exemption is not _NOT_EXEMPT:
+        sync = _IN_SYNC
     names = args.node_names or []
     if exemption is not _NOT_EXEMPT:
         if exemption is Exemption.READYGATE and is_canary(source, pod):
@@ -80,15 +86,15 @@ def _refused_everywhere(names: Sequence[str]) -> Reply:
     return Reply(_ANSWERED, wire.write_names([], dict.fromkeys(names, contract.CANARY_REFUSED)))
 
 
-def _answer_written(source: Source, written: wire.WrittenArgs) -> Reply | None:
+def _answer_written(source: Source, written: wire.WrittenArgs, names_max: int) -> Reply | None:
     """The answer where each name is one that we know, as nearly always: none of them is decoded, none encoded. None
-    where they have to be."""
+    where they have to be. Raises TooManyNodesError."""
     pod, names, classes, attempts = written.pod, written.names, source.classes, source.attempts
-    if exemption_of(source, pod) is not _NOT_EXEMPT or source.sync() is not _IN_SYNC:
-        return None
     mask = classes.all if classes.everybody else mask_of(classes, pod)
-    asked = names.split(b",")
-    if (attempts is not None and attempts.keep_names) or not 1 < len(asked) <= wire.NAMES_MAX:
+    asked = names.split(b",", names_max)  # more than that are left in one piece
+    if len(asked) > names_max:
+        raise wire.TooManyNodesError(names_max)
+    if (attempts is not None and attempts.keep_names) or len(asked) == 1:
         return None
     found = source.board.look_up_spelled(asked, mask)
     if found is None:

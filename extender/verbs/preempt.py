@@ -25,12 +25,11 @@ from extender.policy.exempt import Exemption
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import Pod, WholePod, mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, is_canary
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, is_canary, names_max_of
 
 NEITHER = "readygate: the request holds neither NodeNameToMetaVictims nor NodeNameToVictims"
 # kube-scheduler gives the larger of 100 and 10 % of the nodes; as many as it has nodes at most, where it is told to.
 CANDIDATES_MAX = 16_384
-TOO_MANY = f"readygate: the request has more than {CANDIDATES_MAX} candidates"
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -96,19 +95,21 @@ _Entry = msgspec.Raw | MetaVictims
 
 def answer_preempt(source: Source, request: bytes | bytearray) -> Reply:
     """The answer to one ExtenderPreemptionArgs. Never raises for what a request may hold."""
+    sync = source.sync()
     try:
         args = read_preempt_args(request, whole=source.classes.needs_spec)
-        candidates = _candidates(args)
+        candidates = _candidates(args, min(CANDIDATES_MAX, names_max_of(source, sync, request)))
     except wire.MalformedError as e:
         return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
     except wire.UnanswerableError as e:
         return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, str(e))
+    except wire.TooManyNodesError as e:
+        return failed(RequestResult.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(e))
     exempt = exemption_of(source, args.pod)
     if exempt is Exemption.READYGATE and is_canary(source, args.pod):
         return Reply(RequestResult.ANSWERED, _write({}))
     if exempt:
         return Reply(RequestResult.EXEMPT, _write(candidates), exempt)
-    sync = source.sync()
     if sync is not Sync.OK:
         return failed(NOT_ANSWERED[sync], HTTPStatus.SERVICE_UNAVAILABLE, sync.value)
     closed = source.board.look_up(list(candidates), mask_of(source.classes, args.pod)).refused
@@ -137,13 +138,13 @@ def _has_candidates(args: PreemptArgs) -> bool:
     return bytes(args.node_name_to_meta_victims) != _NULL_BYTES or bytes(args.node_name_to_victims) != _NULL_BYTES
 
 
-def _candidates(args: PreemptArgs) -> Mapping[str, _Entry]:
-    """Each node with its entry as it is to be given back. Raises MalformedError or UnanswerableError."""
+def _candidates(args: PreemptArgs, candidates_max: int) -> Mapping[str, _Entry]:
+    """Each node with its entry as it is to be given back. Raises RequestError."""
     whole = bytes(args.node_name_to_meta_victims) == _NULL_BYTES
     raw = args.node_name_to_victims if whole else args.node_name_to_meta_victims
     entries = wire.decode(_entries, raw)
-    if len(entries) > CANDIDATES_MAX:
-        raise wire.UnanswerableError(TOO_MANY)
+    if len(entries) > candidates_max:
+        raise wire.TooManyNodesError(candidates_max)
     if "" in entries:
         raise wire.UnanswerableError(wire.NAMELESS_NODE)
     if whole:

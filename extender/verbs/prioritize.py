@@ -15,7 +15,7 @@ from extender.policy.snapshot import SCORE_OPEN, each_once
 from extender.source import Source, Sync
 from extender.verbs import wire
 from extender.verbs.pods import mask_of
-from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed
+from extender.verbs.reply import NOT_ANSWERED, Reply, exemption_of, failed, names_max_of
 
 NO_SCORES = b"[]"
 
@@ -27,19 +27,23 @@ class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
 
 def answer_prioritize(source: Source, request: bytes | bytearray) -> Reply:
     """The answer to one ExtenderArgs. Never raises for what a request may hold."""
+    sync = source.sync()
+    names_max = names_max_of(source, sync, request)
     try:
-        args = wire.read_filter_args(request, whole=source.classes.needs_spec)
+        wire.refuse_too_many(request, names_max)
+        args = wire.read_filter_args(request, whole=source.classes.needs_spec, names_max=names_max)
     except wire.MalformedError as e:
         return failed(RequestResult.MALFORMED, HTTPStatus.BAD_REQUEST, f"readygate: {e}")
     except wire.UnanswerableError as e:
         return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, str(e))
+    except wire.TooManyNodesError as e:
+        return failed(RequestResult.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(e))
     names = each_once(args.node_names or [])
     if "" in names:
         return failed(RequestResult.UNANSWERABLE, HTTPStatus.BAD_REQUEST, wire.NAMELESS_NODE)
     exempt = exemption_of(source, args.pod)
     if exempt:
         return Reply(RequestResult.EXEMPT, _write(dict.fromkeys(names, SCORE_OPEN)), exempt)
-    sync = source.sync()
     if sync is not Sync.OK:
         return Reply(NOT_ANSWERED[sync], NO_SCORES)
     return Reply(RequestResult.ANSWERED, _write(source.board.score(names, mask_of(source.classes, args.pod))))

@@ -60,6 +60,15 @@ def account(source: Source, reply: Reply) -> None:
         attempts.add(reply.attempt)
 
 
+def names_max_of(source: Source, sync: Sync, request: bytes | bytearray) -> int:
+    """How many nodes the request may name. While the cache is not synced or stale, the number of nodes is unknown: then
+    a request of kube-scheduler must not be refused for its size.
+    """
+    if len(request) <= wire.SHORT_BYTES or sync is not Sync.OK:
+        return wire.NAMES_MAX
+    return wire.names_max_of(len(source.board.snapshot.nodes))
+
+
 def failed(result: RequestResult, status: HTTPStatus, text: str) -> Reply:
     """A failure told by the status; the text is for whoever reads it all the same."""
     return Reply(result, msgspec.json.encode({"Error": wire.plain(text)}), status=status)

@@ -16,6 +16,7 @@ NOT_A_BINDER = "readygate: not a binder: take bindVerb out of this extender in t
 
 UNREAD = {
     HTTPStatus.REQUEST_TIMEOUT: RequestResult.TIMEOUT,
+    HTTPStatus.SERVICE_UNAVAILABLE: RequestResult.TIMEOUT,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: RequestResult.TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: RequestResult.ENCODED,
 }

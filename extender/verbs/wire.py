@@ -18,6 +18,13 @@ from extender.verbs.pods import Pod, WholePod
 # 5,000 names are 0.2 MiB beside a Pod of at most 1.5 MiB.
 BODY_LIMIT_BYTES = 8 * 2**20
 NAMES_MAX = 65_536
+# kube-scheduler asks about nodes of its own cache. That is ahead of the extender's by a new node pool at most.
+SPARE_NAMES = 1_000
+SHORT_BYTES = 3 * SPARE_NAMES  # room for fewer names than that: an empty one and its comma are three bytes
+# A request about every known node, with names of 45 characters, has half as many names as the limit and 24 bytes for
+# each name of the limit. A scan would cost such a request 5 %; a shorter one has at most eight times as many names as
+# the limit, which are counted when they are decoded.
+SCANNED_NAME_BYTES = 24
 # What is decoded takes up to 250 bytes of memory a value, so values are counted before, by their commas. Those within
 # texts count too: three times as many names as there may be leave room for a Pod that is full of them. A value and its
 # comma are two bytes at least: what has fewer need not be counted, which would cost 5,000 names a tenth of the call.
@@ -27,7 +34,6 @@ UNCOUNTED_BYTES = 2 * VALUES_MAX
 _SET = "set nodeCacheCapable true for this extender in the scheduler configuration"
 NEITHER = f"readygate: the request holds no NodeNames, or whole Nodes instead: {_SET}"
 TOO_LARGE = f"readygate: the request has more than {BODY_LIMIT_BYTES} bytes, as with whole Nodes in it: {_SET}"
-TOO_MANY = f"readygate: the request has more than {NAMES_MAX} NodeNames"
 NO_POD = "readygate: the request holds no Pod"
 NAMELESS_NODE = "readygate: an empty name was asked for"
 
@@ -44,6 +50,13 @@ class UnanswerableError(RequestError):
     """The body is well-formed and cannot be answered; the text goes to the user through `Error`."""
 
 
+class TooManyNodesError(RequestError):
+    """The request names more nodes than the limit, and is answered with the status 413."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"readygate: the request names more nodes than the limit of {limit}")
+
+
 class FilterArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     pod: Pod | None = None
     node_names: list[str] | None = None
@@ -54,6 +67,10 @@ class WrittenArgs(msgspec.Struct, frozen=True, gc=False):
 
     pod: Pod
     names: bytes
+
+
+class _NamesAlone(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
+    node_names: msgspec.Raw = msgspec.Raw()
 
 
 class _WholeFilterArgs(FilterArgs, frozen=True, gc=False, rename="pascal"):
@@ -74,13 +91,14 @@ _pod: msgspec.json.Decoder[Pod] = msgspec.json.Decoder(Pod)
 _whole_pod: msgspec.json.Decoder[Pod] = msgspec.json.Decoder(WholePod)
 _args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(FilterArgs)
 _whole_args: msgspec.json.Decoder[FilterArgs] = msgspec.json.Decoder(_WholeFilterArgs)
+_names_alone = msgspec.json.Decoder(_NamesAlone)
 _any_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
 # Never filled: preemption would try these nodes again, and with two of them its text changes at every attempt, which
 # makes kube-scheduler retry the pod without pause.
 _NO_FAILED_NODES: dict[str, str] = {}
-_FIRST_KEY, _LAST_KEYS = b'{"Pod":', b',"Nodes":null,"NodeNames":['  # Go's encoder writes no blanks
+_FIRST_KEY, _LAST_KEYS, _END = b'{"Pod":', b',"Nodes":null,"NodeNames":[', b"]}"  # Go's encoder writes no blanks
 _FIRST_KEY_BYTES, _LAST_KEYS_BYTES = len(_FIRST_KEY), len(_LAST_KEYS)
 _KEYS = {"pod": "Pod", "nodenames": "NodeNames"}
 
@@ -91,22 +109,57 @@ def read_as_written(body: bytes | bytearray, *, whole: bool = False) -> WrittenA
     What stands between the first key and the last two is decoded as a Pod, where it is: so it is one whole object, and
     these are the keys beside it. Whether what stands in the brackets are texts is still to be seen.
     """
-    begin = body.rfind(b"[") + 1
-    end = begin - _LAST_KEYS_BYTES  # of the Pod
-    if not (body.startswith(_LAST_KEYS, end) and body.startswith(_FIRST_KEY) and body.endswith(b"]}")):
-        return None
     if len(body) > UNCOUNTED_BYTES:
         return None
+    begin = _names_begin(body)
+    if not begin:
+        return None
     try:
-        pod = (_whole_pod if whole else _pod).decode(memoryview(body)[_FIRST_KEY_BYTES:end])
+        pod = (_whole_pod if whole else _pod).decode(memoryview(body)[_FIRST_KEY_BYTES : begin - _LAST_KEYS_BYTES])
     except _UNDECODABLE:
         return None
     return WrittenArgs(pod, bytes(body[begin:-2]))
 
 
-def read_filter_args(body: bytes | bytearray, *, whole: bool = False) -> FilterArgs:
+def _names_begin(body: bytes | bytearray) -> int:
+    """The offset of the first name in a request in the form that kube-scheduler gives it, 0 in any other one."""
+    begin = body.rfind(b"[") + 1
+    usual = (
+        body.startswith(_LAST_KEYS, begin - _LAST_KEYS_BYTES)
+        and body.startswith(_FIRST_KEY)
+        and body.endswith(_END, begin)
+    )
+    return begin if usual else 0
+
+
+def names_max_of(known: int) -> int:
+    """How many nodes a request may name. known: the number of nodes in a cache that is synced and not stale."""
+    return min(NAMES_MAX, 2 * known + SPARE_NAMES)
+
+
+def refuse_too_many(body: bytes | bytearray, names_max: int) -> None:
+    """Raises TooManyNodesError if a long body has more than names_max entries in NodeNames. Decodes no name.
+
+    Counts only the commas between the brackets of NodeNames, and no node has one in its name: commas in the Pod do not
+    count. read_filter_args() counts the names of shorter bodies, and those under a key in another case.
+    """
+    if len(body) <= SCANNED_NAME_BYTES * names_max:
+        return
+    begin = _names_begin(body)
+    if begin:
+        commas = body.count(b",", begin)
+    else:
+        try:
+            commas = bytes(_names_alone.decode(body).node_names).count(b",")
+        except _UNDECODABLE:
+            return
+    if commas >= names_max:
+        raise TooManyNodesError(names_max)
+
+
+def read_filter_args(body: bytes | bytearray, *, whole: bool = False, names_max: int = NAMES_MAX) -> FilterArgs:
     """whole: with the pod's containers and volumes. Raises MalformedError (not JSON, not an object, a wrong type, too
-    many values) or UnanswerableError (no Pod, no names or too many).
+    many values), UnanswerableError (no Pod, no names) or TooManyNodesError.
     """
     decoder = _whole_args if whole else _args
     if len(body) > UNCOUNTED_BYTES and body.count(b",") > VALUES_MAX:
@@ -121,8 +174,8 @@ def read_filter_args(body: bytes | bytearray, *, whole: bool = False) -> FilterA
             raise UnanswerableError(NO_POD)
         if args.node_names is None:
             raise UnanswerableError(NEITHER)
-    if len(args.node_names or ()) > NAMES_MAX:
-        raise UnanswerableError(TOO_MANY)
+    if len(args.node_names) > names_max:
+        raise TooManyNodesError(names_max)
     return args
 
 

@@ -11,6 +11,7 @@
     pace     how much of a processor all of it may take; pure
     rests    when it is waited for that: before an answer, and in the midst of a long one
     view     what all of these are made of
+    limits   what clients may send; pure
     report   the shapes of /api/v1; pure; read by `cli` too
 
 Guaranteed: nothing here asks the API server, and /livez does not depend on it; an answer that costs much is made once a

@@ -62,9 +62,10 @@ class Api:
         self._begun = os.urandom(8)  # tells the tags of this process from those of another
         self._lock = threading.Lock()  # over memory only
         self._numbers: dict[str, tuple[object, int]] = {}
-        self._making = threading.Lock()  # who comes meanwhile waits for the same answer
+        # What takes megabytes is done by one thread at a time: a page of nodes, the answer to a large body.
+        self.making = threading.Lock()
         self._nodes: tuple[object, ...] = ()
-        self._nodes_body = b""
+        self._nodes_pieces: list[bytes] = []
         self._nodes_until = -math.inf
 
     def head(self, memory: Memory) -> dict[str, object]:
@@ -98,36 +99,38 @@ class Api:
         data = msgspec.msgpack.encode((self._begun, self.view.why_not(), made_of))
         return hashlib.blake2b(data, digest_size=12).hexdigest()
 
-    def all_nodes(self) -> bytes:
-        """Of thousands it takes as long to make as hundreds of requests do: so it takes a hundredth of a processor."""
+    def all_nodes(self) -> list[bytes]:
+        """As nodes("", None) in JSON, in pieces that all clients share. Making them takes as long as hundreds of other
+        requests, so at most a hundredth of a processor is spent on it."""
         view = self.view
-        with self._making:
+        with self.making:
             of = (view.board.snapshot, view.why_not())
             if self._nodes != of or view.monotonic() >= self._nodes_until:
                 began_s = time.thread_time()
-                self._nodes_body, self._nodes = self._all_nodes(), of
+                self._nodes, self._nodes_pieces = (), []  # the old ones are not held while new ones are made
+                self._nodes_pieces, self._nodes = self._all_nodes(), of
                 took_s = time.thread_time() - began_s
                 self._nodes_until = view.monotonic() + max(SHOWN_MIN_S, SHOWN_FOR * took_s)
-            return self._nodes_body
+            return self._nodes_pieces
 
-    def _all_nodes(self) -> bytes:
-        """As nodes("", None) in JSON, with rests."""
+    def _all_nodes(self) -> list[bytes]:
+        """With rests between the pieces."""
         view = self.view
         snapshot, beats, monotonic = view.board.snapshot, view.beats(), view.monotonic()
         with view.journal.reading() as memory:
             head = msgspec.json.encode(NodeVerdicts(**self.head(memory), nodes=[]))  # type: ignore[arg-type]
         merged = decided.merged(snapshot)
         names = sorted(merged)
-        pieces: list[bytes] = []
+        pieces = [head.removesuffix(b"]}")]
         for at in range(0, len(names), NODES_OF_A_PIECE):
-            if pieces:
+            if at:
                 self._rest()
             told = [
                 decided.node_told(snapshot, name, merged[name], beats, monotonic)
                 for name in names[at : at + NODES_OF_A_PIECE]
             ]
-            pieces.append(msgspec.json.encode(told)[1:-1])
-        return b"%b%b]}" % (head.removesuffix(b"]}"), b",".join(pieces))
+            pieces.append((b"," if at else b"") + msgspec.json.encode(told)[1:-1])
+        return [*pieces, b"]}"]
 
     def nodes(self, after: str, limit: int | None) -> NodeVerdicts:
         view = self.view
@@ -251,7 +254,12 @@ def nodes_view() -> Response:
     tag = made.tag("nodes", query, made.number("snapshot", made.view.board.snapshot))
     if limit is None and not after:
         return _answer(tag, made.all_nodes)
-    return _answer(tag, lambda: msgspec.json.encode(made.nodes(after, limit)))
+
+    def page() -> bytes:
+        with made.making:
+            return msgspec.json.encode(made.nodes(after, limit))
+
+    return _answer(tag, page)
 
 
 @bp.get("/nodes/<name>", provide_automatic_options=False)
@@ -317,7 +325,7 @@ def _query(*allowed: str) -> dict[str, str]:
     return asked.query(dict(request.args.lists()), allowed)
 
 
-def _answer(tag: str, make: Callable[[], bytes]) -> Response:
+def _answer(tag: str, make: Callable[[], bytes | list[bytes]]) -> Response:
     if request.if_none_match.contains_weak(tag):
         response = Response(status=304)
         del response.headers["Content-Type"]

@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
+from http import HTTPStatus
+from typing import Any, NamedTuple
 
 import msgspec
 from flask import Flask, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.wrappers import Response
 
 from extender.web import api, health, verbs
+from extender.web.limits import BODY_LIMIT_BYTES
 from extender.web.metrics import Metrics
 from extender.web.pace import Pace
 from extender.web.report import NO_BROWSER_HEADER
@@ -21,22 +23,36 @@ log = logging.getLogger(__name__)
 
 NO_BROWSER_KEY = "HTTP_" + NO_BROWSER_HEADER.upper().replace("-", "_")
 PROBES = ("/livez", "/readyz")
+METRICS = "/metrics"
 StartResponse = Callable[..., object]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class MetricsListener(NamedTuple):
+    """The listener that serves /metrics and nothing else. port: no other listener of this process has it.
+
+    is_ours: as for create_app, for requests that arrive there.
+    """
+
+    port: int
+    is_ours: Callable[[str], bool]
 
 
 def create_app(
     view: View,
     *,
     is_ours: Callable[[str], bool] = lambda _: True,
+    metrics: MetricsListener | None = None,
     pace: Pace | None = None,
 ) -> Flask:
-    """The application around a View. is_ours: whether a Host header names us; others are refused with 421.
+    """The application around a View. is_ours: whether a Host header names this server; others are refused with 421.
 
-    pace: what all requests together may take of a processor, None for no bound.
+    metrics: the listener for Prometheus, None if there is none. pace: the share of a processor that all requests
+    together may take, None for no limit.
     """
     app = Flask("extender", static_folder=None)
     app.extensions["readygate"] = view
+    app.extensions["readygate-metrics-port"] = None if metrics is None else metrics.port
     rests = Rests(pace)
     app.extensions["readygate-api"] = api.Api(view, rest=rests.within)
     app.extensions["readygate-metrics"] = Metrics(view)
@@ -45,9 +61,39 @@ def create_app(
         app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _failed)  # after the former in Flask's order: by class, the closest wins
+    app.before_request(_refuse_large_body)
     flask: Wsgi = app.wsgi_app  # type: ignore[assignment]
-    app.wsgi_app = _of_this_host(_one_spelling(_paced(flask, rests)), is_ours)  # type: ignore[method-assign, assignment]
+    paced = _paced(flask, rests)
+    whole = _of_this_host(_one_spelling(paced), is_ours)
+    if metrics is not None:
+        whole = _by_listener(whole, _of_this_host(_metrics_only(paced), metrics.is_ours), metrics.port)
+    app.wsgi_app = whole  # type: ignore[method-assign, assignment]
     return app
+
+
+def _by_listener(whole: Wsgi, metrics_only: Wsgi, metrics_port: int) -> Wsgi:
+    """SERVER_PORT is that of the listener: gunicorn takes it from the socket, no header of the client changes it."""
+
+    def choosing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        application = metrics_only if environ["SERVER_PORT"] == str(metrics_port) else whole
+        return application(environ, start_response)
+
+    return choosing
+
+
+def _metrics_only(application: Wsgi) -> Wsgi:
+    def refusing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == METRICS and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+            return application(environ, start_response)
+        return _short(start_response, HTTPStatus.NOT_FOUND)
+
+    return refusing
+
+
+def _short(start_response: StartResponse, status: HTTPStatus) -> Iterable[bytes]:
+    body = msgspec.json.encode({"Error": status.phrase})
+    start_response(f"{status.value} {status.phrase}", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
+    return (body,)
 
 
 def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
@@ -56,10 +102,7 @@ def _of_this_host(application: Wsgi, is_ours: Callable[[str], bool]) -> Wsgi:
     def refusing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if is_ours(environ.get("HTTP_HOST", "")) or NO_BROWSER_KEY in environ:
             return application(environ, start_response)
-        body = b'{"Error":"Misdirected Request"}'
-        headers = [("Content-Type", JSON), ("Content-Length", str(len(body))), ("Connection", "close")]
-        start_response("421 Misdirected Request", headers)
-        return (body,)
+        return _short(start_response, HTTPStatus.MISDIRECTED_REQUEST)
 
     return refusing
 
@@ -93,6 +136,12 @@ def _one_spelling(application: Wsgi) -> Wsgi:
     return normalised
 
 
+def _refuse_large_body() -> None:
+    """The verbs do it themselves, and count it."""
+    if request.blueprint != verbs.bp.name and (request.content_length or 0) > BODY_LIMIT_BYTES:
+        raise RequestEntityTooLarge
+
+
 def _refused(error: HTTPException) -> Response:
     """404, 405 with its Allow header, and the like, as short JSON."""
     if request.path.startswith(api.bp.url_prefix or ""):
@@ -107,6 +156,7 @@ def _refused_in_api(error: HTTPException) -> Response:
     cause = {
         404: "there is no such path; docs/openapi.yaml lists all",
         405: "nothing here takes that method; use GET",
+        413: f"the body has more than {BODY_LIMIT_BYTES} bytes; a GET needs none",
     }.get(error.code or 500, error.name)
     refused = api.problem(error.code or 500, error.name.replace(" ", ""), cause)
     allow = error.get_response().headers.get("Allow")

@@ -49,8 +49,10 @@ class Rests:
         return ClosingIterator(self._pieces(body), None if close is None else [close])
 
     def _pieces(self, body: Iterable[bytes]) -> Iterator[bytes]:
+        begun = False
         for whole in body:
-            yield whole[:PIECE_BYTES]
-            for at in range(PIECE_BYTES, len(whole), PIECE_BYTES):
-                self.within()
+            for at in range(0, len(whole), PIECE_BYTES):
+                if begun:
+                    self.within()
+                begun = True
                 yield whole[at : at + PIECE_BYTES]

@@ -6,27 +6,27 @@ A refusal here is followed by no kick: that is given by the process that answers
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
 from time import perf_counter
 
 from flask import Blueprint, Response, request
 from gunicorn.http.errors import ParseException
 
-from extender.verbs import table, wire
+from extender.verbs import table
 from extender.verbs.reply import Reply
+from extender.web.api import api
+from extender.web.limits import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_WAIT_S
 from extender.web.view import view
 from kube.media_types import JSON
 
 bp = Blueprint("verbs", __name__)
 
-LARGE_BYTES = 2**20
-LARGE_WAIT_S = 5.0
-_large = threading.Semaphore(1)  # one large body at a time: it is several times as big while it is answered
+_large = threading.Semaphore(1)
 
 
 class UnreadError(Exception):
-    """The body was not read; status says why."""
+    """The body was not read; status is the reason."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -41,20 +41,23 @@ def verb_view() -> Response:
     verb = request.path[1:]
     reply = _reply(verb)
     table.count(view().counts, verb, reply.result)
-    return Response(reply.body, reply.status, content_type=JSON)
+    response = Response(reply.body, reply.status, content_type=JSON)
+    if reply.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = "1"
+    return response
 
 
 def _reply(verb: str) -> Reply:
     source = view()
     try:
-        with _whole_body() as body:
+        with _whole_body() as body, api().making if len(body) > LARGE_BODY_BYTES else nullcontext():
             began = perf_counter()
             reply = table.VERBS[verb](source, body)
             if verb == table.FILTER:
                 source.counts.answered_in(perf_counter() - began)
             return reply
     except UnreadError as e:
-        return table.answer_unread(verb, e.status, str(e), skipped=True)
+        return table.answer_unread(verb, e.status, str(e), skipped=False)
 
 
 @contextmanager
@@ -62,16 +65,16 @@ def _whole_body() -> Iterator[bytes]:
     """To be answered within the context. Raises UnreadError."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
         raise UnreadError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not supported")
-    limit = wire.BODY_LIMIT_BYTES
+    limit = BODY_LIMIT_BYTES
     length = request.content_length
     too_large = UnreadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {limit} bytes")
     if length is not None and length > limit:
         raise too_large
-    if length is not None and length <= LARGE_BYTES:
+    if length is not None and length <= LARGE_BODY_BYTES:
         yield _read(length)
         return
-    if not _large.acquire(timeout=LARGE_WAIT_S):
-        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, "other large bodies are being answered")
+    if not _large.acquire(timeout=LARGE_BODY_WAIT_S):
+        raise UnreadError(HTTPStatus.SERVICE_UNAVAILABLE, "another large body is being answered")
     try:
         body = _read(limit + 1)
         if len(body) > limit:

@@ -20,7 +20,7 @@ from extender.why.entries import (
 from extender.why.numbers import Numbers
 from extender.why.pods import Pods
 
-EVENTS_MAX = 20_000
+EVENTS_MAX = 10_000
 PIECE = 500  # entries, or names, of one step
 
 

@@ -10,8 +10,8 @@ from itertools import chain, islice
 
 from extender.why.entries import PodRecord
 
-PODS_MAX = 100_000
-NAMES_MAX = 4_000_000  # of NAME_BYTES each
+PODS_MAX = 25_000
+NAMES_MAX = 1_000_000  # of NAME_BYTES each
 # One in so many goes more than must, so that the oldest are looked for once in a while: who walks a dictionary from the
 # front walks over all that was taken out there.
 SPARE_OF = 200

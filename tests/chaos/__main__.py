@@ -1,6 +1,6 @@
 """python -m tests.chaos: the rows of the scorecard in which something fails. Loopback only."""
 
-from tests.chaos import agent_kills, outages, restarts, watching
+from tests.chaos import agent_kills, attacks, outages, restarts, status_api, watching
 from tests.soak.rows import Row, exit_with
 
 ROWS = {
@@ -24,6 +24,14 @@ ROWS = {
         "the agent killed a hundred times beside busy loops, its checks failing by chance",
         agent_kills.MINUTES,
         agent_kills.hold,
+    ),
+    "R46": Row(
+        "clients attack the extender and its status port under the real kube-scheduler, in both modes",
+        attacks.MINUTES,
+        attacks.hold,
+    ),
+    "status-api": Row(
+        "the status API of 5,000 nodes, attacked by all clients at once", status_api.MINUTES, status_api.hold
     ),
     "R13": Row("two API servers, one a minute behind, in turns", 10, watching.hold_replica_behind),
 }

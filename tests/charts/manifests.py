@@ -1,7 +1,8 @@
 """Writes what is made of the chart: deploy/, what the roles ship of it, its schema and README. `make manifests`.
 
 deploy/base is the chart with its defaults in the namespace readygate-system; deploy/monitoring is for clusters with the
-Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's name there is `readygate`.
+Prometheus operator. Both are for `kubectl apply -k` and overlays: the image's name there is `readygate`. deploy/metrics
+is a component for such an overlay: with it the extender listens for Prometheus at its host's address.
 """
 
 import argparse
@@ -13,12 +14,16 @@ from pathlib import Path
 import yaml
 
 from tests.charts import documents, overlays, profiles, schema
-from tests.charts.rendering import CHART, ROOT, rendered
+from tests.charts.rendering import CHART, ROOT, objects, rendered
 
 VALUES = CHART / "values.yaml"
 FOLDERS = {"base": ("namespace", "agent", "extender"), "monitoring": ("monitoring",)}
 MONITORED = {part: {"enabled": True} for part in ("podMonitors", "rules", "dashboard")}
-GIVEN = ['image.repository="readygate"', "namespace.create=true", f"monitoring={json.dumps(MONITORED)}"]
+BASE = ['image.repository="readygate"', "namespace.create=true"]
+METRICS = 'extender.metrics.address="$(HOST_IP)"'
+MONITORING = [*BASE, METRICS, f"monitoring={json.dumps(MONITORED)}"]
+GIVEN = {"base": BASE, "monitoring": MONITORING}
+_CONFIGURED = ("ConfigMap", "DaemonSet")
 _SOURCE = re.compile(r"# Source: readygate/templates/(\w+)[/.].*\n")
 
 
@@ -31,21 +36,16 @@ def made() -> dict[Path, str]:
         readme.relative_to(ROOT): documents.readme(readme.read_text(), values),
         **{path.relative_to(ROOT): profiles.text() for path in profiles.FILES},
         **_deployed(),
+        Path("deploy", "metrics", "kustomization.yaml"): overlays.HEAD + _metrics(),
         **overlays.made(),
     }
 
 
 def _deployed() -> dict[Path, str]:
-    parts: dict[str, list[str]] = {}
-    for document in rendered(given=GIVEN).split("\n---\n"):
-        text = document.removeprefix("---\n").strip("\n") + "\n"
-        if found := _SOURCE.match(text):
-            parts.setdefault(found[1], []).append(text[found.end() :])
     files: dict[Path, str] = {}
     for folder, names in FOLDERS.items():
+        parts = _parts(GIVEN[folder])
         there = [name for name in names if name in parts]
-        if not there:
-            continue
         for name in there:
             files[Path("deploy", folder, f"{name}.yaml")] = overlays.HEAD + "---\n" + "---\n".join(parts[name])
         kustomization = {
@@ -56,10 +56,38 @@ def _deployed() -> dict[Path, str]:
         files[Path("deploy", folder, "kustomization.yaml")] = overlays.HEAD + yaml.safe_dump(
             kustomization, sort_keys=False
         )
-    assert sum(map(len, parts.values())) == sum(
-        len(parts[n]) for names in FOLDERS.values() for n in names if n in parts
-    )
+    assert set(_parts(MONITORING)) == {name for names in FOLDERS.values() for name in names}
     return files
+
+
+def _parts(given: list[str]) -> dict[str, list[str]]:
+    """The rendered objects by the folder of their templates."""
+    parts: dict[str, list[str]] = {}
+    for document in rendered(given=given).split("\n---\n"):
+        text = document.removeprefix("---\n").strip("\n") + "\n"
+        if found := _SOURCE.match(text):
+            parts.setdefault(found[1], []).append(text[found.end() :])
+    return parts
+
+
+def _metrics() -> str:
+    """The configuration cannot be changed in place: it gets the name that goes with its content."""
+    before, after = (
+        {key[0]: each for key, each in objects(given=given).items() if key[0] in _CONFIGURED and "extender" in key[2]}
+        for given in (BASE, [*BASE, METRICS])
+    )
+    patches = [
+        {
+            "target": {"kind": kind, "name": before[kind]["metadata"]["name"]},
+            **({"options": {"allowNameChange": True}} if kind == "ConfigMap" else {}),
+            "patch": yaml.safe_dump(
+                list(overlays.operations("", before[kind], after[kind])), sort_keys=False, width=10_000
+            ),
+        }
+        for kind in _CONFIGURED
+    ]
+    component = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", "patches": patches}
+    return yaml.safe_dump(component, sort_keys=False, width=10_000)
 
 
 def _there() -> list[Path]:

@@ -145,8 +145,8 @@ def component(before: Objects, after: Objects) -> Object:
             named = {what: each["metadata"][what] for what in ("name", "namespace") if what in each["metadata"]}
             gone = {"$patch": "delete", "apiVersion": each["apiVersion"], "kind": kind, "metadata": named}
             patches.append({"patch": _text(gone)})
-        elif operations := list(_operations("", _still(each), _still(after[key]))):
-            patches.append({"target": {"kind": kind, "name": name}, "patch": _text(operations)})
+        elif changes := list(operations("", _still(each), _still(after[key]))):
+            patches.append({"target": {"kind": kind, "name": name}, "patch": _text(changes)})
     if not patches:
         raise Unlike("nothing differs")
     return {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", "patches": patches}
@@ -166,7 +166,7 @@ def _still(found: Object) -> Object:
     return still
 
 
-def _operations(path: str, before: Any, after: Any) -> Iterator[Object]:
+def operations(path: str, before: Any, after: Any) -> Iterator[Object]:
     """JSON patches. Items are taken off a list from its end, so that no place changes before its turn."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
@@ -176,7 +176,7 @@ def _operations(path: str, before: Any, after: Any) -> Iterator[Object]:
             elif key not in before:
                 yield {"op": "add", "path": there, "value": after[key]}
             else:
-                yield from _operations(there, before[key], after[key])
+                yield from operations(there, before[key], after[key])
     elif isinstance(before, list) and isinstance(after, list):
         yield from _of_lists(path, before, after)
     elif before != after:
@@ -186,7 +186,7 @@ def _operations(path: str, before: Any, after: Any) -> Iterator[Object]:
 def _of_lists(path: str, before: list[Any], after: list[Any]) -> Iterator[Object]:
     if len(before) == len(after):
         for place, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from _operations(f"{path}/{place}", one, other)
+            yield from operations(f"{path}/{place}", one, other)
         return
     left = [item for item in before if item in after]
     if left != after:

@@ -120,7 +120,6 @@ RULES: dict[str, Schema] = {
 MAY_BE_NULL = {
     "image.pullSecrets",
     "agent.metricsFrom",
-    "extender.people.address",
     "extender.port",
     "monitoring.podMonitors",
     "monitoring.rules",

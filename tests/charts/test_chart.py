@@ -111,7 +111,7 @@ def test_the_hooks_may_ask_the_extenders_and_take_away_what_they_left_and_no_mor
     }
     assert rules == {
         ("Role", "readygate-uninstall", "pods", "list"),
-        ("Role", "readygate-uninstall", "pods/proxy", "get"),
+        ("Role", "readygate-uninstall", "pods/portforward", "create", "get"),
         ("ClusterRole", "readygate-sweep", "nodes", "list"),
         ("ClusterRole", "readygate-sweep", "nodes/status", "patch"),
         ("Role", "readygate-sweep", "leases", "delete", contract.NAME_EXTENDER),

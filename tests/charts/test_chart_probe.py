@@ -60,7 +60,7 @@ def run(program: str, *urls: str) -> tuple[int, list[str]]:
 
 
 def test_all_is_well(program, url):
-    assert run(program, f"{url}/ok", f"{url}/ok") == (0, ["the extender gives verdicts, and people are served"])
+    assert run(program, f"{url}/ok", f"{url}/ok") == (0, ["the extender gives verdicts, and the status API follows it"])
 
 
 def test_what_is_well_in_a_moment_is_waited_for(program, url):

@@ -41,7 +41,6 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         "readygate_enforcement": "armed",
         "readygate_extender_tls_secret": "extender-tls",
         "readygate_extender_configuration": {"listen": {"tls": {"clientNames": ["system:kube-scheduler"]}}},
-        "readygate_extender_people_address": "",
         "__readygate_extender_admin_server": None,
     },
     "checks": {
@@ -79,7 +78,10 @@ INVENTORIES: dict[str, dict[str, Any]] = {
         ],
         "__readygate_extender_admin_server": None,
     },
-    "monitoring": {"__readygate_extender_admin_server": None},  # the roles install no monitors
+    "monitoring": {  # the roles install no monitors
+        "readygate_extender_metrics_address": "$(HOST_IP)",
+        "__readygate_extender_admin_server": None,
+    },
     "gates": {
         "readygate_enforcement": "armed",
         "readygate_node_heartbeat": True,  # the extender follows

@@ -43,11 +43,17 @@ def pod(half: str, *given: str) -> Object:
             'agent.checks=[{"name":"cni","exec":{"command":["true"]}}]', "a name of its own", id="two checks of a name"
         ),
         pytest.param(
-            'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":""}}',
-            "podMonitors needs extender.people.address",
+            'monitoring={"podMonitors":{"enabled":true}},extender={"people":{"address":"$(HOST_IP)"}}',
+            "podMonitors needs extender.metrics.address",
             id="monitors of what nobody reaches",
         ),
-        pytest.param("extender.port=9377", "people are served", id="the port of the people"),
+        pytest.param("extender.port=9377", "the status API listens", id="the port of the status API"),
+        pytest.param("extender.port=9379", "Prometheus scrapes", id="the port of the metrics"),
+        pytest.param(
+            'extender.configuration={"metrics":{"port":9400}}',
+            "extender.metrics.address",
+            id="a port that no monitor asks",
+        ),
         pytest.param(
             'extender.configuration={"namespace":"other"}', "configuration.namespace", id="a namespace without rights"
         ),
@@ -91,7 +97,6 @@ def test_null_is_taken_where_it_means_none_and_nowhere_else():
         "extender.nodeSelector",
         "extender.port",
         "extender.resources",
-        "extender.people.address",
         "extender.people.resources",
         "monitoring.podMonitors",
         "monitoring.rules",

@@ -166,8 +166,8 @@ CASES = [
     Case("a TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", (400,), (400,)),
     # Bodies.
     Case("an encoded body", post(LENGTH + b"Content-Encoding: gzip\r\n"), (415,), (415,)),
-    Case("a large body, announced", post(b"Content-Length: %d\r\n" % (2**40), b"{"), (413,), (200,)),
-    Case("a large body, in a chunk", CHUNKED + b"%x\r\n" % 2**24 + b" " * (BODY_LIMIT_BYTES + 1), (200,), (400,)),
+    Case("a large body, announced", post(b"Content-Length: %d\r\n" % (2**40), b"{"), (413,), (413,)),
+    Case("a large body, in a chunk", CHUNKED + b"%x\r\n" % 2**24 + b" " * (BODY_LIMIT_BYTES + 1), (200,), (413,)),
     # Early ends.
     Case("nothing", b"", (), ()),
     Case("half a first line", b"GET /li", (), ()),

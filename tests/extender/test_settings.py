@@ -65,6 +65,7 @@ outlets: {nodeCondition: {enabled: false}, events: {perSecond: 1}}
 kick: {enabled: false, repeatAfterSeconds: 0}
 feed: {socket: /run/readygate/feed/socket}
 people: {address: "::", port: 80, sharesPort: true, hosts: [pages.example.com]}
+metrics: {address: $(HOST_IP)}
 log: {level: debug}
 """
 
@@ -77,6 +78,7 @@ def test_every_key_by_its_name():
     assert settings.listen.tls == Tls("/c", "/k", "/ca", ("system:kube-scheduler",))
     assert (settings.feed.socket, settings.people.port) == ("/run/readygate/feed/socket", 80)
     assert (settings.people.address, settings.people.hosts) == ("::", ("pages.example.com",))
+    assert (settings.metrics.address, settings.metrics.port) == ("$(HOST_IP)", 9379)
     assert (settings.heartbeat.limit_s, settings.stale_limit_seconds) == (math.inf, 90)
     assert settings.exempt == Exempt(False, ("storage",), None, ("a", "*"))
     assert settings.cap == Caps(None, 5, "50%", 1, 0, "pool", "zone", 60)
@@ -143,6 +145,11 @@ def test_what_can_be_switched_off_by_a_word():
             "listen.tls.clientNames: is a list, allowed: none without a clientCA that vouches for the names",
         ),
         ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path'),
+        (
+            "metrics: {address: 192.0.2.1, port: 9377}",
+            "metrics.port: is 9377, allowed: a port other than that of people",
+        ),
+        ("metrics: {address: ''}", "metrics.address: "),
         ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
         ("listen: {user: 0}", "listen.user: is 0, allowed: the number of a user, 1 and more"),
         (

@@ -32,14 +32,15 @@ class Binding:
 
 
 class Load:
-    """Makes pods until its end; then deletes them all. bound: by pod. made: in order. moved: pods that were told to be
-    on another node than first."""
+    """Makes pods until its end; then deletes them all. bound: by pod. made: in order, with the monotonic time of each.
+    moved: pods that were told to be on another node than first. spec: of each pod."""
 
-    def __init__(self, api: Api, *, per_s: float = 20.0):
-        self.made: list[str] = []
+    def __init__(self, api: Api, *, per_s: float = 20.0, spec: Mapping[str, object] | None = None):
+        self.made: dict[str, float] = {}
         self.bound: dict[str, Binding] = {}
         self.moved: set[str] = set()
         self._api = api
+        self._spec = bare.pod_spec() if spec is None else spec
         self._every_s = 1 / per_s
         self._mark = f"load-{next(_numbers)}"
         self._stop = threading.Event()
@@ -63,6 +64,10 @@ class Load:
 
     def unbound(self) -> set[str]:
         return set(self.made) - set(self.bound)
+
+    def bound_within(self, seconds: float) -> int:
+        """How many pods were bound so soon after they had been made."""
+        return sum(self.bound[pod].at - at <= seconds for pod, at in self.made.items() if pod in self.bound)
 
     def bound_twice(self) -> set[str]:
         """Pods that moved, or of which the scheduler has said more than once that it has bound them."""
@@ -89,12 +94,12 @@ class Load:
             if self._stop.wait(max(0.0, due - time.monotonic())):
                 return
             name = f"{self._mark}-{number:05}"
-            body = {"metadata": {"name": name, "labels": {LABEL: self._mark}}, "spec": bare.pod_spec()}
+            body = {"metadata": {"name": name, "labels": {LABEL: self._mark}}, "spec": self._spec}
             try:
                 self._api.create(_PODS, body)
             except ApiError:
                 continue  # the API server may be away; what was not made is not missed
-            self.made.append(name)
+            self.made[name] = time.monotonic()
 
     def _watch(self) -> None:
         while not self._closed.is_set():

@@ -167,8 +167,9 @@ def test_the_documented_way_from_install_to_removal(cluster, asked, begun):
 
     refused = begun(REMOVE)
     pod = bound_pod(api, "readygate-uninstall")
-    rights = [may(api, "list", "pods"), may(api, "get", "pods", "proxy"), may(api, "get", "secrets")]
-    assert [True, True, False] == rights
+    rights = [may(api, "list", "pods"), *(may(api, verb, "pods", "portforward") for verb in ("create", "get"))]
+    assert [True] * 3 == rights
+    assert [False] * 2 == [may(api, "get", "pods", "proxy"), may(api, "get", "secrets")]
     assert "kube-scheduler still asks" in run_as_its_kubelet(api, pod, looks(pod, people))
     code, said = ended(refused)
     assert (True, True) == (code != 0, "readygate-uninstall" in said), said

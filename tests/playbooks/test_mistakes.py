@@ -63,7 +63,19 @@ HOST = {"__readygate_node_looked": {"stdout": ""}}
             id="the namespace that it is",
         ),
         pytest.param(
-            "extender", {"readygate_extender_port": 9377}, ["readygate_extender_port is 9377"], id="the people's port"
+            "extender",
+            {"readygate_extender_port": 9377},
+            ["readygate_extender_port is 9377"],
+            id="the status API's port",
+        ),
+        pytest.param(
+            "extender", {"readygate_extender_port": 9379}, ["readygate_extender_port is 9379"], id="the port of metrics"
+        ),
+        pytest.param(
+            "extender",
+            {"readygate_extender_configuration": {"metrics": {"port": 9400}}},
+            ["readygate_extender_configuration has metrics"],
+            id="a port that no monitor asks",
         ),
     ],
 )

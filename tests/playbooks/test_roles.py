@@ -196,7 +196,7 @@ def test_the_extenders_configuration_is_one_it_accepts(played):
     assert configuration.kubernetes.server == "https://192.0.2.11:6443", "that of the control plane host's kubeconfig"
     assert (extender_settings.Gate(enforcement="shadow"),) == configuration.gates
     assert extender_settings.Listen(port=contract.PORT_DAEMON_SET, user=69376) == configuration.listen
-    assert extender_settings.People(more_addresses=("$(HOST_IP)",), shares_port=True) == configuration.people
+    assert extender_settings.People(shares_port=True) == configuration.people
 
 
 CNI = {"namespace": "kube-system", "labelSelector": "k8s-app=cilium"}

@@ -9,6 +9,7 @@ from tests.scripted.gunicorn_lines import LINES, Gunicorn
 from tests.scripted.people_process import PeopleProcess
 
 BROKEN = [f"b{i}" for i in range(500)]
+NODES = 7 + len(BROKEN)
 
 
 def pytest_collection_modifyitems(items):

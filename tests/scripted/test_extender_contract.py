@@ -14,6 +14,7 @@ from extender.verbs import wire
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.extender.builders import AGENT_LABELS, owner
 from tests.scripted.conftest import BROKEN
+from tests.scripted.conftest import NODES as KNOWN
 from tests.scripted.extender_process import ORDINARY_POD, checked
 
 
@@ -153,7 +154,16 @@ def test_keys(asked, request_body):
     assert checked(asked.post(request_body)[2], ["h1"]).NodeNames == ["h1"]
 
 
-def test_x39_sixteen_thousand_names(asked):
-    names = [f"node-{i:05d}" for i in range(16_000)]
-    result = asked.filter([*names, "h1"])
-    assert (result.NodeNames, len(result.FailedAndUnresolvableNodes)) == (["h1"], 16_000)
+def test_x39_as_many_names_as_the_limit_are_answered(asked):
+    names = [f"node-{i:05d}" for i in range(wire.names_max_of(KNOWN))]
+    result = asked.filter(["h1", *names[1:]])
+    assert (result.NodeNames, len(result.FailedAndUnresolvableNodes)) == (["h1"], len(names) - 1)
+
+
+def test_x62_more_names_than_the_limit_are_refused(asked):
+    names = [f"node-{i:05d}" for i in range(wire.names_max_of(KNOWN))]
+    text = f"readygate: the request names more nodes than the limit of {len(names)}"
+    for path in ("/filter", "/prioritize"):
+        status, _, body = asked.post({"Pod": ORDINARY_POD, "Nodes": None, "NodeNames": ["h1", *names]}, path)
+        assert (413, text) == (status, json.loads(body)["Error"])
+    assert asked.filter(["h1"]).NodeNames == ["h1"]

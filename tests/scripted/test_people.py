@@ -217,6 +217,51 @@ def test_a_worker_ends_by_itself_before_it_would_be_killed(both, tmp_path):
             wait_until(lambda: worker not in children(people.process.pid), "its end", timeout_s=2.5)
 
 
+LIMIT = 2 * 2**20
+LENGTH = b"Content-Length: %d\r\n\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNK = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "sent"),
+    [
+        pytest.param(b"POST /filter", LENGTH % (LIMIT + 1), id="a verb"),
+        pytest.param(b"POST /preempt", LENGTH % 8_000_000, id="another verb, of a size that kube-scheduler may send"),
+        pytest.param(b"GET /api/v1/nodes", LENGTH % (LIMIT + 1), id="a page"),
+        pytest.param(b"GET /metrics", LENGTH % (LIMIT + 1), id="metrics"),
+        pytest.param(b"GET /livez", LENGTH % (LIMIT + 1), id="a probe"),
+        pytest.param(b"PUT /nothing", LENGTH % (LIMIT + 1), id="a path that is not there"),
+        pytest.param(b"POST /filter", CHUNKED + CHUNK * 33, id="chunks, as soon as they are too many"),
+    ],
+)
+def test_a_body_above_2_mib_is_refused_without_its_rest(both, head, sent):
+    """Nothing more comes: an answer that waited for the body would not come."""
+    answer = both[1].raw(head + b" HTTP/1.1\r\nHost: localhost\r\n" + sent)
+    assert (b"HTTP/1.1 413 ", True) == (answer[:13], b"connection: close" in answer.lower())
+
+
+def test_a_body_of_2_mib_is_answered(both):
+    _, people, _ = both
+    body = question("h1", "u1")
+    assert post(people, body + b" " * (LIMIT - len(body)))[0] == 200
+
+
+def test_beside_another_large_body_one_is_refused_for_a_second(both):
+    _, people, _ = both
+    with socket.create_connection(("127.0.0.1", people.port)) as other:
+        other.sendall(b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + LENGTH % 100_000)
+        body = question("h1") + b" " * 100_000
+
+        def refused():
+            status, headers, _ = people.request("POST", "/filter", body)
+            return (status, headers["Retry-After"]) == (503, "1")
+
+        wait_until(refused, "the refusal")
+        assert post(people, question("h1"))[0] == 200, "a small one"
+    wait_until(lambda: post(people, body)[0] == 200, "the other one has gone")
+
+
 @pytest.mark.parametrize("after_s", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 def test_a_stop_while_it_starts(both, tmp_path, after_s):
     people = PeopleProcess(both[0].settings, tmp_path)

@@ -2,6 +2,7 @@
 both lines of gunicorn, whose own worker gives its threads, or its only loop, to such clients.
 """
 
+import select
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -56,7 +57,8 @@ def dripping(clients):
 
 
 def answers(people):
-    return people.get("/livez")[0] == 200
+    """By a page that needs a thread, as any but /livez does."""
+    return people.get("/metrics")[0] == 200
 
 
 def test_those_that_keep_a_connection_which_is_to_end_keep_nobody_waiting(people):
@@ -82,3 +84,37 @@ def test_those_that_send_a_byte_now_and_then_have_a_thread_for_a_while(people):
     with clients(people, *[ASKED + b"X: ", BODY] * 4) as slow, dripping(slow):
         wait_until(lambda: not answers(people), "all threads are taken", timeout_s=15)
         wait_until(lambda: answers(people), "an answer", timeout_s=30)
+
+
+def test_the_kubelets_probe_is_answered_while_all_threads_are_taken(people):
+    """Within 5 s, half of the timeout of its liveness probe."""
+    with clients(people, *[ASKED + b"X: ", BODY] * 8) as slow, dripping(slow):
+        wait_until(lambda: not answers(people), "all threads are taken", timeout_s=15)
+        assert people.get("/livez")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(ASKED + b"Content-Length: 9\r\n\r\n", id="with a body that does not come"),
+        pytest.param(ASKED + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", id="that asks whether to send one"),
+        pytest.param(ASKED + b"Transfer-Encoding: chunked\r\n\r\n", id="with chunks that do not come"),
+        pytest.param(ASKED, id="that does not end"),
+        pytest.param(ASKED + b"\r\n", id="that keeps its connection and does not read"),
+        pytest.param((ASKED + b"\r\n") * 500, id="by the hundred, not read"),
+    ],
+)
+def test_no_request_for_livez_keeps_another_one_waiting(people, said):
+    """They are answered by the thread that accepts connections, which may wait for no client."""
+    with clients(people, *[said] * 3):
+        assert people.get("/livez")[0] == 200
+
+
+def test_beyond_as_many_requests_as_may_wait_each_is_refused_at_once(people):
+    with clients(people, *[ASKED + b"X: "] * 60) as found:
+        readable, _, _ = select.select(found, [], [], 20)
+        answer = readable[0].recv(65536)
+        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n")
+        assert answer.endswith(b'\r\n\r\n{"Error":"Service Unavailable"}')
+        assert people.get("/livez")[0] == 200
+    wait_until(lambda: answers(people), "an answer", timeout_s=30)

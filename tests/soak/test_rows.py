@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import agent_kills, outages, restarts
+from tests.chaos import agent_kills, attacks, outages, restarts
 from tests.chaos.__main__ import ROWS as CHAOS
 from tests.differential import __main__ as differential
 from tests.differential.targets import TARGETS
@@ -202,6 +202,9 @@ def _posts(posts: int, used: Sequence[float] = ALL_SPACINGS) -> Callable[[Trial]
         pytest.param(1.0, _posts(2_000, [s for s in ALL_SPACINGS if s < 36]), [], id="R29, what fits in a minute"),
         pytest.param(5.0, lambda t: agent_kills.judge_kills(t, 145), [], id="R40, more than a hundred"),
         pytest.param(5.0, lambda t: agent_kills.judge_kills(t, 99), ["kills"], id="R40, less than a hundred"),
+        pytest.param(6.0, lambda t: attacks.judge_pods(t, 3_420), [], id="R46, ten pods a second"),
+        pytest.param(6.0, lambda t: attacks.judge_pods(t, 3_419), ["pods"], id="R46, too few pods"),
+        pytest.param(1.0, lambda t: attacks.judge_pods(t, 570), [], id="R46, a part of it"),
     ],
 )
 def test_a_row_fails_that_has_played_less_than_its_target(minutes, judge, expected, tmp_path):

@@ -20,10 +20,20 @@ from tests.soak.slow_clients import HEAD
 PROCESSES = 2
 P99_LIMIT_MS = 250.0  # beside the dearest answer there is, on a machine that has two cores for all of us
 IDLE_CPU_LIMIT = 0.25  # of a core, while connections are only held
-_NAMES_60K = b'{"Pod":{"metadata":{"namespace":"d"}},"NodeNames":[' + b",".join(
-    b'"n%d"' % number for number in range(60_000)
+# The body below 1 MiB whose answer costs most: as many values as are taken.
+DEAR_BODY = (
+    b'{"Pod":{"metadata":{"namespace":"d","ownerReferences":['
+    + b",".join([b"{}"] * 190_000)
+    + b']}},"NodeNames":["n1"]}'
 )
-DEAR = HEAD + b"Content-Length: %d\r\n\r\n%b]}" % (len(_NAMES_60K) + 2, _NAMES_60K)
+DEAR = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(DEAR_BODY), DEAR_BODY)
+# Names that are no node's come back, each with a reason: an answer that no socket's buffers hold.
+ECHOED_BODY = (
+    b'{"Pod":{"metadata":{"namespace":"d"}},"NodeNames":['
+    + b",".join(b'"%0*d"' % (900, number) for number in range(1_000))
+    + b"]}"
+)
+ECHOED = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(ECHOED_BODY), ECHOED_BODY)
 CHEAP_BODY = b'{"Pod":{},"NodeNames":["node-0001"]}'
 CHEAP = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(CHEAP_BODY), CHEAP_BODY)
 RESET = struct.pack("ii", 1, 0)
@@ -80,8 +90,8 @@ def asks_dear_things(port: int, stop: threading.Event) -> None:
     _again(port, stop, once)
 
 
-def asks_dear_things_and_never_reads(port: int, stop: threading.Event) -> None:
-    _hold(port, stop, 40, DEAR, receive_bytes=4096)
+def asks_for_large_answers_and_never_reads(port: int, stop: threading.Event) -> None:
+    _hold(port, stop, 40, ECHOED, receive_bytes=4096)
 
 
 def pipelines_without_reading(port: int, stop: threading.Event) -> None:
@@ -181,7 +191,7 @@ ATTACKS: dict[Attack, int] = {
     resets_after_asking: PROCESSES,
     resets_in_mid_body: PROCESSES,
     asks_dear_things: PROCESSES,
-    asks_dear_things_and_never_reads: 1,
+    asks_for_large_answers_and_never_reads: 1,
     pipelines_without_reading: 1,
     pipelines_dear_things: PROCESSES,
     holds_connections_that_had_a_verdict: 1,

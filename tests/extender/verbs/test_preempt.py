@@ -7,7 +7,7 @@ import pytest
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
 from extender.source import Sync
 from extender.verbs import wire
-from extender.verbs.preempt import CANDIDATES_MAX, NEITHER, TOO_MANY, answer_preempt
+from extender.verbs.preempt import NEITHER, answer_preempt
 from tests.contract.bad_bodies import BAD_BODIES
 from tests.contract.go_types import read_preemption_result
 from tests.extender.builders import node, pod
@@ -147,11 +147,6 @@ def test_a_bad_body_is_a_bad_request_in_one_line(world, body):
         pytest.param(NEITHER, {"Pod": POD}, id="neither form"),
         pytest.param(NEITHER, {"Pod": POD, "NodeNameToMetaVictims": None, "nodenametovictims": None}, id="both null"),
         pytest.param(wire.NAMELESS_NODE, {"Pod": POD, "NodeNameToMetaVictims": {"": META}}, id="a node without a name"),
-        pytest.param(
-            TOO_MANY,
-            {"Pod": POD, "NodeNameToMetaVictims": {f"{i}": {} for i in range(CANDIDATES_MAX + 1)}},
-            id="too many",
-        ),
     ],
 )
 def test_what_cannot_be_answered(world, expected, request_):

@@ -8,8 +8,6 @@ one, and said, with the reason (needs.py).
 
 import base64
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 import yaml
 
-from tests.charts.rendering import ROOT, SUPPORTED, Refused, documents, rendered
+from tests.charts.rendering import SUPPORTED, documents, rendered
 from tests.hosts.chart.needs import OPERATOR, Needs, definition, needs, of, overrides, ready_words
 from tests.hosts.chart.release import Release, there
 from tests.hosts.deployment.api import AdminApi
@@ -128,19 +126,8 @@ def prepare(hosts: Hosts, stack: ExitStack, needed: Needs, namespace: str, autho
 
 
 def removed(release: Release) -> None:
-    """As docs/helm.md says. Where nobody outside the host may ask the extenders, the removal is refused: nobody could
-    know that no scheduler asks."""
-    values = yaml.safe_load(release.values.read_text())
-    if of(values, "extender", "people", "address") != "":
-        release.helm("uninstall", release.name)
-        return
-    with pytest.raises(Refused, match="readygate-uninstall"):
-        release.helm("uninstall", release.name)
-    release.helm("uninstall", release.name, "--no-hooks")
-    # What refused stays for an hour, to be looked at.
-    release.hosts.kubectl("delete", "job", "readygate-uninstall", "--namespace", release.namespace)
-    words = ["sweep", f"--kubeconfig={release.hosts.kubeconfig}", f"--readygate-namespace={release.namespace}"]
-    subprocess.run([sys.executable, "-m", "cli", *words], cwd=ROOT, check=True, timeout=60, capture_output=True)
+    """As docs/helm.md says."""
+    release.helm("uninstall", release.name)
 
 
 def one_more_of_each(release: Release) -> list[str]:

@@ -65,14 +65,14 @@ def test_status_shows_each_node_open_as_the_readme_says(hosts, checkout):
 
 @pytest.mark.usefixtures("deployed")
 def test_the_extender_answers_beside_the_scheduler_and_only_there(hosts):
-    """Its people answer at the host's address too, where the API server's pod proxy finds them, but no browser."""
-    for port in (contract.PORT_DAEMON_SET, 9377):  # kube-scheduler's and people's
+    """So does the status API."""
+    for port in (contract.PORT_DAEMON_SET, 9377):  # kube-scheduler's and the status API's
         url = f"http://127.0.0.1:{port}/readyz"
         assert hosts.ssh("control-1", f"curl --silent --fail {url}").returncode == 0
+        assert "Misdirected" in hosts.ssh("control-1", f"curl --silent {url} --header 'Host: evil.example'").stdout
     curl = f"curl --silent --max-time 2 http://{hosts.address('control-1')}"
-    assert hosts.ssh("worker-1", f"{curl}:{contract.PORT_DAEMON_SET}/readyz", check=False).returncode != 0
-    assert hosts.ssh("worker-1", f"{curl}:9377/readyz").returncode == 0
-    assert "Misdirected" in hosts.ssh("worker-1", f"{curl}:9377/readyz --header 'Host: evil.example'").stdout
+    for port in (contract.PORT_DAEMON_SET, 9377, 9379):  # the last one is Prometheus's, where it is configured
+        assert hosts.ssh("worker-1", f"{curl}:{port}/metrics", check=False).returncode == 7, "refused"
 
 
 @pytest.mark.usefixtures("deployed")

@@ -192,14 +192,22 @@ class Plane:
         self.scheduler_url = f"https://127.0.0.1:{port}"
         process.wait_ready(lambda: _answers(f"{self.scheduler_url}/readyz"), timeout_s=READY_WITHIN_S)
 
+    def scheduler_metrics(self) -> str:
+        """What kube-scheduler serves at /metrics, "" without an answer."""
+        return _read(f"{self.scheduler_url}/metrics") or ""
+
     def scheduler_knows(self) -> tuple[int, int]:
         """How many nodes, and how many pods that are bound, kube-scheduler knew at most a second ago."""
-        text = _read(f"{self.scheduler_url}/metrics") or ""
+        text = self.scheduler_metrics()
         nodes, pods = (
             re.search(rf'^scheduler_cache_size{{type="{kind}"}} (\d+)$', text, re.MULTILINE)
             for kind in ("nodes", "pods")
         )
         return int(nodes[1]) if nodes else 0, int(pods[1]) if pods else 0
+
+    def scheduler_log(self) -> str:
+        """What kube-scheduler has logged since the plane's start."""
+        return (self.logs / f"{SCHEDULER}.log").read_text(errors="replace")
 
     def stop_scheduler(self, name: str = SCHEDULER) -> None:
         process = self._processes.pop(name, None)

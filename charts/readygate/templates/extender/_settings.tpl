@@ -8,7 +8,13 @@
 {{- fail "extender.configuration.listen: port and user follow from extender.port, which also decides what the extender starts as: set that" -}}
 {{- end -}}
 {{- if eq (include "readygate.extender.port" .) "9377" -}}
-{{- fail "extender.port: at 9377 people are served, choose another" -}}
+{{- fail "extender.port: the status API listens at 9377, choose another port" -}}
+{{- end -}}
+{{- if eq (include "readygate.extender.port" .) "9379" -}}
+{{- fail "extender.port: Prometheus scrapes at 9379, choose another port" -}}
+{{- end -}}
+{{- if hasKey .Values.extender.configuration "metrics" -}}
+{{- fail "extender.configuration.metrics: set extender.metrics.address, and leave this out" -}}
 {{- end -}}
 {{- if hasKey (.Values.extender.configuration.people | default dict) "port" -}}
 {{- fail "extender.configuration.people.port: probes and monitors of this chart ask port 9377, leave it out" -}}
@@ -25,14 +31,16 @@
 {{- end -}}
 {{- $people := dict "address" "127.0.0.1" "moreAddresses" (list) "port" 9377 "sharesPort" true -}}
 {{- with .Values.extender.people.address -}}{{- $_ := set $people "moreAddresses" (list .) -}}{{- end -}}
-{{- $base := dict
+{{- $metrics := dict -}}
+{{- with .Values.extender.metrics.address -}}{{- $metrics = dict "metrics" (dict "address" . "port" 9379) -}}{{- end -}}
+{{- $base := merge $metrics (dict
   "listen" $listen
   "feed" (dict "socket" "/run/readygate/feed/socket")
   "people" $people
   "kubernetes" (dict "server" (.Values.kubernetes.server | default nil))
   "mode" "protect"
   "namespace" .Release.Namespace
-  "gates" (list (dict)) -}}
+  "gates" (list (dict))) -}}
 {{- $given := include "readygate.joined" (list $base .Values.extender.configuration) | fromYaml -}}
 {{- $gates := list -}}
 {{- range $given.gates -}}
