@@ -153,3 +153,16 @@ def test_agent_and_extender_change_nothing_but_their_one_entry(confined, cluster
     assert len(results) >= 2000
     assert min(figures[f"{form}, harmful"] for form in changes.FORMS) > 50
     assert min(figures[f"{form}, right"] for form in changes.FORMS if form != APPLY) > 50
+
+
+def test_objects_with_900_conditions_stay_within_the_cost_that_policies_may_have(confined, cluster, targets):
+    """Kubernetes bounds the cost of a policy's expressions. One that exceeds it refuses every write."""
+    many = tuple(f"example.com/Condition{number}" for number in range(900))
+    for actor, path in ((AGENT, targets[0].path), (HOST, targets[-1].path)):
+        conditions(cluster, path, (*many, "Ready"), own=True)
+        own = changes.condition(random.Random(0))
+        patch = {"status": {"conditions": [own]}}
+        after = confined.actors[actor].patch(f"{path}/status?dryRun=All", patch)
+        assert len(after["status"]["conditions"]) > len(many)
+        with pytest.raises(ApiError, match="may not touch the conditions of others"):
+            confined.actors[actor].patch(f"{path}/status?dryRun=All", {"status": {"conditions": entries(("Other",))}})
