@@ -232,7 +232,7 @@ TEXTS = {
     "an agent's heartbeat": (AGENT, "POST", LEASES, "own", True),
     "an annotated heartbeat": (AGENT, "POST", LEASES, "own, annotated", False),
     "a heartbeat with another owner": (AGENT, "POST", LEASES, "own, of another owner", False),
-    "a heartbeat that prefers a holder": (AGENT, "POST", LEASES, "own, with a strategy", False),
+    "a heartbeat with another field": (AGENT, "POST", LEASES, "own, with transitions", False),
 }
 
 
@@ -243,7 +243,7 @@ def test_text_of_agent_and_extender_is_bounded(confined):
         "own": own,
         "own, annotated": own | {"metadata": own["metadata"] | {"annotations": {"a": LONG}}},
         "own, of another owner": own | {"metadata": own["metadata"] | {"ownerReferences": [POD_OWNER]}},
-        "own, with a strategy": own | {"spec": own["spec"] | {"preferredHolder": LONG}},
+        "own, with transitions": own | {"spec": own["spec"] | {"leaseTransitions": 1}},
     }
     found = {}
     for what, (actor, method, path, body, allowed) in TEXTS.items():
