@@ -10,7 +10,7 @@ from extender.outlets import kick, leader, occasions, standing
 from extender.policy import evidence
 from kube import contract
 from tests.charts.rendering import Object, objects
-from tests.plane import changes
+from tests.plane import harm
 
 REASON_MAX = 64
 
@@ -59,5 +59,5 @@ def test_no_reason_is_longer_than_the_policies_allow():
 
 
 def test_the_draws_of_ring_2_know_the_same_bounds():
-    assert (REASON_MAX, len(kick.wall_clock())) == (changes.REASON_MAX, changes.KICK_MAX)
-    assert contract.STATUS_UNKNOWN in changes.STATUSES
+    assert (REASON_MAX, len(kick.wall_clock())) == (harm.REASON_MAX, harm.KICK_MAX)
+    assert contract.STATUS_UNKNOWN in harm.STATUSES

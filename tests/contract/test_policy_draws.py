@@ -6,10 +6,13 @@ from collections import Counter
 
 import pytest
 
+from extender.outlets.kick import ANNOTATION_KICK
 from tests.plane import changes
-from tests.plane.changes import Object, Target
+from tests.plane.harm import OWN as OWN_TYPE
+from tests.plane.harm import Target, harm_of
+from tests.testbed.shared.api import Object
 
-OWN = {"type": changes.OWN, "status": "True", "reason": "R", "message": "m"}
+OWN = {"type": OWN_TYPE, "status": "True", "reason": "R", "message": "m"}
 READY = {"type": "Ready", "status": "True"}
 DISK = {"type": "DiskPressure", "status": "False"}
 APPLIED = {"manager": "example", "operation": "Apply", "fieldsV1": {}}
@@ -51,16 +54,14 @@ def after(conditions: list[Object], **more: Object) -> Object:
         pytest.param(STATUS, after([READY, DISK], spec={"a": 1}), ["spec differs"], id="spec"),
         pytest.param(
             STATUS,
-            after([READY, DISK], metadata={"annotations": {changes.ANNOTATION_KICK: "1"}}),
+            after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}),
             ["metadata differs"],
             id="the kick with the status",
         ),
-        pytest.param(
-            NODE, after([READY, DISK], metadata={"annotations": {changes.ANNOTATION_KICK: "1"}}), [], id="kick"
-        ),
+        pytest.param(NODE, after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1"}}), [], id="kick"),
         pytest.param(
             NODE,
-            after([READY, DISK], metadata={"annotations": {changes.ANNOTATION_KICK: "1" * 33}}),
+            after([READY, DISK], metadata={"annotations": {ANNOTATION_KICK: "1" * 33}}),
             ["long kick"],
             id="a long kick",
         ),
@@ -68,7 +69,7 @@ def after(conditions: list[Object], **more: Object) -> Object:
     ],
 )
 def test_oracle_names_each_difference(target, made, expected):
-    assert expected == changes.harm(target, made)
+    assert expected == harm_of(target, made)
 
 
 def test_a_seed_draws_the_same_writes_and_each_form_as_often():

@@ -1,7 +1,7 @@
 """Agent and extender may change one entry of a Pod or Node, whatever form their write has.
 
 Thousands of writes are drawn. An administrator tries each one first: what the API server would make of it is judged by
-`changes.harm`. Then the confined identity tries it. Both are dry runs. RBAC lets the identities write everything there,
+`harm.harm_of`. Then the confined identity tries it. Both are dry runs. RBAC lets the identities write everything there,
 so it is the policies that refuse.
 """
 
@@ -17,9 +17,10 @@ import pytest
 from kube import contract
 from tests.kit.waiting import wait_until
 from tests.plane import changes
-from tests.plane.changes import APPLY, OWNER_OF_FOREIGN, Request, Target
+from tests.plane.changes import APPLY, OWNER_OF_FOREIGN, Request
 from tests.plane.cluster import Cluster
 from tests.plane.confined import Confined, grant
+from tests.plane.harm import Target, harm_of
 from tests.plane.writes import NS
 from tests.testbed.plane import identities
 from tests.testbed.shared import bare
@@ -109,7 +110,7 @@ def sent(api: Api, request: Request) -> Object:
 def tried(confined: Confined, admin: Api, request: Request) -> Result | None:
     """None for a write that the API server takes from nobody: it is not valid."""
     try:
-        harm = changes.harm(request.target, sent(admin, request))
+        harm = harm_of(request.target, sent(admin, request))
     except ApiError as e:
         if e.status == 0:
             raise
@@ -120,7 +121,7 @@ def tried(confined: Confined, admin: Api, request: Request) -> Result | None:
         if e.status not in (400, 409, 422, 500):
             raise
         return None if harm is None else Result(request, harm, e.message)
-    return Result(request, changes.harm(request.target, after), "")
+    return Result(request, harm_of(request.target, after), "")
 
 
 def shown(results: list[Result]) -> list[str]:
