@@ -12,10 +12,11 @@ from cli.errors import CANNOT_KNOW, CommandError, api_problem
 from extender.policy.orders import ENTRIES_MAX
 from kube import contract, paths
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, KubeError, NotFound
+from kube.errors import AlreadyExists, Conflict, CredentialsInvalid, Forbidden, KubeError, NotFound
 from kube.objects import UNREADABLE, ObjectMeta
 
 TRIES = 8
+OPERATOR = "readygate-operator"  # ClusterRole of the chart
 Entries = Mapping[str, str | None]
 Change = Callable[[Entries], Entries]
 
@@ -71,7 +72,7 @@ class Store:
         except NotFound:
             return None
         except (KubeError, CredentialsInvalid) as e:
-            raise CommandError(api_problem(e, f"get {self.where}"), code=code) from e
+            raise CommandError(self._problem(e, "get"), code=code) from e
         except UNREADABLE as e:
             raise CommandError(f"{self.where} cannot be read; is the kubeconfig's server an API server?") from e
 
@@ -97,7 +98,14 @@ class Store:
                 "(--readygate-namespace)?"
             ) from e
         except (KubeError, CredentialsInvalid) as e:
-            raise CommandError(api_problem(e, f"{verb} {self.where}")) from e
+            raise CommandError(self._problem(e, verb)) from e
+
+    def _problem(self, error: Exception, verb: str) -> str:
+        """One line with the cause and the remedy. RBAC refuses, or the admission policy on the orders does."""
+        if isinstance(error, Forbidden):
+            role = f"a RoleBinding to the ClusterRole {OPERATOR} in namespace {self._namespace}"
+            return f"you may not {verb} {self.where}: ask for {role}, or another --context: {error.message}"
+        return api_problem(error, f"{verb} {self.where}")
 
     def _new(self, changes: Entries) -> bytes:
         labels = {"app.kubernetes.io/part-of": "readygate", contract.LABEL_NAME: self._name}

@@ -158,3 +158,21 @@ def test_each_path_that_a_document_names_exists(document: Path) -> None:
     tops = "|".join([*PACKAGES, "docs", "images", "playbooks", "scripts", "tests"])
     paths = re.findall(rf"`((?:{tops})/[\w./-]*)`", document.read_text())
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_test_that_a_document_names_exists(document: Path) -> None:
+    """Named as pytest names it: the file, two colons, the function."""
+    missing = []
+    for path, function in re.findall(r"`(tests/[\w./-]+\.py)::(\w+)`", document.read_text()):
+        file = ROOT / path
+        if not file.is_file() or f"def {function}(" not in file.read_text():
+            missing.append(f"{path}::{function}")
+    assert missing == []
+
+
+def test_each_identity_of_the_threat_model_has_a_test_or_says_that_there_is_none() -> None:
+    rows = table((ROOT / "docs" / "threat-model.md").read_text())
+    assert len(rows) > 10
+    unproven = [row[0] for row in rows if "::test_" not in row[3] and row[3] != "none"]
+    assert unproven == []

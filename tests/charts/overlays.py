@@ -126,7 +126,7 @@ def _rendered(values: dict[str, Any]) -> Objects:
 
 def _of(part: Part, found: Objects) -> Objects:
     """Its objects. Of the Roles in several namespaces ours, which has all the rules, stands for each."""
-    own = f"readygate-{part.role}"
+    own = (f"readygate-{part.role}", *(["readygate-operator"] if part.role == "extender" else []))
     return {
         key: each
         for key, each in found.items()

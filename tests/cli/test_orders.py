@@ -171,7 +171,8 @@ def test_a_right_that_is_missing_is_named(api, capsys, argv, method, expected):
     code, out, err = run(capsys, *argv)
     assert (3 if argv == ["orders"] else 1, "") == (code, out)
     tried = f"{expected} configmap {NAME} in namespace {NAMESPACE}"
-    assert err.startswith(f"readygate {argv[0]}: you may not {tried}: no right; ask for that right")
+    role = f"a RoleBinding to the ClusterRole readygate-operator in namespace {NAMESPACE}"
+    assert f"readygate {argv[0]}: you may not {tried}: ask for {role}, or another --context: no right\n" == err
 
 
 def test_who_may_not_list_nodes_is_told_so_and_may_go_on(api, capsys):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
+from tests.plane.confined import Confined, confine
 from tests.testbed.plane.plane import Plane
 from tests.testbed.shared.binaries import kube_binaries
 
@@ -64,3 +65,10 @@ def cluster(_bare_plane: Plane) -> Iterator[Cluster]:
     """Bare nodes, health pods and a real extender, removed after the test, on a plane that is for these only."""
     with Cluster(_bare_plane) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def confined(cluster: Cluster) -> Iterator[Confined]:
+    """Agent, extender and tenants under the policies of the playbooks."""
+    with confine(cluster) as confined:
+        yield confined

@@ -28,6 +28,19 @@ LEADER = [
 NODES = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
 NODE_STATUS = {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]}
 EVENTS = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+OPERATOR = "readygate-operator"
+OPERATES = [
+    {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["readygate-orders"],
+        "verbs": ["get", "update", "patch", "delete"],
+    },
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["get", "create"]},
+    {"apiGroups": ["readygate.dev"], "resources": ["orders"], "verbs": ["write"]},
+]
 WRITES_NOTHING = {"nodeCondition": {"enabled": False}, "events": {"enabled": False}}
 
 
@@ -41,6 +54,7 @@ def test_rights_are_exactly_these(sent):
     assert rules == {
         ("Role", NS, AGENT): [{"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]}],
         ("ClusterRole", "", EXTENDER): [NODES, NODE_STATUS, EVENTS],
+        ("ClusterRole", "", OPERATOR): OPERATES,
         ("Role", NS, EXTENDER): [PODS, DAEMON_SETS, ORDERS, *LEADER],
         ("Role", contract.NAMESPACE_NODE_LEASE, EXTENDER): [
             {"apiGroups": [LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}
@@ -52,7 +66,9 @@ def rights_of(*gates: dict[str, Any], **configuration: Any) -> dict[tuple[str, s
     """By kind and namespace: the rules of the extender with these gates; the Lease's Role is always there."""
     given = {"readygate_extender_configuration": {"gates": [*gates]} | configuration}
     sent = objects("readygate_extender", given | ADMIN_SERVER)
-    roles = {key[:2]: one["rules"] for key, one in sent.items() if key[0] in ("Role", "ClusterRole")}
+    roles = {
+        key[:2]: one["rules"] for key, one in sent.items() if key[0] in ("Role", "ClusterRole") and key[2] != OPERATOR
+    }
     bindings = {
         key[0].removesuffix("Binding") + key[1] for key in sent if key[0] in ("RoleBinding", "ClusterRoleBinding")
     }
@@ -130,6 +146,23 @@ def test_every_binding_gives_a_role_to_the_account_of_the_same_name(sent):
         assert {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name} == binding["roleRef"]
         assert [{"kind": "ServiceAccount", "name": name, "namespace": NS}] == binding["subjects"]
         assert (role, namespace, name) in sent
+
+
+@pytest.mark.parametrize("form", ["daemonset", "static"])
+@pytest.mark.parametrize("name", ["readygate-orders", "our-orders", None])
+def test_operators_write_the_orders_by_the_name_of_the_configuration(form, name):
+    given = {"readygate_extender_form": form, "readygate_extender_configuration": {"orders": {"configMap": name}}}
+    sent = objects("readygate_extender", given | ADMIN_SERVER)
+    read = name or "readygate-orders"  # what nobody reads is left to operators too
+    assert [read] == sent["ClusterRole", "", OPERATOR]["rules"][0]["resourceNames"]
+    policy = sent["ValidatingAdmissionPolicy", "", f"{EXTENDER}-orders"]
+    assert {"name": "orders", "expression": f"'{read}'"} == policy["spec"]["variables"][0]
+
+
+def test_no_role_of_kubernetes_aggregates_the_rights_of_an_operator(sent):
+    labels = sent["ClusterRole", "", OPERATOR]["metadata"]["labels"]
+    assert not [label for label in labels if "aggregate" in label]
+    assert not [key for key, one in sent.items() if one.get("roleRef", {}).get("name") == OPERATOR]
 
 
 def test_what_earlier_gates_let_be_read_is_unwanted():

@@ -179,9 +179,9 @@ def test_the_agent_stands_behind_a_readiness_gate_that_its_policy_confines(playe
     assert contract.CONDITION_NODE_HEALTHY in str(policy["variables"])
     assert ANNOTATION_KICK in str(objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-kick"]["spec"])
     confined = objects["ValidatingAdmissionPolicy", "", f"{EXTENDER}-condition"]["spec"]
-    assert [f"c.type != '{contract.CONDITION_NODE_HEALTHY}'" in each["expression"] for each in confined["variables"]][
-        2:
-    ] == [True, True]
+    expressions = {each["name"]: each["expression"] for each in confined["variables"]}
+    for name, sign in (("own", "=="), ("foreign", "!="), ("oldForeign", "!=")):
+        assert f"c.type {sign} '{contract.CONDITION_NODE_HEALTHY}'" in expressions[name]
 
 
 def test_the_agents_configuration_is_one_it_accepts(played):

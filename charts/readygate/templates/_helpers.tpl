@@ -9,6 +9,7 @@
 {{- define "readygate.extender" -}}readygate-extender{{- end -}}
 {{- define "readygate.agent.cluster" -}}{{ include "readygate.short" . }}-agent{{- end -}}
 {{- define "readygate.extender.cluster" -}}{{ include "readygate.short" . }}-extender{{- end -}}
+{{- define "readygate.operator" -}}{{ include "readygate.short" . }}-operator{{- end -}}
 {{- define "readygate.sweep.cluster" -}}{{ include "readygate.short" . }}-sweep{{- end -}}
 
 {{/* As spelled in kube/contract.py and extender/outlets/kick.py; a test compares them. */}}

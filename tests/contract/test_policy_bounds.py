@@ -1,0 +1,63 @@
+"""The admission policies allow as much text as agent and extender write, and no more."""
+
+import re
+
+import pytest
+
+from agent.checks.health import MESSAGE_LIMIT_BYTES
+from agent.wire import condition
+from extender.outlets import kick, leader, occasions, standing
+from extender.policy import evidence
+from kube import contract
+from tests.charts.rendering import Object, objects
+from tests.plane import harm
+
+REASON_MAX = 64
+
+
+@pytest.fixture(scope="module")
+def policies() -> dict[str, Object]:
+    """By name, without that of the release."""
+    given = ['image.repository="readygate"', "agent.heartbeat=true"]
+    found = objects(given=given)
+    return {
+        name.removeprefix("readygate-"): one["spec"]
+        for (kind, _, name), one in found.items()
+        if kind == "ValidatingAdmissionPolicy"
+    }
+
+
+def bound(policy: Object, field: str) -> int:
+    """The characters that one field may have."""
+    expressions = " ".join(one["expression"] for one in policy["validations"])
+    (found,) = set(re.findall(rf"{re.escape(field)}\.size\(\) <= (\d+)", expressions))
+    return int(found)
+
+
+def test_messages_and_reasons_of_the_conditions(policies):
+    agent, extender = policies["agent-own-condition"], policies["extender-condition"]
+    message, reason = "c.?message.orValue('')", "c.?reason.orValue('')"
+    assert (MESSAGE_LIMIT_BYTES, standing.MESSAGE_LIMIT) == (bound(agent, message), bound(extender, message))
+    assert {REASON_MAX} == {bound(agent, reason), bound(extender, reason)}
+
+
+def test_the_kick_the_holder_and_events(policies):
+    annotation = f"object.metadata.?annotations[?'{kick.ANNOTATION_KICK}'].orValue('')"
+    assert len(kick.wall_clock()) == bound(policies["extender-kick"], annotation)
+    longest = 63 + len(leader.new_identity().rpartition("_")[2]) + 1
+    assert longest == bound(policies["extender-lease"], "object.spec.?holderIdentity.orValue('')")
+    event = policies["extender-event"]
+    assert occasions.MESSAGE_LIMIT == bound(event, "object.?message.orValue('')")
+    assert bound(event, "object.?reason.orValue('')") == REASON_MAX
+
+
+def test_no_reason_is_longer_than_the_policies_allow():
+    words = [value for name, value in vars(condition).items() if name.startswith("REASON_")]
+    words += [*standing.WORDS.values(), *standing._SAID, standing.HELD_OPEN, evidence.TOLD_HEALTHY]
+    words += [f"Node{word}" for word in words] + [occasions.POD_REFUSED, occasions.NODE_CLOSED]
+    assert max(map(len, words)) <= REASON_MAX
+
+
+def test_the_draws_of_ring_2_know_the_same_bounds():
+    assert (REASON_MAX, len(kick.wall_clock())) == (harm.REASON_MAX, harm.KICK_MAX)
+    assert contract.STATUS_UNKNOWN in harm.STATUSES
