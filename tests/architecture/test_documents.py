@@ -176,3 +176,18 @@ def test_each_identity_of_the_threat_model_has_a_test_or_says_that_there_is_none
     assert len(rows) > 10
     unproven = [row[0] for row in rows if "::test_" not in row[3] and row[3] != "none"]
     assert unproven == []
+
+
+def test_each_command_that_proves_a_fix_names_tests_that_exist() -> None:
+    """In docs/reliability.md `T` stands for pytest; -k takes one word, a part of a test's name."""
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    rows = table(text.partition("\n## Bugs and the commands that prove their fixes\n")[2].partition("\n## ")[0])
+    assert len(rows) > 20
+    wrong = [row[0] for row in rows if not re.fullmatch(r"`T tests/.*`", row[2])]
+    for command in [command for row in rows for command in re.findall(r"`T ([^`]+)`", row[2])]:
+        paths, _, word = command.partition(" -k ")
+        files = [ROOT / path for path in paths.split()]
+        tests = [name for file in files if file.is_file() for name in re.findall(r"def (test_\w+)", file.read_text())]
+        if not all(file.is_file() for file in files) or not any(word.lower() in name.lower() for name in tests):
+            wrong.append(command)
+    assert wrong == []
