@@ -42,6 +42,7 @@ LIVEZ = re.compile(
 )
 HEAD_LIMIT_BYTES = 4096  # of such a request
 DISCARD_BYTES = 65536
+ACCEPTS_MAX = 16  # of one listener, before others are looked at
 BUSY_BODY = b'{"Error":"Service Unavailable"}'
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
@@ -56,6 +57,14 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
         self._under_way: set[Any] = set()  # connections that have a thread or wait for one
+
+    def accept(self, listener: socket.socket) -> None:
+        """Called in the main thread. Upstream accepts one connection a turn, and in a flood the kernel drops others."""
+        for _ in range(ACCEPTS_MAX):
+            before = self.nr_conns
+            super().accept(listener)
+            if not before < self.nr_conns < self.worker_connections:
+                return
 
     def enqueue_req(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """Called in the main thread for a connection that is new, or has sent something."""
@@ -121,7 +130,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, future)
 
     def _is_scrape(self, conn: Any) -> bool:  # noqa: ANN401 - gunicorn's connection
-        return conn.server[1] == self.wsgi.extensions["readygate-metrics-port"]
+        return bool(conn.server[1] == self.wsgi.extensions["readygate-metrics-port"])
 
     def _scrapes(self) -> int:
         return sum(map(self._is_scrape, self._under_way))
