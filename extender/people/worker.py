@@ -68,15 +68,16 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
     def enqueue_req(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """Called in the main thread for a connection that is new, or has sent something."""
-        begun = b"" if conn.initialized else _begun(conn.sock)
-        if begun is None:
+        begun = None if conn.initialized else _begun(conn.sock)
+        if begun is None and not conn.initialized:
             self._finished(conn, gthread._DEFER)  # noqa: SLF001 - it waits for data without a thread
-        elif LIVEZ.fullmatch(begun):
+        elif begun == b"":
+            self._drop(conn)
+        elif begun is not None and LIVEZ.fullmatch(begun):
             self._finished(conn, self._probed(conn))
         elif len(self._under_way) >= UNDER_WAY_MAX or (self._is_scrape(conn) and self._scrapes() >= SCRAPES_MAX):
             refuse(conn.sock)
-            self.nr_conns -= 1
-            conn.close()
+            self._drop(conn)
         else:
             self._under_way.add(conn)
             super().enqueue_req(conn)
@@ -140,6 +141,9 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         say. Not while the loop goes through what has come, which may be this one's."""
         with suppress(OSError, KeyError, ValueError):
             self.poller.unregister(conn.sock)
+        self._drop(conn)
+
+    def _drop(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         self.nr_conns -= 1
         conn.close()
 
@@ -154,7 +158,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
 def _begun(sock: socket.socket) -> bytes | None:
     """What the client has sent, as far as a request for /livez could be long; None if nothing is there yet. b"" at its
-    end, or after an error: a thread sees the same."""
+    end, or after an error."""
     try:
         return sock.recv(HEAD_LIMIT_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
