@@ -42,6 +42,7 @@ LIVEZ = re.compile(
 )
 HEAD_LIMIT_BYTES = 4096  # of such a request
 DISCARD_BYTES = 65536
+ACCEPTS_MAX = 16  # of one listener, before others are looked at
 BUSY_BODY = b'{"Error":"Service Unavailable"}'
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
@@ -57,17 +58,26 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
         self._under_way: set[Any] = set()  # connections that have a thread or wait for one
 
+    def accept(self, listener: socket.socket) -> None:
+        """Called in the main thread. Upstream accepts one connection a turn, and in a flood the kernel drops others."""
+        for _ in range(ACCEPTS_MAX):
+            before = self.nr_conns
+            super().accept(listener)
+            if not before < self.nr_conns < self.worker_connections:
+                return
+
     def enqueue_req(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """Called in the main thread for a connection that is new, or has sent something."""
-        begun = b"" if conn.initialized else _begun(conn.sock)
-        if begun is None:
+        begun = None if conn.initialized else _begun(conn.sock)
+        if begun is None and not conn.initialized:
             self._finished(conn, gthread._DEFER)  # noqa: SLF001 - it waits for data without a thread
-        elif LIVEZ.fullmatch(begun):
+        elif begun == b"":
+            self._drop(conn)
+        elif begun is not None and LIVEZ.fullmatch(begun):
             self._finished(conn, self._probed(conn))
         elif len(self._under_way) >= UNDER_WAY_MAX or (self._is_scrape(conn) and self._scrapes() >= SCRAPES_MAX):
             refuse(conn.sock)
-            self.nr_conns -= 1
-            conn.close()
+            self._drop(conn)
         else:
             self._under_way.add(conn)
             super().enqueue_req(conn)
@@ -121,7 +131,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, future)
 
     def _is_scrape(self, conn: Any) -> bool:  # noqa: ANN401 - gunicorn's connection
-        return conn.server[1] == self.wsgi.extensions["readygate-metrics-port"]
+        return bool(conn.server[1] == self.wsgi.extensions["readygate-metrics-port"])
 
     def _scrapes(self) -> int:
         return sum(map(self._is_scrape, self._under_way))
@@ -131,6 +141,9 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         say. Not while the loop goes through what has come, which may be this one's."""
         with suppress(OSError, KeyError, ValueError):
             self.poller.unregister(conn.sock)
+        self._drop(conn)
+
+    def _drop(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         self.nr_conns -= 1
         conn.close()
 
@@ -145,7 +158,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
 def _begun(sock: socket.socket) -> bytes | None:
     """What the client has sent, as far as a request for /livez could be long; None if nothing is there yet. b"" at its
-    end, or after an error: a thread sees the same."""
+    end, or after an error."""
     try:
         return sock.recv(HEAD_LIMIT_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:

@@ -22,6 +22,8 @@ from kube.media_types import JSON
 
 bp = Blueprint("verbs", __name__)
 
+PIECE_BYTES = 2**16
+TOO_LARGE = f"more than {BODY_LIMIT_BYTES} bytes"
 _large = threading.Semaphore(1)
 
 
@@ -65,23 +67,29 @@ def _whole_body() -> Iterator[bytes]:
     """To be answered within the context. Raises UnreadError."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("identity", ""):
         raise UnreadError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not supported")
-    limit = BODY_LIMIT_BYTES
     length = request.content_length
-    too_large = UnreadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {limit} bytes")
-    if length is not None and length > limit:
-        raise too_large
+    if length is not None and length > BODY_LIMIT_BYTES:
+        raise UnreadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LARGE)
     if length is not None and length <= LARGE_BODY_BYTES:
         yield _read(length)
         return
     if not _large.acquire(timeout=LARGE_BODY_WAIT_S):
         raise UnreadError(HTTPStatus.SERVICE_UNAVAILABLE, "another large body is being answered")
     try:
-        body = _read(limit + 1)
-        if len(body) > limit:
-            raise too_large
-        yield body
+        yield _read_chunks() if length is None else _read(length)
     finally:
         _large.release()
+
+
+def _read_chunks() -> bytes:
+    """In one read gunicorn would hold a body of unknown length four times. Raises UnreadError."""
+    body = bytearray()
+    while piece := _read(PIECE_BYTES):
+        body += piece
+        if len(body) > BODY_LIMIT_BYTES:
+            body.clear()  # the error's traceback holds it until the garbage is collected
+            raise UnreadError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, TOO_LARGE)
+    return bytes(body)
 
 
 def _read(size: int) -> bytes:

@@ -33,7 +33,7 @@ EVIDENCE = "dns: 10.96.0.10 timed out after 1 s; " + "x" * 219  # 256 characters
 BODY_BYTES = 2 * 2**20
 CLIENTS = 30
 PROBE_EVERY_S = 0.2
-# The kernel's buffers: 64 connections that are taken and 128 that are not, of 64 KiB to be read and 128 to be sent.
+# The kernel's buffers of 64 connections, of 64 KiB to be read and 128 to be sent, and what else it holds.
 KERNEL_MIB = 16
 Act = Callable[[], object]
 
@@ -120,6 +120,14 @@ def send_slowly(port: int) -> None:
             sock.send(b" " * 10_000)
 
 
+def send_chunks(port: int) -> None:
+    """A body without an announced length, of 13 MB."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+        sock.sendall(b"POST /filter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(200):
+            sock.sendall(b"10000\r\n" + b" " * 2**16 + b"\r\n")
+
+
 def hold_silently(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=10):
         time.sleep(0.2)
@@ -143,6 +151,7 @@ def worst(port: int) -> Iterator[Counter[tuple[str, object]]]:
         ("metrics", lambda: ask(port, "GET", "/metrics")),
         ("slow reader", lambda: read_slowly(port)),
         ("slow sender", lambda: send_slowly(port)),
+        ("chunks", lambda: send_chunks(port)),
         ("silent", lambda: hold_silently(port)),
     ]
 

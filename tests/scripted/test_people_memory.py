@@ -26,7 +26,7 @@ def test_memory_stays_below_the_limit_of_the_container(seen):
 def test_each_kind_of_request_was_under_way(seen):
     answered = {kind for kind, answer in seen.answers if answer == 200}
     assert answered >= {"body", "all nodes", "nodes", "history", "metrics"}, seen.answers
-    assert {kind for kind, _ in seen.answers} >= {"slow reader", "slow sender", "silent"}
+    assert {kind for kind, _ in seen.answers} >= {"slow reader", "slow sender", "chunks", "silent"}
 
 
 def test_the_kubelets_probe_is_answered(seen):

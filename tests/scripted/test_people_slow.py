@@ -4,6 +4,7 @@ both lines of gunicorn, whose own worker gives its threads, or its only loop, to
 
 import select
 import socket
+import struct
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -108,6 +109,32 @@ def test_no_request_for_livez_keeps_another_one_waiting(people, said):
     """They are answered by the thread that accepts connections, which may wait for no client."""
     with clients(people, *[said] * 3):
         assert people.get("/livez")[0] == 200
+
+
+def reset(port):
+    """A connection that asks for a page and is reset at once."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        client.sendall(b"GET /api/v1/nodes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_the_kubelets_probe_is_answered_beside_a_flood_of_connections(people):
+    over = threading.Event()
+
+    def pour():
+        while not over.is_set():
+            reset(people.port)
+
+    threads = [threading.Thread(target=pour) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert [200] * 50 == [people.get("/livez")[0] for _ in range(50)]
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    wait_until(lambda: answers(people), "an answer", timeout_s=30)
 
 
 def test_beyond_as_many_requests_as_may_wait_each_is_refused_at_once(people):
