@@ -8,9 +8,13 @@ clients would lock out all others, the kubelet's probes among them.
     /livez      answered by the main thread, which accepts connections and waits for no client
     no data     a connection without data takes no thread; while there is no free place, the oldest of them is closed
     too many    beyond UNDER_WAY_MAX requests a client gets 503 at once
-    too slow    a client loses its thread after THREAD_LIMIT_S, or after CROWDED_LIMIT_S while all threads are taken
+    too slow    a client loses its thread after THREAD_LIMIT_S; after CROWDED_LIMIT_S if all threads are taken, or if it
+                is a scrape
+    no files    while there is no descriptor, connections wait in the kernel; upstream's worker would end
 """
 
+import errno
+import logging
 import os
 import re
 import signal
@@ -23,8 +27,11 @@ from typing import Any
 
 from gunicorn.workers import gthread
 
-from extender.serve.limits import CLOSE_LIMIT_S
+from extender.serve.faults import Faults
+from extender.serve.limits import CLOSE_LIMIT_S, NO_DESCRIPTORS_S
 from extender.web.limits import BODY_LIMIT_BYTES
+
+log = logging.getLogger(__name__)
 
 # From the signal to stop on: for answers under way. gunicorn counts in seconds, and a stop takes one at most.
 LEAVE_LIMIT_S = 0.4
@@ -32,9 +39,9 @@ LEAVE_LIMIT_S = 0.4
 THREAD_LIMIT_S = 60.0
 CROWDED_LIMIT_S = 15.0
 # Requests that have a thread or wait for one, and of these the scrapes. Smaller than worker_connections, so that there
-# is always a place for another probe.
+# is always a place for another probe. Scrapes come from any host, so they never take the last thread.
 UNDER_WAY_MAX = 32
-SCRAPES_MAX = 4
+SCRAPES_MAX = 3
 # A whole request for /livez without a body, as the kubelet sends it. Its answer never waits for the client.
 LIVEZ = re.compile(
     rb"GET /livez HTTP/1\.[01]\r\n(?:(?!content-length|transfer-encoding|expect|upgrade)[^\r\n]+\r\n)*\r\n",
@@ -42,6 +49,8 @@ LIVEZ = re.compile(
 )
 HEAD_LIMIT_BYTES = 4096  # of such a request
 DISCARD_BYTES = 65536
+# What accept(2) lacks for another connection: descriptors of this process or of the whole host, memory.
+LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 ACCEPTS_MAX = 16  # of one listener, before others are looked at
 BUSY_BODY = b'{"Error":"Service Unavailable"}'
 BUSY = (
@@ -57,12 +66,21 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
         self._under_way: set[Any] = set()  # connections that have a thread or wait for one
+        self._faults = Faults(time.monotonic)
 
     def accept(self, listener: socket.socket) -> None:
         """Called in the main thread. Upstream accepts one connection a turn, and in a flood the kernel drops others."""
         for _ in range(ACCEPTS_MAX):
             before = self.nr_conns
-            super().accept(listener)
+            try:
+                super().accept(listener)
+            except OSError as e:
+                if e.errno not in LACKING:
+                    raise
+                if self._faults.may_tell("accept"):
+                    log.warning("cannot accept connections", extra={"error": e.strerror})
+                time.sleep(NO_DESCRIPTORS_S)  # the listener stays readable: without a pause the loop would spin
+                return
             if not before < self.nr_conns < self.worker_connections:
                 return
 
@@ -110,8 +128,9 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         while self.nr_conns >= self.worker_connections and (idle := self.pending_conns or self.keepalived_conns):
             self._end(idle.popleft())
         there = list(self._since.items())
-        limit_s = CROWDED_LIMIT_S if len(there) >= self.cfg.threads else THREAD_LIMIT_S
+        crowded = len(there) >= self.cfg.threads
         for conn, since in there:
+            limit_s = CROWDED_LIMIT_S if crowded or self._is_scrape(conn) else THREAD_LIMIT_S
             if time.monotonic() - since >= limit_s:
                 with suppress(OSError):
                     conn.sock.shutdown(socket.SHUT_RDWR)  # its thread finds an end, and goes on to the next one

@@ -4,9 +4,10 @@ where no speed is needed.
 A refusal here is followed by no kick: that is given by the process that answers kube-scheduler, for its own.
 """
 
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from time import perf_counter
 
@@ -16,13 +17,14 @@ from gunicorn.http.errors import ParseException
 from extender.verbs import table
 from extender.verbs.reply import Reply
 from extender.web.api import api
-from extender.web.limits import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_WAIT_S
+from extender.web.limits import BODY_LIMIT_BYTES, LARGE_BODY_BYTES, LARGE_BODY_LIMIT_S, LARGE_BODY_WAIT_S
 from extender.web.view import view
 from kube.media_types import JSON
 
 bp = Blueprint("verbs", __name__)
 
 PIECE_BYTES = 2**16
+TOO_LATE = "the body did not come in time"
 TOO_LARGE = f"more than {BODY_LIMIT_BYTES} bytes"
 _large = threading.Semaphore(1)
 
@@ -76,9 +78,37 @@ def _whole_body() -> Iterator[bytes]:
     if not _large.acquire(timeout=LARGE_BODY_WAIT_S):
         raise UnreadError(HTTPStatus.SERVICE_UNAVAILABLE, "another large body is being answered")
     try:
-        yield _read_chunks() if length is None else _read(length)
+        with _time_limit():
+            body = _read_chunks() if length is None else _read(length)
+        yield body
     finally:
         _large.release()
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """For reading a large body, as a whole: the socket's own limit is that of one receive. Raises UnreadError."""
+    late = threading.Event()
+    client: socket.socket = request.environ["gunicorn.socket"]
+
+    def cut() -> None:
+        late.set()
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RD)  # the read ends; the answer can still be sent
+
+    timer = threading.Timer(LARGE_BODY_LIMIT_S, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except UnreadError as e:
+        if not late.is_set():
+            raise
+        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE) from e
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE)
 
 
 def _read_chunks() -> bytes:
@@ -96,7 +126,7 @@ def _read(size: int) -> bytes:
     try:
         body: bytes = request.environ["wsgi.input"].read(size)
     except BlockingIOError as e:  # the time limit of the socket, see people.server
-        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, "the body did not come in time") from e
+        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE) from e
     except OSError as e:
         raise UnreadError(HTTPStatus.BAD_REQUEST, "the connection broke within the body") from e
     except ParseException as e:

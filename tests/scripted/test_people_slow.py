@@ -2,6 +2,7 @@
 both lines of gunicorn, whose own worker gives its threads, or its only loop, to such clients.
 """
 
+import resource
 import select
 import socket
 import struct
@@ -10,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+from tests.kit.pid import children
 from tests.kit.waiting import wait_until
 from tests.scripted.people_process import PeopleProcess
 
@@ -144,4 +146,33 @@ def test_beyond_as_many_requests_as_may_wait_each_is_refused_at_once(people):
         assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n")
         assert answer.endswith(b'\r\n\r\n{"Error":"Service Unavailable"}')
         assert people.get("/livez")[0] == 200
+    wait_until(lambda: answers(people), "an answer", timeout_s=30)
+
+
+def test_large_body_that_drips_keeps_its_turn_for_seconds_only(people):
+    """It used to have the turn for as long as a thread, which is a minute while another thread is free."""
+    head = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"
+    body = b'{"Pod":{},"NodeNames":["h1"]}' + b" " * 100_000
+    with clients(people, head + b"Content-Length: 100000\r\n\r\n") as slow, dripping(slow):
+        wait_until(lambda: people.request("POST", "/filter", body)[0] == 503, "the body has the turn", timeout_s=15)
+        wait_until(lambda: people.request("POST", "/filter", body)[0] == 200, "another has the turn", timeout_s=30)
+        slow[0].settimeout(20)
+        assert slow[0].recv(65536).startswith(b"HTTP/1.1 408 ")
+
+
+def test_worker_without_descriptors_goes_on_when_it_has_some_again(people):
+    (worker,) = children(people.process.pid)
+    before = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (4, before[1]))  # open ones stay, and those below are taken
+    try:
+        with clients(people, ASKED + b"\r\n") as waiting:
+            waiting[0].settimeout(2)
+            with pytest.raises(TimeoutError):
+                waiting[0].recv(65536)
+            resource.prlimit(worker, resource.RLIMIT_NOFILE, before)
+            waiting[0].settimeout(20)
+            assert waiting[0].recv(65536).startswith(b"HTTP/1.1 200 ")
+    finally:
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, before)
+    assert [worker] == children(people.process.pid)
     wait_until(lambda: answers(people), "an answer", timeout_s=30)
