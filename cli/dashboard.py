@@ -1,8 +1,8 @@
 """`readygate dashboard`: opens the status API of one extender at a port of this machine, for a browser.
 
 The port listens on loopback, where every user and program of this machine can connect to it, as with `kubectl
-port-forward`. Each connection of a browser is one port-forward, so a replica that is replaced takes none with it but
-those that are open.
+port-forward`. Each connection of a browser is one port-forward, so a replica that is replaced ends only the connections
+that are open.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ADDRESS = "127.0.0.1"
 PAGE = "/api/v1/nodes"
 REST_BLOCKS = 32
 CONNECTIONS_MOST = 32  # a browser opens six at most to one server
-# Without the cause, which names hosts: a web page of a name that leads to loopback may read this answer.
+# Does not name the cause, which contains host names: a web page whose name resolves to loopback may read this answer.
 UNREACHABLE = (
     b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"readygate dashboard reaches no extender; its terminal shows why.\n"
@@ -45,9 +45,9 @@ def register(commands: Commands) -> None:
     parser = command(commands, "dashboard", "open the status API of an extender in a browser", EXIT_CODES)
     add_api(parser)
     parser.add_argument(
-        "--pod", default="", metavar="NAME", help="of an extender; default: the one with the newest data"
+        "--pod", default="", metavar="NAME", help="pod of an extender; default: the extender with the newest data"
     )
-    parser.add_argument("--port", type=port, default=0, help="of this machine; default: a free one")
+    parser.add_argument("--port", type=port, default=0, help="local port; default: a free port")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(run=run)
 
@@ -74,16 +74,16 @@ def run(arguments: argparse.Namespace) -> int:
         url = f"http://{ADDRESS}:{listener.getsockname()[1]}{PAGE}"
         print(f"{url}\n{chosen.pod} on {chosen.host}; every user of this machine can open it; Ctrl-C ends it")
         sys.stdout.flush()
-        if arguments.open:  # a browser of the terminal returns when it ends
+        if arguments.open:  # a browser in the terminal blocks until it ends
             threading.Thread(target=webbrowser.open, args=(url,), name="browser", daemon=True).start()
         try:
             _serve(listener, choice)
-        except SystemExit:  # SIGTERM: the command has no other good end
+        except SystemExit:  # SIGTERM: the usual end of the command
             return 0
 
 
 class Choice:
-    """The extender that is shown: another one after it could not be reached. Thread-safe."""
+    """Chooses the extender that is shown, and another one when it cannot be reached. Thread-safe."""
 
     def __init__(self, replicas: Callable[[], reach.Replicas], only: str) -> None:
         """only: the name of the one pod that may be chosen, "" for any."""
@@ -105,14 +105,14 @@ class Choice:
             return self._chosen
 
     def leave(self, forward: PortForward, problem: str) -> None:
-        """It could not be reached; the next forward() chooses again."""
+        """Must be called when the extender could not be reached. The next forward() chooses again."""
         with self._lock:
             if self._chosen is forward:
                 self._chosen = None
         self.complain(problem)
 
     def complain(self, problem: str) -> None:
-        """One line on standard error, once for each change."""
+        """Prints one line on standard error, once for each change."""
         if problem != self._problem:
             self._problem = problem
             print(f"readygate dashboard: {one_line(problem, 1000)}", file=sys.stderr)
@@ -130,7 +130,7 @@ class Choice:
 
 
 def _serve(listener: socket.socket, choice: Choice) -> NoReturn:
-    """Until a signal ends it."""
+    """Accepts connections until a signal ends the command."""
     slots = threading.Semaphore(CONNECTIONS_MOST)
 
     def carry(browser: socket.socket) -> None:
@@ -147,8 +147,8 @@ def _serve(listener: socket.socket, choice: Choice) -> NoReturn:
 
 
 def _carry(browser: socket.socket, choice: Choice) -> None:
-    """One connection of a browser."""
-    for _ in range(2):  # its pod may have been replaced, or its host may be down: then another one is chosen
+    """Serves one connection of a browser."""
+    for _ in range(2):  # its pod may have been replaced, or its host may be down: then another extender is chosen
         try:
             forward = choice.forward()
         except CommandError as e:

@@ -28,5 +28,5 @@ def api_problem(error: Exception, what: str) -> str:
         busy = f"the API server fails or is busy: {error.reason}: {error.message}"
         return f"cannot {what}: {busy}; try again in a while"
     if isinstance(error, KubeError):
-        return f"cannot {what}: the API server says {error.reason}: {error.message}; is the kubeconfig's server one?"
+        return f"cannot {what}: the API server answers {error.reason}: {error.message}; is the kubeconfig's server one?"
     return f"cannot {what}: {one_line(error)}"

@@ -33,7 +33,7 @@ PROTOCOL = "v4.channel.k8s.io"
 DATA, ERROR = 0, 1  # channels
 PORT_BYTES = 2  # at the beginning of each channel
 RIGHTS = "get and, from Kubernetes 1.35 on, create on pods/portforward"
-STALLED_S = 30.0  # a side that takes no bytes for so long, or sends half a message, is given up
+STALLED_S = 30.0  # the connection ends if a side takes no bytes, or leaves a message unfinished, for so long
 GOODBYE_S = 1.0
 LEAST_TIMEOUT_S = 0.001  # 0 would mean "do not block"
 BLOCK_BYTES = 2**16
@@ -175,7 +175,7 @@ class PortForward:
 
 
 def _system_error(error: BaseException) -> str:
-    """What the operating system reports, in the error or in what it was raised from; urllib3's texts name objects."""
+    """The operating system's text in the error or its causes, "" without one; urllib3's own texts name objects."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:
@@ -185,16 +185,16 @@ def _system_error(error: BaseException) -> str:
 
 
 class Relay:
-    """Carries the bytes of one connection between its WebSocket and a local socket."""
+    """Relays the bytes of one connection between its WebSocket and a local socket."""
 
     def __init__(self, web: WebSocket) -> None:
         self._web = web
-        self._port_bytes = {DATA: PORT_BYTES, ERROR: PORT_BYTES}  # that are still to come
-        self.complaint = ""  # the kubelet's, complete once run() has returned
+        self._port_bytes = {DATA: PORT_BYTES, ERROR: PORT_BYTES}  # that have not arrived yet
+        self.complaint = ""  # the kubelet's error text, complete once run() has returned
         self.received = False  # whether the pod has sent anything
 
     def run(self, local: socket.socket) -> None:
-        """Until a side ends, or stalls. Closes the WebSocket."""
+        """Relays until a side ends or stalls, then closes the WebSocket."""
         with suppress(OSError, ValueError, WebSocketException):
             try:
                 self._carry(local)
@@ -222,7 +222,7 @@ class Relay:
                     self._web.send_binary(bytes([DATA]) + block)
 
     def _deliver(self, local: socket.socket) -> bool:
-        """One message of the kubelet's. Whether more may come."""
+        """Delivers one message of the kubelet. Returns whether more may come."""
         opcode, message = self._web.recv_data(control_frame=True)
         if opcode == ABNF.OPCODE_CLOSE:
             return False

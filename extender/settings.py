@@ -244,7 +244,7 @@ class Settings(Section, frozen=True):
             raise ValueError(f"gates[{by_starts[1]}].podStarts: is a second one, allowed: one gate with it")
         check_off(self.cap, self.storm)
         if self.metrics.address is not None and self.metrics.port == self.people.port != 0:
-            raise ValueError(f"metrics.port: is {self.metrics.port}, allowed: a port other than that of people")
+            raise ValueError(f"metrics.port: is {self.metrics.port}, allowed: a port other than people.port")
 
     @property
     def gate(self) -> Gate:

@@ -28,10 +28,10 @@ _TIMEVAL = struct.pack("ll", CLIENT_LIMIT_S, 0)
 # The kernel's buffers of each connection; it doubles both. Their memory counts as this process's.
 RECEIVE_BUFFER_BYTES = 2**15
 SEND_BUFFER_BYTES = 2**16
-# mallopt(3). By default glibc gives each thread a heap of its own, and keeps there what bodies and pages took once.
+# mallopt(3). By default glibc gives each thread a heap of its own, and keeps the memory of past bodies and pages.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_ALLOCATION_BYTES = 2**16  # from here on memory goes back to the kernel as soon as it is freed
-SWITCH_INTERVAL_S = 0.001  # Python's 5 ms would keep /livez waiting for each thread that answers something else
+SWITCH_INTERVAL_S = 0.001  # with Python's 5 ms, /livez would wait that long for each busy thread
 
 
 class PeopleLog(GunicornLog):

@@ -42,7 +42,7 @@ CROWDED_LIMIT_S = 15.0
 # is always a place for another probe. Scrapes come from any host, so they never take the last thread.
 UNDER_WAY_MAX = 32
 SCRAPES_MAX = 3
-# A whole request for /livez without a body, as the kubelet sends it. Its answer never waits for the client.
+# A whole request for /livez without a body, as the kubelet sends it. Sending the answer never waits for the client.
 LIVEZ = re.compile(
     rb"GET /livez HTTP/1\.[01]\r\n(?:(?!content-length|transfer-encoding|expect|upgrade)[^\r\n]+\r\n)*\r\n",
     re.IGNORECASE,
@@ -136,7 +136,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
                     conn.sock.shutdown(socket.SHUT_RDWR)  # its thread finds an end, and goes on to the next one
 
     def _probed(self, conn: Any) -> Any:  # noqa: ANN401 - as handle
-        """Answers a request for /livez that is there as a whole. The answer fits into the kernel's empty buffer."""
+        """Answers a request for /livez that has arrived as a whole. The answer fits into the kernel's empty buffer."""
         conn.data_ready = True
         goes_on = super().handle(conn)
         if not goes_on:
@@ -176,8 +176,8 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
 
 def _begun(sock: socket.socket) -> bytes | None:
-    """What the client has sent, as far as a request for /livez could be long; None if nothing is there yet. b"" at its
-    end, or after an error."""
+    """The first bytes that the client has sent and that were not read, HEAD_LIMIT_BYTES at most. None if nothing has
+    arrived yet, b"" at the end of the connection or after an error."""
     try:
         return sock.recv(HEAD_LIMIT_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -187,13 +187,13 @@ def _begun(sock: socket.socket) -> bytes | None:
 
 
 def _may_be_too_large(headers: list[tuple[str, str]]) -> bool:
-    """How long a chunked body is nobody knows before its end. gunicorn has checked that a length is a number."""
+    """The length of a chunked body is unknown before its end. gunicorn has checked that Content-Length is a number."""
     given = dict(headers)
     return "TRANSFER-ENCODING" in given or int(given.get("CONTENT-LENGTH", "0")) > BODY_LIMIT_BYTES
 
 
 def refuse(sock: socket.socket) -> None:
-    """503, without waiting for the client. What it has sent is read first: a close would else take the answer back."""
+    """Answers 503 and never waits for the client. Reads what has arrived first, else the close would drop it."""
     with suppress(OSError):
         sock.setblocking(False)
         sock.recv(DISCARD_BYTES)

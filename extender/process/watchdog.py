@@ -1,7 +1,7 @@
-"""Logs where the serving thread is when it sends no heartbeat: gunicorn kills a worker that hangs without a word.
+"""Logs the stack of the serving thread when it sends no heartbeat: gunicorn kills a hung worker and logs no cause.
 
-A thread of its own looks once a second. It needs the GIL, which Python takes from a thread that spins and which a call
-that waits gives back; code in C that holds it for seconds is not logged.
+A separate thread checks once a second. It needs the GIL: Python takes the GIL from a loop in Python, and a call that
+waits releases it. Code in C that holds the GIL for seconds prevents the log line.
 """
 
 import logging
@@ -13,43 +13,43 @@ from component.text import one_line
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0
-SILENT_LOOKS = 5  # without a heartbeat, of which there is one a second; gunicorn kills after ten seconds
+CHECK_EVERY_S = 1.0
+SILENT_CHECKS = 5  # in a row without a heartbeat, of which there is one a second; gunicorn kills after ten seconds
 FRAMES_MAX = 12
 STACK_MAX_CHARS = 800
 
 
 class Watchdog:
-    """As a service. Made by the thread that it watches.
+    """A service, created by the thread that it watches.
 
-    Looks are counted, and not seconds: they stand still while the whole process is frozen.
+    It counts checks and not seconds: a process that is frozen as a whole makes no checks.
     """
 
     name = "watchdog"
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._beats = self._last_beats = self._silent_looks = 0
-        self._loop = Loop("watchdog", self.look, stuck_after_s=60.0, first_pause_s=LOOK_EVERY_S)
+        self._beats = self._last_beats = self._silent_checks = 0
+        self._loop = Loop("watchdog", self.check, stuck_after_s=60.0, first_pause_s=CHECK_EVERY_S)
         self.start, self.stop, self.healthy = self._loop.start, self._loop.stop, self._loop.healthy
 
     def beat(self) -> None:
         """The heartbeat, once a second."""
         self._beats += 1
 
-    def look(self) -> float:
-        """Logs once for each time that the heartbeats stop. Seconds until the next look."""
+    def check(self) -> float:
+        """Logs once for each time that the heartbeats stop. Returns the seconds until the next check."""
         if self._beats != self._last_beats:
-            self._last_beats, self._silent_looks = self._beats, 0
+            self._last_beats, self._silent_checks = self._beats, 0
         else:
-            self._silent_looks += 1
-            if self._silent_looks == SILENT_LOOKS:
-                log.error("the serving thread hangs", extra={"seconds": SILENT_LOOKS, "stack": stack_of(self._thread)})
-        return LOOK_EVERY_S
+            self._silent_checks += 1
+            if self._silent_checks == SILENT_CHECKS:
+                log.error("the serving thread hangs", extra={"seconds": SILENT_CHECKS, "stack": stack_of(self._thread)})
+        return CHECK_EVERY_S
 
 
 def stack_of(thread: int) -> str:
-    """Its frames in one line, the innermost first. "" if the thread has ended."""
+    """The frames of the thread in one line, the innermost first; "" if the thread has ended."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented so; the only way to another thread's stack
     frames: list[str] = []
     while frame is not None and len(frames) < FRAMES_MAX:

@@ -151,7 +151,7 @@ class Client(Connection):
             return True
 
     def ready_bytes(self) -> int:
-        """How many bytes have come that were not read."""
+        """How many bytes have arrived that were not read."""
         try:
             return int.from_bytes(fcntl.ioctl(self.fd, termios.FIONREAD, bytes(4)), sys.byteorder)
         except OSError:

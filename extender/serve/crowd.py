@@ -1,4 +1,5 @@
-"""All connections at once: who goes when there are too many or too many bytes, who reads a large body. Pure.
+"""All connections at once: which one is closed if there are too many or they hold too many bytes, and which large body
+is read next. Pure.
 
 The first to go is the one that we have waited for longest: for a request, for the rest of one, or until it reads.
 Bytes that drip do not shorten that. One whose request waits for us goes last.
@@ -68,7 +69,7 @@ class Held(Generic[C]):
         self.sum_bytes = 0
 
     def update(self, connection: C) -> bool:
-        """To be called when what it holds may have changed. Whether more is held than is allowed."""
+        """Must be called when the held bytes may have changed. Returns whether the sum exceeds the limit."""
         held_bytes = connection.held_bytes
         self.sum_bytes += held_bytes - self._bytes.pop(connection, 0)
         if held_bytes:
@@ -79,10 +80,10 @@ class Held(Generic[C]):
         self.sum_bytes -= self._bytes.pop(connection, 0)
 
     def pop_excess(self) -> C | None:
-        """Stops counting the client that must be closed, and returns it. None if no more is held than is allowed.
+        """Stops counting the client that must be closed, and returns it; None if the sum is within the limit.
 
-        If all of them wait for an answer it is the one that holds most. So a request that is complete is not lost while
-        it is smaller than an equal share of what all clients may hold.
+        If all clients wait for an answer, it is the client that holds most. So a complete request is not lost while it
+        is smaller than an equal share of the limit.
         """
         if self.sum_bytes <= self._max_bytes:
             return None
@@ -107,15 +108,15 @@ class LargeBodies(Generic[C]):
     """
 
     def __init__(self, *, ready_bytes: Callable[[C], int], seniors: Callable[[], Collection[C]]) -> None:
-        """ready_bytes: how much has arrived from a client and was not read. seniors: see seniors()."""
+        """ready_bytes: the number of bytes of a client that have arrived and were not read. seniors: see seniors()."""
         self._ready_bytes, self._seniors = ready_bytes, seniors
         self._holder: C | None = None
         self._began = 0.0  # when the holder got its turn
-        self._step_at, self._step_bytes = 0.0, 0  # when the last whole step of its body had come, and how much that was
+        self._step_at, self._step_bytes = 0.0, 0  # when it last had sent a whole step, and its body up to then
         self.waiting: dict[C, None] = {}  # in the order they came
 
     def asks(self, connection: C, monotonic: float) -> bool:
-        """To be called after each read from a large body. Whether its client may be read from; if not, it waits."""
+        """Must be called after each read from a large body. Returns whether its client may go on; if not, it waits."""
         if self._holder is None:
             self._begin(connection, monotonic)
         if self._holder is connection:
@@ -128,7 +129,7 @@ class LargeBodies(Generic[C]):
         return False
 
     def pass_on(self, monotonic: float) -> tuple[C, ...]:
-        """Ends the turn if it must end early. The clients that this concerns: the last one with the turn, the next."""
+        """Ends the turn if it must end early. Returns the previous and the next client, () if the turn goes on."""
         holder = self._holder
         if holder is None or not self.waiting or holder.stage is Stage.ASKED:
             return ()
@@ -144,7 +145,8 @@ class LargeBodies(Generic[C]):
         return holder, following
 
     def leaves(self, connection: C, monotonic: float) -> C | None:
-        """It needs the turn no more, or is closed. Who has the turn now, if that changes."""
+        """Must be called when a client no longer needs the turn or is closed. Returns the client that gets the turn,
+        None if it does not change."""
         self.waiting.pop(connection, None)
         connection.waits = False
         if self._holder is not connection:
@@ -163,7 +165,7 @@ class LargeBodies(Generic[C]):
         connection.granted(monotonic)
 
     def _next(self) -> C | None:
-        """Of those that wait and have bytes in the kernel."""
+        """The next client among those that wait and have bytes in the kernel, None if there is none."""
         ready = {one: count for one in self.waiting if (count := self._ready_bytes(one))}
         seniors = self._seniors()
         return max(ready, key=lambda one: (one in seniors, ready[one]), default=None)

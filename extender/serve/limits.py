@@ -9,13 +9,13 @@ IDLE_LIMIT_S = 120.0
 CLOSE_LIMIT_S = 1.0  # a client that closes when it has its answer does so within milliseconds
 
 # One body above this size is read at a time, the others wait unread (see crowd.LargeBodies). While others wait, a turn
-# lasts no longer than TURN_S, and ends as soon as fewer bytes than a step come within a pause: at least 1.3 MB/s. 2 MB
-# take 16 ms at 1 Gbit/s. A sender that a busy machine holds up for longer than a pause only waits for its next turn.
+# lasts TURN_S at most, and ends as soon as fewer bytes than a step come within a pause: a client must send 1.3 MB/s.
+# 2 MB take 16 ms at 1 Gbit/s. A client that is delayed for longer than a pause waits for its next turn.
 LARGE_BODY_BYTES = 2**20
 LARGE_BODY_TURN_S = 0.5
 LARGE_BODY_PAUSE_S = 0.05
 LARGE_BODY_STEP_BYTES = 2**16
-LARGE_BODY_LOOK_S = 0.02  # how often that is checked while others wait
+LARGE_BODY_LOOK_S = 0.02  # how often the turn is checked while others wait
 
 HEAD_LIMIT_BYTES = 2**16
 HEADERS_MAX = 100

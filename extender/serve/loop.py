@@ -238,8 +238,8 @@ class Loop:
     # One connection.
 
     def _guarded(self, do: Callable[..., bool | None], client: Client, *details: float) -> bool | None:
-        """A bug of ours that shows at one client ends that one only. Nothing is done for a client that was closed
-        earlier in this turn."""
+        """A bug that one client triggers ends that client only. Does nothing for a client that was closed earlier in
+        this turn."""
         try:
             return do(client, *details) if self._clients.get(client.fd) is client else None
         except Exception:

@@ -73,8 +73,8 @@ class Places:
             self.want(holder)
 
     def book(self, client: Client) -> None:
-        """Counts what the client holds now, and closes clients until the others hold no more than is allowed. A client
-        without a place holds nothing and is never counted."""
+        """Counts the bytes that the client holds now, and closes clients until the sum is within the limit. A client
+        without a place is never counted."""
         if self.by_fd.get(client.fd) is client and self.held.update(client):
             self._shed()
 

@@ -139,7 +139,7 @@ def _has_candidates(args: PreemptArgs) -> bool:
 
 
 def _candidates(args: PreemptArgs, candidates_max: int) -> Mapping[str, _Entry]:
-    """Each node with its entry as it is to be given back. Raises RequestError."""
+    """Each node with its entry as the answer repeats it. Raises RequestError."""
     whole = bytes(args.node_name_to_meta_victims) == _NULL_BYTES
     raw = args.node_name_to_victims if whole else args.node_name_to_meta_victims
     entries = wire.decode(_entries, raw)

@@ -21,9 +21,9 @@ NAMES_MAX = 65_536
 # kube-scheduler asks about nodes of its own cache. That is ahead of the extender's by a new node pool at most.
 SPARE_NAMES = 1_000
 SHORT_BYTES = 3 * SPARE_NAMES  # room for fewer names than that: an empty one and its comma are three bytes
-# A request about every known node, with names of 45 characters, has half as many names as the limit and 24 bytes for
-# each name of the limit. A scan would cost such a request 5 %; a shorter one has at most eight times as many names as
-# the limit, which are counted when they are decoded.
+# Shorter requests are not scanned, because a scan costs 5 % of a usual answer: a request that names all known nodes,
+# with names of 45 characters, has 24 bytes for each name of the limit. Such a request holds at most eight times as many
+# names as the limit. They are counted when they are decoded.
 SCANNED_NAME_BYTES = 24
 # What is decoded takes up to 250 bytes of memory a value, so values are counted before, by their commas. Those within
 # texts count too: three times as many names as there may be leave room for a Pod that is full of them. A value and its

@@ -31,7 +31,7 @@ Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 class MetricsListener(NamedTuple):
     """The listener that serves /metrics and nothing else. port: no other listener of this process has it.
 
-    is_ours: as for create_app, for requests that arrive there.
+    is_ours: as for create_app, for the requests to this listener.
     """
 
     port: int
@@ -72,7 +72,7 @@ def create_app(
 
 
 def _by_listener(whole: Wsgi, metrics_only: Wsgi, metrics_port: int) -> Wsgi:
-    """SERVER_PORT is that of the listener: gunicorn takes it from the socket, no header of the client changes it."""
+    """SERVER_PORT is the port of the listener: gunicorn takes it from the socket, and no header changes it."""
 
     def choosing(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         application = metrics_only if environ["SERVER_PORT"] == str(metrics_port) else whole
@@ -137,7 +137,7 @@ def _one_spelling(application: Wsgi) -> Wsgi:
 
 
 def _refuse_large_body() -> None:
-    """The verbs do it themselves, and count it."""
+    """The verbs refuse large bodies themselves, and count the refusals."""
     if request.blueprint != verbs.bp.name and (request.content_length or 0) > BODY_LIMIT_BYTES:
         raise RequestEntityTooLarge
 

@@ -1,8 +1,8 @@
 """What clients of the status API may send. Pure: numbers, each with its reason."""
 
-# kube-scheduler's bodies, at its own port, may have 8 MiB. For a try by hand a quarter is enough: the memory is small.
+# A quarter of what kube-scheduler may send at its own port: enough for a try by hand, and this process is small.
 BODY_LIMIT_BYTES = 2 * 2**20
-# A larger body is read and answered alone: answering it takes ten times its size. Others wait so long, then get 503.
+# A larger body is read and answered alone, because the answer takes ten times its size. Others wait, then get 503.
 LARGE_BODY_BYTES = 2**16
 LARGE_BODY_WAIT_S = 1.0
 # From the end of its head. A client that sends a byte now and then would else keep the turn for a minute.

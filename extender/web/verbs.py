@@ -112,7 +112,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def _read_chunks() -> bytes:
-    """In one read gunicorn would hold a body of unknown length four times. Raises UnreadError."""
+    """A body of unknown length, in small reads: in one read gunicorn would hold it four times. Raises UnreadError."""
     body = bytearray()
     while piece := _read(PIECE_BYTES):
         body += piece

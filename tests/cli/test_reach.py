@@ -90,7 +90,7 @@ def test_a_replica_that_does_not_answer_is_one_line_with_a_remedy(capsys, cluste
         ),
         pytest.param(
             status_of(400, "BadRequest", "pod e-1 does not have a host assigned"),
-            "the API server says BadRequest: pod e-1 does not have a host assigned",
+            "the API server answers BadRequest: pod e-1 does not have a host assigned",
             id="not on a node",
         ),
         pytest.param((502, b"<html>\x1b[31m" + b"x" * 9000), "cannot forward port 9377 of e-1", id="a proxy's page"),

@@ -147,7 +147,7 @@ def test_what_can_be_switched_off_by_a_word():
         ("feed: {socket: run/feed}", 'feed.socket: is the text "run/feed", allowed: an absolute path'),
         (
             "metrics: {address: 192.0.2.1, port: 9377}",
-            "metrics.port: is 9377, allowed: a port other than that of people",
+            "metrics.port: is 9377, allowed: a port other than people.port",
         ),
         ("metrics: {address: ''}", "metrics.address: "),
         ("people: {hosts: ['a b']}", 'people.hosts[0]: is the text "a b", allowed: a DNS name or an IP address,'),
