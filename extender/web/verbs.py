@@ -78,16 +78,16 @@ def _whole_body() -> Iterator[bytes]:
     if not _large.acquire(timeout=LARGE_BODY_WAIT_S):
         raise UnreadError(HTTPStatus.SERVICE_UNAVAILABLE, "another large body is being answered")
     try:
-        with _time_limit():
-            body = _read_chunks() if length is None else _read(length)
-        yield body
+        yield _read_in_time(length)
     finally:
         _large.release()
 
 
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """For reading a large body, as a whole: the socket's own limit is that of one receive. Raises UnreadError."""
+def _read_in_time(length: int | None) -> bytes:
+    """A large body, read within LARGE_BODY_LIMIT_S: the socket's own limit is that of one receive. Raises UnreadError.
+
+    length: None for chunks.
+    """
     late = threading.Event()
     client: socket.socket = request.environ["gunicorn.socket"]
 
@@ -100,15 +100,17 @@ def _time_limit() -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        body = _read_chunks() if length is None else _read(length)
     except UnreadError as e:
-        if not late.is_set():
-            raise
-        raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE) from e
+        if late.is_set():
+            raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE) from e
+        raise
     finally:
         timer.cancel()
     if late.is_set():
+        del body  # as in _read_chunks()
         raise UnreadError(HTTPStatus.REQUEST_TIMEOUT, TOO_LATE)
+    return body
 
 
 def _read_chunks() -> bytes:

@@ -149,11 +149,12 @@ def test_beyond_as_many_requests_as_may_wait_each_is_refused_at_once(people):
     wait_until(lambda: answers(people), "an answer", timeout_s=30)
 
 
-def test_large_body_that_drips_keeps_its_turn_for_seconds_only(people):
+@pytest.mark.parametrize("said", [b"Content-Length: 100000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n8000\r\n"])
+def test_large_body_that_drips_keeps_its_turn_for_seconds_only(people, said):
     """It used to have the turn for as long as a thread, which is a minute while another thread is free."""
     head = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"
     body = b'{"Pod":{},"NodeNames":["h1"]}' + b" " * 100_000
-    with clients(people, head + b"Content-Length: 100000\r\n\r\n") as slow, dripping(slow):
+    with clients(people, head + said) as slow, dripping(slow):
         wait_until(lambda: people.request("POST", "/filter", body)[0] == 503, "the body has the turn", timeout_s=15)
         wait_until(lambda: people.request("POST", "/filter", body)[0] == 200, "another has the turn", timeout_s=30)
         slow[0].settimeout(20)
