@@ -73,7 +73,7 @@ def _decision(number: int, name: str) -> Decision:
 
 
 def bodies(size: int) -> list[tuple[str, bytes]]:
-    """Verb and body: those that take the most memory for their size, beside ordinary ones."""
+    """Verb and body: those that take the most memory for their size, and ordinary ones."""
     in_names, in_pod = b'{"Pod":{"metadata":{"name":"a"}},"NodeNames":[', b'{"NodeNames":["a"],"Pod":{"metadata":{'
     known = [b'"%b"' % name.encode() for name in NODES]
     nodes = [b'{"metadata":{"name":%b,"labels":{"a":"b","c":"d"}}}' % name for name in known]

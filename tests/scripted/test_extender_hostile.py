@@ -84,7 +84,7 @@ while True:
 
 @contextmanager
 def floods(extender, count):
-    """In processes of their own, else they would slow the one who asks."""
+    """In processes of their own, so that they do not slow the client that measures."""
     with ExitStack() as stack:
         for _ in range(count):
             argv = [sys.executable, "-c", FLOOD, str(extender.port)]

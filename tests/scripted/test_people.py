@@ -247,7 +247,7 @@ def test_a_body_of_2_mib_is_answered(both):
     assert post(people, body + b" " * (LIMIT - len(body)))[0] == 200
 
 
-def test_beside_another_large_body_one_is_refused_for_a_second(both):
+def test_large_body_is_refused_with_503_while_another_one_is_read(both):
     _, people, _ = both
     with socket.create_connection(("127.0.0.1", people.port)) as other:
         other.sendall(b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + LENGTH % 100_000)

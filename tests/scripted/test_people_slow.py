@@ -120,7 +120,7 @@ def reset(port):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def test_the_kubelets_probe_is_answered_beside_a_flood_of_connections(people):
+def test_the_kubelets_probe_is_answered_during_a_flood_of_connections(people):
     over = threading.Event()
 
     def pour():

@@ -209,7 +209,7 @@ def test_too_many_bytes_cost_the_one_that_we_have_waited_for_longest_among_those
     assert new.held_bytes == held.sum_bytes
 
 
-def test_too_many_bytes_of_requests_that_wait_for_us_cost_the_largest_and_not_the_oldest():
+def test_too_many_bytes_of_complete_requests_cost_the_largest_and_not_the_oldest():
     held = Held(3000)
     small, large = Connection(0.0), Connection(1.0)
     small.receive(POST + b"0123456789", 0.0)

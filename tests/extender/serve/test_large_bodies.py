@@ -1,4 +1,4 @@
-"""Who reads a large body next, by a clock that stands still until it is moved."""
+"""Which large body is read next, by a clock that only the test moves."""
 
 import pytest
 
@@ -14,7 +14,7 @@ KUBE_SCHEDULER_WAITS_S = 1.0  # httpTimeout of docs/registration.md
 
 
 class Clients:
-    """All of them, the kernel's buffers and the one who reads. fast: bytes that a client sends a tick."""
+    """All clients, the kernel's buffers and the server. fast: bytes that a client sends a tick."""
 
     def __init__(self):
         self.monotonic = 0.0
@@ -103,7 +103,7 @@ def begins(number):
 @pytest.mark.parametrize(
     "sends", [half_fast, begins], ids=["each as fast as a turn needs", "each begins well and stops"]
 )
-def test_senior_waits_for_one_pause_beside_clients_that_do_make_progress(count, sends):
+def test_senior_waits_for_one_pause_while_other_clients_make_progress(count, sends):
     clients = Clients()
     for _ in range(count):
         clients.come(sends)
@@ -152,7 +152,7 @@ def test_client_whose_whole_body_is_here_keeps_its_turn_until_it_is_answered():
     assert (False, False) == (first.waits, second.waits)
 
 
-def test_nobody_loses_its_turn_to_a_client_that_sends_nothing():
+def test_client_that_sends_nothing_takes_no_turn_from_another():
     clients = Clients()
     first, second = clients.come(stalls), clients.come(stalls)
     for _ in range(500):
