@@ -233,12 +233,12 @@ class Storm(Section, frozen=True):
 
 
 class Orders(Section, frozen=True):
-    """config_map: name of the ConfigMap in readygate's namespace that holds what operators order; null = none is read."""
+    """config_map: name of the ConfigMap in readygate's namespace with the orders of operators; null = none is read."""
 
     config_map: DnsName | None = "readygate-orders"
 
     def __post_init__(self) -> None:
-        # The admission policy of the namespace leaves ConfigMaps of such names to deployers, so operators could not order.
+        # An admission policy leaves ConfigMaps of such names to deployers: operators could not order.
         for name in (contract.NAME_AGENT, contract.NAME_EXTENDER):
             if self.config_map is not None and self.config_map.startswith(name):
                 allowed = f"a name that does not begin with {name}, as configurations do"

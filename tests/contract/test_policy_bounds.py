@@ -52,8 +52,8 @@ def test_the_kick_the_holder_and_events(policies):
     assert bound(event, "object.?reason.orValue('')") == REASON_MAX
 
 
-# Fields of a core/v1 Event that take any text from a client. The API server requires the namespace of the Event itself for
-# involvedObject.namespace.
+# Fields of a core/v1 Event that take any text from a client. The API server requires the namespace of the Event itself
+# for involvedObject.namespace.
 TEXTS_OF_AN_EVENT = (
     *("message", "reason", "type", "action", "reportingComponent", "reportingInstance", "related", "series"),
     *(f"source.?{field}" for field in ("component", "host")),
