@@ -233,9 +233,16 @@ class Storm(Section, frozen=True):
 
 
 class Orders(Section, frozen=True):
-    """config_map: name of the ConfigMap in our namespace that holds what operators order; null = none is read."""
+    """config_map: name of the ConfigMap in readygate's namespace with the orders of operators; null = none is read."""
 
     config_map: DnsName | None = "readygate-orders"
+
+    def __post_init__(self) -> None:
+        # An admission policy leaves ConfigMaps of such names to deployers: operators could not order.
+        for name in (contract.NAME_AGENT, contract.NAME_EXTENDER):
+            if self.config_map is not None and self.config_map.startswith(name):
+                allowed = f"a name that does not begin with {name}, as configurations do"
+                raise ValueError(f'configMap: is the text "{self.config_map}", allowed: {allowed}')
 
 
 def check_off(cap: Caps | bool, storm: Storm | bool) -> None:

@@ -7,9 +7,8 @@ line, but no reader relies on it.
 
 import msgspec
 
-# No script in a browser can set a header of this kind (its name begins with Sec-), so who sends it is no page that was
-# led to us by a name of its own, whatever its Host. `readygate` sends it: the API server's pod proxy passes on the Host
-# that its own client named, which may be any name of the API server's.
+# No script in a browser can set a header whose name begins with Sec-. So a request with this header is not from a page
+# of another site, whatever its Host. `readygate` sends it: `--server` may name an extender by any name of its host.
 NO_BROWSER_HEADER = "Sec-Readygate"
 
 

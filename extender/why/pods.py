@@ -1,7 +1,8 @@
 """Pure: the remembered pods, bounded by their number and by what all of them hold together, in names of nodes.
 
 Pods that were refused nothing go first, then those that kube-scheduler has not asked about for the longest time: one
-that still waits is asked about every five minutes at least, and whenever something changes.
+that still waits is asked about every five minutes at least, and whenever something changes. The newest pods that were
+refused nothing stay: a gate by `podStarts` looks them up seconds later, and no flood of refused pods may hide them.
 """
 
 from array import array
@@ -15,6 +16,7 @@ NAMES_MAX = 1_000_000  # of NAME_BYTES each
 # One in so many goes more than must, so that the oldest are looked for once in a while: who walks a dictionary from the
 # front walks over all that was taken out there.
 SPARE_OF = 200
+RESERVED_OF = 10  # one place in so many is for pods that were refused nothing
 FORGET_AFTER_S = 3600.0  # after the last question: the pod was placed, or is gone, or no node but closed ones fits it
 
 
@@ -83,13 +85,16 @@ class Pods:
         over, names_over = len(self) - self._pods_max, self.names - self._names_max
         if over > 0:
             over += self._pods_max // SPARE_OF
+        old = max(0, len(self._accepted) - self._pods_max // RESERVED_OF)
         if names_over <= 0:
-            return list(islice(chain(self._accepted, self._refused), max(0, min(most, over))))
+            return list(islice(chain(islice(self._accepted, old), self._refused), max(0, min(most, over))))
         names_over += self._names_max // SPARE_OF
         found: list[str] = []
-        for pods, names in ((self._accepted, self._accepted_names), (self._refused, self.names)):
-            left = names
-            for key, record in pods.items():
+        for items, left in (
+            (islice(self._accepted.items(), old), self._accepted_names),
+            (self._refused.items(), self.names),
+        ):
+            for key, record in items:
                 if len(found) >= most or (over <= 0 and (names_over <= 0 or left <= 0)):
                     break
                 found.append(key)

@@ -1,4 +1,4 @@
-"""What five gates and 100,000 remembered refusals cost a filter call, to one gate and none: in this process, in turns.
+"""What five gates and all remembered refusals cost a filter call, to one gate and none: in this process, in turns.
 
 Both arms answer calls for pods of different names from the same nodes, a fifth of which is closed, and remember them
 with the recorder's own turns; counted is all processor time of both, as the extender's process takes it.
@@ -18,12 +18,13 @@ from extender.source import Sync
 from extender.verbs.dispatch import answer_filter
 from extender.why.attempts import Attempts
 from extender.why.journal import Journal
+from extender.why.pods import PODS_MAX
 from extender.why.recorder import YIELD_S, Recorder
 from tests.bench.figures import SIZES, Figure, median
 from tests.bench.processes import MeasurementError
 
 GATES = 5
-REMEMBERED = 100_000
+REMEMBERED = PODS_MAX
 CALLS = 200  # of one turn of an arm, fewer where there are thousands of names
 ROUNDS = 30
 CLOSED = 5  # one node of so many

@@ -146,7 +146,7 @@ def goals(figures: Figures) -> str:
         "p50, to null": [f"filter_{names}_p50_ratio_to_null" for names in SIZES],
         "p99, to null": [f"filter_{names}_p99_ratio_to_null" for names in SIZES],
         "p99, to Go with GOGC=400": [f"filter_{names}_p99_ratio_to_go400" for names in SIZES],
-        "processor time with five gates and 100,000 remembered refusals, to one gate": [
+        "processor time with five gates and all remembered refusals, to one gate": [
             f"gates_5_cpu_ratio_{names}" for names in SIZES
         ],
     }

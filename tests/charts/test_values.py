@@ -47,6 +47,11 @@ def pod(half: str, *given: str) -> Object:
             "podMonitors needs extender.metrics.address",
             id="monitors of what nobody reaches",
         ),
+        pytest.param(
+            'extender.configuration={"orders":{"configMap":"readygate-extender-orders"}}',
+            "orders.configMap",
+            id="orders that no operator may write",
+        ),
         pytest.param("extender.port=9377", "the status API listens", id="the port of the status API"),
         pytest.param("extender.port=9379", "Prometheus scrapes", id="the port of the metrics"),
         pytest.param(

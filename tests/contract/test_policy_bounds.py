@@ -1,6 +1,7 @@
 """The admission policies allow as much text as agent and extender write, and no more."""
 
 import re
+import uuid
 
 import pytest
 
@@ -49,6 +50,33 @@ def test_the_kick_the_holder_and_events(policies):
     event = policies["extender-event"]
     assert occasions.MESSAGE_LIMIT == bound(event, "object.?message.orValue('')")
     assert bound(event, "object.?reason.orValue('')") == REASON_MAX
+
+
+# Fields of a core/v1 Event that take any text from a client. The API server requires the namespace of the Event itself
+# for involvedObject.namespace.
+TEXTS_OF_AN_EVENT = (
+    *("message", "reason", "type", "action", "reportingComponent", "reportingInstance", "related", "series"),
+    *(f"source.?{field}" for field in ("component", "host")),
+    *(f"involvedObject.?{field}" for field in ("kind", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")),
+    "metadata.name",
+)
+
+
+@pytest.mark.parametrize("field", TEXTS_OF_AN_EVENT)
+def test_each_text_of_an_event_is_bounded(policies, field):
+    expressions = " ".join(one["expression"] for one in policies["extender-event"]["validations"])
+    assert re.search(rf"object\.\??{re.escape(field)}\b", expressions)
+
+
+def test_an_event_has_no_metadata_that_takes_other_text(policies):
+    """generateName would stay in the Event at any length."""
+    expressions = " ".join(one["expression"] for one in policies["extender-event"]["validations"])
+    (keys,) = re.findall(r"dyn\(object\.metadata\)\.all\(key, key in \[([^]]*)\]\)", expressions)
+    assert {"'name'", "'namespace'", "'uid'", "'creationTimestamp'", "'managedFields'"} == set(keys.split(", "))
+
+
+def test_the_owner_of_a_heartbeat_is_bounded(policies):
+    assert bound(policies["agent-own-heartbeat"], "owner.uid") >= len(str(uuid.uuid4()))
 
 
 def test_no_reason_is_longer_than_the_policies_allow():

@@ -229,6 +229,17 @@ SELECTOR = "a label selector, as `a=b,c in (d,e),!f`"
         pytest.param(
             "orders: {configMap: A_B}", 'orders.configMap: is the text "A_B", allowed: a DNS name', id="no ConfigMap"
         ),
+        pytest.param(
+            "orders: {configMap: readygate-extender-orders}",
+            'orders.configMap: is the text "readygate-extender-orders", allowed: a name that does not begin with '
+            "readygate-extender",
+            id="a ConfigMap that operators may not write",
+        ),
+        pytest.param(
+            "orders: {configMap: readygate-agent}",
+            'orders.configMap: is the text "readygate-agent", allowed: a name that does not begin with readygate-agent',
+            id="nor this one",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(text: str, expected: str) -> None:

@@ -221,6 +221,9 @@ TEXTS = {
     "a long reason": (HOST, "POST", EVENTS, event(reason="R" * 65), False),
     "in the kubelet's name": (HOST, "POST", EVENTS, event(source={"component": "kubelet"}), False),
     "reported by the kubelet": (HOST, "POST", EVENTS, event(reportingComponent="kubelet"), False),
+    "a long type": (HOST, "POST", EVENTS, event(type=LONG), False),
+    "a long name": (HOST, "POST", EVENTS, event(metadata={"name": "n" * 254}), False),
+    "a long name to generate from": (HOST, "POST", EVENTS, event(metadata={"generateName": "n" * 254}), False),
     "an action": (HOST, "POST", EVENTS, event(action=LONG), False),
     "annotations": (HOST, "POST", EVENTS, event(metadata={"name": "n.1", "annotations": {"a": LONG}}), False),
     "a heartbeat by the extender": (HOST, "POST", LEASES, lease("new-node", "new-node"), False),
@@ -232,6 +235,7 @@ TEXTS = {
     "an agent's heartbeat": (AGENT, "POST", LEASES, "own", True),
     "an annotated heartbeat": (AGENT, "POST", LEASES, "own, annotated", False),
     "a heartbeat with another owner": (AGENT, "POST", LEASES, "own, of another owner", False),
+    "a heartbeat whose owner has a long uid": (AGENT, "POST", LEASES, "own, of a long owner", False),
     "a heartbeat with another field": (AGENT, "POST", LEASES, "own, with transitions", False),
 }
 
@@ -243,6 +247,7 @@ def test_text_of_agent_and_extender_is_bounded(confined):
         "own": own,
         "own, annotated": own | {"metadata": own["metadata"] | {"annotations": {"a": LONG}}},
         "own, of another owner": own | {"metadata": own["metadata"] | {"ownerReferences": [POD_OWNER]}},
+        "own, of a long owner": own | {"metadata": own["metadata"] | {"ownerReferences": [node_owner(confined.node)]}},
         "own, with transitions": own | {"spec": own["spec"] | {"leaseTransitions": 1}},
     }
     found = {}
@@ -251,6 +256,10 @@ def test_text_of_agent_and_extender_is_bounded(confined):
         if allowed != (refusal == "") or (refusal and "the readygate " not in refusal):
             found[what] = refusal or "taken"
     assert {} == found
+
+
+def node_owner(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": LONG}
 
 
 POD_OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}

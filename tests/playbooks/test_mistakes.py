@@ -52,6 +52,12 @@ HOST = {"__readygate_node_looked": {"stdout": ""}}
         ),
         pytest.param(
             "extender",
+            {"readygate_extender_configuration": {"orders": {"configMap": "readygate-extender-orders"}}},
+            ["readygate_extender_configuration.orders.configMap is readygate-extender-orders"],
+            id="orders that no operator may write",
+        ),
+        pytest.param(
+            "extender",
             {"readygate_extender_configuration": {"namespace": "other"}},
             ["readygate_extender_configuration.namespace is other"],
             id="a namespace without rights",

@@ -283,7 +283,7 @@ def test_without_an_extender_it_serves_and_says_so(tmp_path):
 
 
 def test_it_serves_at_several_addresses(tmp_path, monkeypatch):
-    """As in the pod: on loopback for probes, on the host's address for the API server's pod proxy."""
+    """As in a pod with extender.people.address: on loopback for probes, and at the host's address."""
     monkeypatch.setenv("HOST_IP", "127.0.0.2")
     port = free_port("127.0.0.2")
     serves = {"port": port, "moreAddresses": ["$(HOST_IP)", "127.0.0.1"]}

@@ -1,4 +1,4 @@
-"""A flood at people's port, which is open to the network, while kube-scheduler asks: no call of its fails or waits.
+"""A flood at the port of the status API delays and fails no call of kube-scheduler.
 
 The ratio allowed here is no goal: it is what a busy machine cannot hide. The goal, a tenth more beside four readers, is
 the benchmark's: `python -m tests.bench --only people` marks `people_4_filter_p99_ratio` as missed above 1.1.

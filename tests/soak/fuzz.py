@@ -27,7 +27,7 @@ EVERY_NTH_PEOPLE = 25  # of the requests goes to the people's port, which is slo
 EVERY_NTH_PAGE = 2  # of these asks for a page
 HANG_S = 1.0
 LOOK_EVERY = 1_000
-# In the last third: before that, what is remembered of 100,000 pods fills up, which takes 12 MiB and 350,000 requests.
+# In the last third: before that, the memory of pods that were asked about fills up.
 GROWTH_LIMIT_MIB = 5.0
 WORST_LIMIT_MS = 100.0
 

@@ -1,8 +1,8 @@
 {{/* Expressions that several admission policies share. */}}
 
-{{/* What a write of a status may change: one entry of `conditions`. The lists of the other conditions are compared whole, with
-     their order: an entry that is doubled, dropped, moved or renamed is a difference. dyn(): all fields are compared, also
-     those that later versions of Kubernetes add. */}}
+{{/* A write of a status may change one entry of `conditions`. The list of all other conditions is compared as a whole: an
+     entry that is doubled, dropped, moved or renamed is a difference. dyn() compares all fields, including those that later
+     versions of Kubernetes add. */}}
 {{- define "readygate.policy.status.variables" -}}
 - name: status
   expression: "has(object.status) ? dyn(object.status) : dyn({})"
@@ -32,15 +32,15 @@ variables.status.all(key, key == 'conditions'
 && variables.oldStatus.all(key, key == 'conditions' || key in variables.status)
 {{- end -}}
 
-{{/* Characters of the message: what the program writes at most. */}}
+{{/* Argument: how many characters the message may have, the most that the program writes. */}}
 {{- define "readygate.policy.condition.bounds" -}}
 variables.own.size() <= 1
 && variables.own.all(c, c.status in ['True', 'False', 'Unknown']
 && c.?reason.orValue('').size() <= 64 && c.?message.orValue('').size() <= {{ . }})
 {{- end -}}
 
-{{/* [keys of the metadata that may differ]. The API server writes the first two itself. From a managed field of another
-     manager, forged, that manager's next server-side apply would remove what it names. */}}
+{{/* Argument: a list of more keys of the metadata that may differ. The API server writes the first two itself. Entries of
+     server-side apply must not differ: the next apply of a manager removes each field that a forged entry gives it. */}}
 {{- define "readygate.policy.metadata" -}}
 {{- $free := concat (list "managedFields" "resourceVersion") . | toJson | replace "\"" "'" -}}
 variables.metadata.all(key, key in {{ $free }}
@@ -50,8 +50,8 @@ variables.metadata.all(key, key in {{ $free }}
 == oldObject.metadata.?managedFields.orValue([]).filter(m, m.?operation.orValue('') == 'Apply')
 {{- end -}}
 
-{{/* Whose requests the policies of the namespace let pass: everything that controllers write follows from an object that
-     somebody was allowed to write; mirror pods and tokens for its pods are the kubelet's. */}}
+{{/* Requests that the policies of the namespace always allow. Controllers act on objects that a user was allowed to write;
+     kubelets create mirror pods and tokens for their own pods. */}}
 {{- define "readygate.policy.cluster" -}}
 request.userInfo.username == 'system:kube-controller-manager'
 || (has(request.userInfo.groups) && request.userInfo.groups.exists(group,

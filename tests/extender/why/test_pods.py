@@ -51,6 +51,22 @@ def test_who_must_go(records, bounds, expected):
     assert pods.names == sum(one.names for one in pods)
 
 
+@pytest.mark.parametrize(
+    "bounds", [{"pods_max": 100}, {"pods_max": 100, "names_max": 90}, {"pods_max": 1000, "names_max": 90}]
+)
+def test_a_flood_of_refused_pods_does_not_displace_the_newest_that_were_refused_nothing(bounds):
+    pods = pods_of(*(record(f"refused{number}", nodes=1) for number in range(100)), **bounds)
+    for number in range(50):
+        for one in (record(f"new{number}"), record(f"more{number}", nodes=1)):
+            pods.put(one)
+            while gone := pods.too_many(9):
+                pods.drop(gone)
+    newest = [f"ns/new{number}" for number in range(41, 50)]
+    assert newest == [key for key in newest if pods.get(key) is not None]
+    assert len(pods) <= bounds["pods_max"]
+    assert pods.names <= bounds.get("names_max", NAMES_MAX)
+
+
 def test_a_pod_that_nobody_asks_about_any_more_is_forgotten():
     pods = pods_of(record("a", at=0.0, nodes=1), record("b", at=1.0), record("c", at=5.0, nodes=1))
     assert pods.aged(FORGET_AFTER_S, 9) == []
@@ -156,7 +172,7 @@ def test_as_many_names_of_known_nodes_are_remembered_as_before():
 
 
 def test_the_oldest_that_were_refused_nothing_go_first_by_their_characters_too():
-    pods = pods_of(record("a", nodes=3), names_max=50)
+    pods = pods_of(record("a", nodes=3), names_max=50, pods_max=9)
     pods.put(hostile(1, unknown=0))
     assert pods.too_many(9) == [hostile(1, unknown=0).key]
     pods.drop(pods.too_many(9))

@@ -68,6 +68,11 @@
 {{- $given := include "readygate.extender.given" . | fromYaml -}}
 {{- $orders := "readygate-orders" -}}
 {{- with $given.orders -}}{{- if hasKey . "configMap" -}}{{- $orders = .configMap | default "" -}}{{- end -}}{{- end -}}
+{{- range $name := list (include "readygate.agent" .) (include "readygate.extender" .) -}}
+{{- if hasPrefix $name $orders -}}
+{{- fail (printf "extender.configuration.orders.configMap: operators may not write a ConfigMap whose name begins with %s, choose another" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- $condition := dig "outlets" "nodeCondition" "enabled" true $given -}}
 {{- $events := dig "outlets" "events" "enabled" true $given -}}
 {{- $agents := dig "heartbeat" "agents" dict $given -}}
