@@ -37,7 +37,7 @@ _LEFT_OUT = re.compile(
             STDLIB + r"/(turtle|antigravity|this|sitecustomize)\.py|" + STDLIB + r"/EXTERNALLY-MANAGED",
             STDLIB + r"/(aifc|asynchat|asyncore|bdb|cgi|cgitb|chunk|crypt|doctest|ftplib|imaplib|imghdr|mailbox|mailcap"
             r"|modulefinder|nntplib|pdb|pickletools|poplib|pyclbr|pydoc|smtpd|smtplib|sndhdr|sunau|symtable|tabnanny"
-            r"|telnetlib|trace|wave|webbrowser|xdrlib|zipapp|_aix_support|_osx_support|_pydecimal|_pyio)\.py",
+            r"|telnetlib|trace|wave|xdrlib|zipapp|_aix_support|_osx_support|_pydecimal|_pyio)\.py",
             STDLIB
             + r"/encodings/(big5|cp(?!437|1252)\d|euc|gb|hz|iso2022|johab|shift_ji|mac_|iso8859_(?!1\.|15\.)|koi8"
             r"|kz1048|ptcp154|tis_620|hp_roman8|palmos)\w*\.py",

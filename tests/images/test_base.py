@@ -1,6 +1,8 @@
 """What of Debian's packages gets into the image, and what a container of it gets."""
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -127,3 +129,25 @@ def test_the_containerfile_copies_what_docker_may_see():
     sent = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     copies = re.findall(r"^COPY (?!--from)(.*) \S+$", CONTAINERFILE.read_text(), re.MULTILINE)
     assert sent == {name for line in copies for name in line.split()}
+
+
+def imported_modules(package: str) -> set[str]:
+    """All modules, by their full names, that the files of a package of the product import; late imports too."""
+    names: set[str] = set()
+    for file_of_package in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(file_of_package.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.add(node.module or "")
+    return names
+
+
+def test_every_module_of_the_standard_library_that_the_product_imports_is_in_the_image():
+    packages = ("agent", "cli", "component", "extender", "kube")
+    names = {name for package in packages for name in imported_modules(package)}
+    standard = {name for name in names if name.partition(".")[0] in sys.stdlib_module_names}
+    assert {"json", "threading", "webbrowser"} <= standard
+    paths = {f"{base.STDLIB}/{name.replace('.', '/')}{end}" for name in standard for end in (".py", "/__init__.py")}
+    given: Tree = {path: file(b"") for path in paths}
+    assert sorted(paths) == sorted(paths & base.tree_of([deb.read(debs.deb("made-up", given))]).keys())
