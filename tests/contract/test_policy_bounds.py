@@ -48,8 +48,8 @@ def test_the_kick_the_holder_and_events(policies):
     longest = 63 + len(leader.new_identity().rpartition("_")[2]) + 1
     assert longest == bound(policies["extender-lease"], "object.spec.?holderIdentity.orValue('')")
     event = policies["extender-event"]
-    assert occasions.MESSAGE_LIMIT == bound(event, "object.?message.orValue('')")
-    assert bound(event, "object.?reason.orValue('')") == REASON_MAX
+    assert occasions.MESSAGE_LIMIT == bound(event, "variables.event.?message.orValue('')")
+    assert bound(event, "variables.event.?reason.orValue('')") == REASON_MAX
 
 
 # Fields of a core/v1 Event that take any text from a client. The API server requires the namespace of the Event itself
@@ -65,13 +65,13 @@ TEXTS_OF_AN_EVENT = (
 @pytest.mark.parametrize("field", TEXTS_OF_AN_EVENT)
 def test_each_text_of_an_event_is_bounded(policies, field):
     expressions = " ".join(one["expression"] for one in policies["extender-event"]["validations"])
-    assert re.search(rf"object\.\??{re.escape(field)}\b", expressions)
+    assert re.search(rf"variables\.event\.\??{re.escape(field)}\b", expressions)
 
 
 def test_an_event_has_no_metadata_that_takes_other_text(policies):
     """generateName would stay in the Event at any length."""
     expressions = " ".join(one["expression"] for one in policies["extender-event"]["validations"])
-    (keys,) = re.findall(r"dyn\(object\.metadata\)\.all\(key, key in \[([^]]*)\]\)", expressions)
+    (keys,) = re.findall(r"variables\.event\.metadata\.all\(key, key in \[([^]]*)\]\)", expressions)
     assert {"'name'", "'namespace'", "'uid'", "'creationTimestamp'", "'managedFields'"} == set(keys.split(", "))
 
 

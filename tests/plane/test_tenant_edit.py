@@ -303,11 +303,15 @@ def watched(port: int, nodes: list[str], *, for_s: float) -> Closed:
     return found
 
 
+# Pods that are deleted one after the other turn their nodes bad one after the other, and three nodes make a storm.
 @pytest.mark.parametrize(
-    ("storm", "expected"),
-    [pytest.param({}, 0, id="a storm holds all open"), pytest.param(False, CAPPED, id="without storms the cap holds")],
+    ("storm", "possible"),
+    [
+        pytest.param({}, {0, 1, 2}, id="a storm holds all open but those before it"),
+        pytest.param(False, {CAPPED}, id="without storms the cap holds"),
+    ],
 )
-def test_health_pods_deleted_in_bulk_by_edit_run_into_the_grace_and_the_cap(cluster: Cluster, storm, expected):
+def test_health_pods_deleted_in_bulk_by_edit_run_into_the_grace_and_the_cap(cluster: Cluster, storm, possible):
     grace_s = 4
     nodes = cluster.add_nodes(NODES)
     cluster.add_health_pods(nodes, ready=True)
@@ -326,7 +330,7 @@ def test_health_pods_deleted_in_bulk_by_edit_run_into_the_grace_and_the_cap(clus
     finally:
         for path in made:
             cluster.api.delete(path)
-    assert expected == found.most
+    assert found.most in possible
     assert found.first_at is None or found.first_at >= grace_s - 1.5
 
 

@@ -168,9 +168,10 @@ def faster(ansible: Ansible, armed: None, name_server: None) -> Run:  # noqa: AR
 
 
 def agents(api: AdminApi) -> dict[str, Object]:
-    """The agents' pods by node."""
+    """The agents' pods by node, without those that kube-scheduler has not bound yet."""
     selector = f"?labelSelector={contract.LABEL_NAME}%3D{contract.NAME_AGENT}"
-    return {p["spec"]["nodeName"]: p for p in api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{selector}")}
+    pods = api.items(f"/api/v1/namespaces/{contract.NAMESPACE}/pods{selector}")
+    return {pod["spec"]["nodeName"]: pod for pod in pods if "nodeName" in pod["spec"]}
 
 
 def save(folder: Path, name: str, content: object) -> None:

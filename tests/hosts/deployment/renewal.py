@@ -86,7 +86,7 @@ def findings(hosts: Hosts) -> list[dict[str, Any]]:
 
 
 def units(hosts: Hosts, host: str = "control-1") -> set[str]:
-    """What systemd knows of readygate's units, also those whose file is gone; and the files."""
-    listed = hosts.ssh(host, "systemctl list-units --all --plain --no-legend 'readygate-*'").stdout
-    files = hosts.ssh(host, "cd /etc/systemd/system && ls -d readygate-* */readygate-* 2>/dev/null || true").stdout
+    """The units of the renewal that systemd knows, also those whose file is gone; and their files."""
+    listed = hosts.ssh(host, f"systemctl list-units --all --plain --no-legend '{UNIT}*'").stdout
+    files = hosts.ssh(host, f"cd /etc/systemd/system && ls -d {UNIT}* */{UNIT}* 2>/dev/null || true").stdout
     return {line.split()[0] for line in listed.splitlines()} | {Path(name).name for name in files.split()}
