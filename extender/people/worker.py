@@ -66,6 +66,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._since: dict[Any, float] = {}  # when each connection got its thread, the longest ago first; monotonic
         self._under_way: set[Any] = set()  # connections that have a thread or wait for one
+        self._scraping: set[Any] = set()  # of these the scrapes, until their threads are free
         self._faults = Faults(time.monotonic)
 
     def accept(self, listener: socket.socket) -> None:
@@ -86,18 +87,22 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
     def enqueue_req(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """Called in the main thread for a connection that is new, or has sent something."""
-        begun = None if conn.initialized else _begun(conn.sock)
-        if begun is None and not conn.initialized:
+        begun, is_new = _begun(conn.sock), not conn.initialized
+        if is_new and begun is None:
             self._finished(conn, gthread._DEFER)  # noqa: SLF001 - it waits for data without a thread
-        elif begun == b"":
+        elif is_new and begun == b"":
             self._drop(conn)
-        elif begun is not None and LIVEZ.fullmatch(begun):
+        elif is_new and LIVEZ.fullmatch(begun or b""):
             self._finished(conn, self._probed(conn))
-        elif len(self._under_way) >= UNDER_WAY_MAX or (self._is_scrape(conn) and self._scrapes() >= SCRAPES_MAX):
+        elif begun == b"" and self._is_scrape(conn):
+            super().enqueue_req(conn)  # the client has closed: its thread is free again at once, so it does not count
+        elif len(self._under_way) >= UNDER_WAY_MAX or (self._is_scrape(conn) and len(self._scraping) >= SCRAPES_MAX):
             refuse(conn.sock)
             self._drop(conn)
         else:
             self._under_way.add(conn)
+            if self._is_scrape(conn):
+                self._scraping.add(conn)
             super().enqueue_req(conn)
 
     def finish_request(self, conn: Any, fs: Any) -> None:  # noqa: ANN401 - gunicorn's connection and future
@@ -115,6 +120,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             return goes_on
         finally:
             del self._since[conn]
+            self._scraping.discard(conn)  # here: a client that asks again at once is not refused for its earlier scrape
 
     def handle_request(self, req: Any, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's request and connection
         """A body that may be too large is not read past: the connection ends with the answer."""
@@ -151,9 +157,6 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
     def _is_scrape(self, conn: Any) -> bool:  # noqa: ANN401 - gunicorn's connection
         return bool(conn.server[1] == self.wsgi.extensions["readygate-metrics-port"])
-
-    def _scrapes(self) -> int:
-        return sum(map(self._is_scrape, self._under_way))
 
     def _end(self, conn: Any) -> None:  # noqa: ANN401 - gunicorn's connection
         """It has waited for longest without having said a word, or since it was answered: another one may have more to

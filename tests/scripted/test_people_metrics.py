@@ -72,6 +72,10 @@ def test_no_other_path_is_there(people, path):
     assert {(404, b'{"Error":"Not Found"}')} == {ask(people, method, path) for method in ("GET", "POST", "PUT")}
 
 
+def test_a_client_that_asks_again_at_once_is_not_refused_for_its_earlier_requests(people):
+    assert {404} == {ask(people, path="/")[0] for _ in range(500)}
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_no_other_method_is_there(people, method):
     assert 404 == ask(people, method)[0]
