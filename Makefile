@@ -19,61 +19,61 @@ venv: ## the virtual environment from the lock file
 demo: ## watch the real kube-scheduler obey the health pods; no root needed (STAY=0: play and end)
 	$(if $(filter $(STAY),0 1),,$(error STAY=$(STAY) is not known: 0 plays and ends, 1 stays up for you to try))
 	@scripts/venv run
-	@$(VENV)/python -m tests.demo --stay $(STAY)
+	@$(VENV)/python -m tools.demo --stay $(STAY)
 
 test: venv ## everything: lint, all four rings, the demo; sets up this machine (root on Debian or Ubuntu)
-	@$(VENV)/python -m tests.run all
+	@$(VENV)/python -m tools.run all
 
 test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), about five minutes
-	@$(VENV)/python -m tests.run fast
+	@$(VENV)/python -m tools.run fast
 
 test-plane: venv ## ring 2: the real control plane on loopback (no root)
-	@$(VENV)/python -m tests.run plane
+	@$(VENV)/python -m tools.run plane
 
 test-hosts: venv ## ring 3: kubeadm clusters of three systemd hosts (root)
-	@$(VENV)/python -m tests.run hosts
+	@$(VENV)/python -m tools.run hosts
 
 test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
-	@$(VENV)/python -m tests.run controls
+	@$(VENV)/python -m tools.run controls
 
 test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root), not in `make test`
-	@$(VENV)/python -m tests.run ipv6
+	@$(VENV)/python -m tools.run ipv6
 
 test-policy: venv ## ring 3 with kube-router, which enforces the NetworkPolicies (root), not in `make test`
-	@$(VENV)/python -m tests.run policy
+	@$(VENV)/python -m tools.run policy
 
 test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
-	@$(VENV)/python -m tests.run kills
+	@$(VENV)/python -m tools.run kills
 
 test-chart: venv ## ring 3: every form of the chart by helm, from install to a cluster without a trace of it (root), not in `make test`
-	@$(VENV)/python -m tests.run chart
+	@$(VENV)/python -m tools.run chart
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
-	@$(VENV)/python -m tests.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+	@$(VENV)/python -m tools.differential --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 lint: venv ## ruff, mypy --strict, import contracts, ansible-lint
-	@$(VENV)/python -m tests.run lint
+	@$(VENV)/python -m tools.run lint
 
 format: venv ## let ruff format the code
 	@$(VENV)/ruff format . && $(VENV)/ruff check --fix .
 
 bench: venv ## measure and print a table, save build/bench.json
-	@$(VENV)/python -m tests.bench
+	@$(VENV)/python -m tools.bench
 
 bench-agent: venv ## the same for the agent: memory, processor time, how late it starts probes; build/bench-agent.json
-	@$(VENV)/python -m tests.bench.agent
+	@$(VENV)/python -m tools.bench.agent
 
 bench-faults: venv ## real faults on the hosts of ring 3: how soon no pod lands there (root); build/bench-faults.json (ARGS="--only cni")
-	@$(VENV)/python -m tests.bench.faults $(ARGS)
+	@$(VENV)/python -m tools.bench.faults $(ARGS)
 
 bench-deploying: venv ## how long the playbooks take on the hosts of ring 3, and kube-scheduler is away (root); build/bench-deploying.json (ARGS="--controls 3")
-	@$(VENV)/python -m tests.bench.deploying $(ARGS)
+	@$(VENV)/python -m tools.bench.deploying $(ARGS)
 
 soak: venv ## hours of load in rows: R17, R19, ... of docs/reliability.md (ARGS="--only R19 --minutes 1")
-	@$(VENV)/python -m tests.soak $(ARGS)
+	@$(VENV)/python -m tools.soak $(ARGS)
 
 chaos: venv ## faults in rows: R03, R12, ... of docs/reliability.md (ARGS="--only R12 --minutes 1")
-	@$(VENV)/python -m tests.chaos $(ARGS)
+	@$(VENV)/python -m tools.chaos $(ARGS)
 
 manifests: venv ## deploy/, the chart's README and schema, from charts/readygate; docs/checks.md and what checks need, from the checks; which tests hold docs/kubelet-parity.md
 	@$(VENV)/python -m tests.charts.manifests
@@ -106,5 +106,5 @@ lock: venv ## renew the lock files from pyproject.toml: of all tools, of the dem
 	@$(COMPILE) --group pyproject.toml:wheel --constraint requirements.lock --output-file images/requirements-wheel.lock
 
 clean: ## end what the testbed runs here, remove what was built
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tests.testbed down; fi
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.testbed down; fi
 	@rm -rf build dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

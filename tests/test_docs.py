@@ -35,8 +35,8 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 RUN_ELSEWHERE = {
     "make demo": ("tests/plane/test_demo.py", '["make", "demo", "STAY=0"]'),
     "make test": (".ci/run", "exec make test"),
-    "make test-fast": ("tests/run.py", "for step in (ARCHIVE, ARM64, RINGS_0_1)"),
-    "make lint": ("tests/run.py", "map(computing, (DIFFERENTIAL, *LINT))"),
+    "make test-fast": ("tools/run.py", "for step in (ARCHIVE, ARM64, RINGS_0_1)"),
+    "make lint": ("tools/run.py", "map(computing, (DIFFERENTIAL, *LINT))"),
     ".venv/bin/ansible-playbook -i inventory.yml playbooks/prepare-control-plane.yml --limit control-3": (
         "tests/hosts/controls/test_controls.py",
         'plays.run("prepare-control-plane.yml", hosts=THREE, limit="control-3")',
@@ -55,27 +55,27 @@ RUN_ELSEWHERE = {
     ),
     "readygate record evening.tape --for 2h": ("tests/plane/test_replay.py", 'readygate("record", str(file), '),
     "make venv": ("Makefile", "test: venv"),
-    "make bench": ("tests/plane/test_bench.py", '"-m", "tests.bench"'),
-    ".venv/bin/python -m tests.bench --quick": ("tests/plane/test_bench.py", '"tests.bench", "--quick"'),
-    ".venv/bin/python -m tests.bench --only scheduler": ("tests/plane/test_bench.py", '"--only"'),
-    "make bench-agent": ("Makefile", "-m tests.bench.agent"),
-    ".venv/bin/python -m tests.bench.agent --only checks": (
+    "make bench": ("tests/plane/test_bench.py", '"-m", "tools.bench"'),
+    ".venv/bin/python -m tools.bench --quick": ("tests/plane/test_bench.py", '"tools.bench", "--quick"'),
+    ".venv/bin/python -m tools.bench --only scheduler": ("tests/plane/test_bench.py", '"--only"'),
+    "make bench-agent": ("Makefile", "-m tools.bench.agent"),
+    ".venv/bin/python -m tools.bench.agent --only checks": (
         "tests/scripted/test_bench_agent.py",
-        '"tests.bench.agent", "--quick", "--only", "checks"',
+        '"tools.bench.agent", "--quick", "--only", "checks"',
     ),
-    ".venv/bin/python -m tests.bench.tables build/bench-agent.json": (
+    ".venv/bin/python -m tools.bench.tables build/bench-agent.json": (
         "tests/scripted/test_bench_agent.py",
-        '"tests.bench.tables", str(saved)',
+        '"tools.bench.tables", str(saved)',
     ),
-    ".venv/bin/python -m tests.testbed --ring plane up": (
+    ".venv/bin/python -m tools.testbed --ring plane up": (
         "tests/plane/test_plane_command.py",
         '("--ring", "plane", "up")',
     ),
-    ".venv/bin/python -m tests.testbed kubectl get nodes": (
+    ".venv/bin/python -m tools.testbed kubectl get nodes": (
         "tests/plane/test_plane_command.py",
         '("kubectl", "get", "nodes")',
     ),
-    ".venv/bin/python -m tests.testbed --ring plane down": (
+    ".venv/bin/python -m tools.testbed --ring plane down": (
         "tests/plane/test_plane_command.py",
         '("--ring", "plane", "down")',
     ),

@@ -32,7 +32,7 @@ def test_a_lock_file_is_a_part_of_the_one_for_tests(name):
 @pytest.mark.parametrize(
     ("lock", "more", "without"),
     [
-        pytest.param("requirements-run.lock", ", tests.demo.command", NEEDS_GRPC, id="the demo, which speaks no gRPC"),
+        pytest.param("requirements-run.lock", ", tools.demo.command", NEEDS_GRPC, id="the demo, which speaks no gRPC"),
         pytest.param("images/requirements.lock", "", {"kube.kubeconfig"}, id="the image, which reads no kubeconfig"),
     ],
 )

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import run
-from tests.kit.pid import ProcessId
-from tests.kit.waiting import wait_for
-from tests.run import Runner, Step
-from tests.testbed.shared import obstacles
+from tools import run
+from tools.kit.pid import ProcessId
+from tools.kit.waiting import wait_for
+from tools.run import Runner, Step
+from tools.testbed.shared import obstacles
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = """
@@ -26,10 +26,10 @@ def test_that_hangs():
     print("hangs now")
     time.sleep(300)
 """
-# `python -m tests.run fast` with other steps.
+# `python -m tools.run fast` with other steps.
 PROGRAM = """
 import sys
-from tests import run
+from tools import run
 run.LOGS = run.Path(sys.argv[1])
 run.SELECTIONS["fast"] = [
     run.Step("tests", [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", sys.argv[2]], "some tests"),
@@ -189,7 +189,7 @@ time.sleep(300)
 def test_an_interrupt_reaches_the_steps_beside_others_too_and_who_waits_for_them_never_begins(tmp_path):
     program = f"""
 import sys
-from tests import run
+from tools import run
 run.LOGS = run.Path({str(tmp_path)!r})
 waits = [sys.executable, "-c", {WAITS!r}, {str(tmp_path)!r}]  # a shell loses a signal just before it executes a program
 later = run.Step("later", waits, "", beside=True, after="long")

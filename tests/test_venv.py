@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.pid import ProcessId
-from tests.kit.waiting import wait_until
+from tools.kit.pid import ProcessId
+from tools.kit.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 # Makes a .venv whose pip never ends.

@@ -1,7 +1,7 @@
 """The httpGet handler, as pkg/probe/http: a fresh connection, no proxy, no TLS verification, redirects within the host.
 
 Known difference: HTTP/1.1 only (kubelet offers HTTP/2 over TLS). What is sent and how an answer is read is Go's, byte
-by byte: `tests/differential` holds it to that.
+by byte: `tools/differential` holds it to that.
 """
 
 import base64

@@ -22,7 +22,7 @@ from kube.objects import UNREADABLE
 from tests.agent.opinion.test_pods import PodObject
 from tests.agent.report.test_condition import TRUE
 from tests.agent.runtime.test_process import CIDR
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 DEEP = b"[" * 100_000
 KINDS = pytest.mark.parametrize("deep", [pytest.param(False, id="no text"), pytest.param(True, id="without end")])

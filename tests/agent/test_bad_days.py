@@ -15,9 +15,9 @@ from component.lifecycle import StartFailed
 from kube.client import Client
 from tests.agent.node.test_facts import FACTS
 from tests.agent.runtime.test_process import CIDR, POD, shell
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 HOUR_S = 3600.0
 WALL = 1_700_000_000.0

@@ -14,8 +14,8 @@ from agent.node.found import Found
 from agent.pods.inbox import Inbox
 from agent.semantics import V1_16, Semantics, chosen
 from component.lifecycle import StartFailed
-from tests.fakes.cri import Runtime
-from tests.kit.waiting import wait_until
+from tools.fakes.cri import Runtime
+from tools.kit.waiting import wait_until
 
 
 def section(folder: Path, more: str = "", socket: str = "/none.sock") -> settings.Kubelet:

@@ -11,8 +11,8 @@ import pytest
 from agent import notify
 from agent.checks.health import node_health, status_line
 from agent.checks.state import CheckState, CheckStatus, Severity
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_for
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_for
 
 
 @dataclass

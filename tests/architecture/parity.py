@@ -19,9 +19,9 @@ LINTER = re.compile(r"# (?:ruff: )?noqa.*")  # the linter's rules have names of 
 KERNEL = re.compile(r"Mounting V\d")  # so have its words of a file system
 TEST_NAME = re.compile(r"test((?:_[a-z]{1,2}1?\d{1,2})+)_")
 OPEN = ("*Not built", "*Not covered")
-# The rows of docs/reliability.md are other ones, which only these name; tests/soak/test_rows.py holds them together.
-SCORECARD = ("tests/soak/", "tests/chaos/")
-COMPARED = "tests/differential/targets/"
+# The rows of docs/reliability.md are other ones, which only these name. tests/tools/soak/test_rows.py checks them.
+SCORECARD = ("tools/soak/", "tools/chaos/", "tests/tools/soak/", "tests/tools/chaos/")
+COMPARED = "tools/differential/targets/"
 _BEGIN, _END = "<!-- rows: begin -->", "<!-- rows: end -->"
 
 
@@ -62,7 +62,7 @@ def held() -> dict[str, list[str]]:
     """By id: the tests that hold it, and the targets that compare it, by their path."""
     found: dict[str, list[str]] = {}
     for name, source in sources().items():
-        if name.startswith("tests/"):
+        if name.startswith(("tests/", "tools/")):
             for row in names_rows(source, docstrings=name.startswith(COMPARED)):
                 found.setdefault(row, []).append(name)
     return found

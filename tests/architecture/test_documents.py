@@ -11,7 +11,7 @@ from extender.policy import verdict
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
-PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests")
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name not in {"tests", "tools"})
 
 
 def section(title: str) -> str:
@@ -155,7 +155,7 @@ def test_each_module_that_architecture_names_exists() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_each_path_that_a_document_names_exists(document: Path) -> None:
     """Paths below our own folders; a pattern of several, as `tests/{kube,agent}`, is not looked at."""
-    tops = "|".join([*PACKAGES, "docs", "images", "playbooks", "scripts", "tests"])
+    tops = "|".join([*PACKAGES, "docs", "images", "playbooks", "scripts", "tests", "tools"])
     paths = re.findall(rf"`((?:{tops})/[\w./-]*)`", document.read_text())
     assert [path for path in paths if not (ROOT / path).exists()] == []
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.architecture.source import ROOT, circles, imports_of_ours, name_of
 
-OURS = ("agent", "cli", "component", "extender", "images", "kube", "playbooks", "tests")
-INSTRUMENTS = ("images", "tests/fakes", "tests/kit", "tests/testbed")
+OURS = ("agent", "cli", "component", "extender", "images", "kube", "playbooks", "tests", "tools")
+INSTRUMENTS = ("images", "tools/fakes", "tools/kit", "tools/testbed")
 FILES = sorted(path for folder in INSTRUMENTS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -17,20 +17,20 @@ FILES = sorted(path for folder in INSTRUMENTS for path in (ROOT / folder).rglob(
     ("room", "may_import"),
     [
         pytest.param("images", ("images",), id="a packager needs no tests and no product to build the image"),
-        pytest.param("tests/kit", ("tests.kit",), id="the kit serves every ring and knows none"),
+        pytest.param("tools/kit", ("tools.kit",), id="the kit serves every ring and knows none"),
         pytest.param(
-            "tests/testbed/shared",
-            ("images", "kube.contract", "tests.kit", "tests.testbed.shared"),
+            "tools/testbed/shared",
+            ("images", "kube.contract", "tools.kit", "tools.testbed.shared"),
             id="what both real rings share knows neither",
         ),
         pytest.param(
-            "tests/testbed/plane",
-            ("images", "kube.contract", "tests.kit", "tests.testbed.shared", "tests.testbed.plane"),
+            "tools/testbed/plane",
+            ("images", "kube.contract", "tools.kit", "tools.testbed.shared", "tools.testbed.plane"),
             id="ring 2 does not need what ring 3 needs",
         ),
         pytest.param(
-            "tests/testbed/hosts",
-            ("images", "tests.kit", "tests.testbed.shared", "tests.testbed.hosts"),
+            "tools/testbed/hosts",
+            ("images", "tools.kit", "tools.testbed.shared", "tools.testbed.hosts"),
             id="ring 3 does not need ring 2",
         ),
     ],

@@ -54,7 +54,7 @@ def test_only_the_port_forward_of_the_command_line_imports_websocket() -> None:
     assert imported_by("websocket") == ["cli/portforward.py"]
 
 
-@pytest.mark.parametrize("package", ["agent", "tests", "images", "scripts"])
+@pytest.mark.parametrize("package", ["agent", "tests", "tools", "images", "scripts"])
 def test_nobody_imports_grpc_but_by_agent_rpc(package: str) -> None:
     """In the tests' process too: one import before the environment is set, and now and then a child of it dies."""
     found = {path: imports(path) for path in (ROOT / package).rglob("*.py")}

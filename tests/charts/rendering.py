@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.testbed.shared.tools import HELM, built
+from tools.testbed.shared.tools import HELM, built
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "readygate"

@@ -20,7 +20,7 @@ from agent.settings import parse as agent_settings
 from tests.charts.rendering import CHART, ROOT, SUPPORTED, objects
 from tests.extender.feed.test_wire import status
 from tests.extender.web.conftest import application, client, shown  # noqa: F401 - fixtures
-from tests.testbed.shared.tools import PROMTOOL, built
+from tools.testbed.shared.tools import PROMTOOL, built
 
 ALERTS = CHART / "files" / "alerts.yaml"
 RULES = {rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]}

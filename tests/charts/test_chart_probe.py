@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.charts.rendering import objects
-from tests.kit.ports import free_port
+from tools.kit.ports import free_port
 
 IMAGE = 'image={"repository":"registry.example/readygate","tag":"1.1"}'
 NOT_SYNCED = "cache not synced"

@@ -17,7 +17,7 @@ from extender import settings as extender_settings
 from tests.charts import test_roles as roles
 from tests.charts.rendering import ROOT, SUPPORTED, Object, documents, objects
 from tests.playbooks.rendering import ADMIN_SERVER, render
-from tests.testbed.shared.tools import KUSTOMIZE, built
+from tools.testbed.shared.tools import KUSTOMIZE, built
 
 # Where an agent in a pod listens: in the pod's own network, behind a NetworkPolicy. The kubelet probes it there.
 IN_ITS_POD = {("agent.yaml", "listen.address", "::"), ("reader.yaml", "listen.address", "::")}

@@ -7,8 +7,8 @@ import pytest
 from tests.cli.ordering import NAMESPACE, WALL
 from tests.cli.served import Cluster, serving
 from tests.extender.builders import node_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit import kubeconfig
+from tools.fakes.api_server import FakeApiServer
+from tools.kit import kubeconfig
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
-from tests.fakes import portforward
+from tools.fakes import portforward
 
 NAMESPACE = "readygate-system"
 HEAD = {"notAnswering": "", "release": "0.1.0", "lastWordSeconds": 0.4, "sinceStartSeconds": 90_000.0}

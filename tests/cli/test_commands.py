@@ -10,7 +10,7 @@ import pytest
 
 from cli.__main__ import main
 from tests.cli.served import HEAD, OPEN, serving
-from tests.kit import kubeconfig
+from tools.kit import kubeconfig
 
 
 class Server:

@@ -14,8 +14,8 @@ import pytest
 from cli import dashboard, reach
 from cli.__main__ import main
 from tests.cli.served import Extender
-from tests.fakes import portforward
-from tests.kit.waiting import wait_until
+from tools.fakes import portforward
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 GATES = {"gates": []}

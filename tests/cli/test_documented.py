@@ -27,7 +27,7 @@ from extender.web.report import (
 from tests.cli import test_why_pod, test_why_unheard
 from tests.cli.blaming import LAST, MESSAGE, NODES, WALL, closed, encoded_pod, node, told
 from tests.cli.served import Extender
-from tests.kit import kubeconfig
+from tools.kit import kubeconfig
 
 ROOT = Path(__file__).resolve().parents[2]
 WHY = (ROOT / "docs" / "why.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 from cli.__main__ import main
 from kube.times import parse_time
 from tests.extender.builders import node_json
-from tests.fakes.api_server import FakeApiServer
+from tools.fakes.api_server import FakeApiServer
 
 CAPS = (Path(__file__).resolve().parents[2] / "docs" / "caps.md").read_text()
 PROGRAM = "$ readygate "

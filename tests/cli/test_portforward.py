@@ -16,9 +16,9 @@ from cli import portforward
 from cli.portforward import ForwardError, PortForward, Relay
 from kube.auth import Connection, NoToken
 from tests.cli.served import serving, status_of
-from tests.fakes import portforward as kubelet
-from tests.kit.waiting import wait_until
 from tests.scripted.tls import make_authority
+from tools.fakes import portforward as kubelet
+from tools.kit.waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 PATIENT_S = 60.0

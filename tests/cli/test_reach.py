@@ -11,9 +11,9 @@ from cli import reach
 from cli.__main__ import main
 from extender.web.report import NO_BROWSER_HEADER
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
-from tests.fakes import portforward
-from tests.kit import kubeconfig
 from tests.scripted.tls import make_authority
+from tools.fakes import portforward
+from tools.kit import kubeconfig
 
 NODES = {"nodes": []}
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

@@ -14,7 +14,7 @@ from cli.errors import CommandError
 from cli.layout import line
 from tests.cli.served import Extender
 from tests.cli.test_status import CLOSED, OPEN
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 
 def in_a_terminal(*arguments, **environ):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from component.loop import LOG_AGAIN_S, Loop
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 SOON_S = 5.0  # beyond this something hangs; no test waits for it when all is well
 

@@ -13,7 +13,7 @@ from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node, pod, pod_json, seen
 from tests.extender.world import PODS
-from tests.kit.brakes import OFF_YAML
+from tools.kit.brakes import OFF_YAML
 
 # Recorded from a real kube-scheduler 1.36.3 with nodeCacheCapable true.
 REQUEST = Path(__file__).with_name("filter_request.json").read_bytes()

@@ -10,7 +10,7 @@ from extender.outlets.kick import ANNOTATION_KICK
 from tests.plane import changes
 from tests.plane.harm import OWN as OWN_TYPE
 from tests.plane.harm import Target, harm_of
-from tests.testbed.shared.api import Object
+from tools.testbed.shared.api import Object
 
 OWN = {"type": OWN_TYPE, "status": "True", "reason": "R", "message": "m"}
 READY = {"type": "Ready", "status": "True"}

@@ -11,7 +11,7 @@ import yaml
 from extender import __main__ as entry
 from extender.process.server import CONF
 from extender.process.worker import Worker
-from tests.kit import kubeconfig
+from tools.kit import kubeconfig
 
 
 @pytest.fixture(autouse=True)

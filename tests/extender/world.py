@@ -10,7 +10,7 @@ from extender.policy.decide import Rules
 from extender.policy.gates import Gate
 from extender.policy.snapshot import INHERITED_KICKS, Board
 from tests.extender.builders import CREATED
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 PODS = PodList("readygate-system", "app.kubernetes.io/name=readygate-agent")
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from images.build import TAG, readygate_image
-from tests.kit.ability import cannot_run
-from tests.testbed.hosts.errors import HostsError
-from tests.testbed.hosts.hosts import Hosts, obstacle
-from tests.testbed.hosts.layout import Layout, chosen
+from tools.kit.ability import cannot_run
+from tools.testbed.hosts.errors import HostsError
+from tools.testbed.hosts.hosts import Hosts, obstacle
+from tools.testbed.hosts.layout import Layout, chosen
 
 HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts"

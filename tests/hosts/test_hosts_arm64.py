@@ -1,6 +1,6 @@
 """The image for arm64, run: by an emulator of its processor, on a machine that is none.
 
-Needs no hosts, but what builds the image, and a kernel on which that is unseen (`tests.testbed.hosts.emulator`).
+Needs no hosts, but what builds the image, and a kernel on which that is unseen (`tools.testbed.hosts.emulator`).
 """
 
 import io
@@ -14,12 +14,12 @@ import pytest
 
 from images import build
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ability import cannot_run
-from tests.kit.child import Child
 from tests.scripted.extender_process import Asked
 from tests.scripted.tls import make_authority
-from tests.testbed.hosts import emulator
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ability import cannot_run
+from tools.kit.child import Child
+from tools.testbed.hosts import emulator
 
 pytestmark = pytest.mark.usefixtures("able")
 # Each module of ours, and what they need: a library for another machine, or one that is too old, is found here.

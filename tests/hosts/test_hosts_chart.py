@@ -10,13 +10,13 @@ import pytest
 
 from kube import contract
 from tests.charts.rendering import CHART, helm
-from tests.faults.filesystem import DISK
-from tests.faults.registry import FAULTS
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import CNI_BIN_DIR
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.api import ApiError, Object, condition
+from tools.faults.filesystem import DISK
+from tools.faults.registry import FAULTS
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.api import ApiError, Object, condition
 
 NS, RELEASE = "charted", "readygate"
 PODS = f"/api/v1/namespaces/{NS}/pods?labelSelector=app.kubernetes.io%2Fname%3D{contract.NAME_AGENT}"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.hosts.errors import HostsError
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.binaries import kubernetes_version
+from tools.testbed.hosts.errors import HostsError
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.binaries import kubernetes_version
 
 MANIFESTS = "/etc/kubernetes/manifests"
 

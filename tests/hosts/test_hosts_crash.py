@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.pid import ProcessId
+from tools.kit.pid import ProcessId
 
 ROOT = Path(__file__).resolve().parents[2]
 _HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
@@ -42,7 +42,7 @@ def testbed_folder():
 
 def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed_folder):
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
-    start = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts.hosts import Hosts; Hosts().up()"]
+    start = [*elsewhere, sys.executable, "-c", "from tools.testbed.hosts.hosts import Hosts; Hosts().up()"]
     starting = subprocess.Popen(start, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     state_file = testbed_folder / "hosts" / "state.json"
     deadline = time.monotonic() + 300
@@ -58,7 +58,7 @@ def test_what_a_killed_start_left_is_removed_and_nothing_else(elsewhere, testbed
     hosts = [ProcessId(**process) for process in state["processes"].values()]
     assert [process.alive() for process in hosts] == [True] * 3
 
-    end = [*elsewhere, sys.executable, "-c", "from tests.testbed.hosts.hosts import Hosts; Hosts().down()"]
+    end = [*elsewhere, sys.executable, "-c", "from tools.testbed.hosts.hosts import Hosts; Hosts().down()"]
     done = subprocess.run(end, env=environ, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -80,7 +80,7 @@ MOMENTS = {
 def test_a_start_that_a_person_ends_leaves_nothing(elsewhere, testbed_folder, moment):
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(testbed_folder)}
     # From a shell that runs it in the background it would ignore Ctrl-C.
-    up = [*elsewhere, "env", "--default-signal", sys.executable, "-m", "tests.testbed", "--ring", "hosts", "up"]
+    up = [*elsewhere, "env", "--default-signal", sys.executable, "-m", "tools.testbed", "--ring", "hosts", "up"]
     starting = subprocess.Popen(up, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     state = {"processes": {}, "cgroups": []}
     try:

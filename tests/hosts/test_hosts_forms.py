@@ -13,9 +13,9 @@ from kube import contract
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Run
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.api import condition
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.api import condition
 
 OWN = "own-health"  # a namespace, and what is in it
 OF_OWN = {"namespace": OWN, "labelSelector": f"app={OWN}", "daemonSet": OWN}

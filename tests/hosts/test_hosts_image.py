@@ -6,7 +6,7 @@ import json
 import pytest
 
 from images.wheels import ROOT, source_files
-from tests.testbed.hosts.network import Peer
+from tools.testbed.hosts.network import Peer
 
 _READ_API = """
 import os, ssl, urllib.request

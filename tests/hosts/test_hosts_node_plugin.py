@@ -11,7 +11,7 @@ from tests.charts.rendering import ROOT
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.playbooks.archives import with_another_agent
-from tests.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.hosts import Hosts
 
 INSTALL, REMOVE = "node-plugin.yml", "node-plugin-uninstall.yml"
 # All that the play could leave: where it writes, units of every kind, who there is, and files where checks write.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
 
 HOST = "worker-2"
 NODE = "cri-1"

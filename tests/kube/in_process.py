@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from kube import errors
 from kube.client import Dated
-from tests.fakes import api_http, api_store, api_words
-from tests.fakes.api_store import ApiStore, Change
-from tests.kit.clock import Clock
+from tools.fakes import api_http, api_store, api_words
+from tools.fakes.api_store import ApiStore, Change
+from tools.kit.clock import Clock
 
 NAMES = ("a", "b", "c", "d", "e")
 REFUSALS = (403, 410, 429, 500, 503)

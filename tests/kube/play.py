@@ -5,9 +5,9 @@ import random
 from kube.listing import ListerWatcher
 from kube.reflector import Reflector
 from kube.watching import Next
-from tests.kit.clock import Clock
 from tests.kube.in_process import Finished, World
 from tests.scripted.following import Node, Recorder
+from tools.kit.clock import Clock
 
 STEPS = 40  # of a play
 EXPECTED = {

@@ -14,7 +14,7 @@ from kube.listing import Page
 from kube.pacing import GUARD_FORGETS_S, SPACING_S, Guard, Pace, after_turn
 from kube.peers import WOKEN_APART_S, Peers
 from kube.reflector import Reflector
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 CONNECT_S = 10.0
 NO_JITTER: Callable[[], float] = lambda: 0.0  # noqa: E731

@@ -14,9 +14,9 @@ from kube.listing import ListerWatcher
 from kube.reflector import Reflector
 from kube.stream import WatchStream
 from kube.watching import Next
-from tests.kit.clock import Clock
 from tests.kube.in_process import Finished
 from tests.scripted.following import Node
+from tools.kit.clock import Clock
 
 FIRST_VERSION = 1000
 EVENTS = 300

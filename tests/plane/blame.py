@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable
 
-from tests.testbed.shared.api import Object
+from tools.testbed.shared.api import Object
 
 ZONES, DISKS = ("a", "b", "c"), ("ssd", "hdd")
 TAINT = "blame.test/dedicated"

@@ -14,7 +14,7 @@ from typing import Any
 from extender.outlets.kick import ANNOTATION_KICK
 from kube.media_types import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tests.plane.harm import KICK_MAX, OWN, REASON_MAX, STATUSES, Target
-from tests.testbed.shared.api import Object
+from tools.testbed.shared.api import Object
 
 JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"

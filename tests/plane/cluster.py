@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Self
 
 from kube import contract, paths
-from tests.kit.waiting import wait_for
-from tests.testbed.plane import scheduler_config
-from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Extender
-from tests.testbed.plane.proxy import DelayingProxy
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Object
+from tools.kit.waiting import wait_for
+from tools.testbed.plane import scheduler_config
+from tools.testbed.plane.plane import Plane
+from tools.testbed.plane.programs import Extender
+from tools.testbed.plane.proxy import DelayingProxy
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Object
 
 # The tests write the health pods themselves; the controller would delete or disown them.
 WITHOUT_CONTROLLERS = ("daemonset-controller",)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kube import contract
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
 from tests.plane.writes import ELSEWHERE, NS, Write
 from tests.playbooks.rendering import ADMIN_SERVER, objects, plain
-from tests.testbed.plane import identities
-from tests.testbed.shared.api import Api, ApiError, Object
-from tests.testbed.shared.bare import pod_spec
+from tools.kit.waiting import wait_until
+from tools.testbed.plane import identities
+from tools.testbed.shared.api import Api, ApiError, Object
+from tools.testbed.shared.bare import pod_spec
 
 BASE = "/apis/admissionregistration.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

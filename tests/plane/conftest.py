@@ -10,8 +10,8 @@ import pytest
 
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
 from tests.plane.confined import Confined, confine
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared.binaries import kube_binaries
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared.binaries import kube_binaries
 
 # A control plane beside two others takes its time to start: 20 s have been seen, and tests that started it anew twice.
 _TIMEOUT_S = 300

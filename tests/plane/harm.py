@@ -9,7 +9,7 @@ from typing import Any
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.testbed.shared.api import Object
+from tools.testbed.shared.api import Object
 
 OWN = contract.CONDITION_NODE_HEALTHY
 STATUSES = ("True", "False", "Unknown")

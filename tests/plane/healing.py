@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from extender.outlets.kick import ANNOTATION_KICK
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared.api import Api
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared.api import Api
 
 WRITERS = 4  # write at a time, so that the heals are what the API server takes, not more
 QUIET_S = 6.0  # longer than a kick and its repeat take

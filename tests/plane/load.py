@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from tests.kit.waiting import wait_for
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api, ApiError, condition
-from tests.testbed.shared.removal import delete_all
+from tools.kit.waiting import wait_for
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Api, ApiError, condition
+from tools.testbed.shared.removal import delete_all
 
 LABEL = "readygate.dev/test-load"
 ASKED = {"metadata": {"name": "asks", "namespace": "default"}, "spec": {}}

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from kube import contract
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api, Object
-from tests.testbed.shared.removal import delete_all
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Api, Object
+from tools.testbed.shared.removal import delete_all
 
 ANSWERS_AFTER_S = 1.0
 PODS = f"/api/v1/namespaces/{contract.NAMESPACE}/pods"

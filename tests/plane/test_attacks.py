@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos import attackers
-from tests.chaos.attacks import MODES, Target
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.plane import Plane
+from tools.chaos import attackers
+from tools.chaos.attacks import MODES, Target
+from tools.testbed.plane.plane import Plane
 
 SECONDS = 10.0
 IN_TIME = 0.8  # without an attack it is all of them; when the attacks were found, at most one in ten

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.whole import run_whole
+from tools.kit.whole import run_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.timeout(300)
 def test_a_quick_look_at_the_filter_is_printed_and_saved(tmp_path):
     saved = tmp_path / "bench.json"
-    argv = [sys.executable, "-m", "tests.bench", "--quick", "--only", "filter", "--save", str(saved)]
+    argv = [sys.executable, "-m", "tools.bench", "--quick", "--only", "filter", "--save", str(saved)]
     done = run_whole(argv, cwd=ROOT, timeout_s=280)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     figures = json.loads(saved.read_text())

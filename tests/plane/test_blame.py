@@ -14,13 +14,13 @@ from extender.feed.mirror import Mirror
 from extender.policy.reasons import REASONS
 from extender.settings import parse
 from extender.web.app import create_app
-from tests.kit.waiting import wait_for, wait_until
 from tests.plane import blame
 from tests.plane.cluster import Cluster
-from tests.testbed.plane import scheduler_config
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Object, condition
+from tools.kit.waiting import wait_for, wait_until
+from tools.testbed.plane import scheduler_config
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Object, condition
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -19,8 +19,8 @@ from kube import contract
 from tests.plane.cluster import Cluster
 from tests.playbooks import modules
 from tests.playbooks.rendering import ROLES
-from tests.testbed.plane import scheduler_config
-from tests.testbed.shared import bare
+from tools.testbed.plane import scheduler_config
+from tools.testbed.shared import bare
 
 NS = f"/api/v1/namespaces/{contract.NAMESPACE}"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -12,7 +12,7 @@ import yaml
 from kube import contract
 from tests.charts.rendering import CHART, SUPPORTED, Refused, documents, helm, rendered
 from tests.plane.cluster import Cluster
-from tests.testbed.shared.api import ApiError
+from tools.testbed.shared.api import ApiError
 
 NS = "gates-of-ours"
 RELEASE = "ours"

@@ -16,10 +16,10 @@ import yaml
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.charts.rendering import ROOT
-from tests.kit.waiting import wait_for
-from tests.testbed.plane.programs import People
-from tests.testbed.shared.api import ApiError
-from tests.testbed.shared.tools import HELM, built
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.programs import People
+from tools.testbed.shared.api import ApiError
+from tools.testbed.shared.tools import HELM, built
 
 NS = "charted"
 DOCUMENT = (ROOT / "docs" / "helm.md").read_text()

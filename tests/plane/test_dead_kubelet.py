@@ -19,11 +19,11 @@ import urllib3
 from extender.policy.reasons import CLOSED_NODE_LOST
 from kube import contract, paths
 from kube.times import format_micro_time
-from tests.kit.pid import children
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared.api import Api
+from tools.kit.pid import children
+from tools.kit.waiting import wait_until
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared.api import Api
 
 pytestmark = pytest.mark.timeout(240)
 

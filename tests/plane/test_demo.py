@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.ability import cannot_run
-from tests.kit.pid import end_all, find_processes
-from tests.kit.whole import run_whole
+from tools.kit.ability import cannot_run
+from tools.kit.pid import end_all, find_processes
+from tools.kit.whole import run_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 14
@@ -53,7 +53,7 @@ def test_every_step_of_the_demo_is_seen_and_nothing_is_left(artefacts, tmp_path,
 def test_a_person_ends_everything_at_any_moment(tmp_path, moment, number):
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
     # A shell's background job ignores SIGQUIT, and so would whatever it starts.
-    argv = ["env", "--default-signal", sys.executable, "-m", "tests.demo", "--stay", "0"]
+    argv = ["env", "--default-signal", sys.executable, "-m", "tools.demo", "--stay", "0"]
     demo = subprocess.Popen(
         argv, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -91,7 +91,7 @@ def test_a_full_disk_is_named(tmp_path):
         cannot_run("a full disk is made by mounting a small file system, which only root may: sudo make test")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=True)
     try:
-        argv = ["env", f"READYGATE_TESTBED_DIR={tmp_path}", sys.executable, "-m", "tests.demo", "--stay", "0"]
+        argv = ["env", f"READYGATE_TESTBED_DIR={tmp_path}", sys.executable, "-m", "tools.demo", "--stay", "0"]
         done = run_whole(argv, cwd=ROOT, timeout_s=150)
     finally:
         subprocess.run(["umount", tmp_path], check=True)

@@ -11,7 +11,7 @@ from extender import settings
 from kube.auth import Connection
 from tests.cli.doctor.facts import FACTS
 from tests.plane.cluster import Cluster
-from tests.testbed.plane import scheduler_config
+from tools.testbed.plane import scheduler_config
 
 URL = "http://127.0.0.1:9376"
 

@@ -1,5 +1,5 @@
 """The fake API server says what the real one says: each dialogue is held with the real one, and its record is the one
-that the fake is held against in every run (`tests/fakes/test_dialogues.py`), but for what other versions say otherwise.
+that `tests/tools/fakes/test_dialogues.py` holds the fake against in every run, but for what other versions answer.
 """
 
 import os
@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fakes.dialogues import DIALOGUES, keep, records
-from tests.fakes.talk import Line, Talk
-from tests.testbed.plane import identities
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared.binaries import kubernetes_version
+from tools.fakes.dialogues import DIALOGUES, keep, records
+from tools.fakes.talk import Line, Talk
+from tools.testbed.plane import identities
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared.binaries import kubernetes_version
 
 MAY_DO_NOTHING_THERE = "system:node:node-16"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from extender.policy import reasons
 from kube.contract import CONDITION_POD_SCHEDULED
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.recorder import Recorder
-from tests.testbed.shared import bare, binaries
-from tests.testbed.shared.api import condition
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.recorder import Recorder
+from tools.testbed.shared import bare, binaries
+from tools.testbed.shared.api import condition
 
 # Held against what the scheduler really sends; READYGATE_RENEW_GOLDEN=1 writes it anew.
 GOLDEN = Path(__file__).resolve().parents[1] / "contract" / "filter_request.json"

@@ -8,11 +8,11 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from kube.times import format_time
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.load import ask
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared import bare
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared import bare
 
 ORDERS = f"/api/v1/namespaces/{contract.NAMESPACE}/configmaps"
 NAME = "readygate-orders"

@@ -17,8 +17,8 @@ import pytest
 from extender.outlets.kick import ANNOTATION_KICK
 from extender.policy import reasons
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared.binaries import kube_binaries
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared.binaries import kube_binaries
 
 pytestmark = pytest.mark.timeout(420)
 

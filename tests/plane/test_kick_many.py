@@ -12,12 +12,12 @@ import pytest
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.healing import KickWatch, heal_together, refuse
-from tests.testbed.plane.programs import Extender
-from tests.testbed.plane.proxy import DelayingProxy
-from tests.testbed.plane.recorder import Recorder
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.programs import Extender
+from tools.testbed.plane.proxy import DelayingProxy
+from tools.testbed.plane.recorder import Recorder
 
 pytestmark = pytest.mark.timeout(180)
 

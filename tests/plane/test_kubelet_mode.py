@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.pid import find_processes
-from tests.kit.programs import fetch
-from tests.kit.waiting import wait_for
-from tests.testbed.plane.plane import Plane
-from tests.testbed.plane.programs import Agent
-from tests.testbed.shared.api import condition
-from tests.testbed.shared.bare import pod_spec
+from tools.kit.pid import find_processes
+from tools.kit.programs import fetch
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
+from tools.testbed.plane.programs import Agent
+from tools.testbed.shared.api import condition
+from tools.testbed.shared.bare import pod_spec
 
 NODE = "node-16"
 NAMESPACE = "default"

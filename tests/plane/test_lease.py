@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.playbooks.host.configz import configuration_of
 from tests.playbooks.host.lease import Lease
 from tests.playbooks.seeing import given, job, manifest, plan, seen
-from tests.testbed.plane.identities import ADMIN
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.identities import ADMIN
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 LEADS_WITHIN_S = 12.0  # by itself 15 s at the least

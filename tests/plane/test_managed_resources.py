@@ -4,7 +4,7 @@ import json
 
 from extender.policy import reasons
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.recorder import Recorder
+from tools.testbed.plane.recorder import Recorder
 
 GPU = "example.com/gpu"
 

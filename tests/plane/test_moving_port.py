@@ -3,9 +3,9 @@
 import pytest
 
 from extender.policy import reasons
-from tests.kit.ports import free_port
 from tests.plane.cluster import Cluster
-from tests.testbed.plane import scheduler_config
+from tools.kit.ports import free_port
+from tools.testbed.plane import scheduler_config
 
 
 @pytest.mark.parametrize("order", ["the one that is left first", "the new one first"])

@@ -26,13 +26,13 @@ from kube.errors import CredentialsInvalid, Forbidden, Invalid, KubeError
 from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kube.times import format_micro_time
 from tests.charts import rendering as chart
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
-from tests.testbed.plane import identities
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared.api import Object, condition
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.plane import identities
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared.api import Object, condition
 
 NS = contract.NAMESPACE
 PODS = f"/api/v1/namespaces/{NS}/pods"

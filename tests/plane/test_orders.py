@@ -10,10 +10,10 @@ from cli.__main__ import main
 from extender.policy import reasons
 from kube import contract
 from kube.times import parse_time
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
 from tests.plane.load import told_after
-from tests.testbed.shared.api import ApiError
+from tools.kit.waiting import wait_until
+from tools.testbed.shared.api import ApiError
 
 PATH = f"/api/v1/namespaces/{contract.NAMESPACE}/configmaps/readygate-orders"
 

@@ -17,11 +17,11 @@ import pytest
 
 from extender.outlets.election import DURATION_S, LOOK_EVERY_S
 from kube import contract
-from tests.kit.programs import CHECKOUT
-from tests.kit.waiting import wait_for, wait_until
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared.api import condition
+from tools.kit.programs import CHECKOUT
+from tools.kit.waiting import wait_for, wait_until
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared.api import condition
 
 pytestmark = pytest.mark.timeout(240)
 

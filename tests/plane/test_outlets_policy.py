@@ -9,11 +9,11 @@ import pytest
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
 from tests.playbooks.rendering import objects, plain
-from tests.testbed.plane import identities
-from tests.testbed.shared.api import Api, ApiError, Object, condition
+from tools.kit.waiting import wait_until
+from tools.testbed.plane import identities
+from tools.testbed.shared.api import Api, ApiError, Object, condition
 
 KIND = contract.CONDITION_NODE_HEALTHY
 BASE = "/apis/admissionregistration.k8s.io/v1"

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from extender.cluster import objects, observed
-from tests.kit.waiting import wait_for
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Object
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Object
 
 T = TypeVar("T")
 NODES, DAEMON_SETS = 16, 60

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from kube import contract
-from tests.kit.pid import ProcessId
-from tests.kit.programs import CHECKOUT
-from tests.kit.waiting import wait_for
-from tests.testbed.plane import identities
-from tests.testbed.plane.plane import CONTROL_PLANE, Plane
-from tests.testbed.shared import bare, binaries
-from tests.testbed.shared.api import Api, ApiError
-from tests.testbed.shared.runs import end_crashed_runs
+from tools.kit.pid import ProcessId
+from tools.kit.programs import CHECKOUT
+from tools.kit.waiting import wait_for
+from tools.testbed.plane import identities
+from tools.testbed.plane.plane import CONTROL_PLANE, Plane
+from tools.testbed.shared import bare, binaries
+from tools.testbed.shared.api import Api, ApiError
+from tools.testbed.shared.runs import end_crashed_runs
 
 # Its orphan is the process of a short-lived child: nobody has its pid but /proc. Its guardian, who would end all of it,
 # goes first.
 CRASHING = """
 import json, os, signal
 from dataclasses import asdict
-from tests.kit.pid import find_processes
-from tests.kit.waiting import wait_for
-from tests.testbed.plane.plane import Plane
+from tools.kit.pid import find_processes
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
 plane = Plane("crashing").up()
 plane.run.process("orphan-maker", ["sh", "-c", "setsid sleep 600 & exit 0"]).start()
 of_this_run = lambda words: any(str(plane.folder).encode() in word for word in words)
@@ -34,7 +34,7 @@ orphans = lambda: find_processes(lambda command, environ: command[:2] == [b"slee
 found = wait_for(orphans, timeout_s=60)
 processes = [asdict(process) for process in [*plane.run.ledger.processes.values(), *found]]
 print(json.dumps({"folder": str(plane.folder), "orphans": len(found), "processes": processes}), flush=True)
-is_guardian = lambda words, _: b"tests.kit.guardian" in words and str(os.getpid()).encode() in words
+is_guardian = lambda words, _: b"tools.kit.guardian" in words and str(os.getpid()).encode() in words
 [guardian] = find_processes(is_guardian)
 guardian.signal(signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)

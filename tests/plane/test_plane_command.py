@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.pid import end_all, find_processes
-from tests.kit.waiting import wait_for
+from tools.kit.pid import end_all, find_processes
+from tools.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def testbed(tmp_path_factory):
-    """Runs `python -m tests.testbed WORDS` with a testbed folder of its own: (exit code, output)."""
+    """Runs `python -m tools.testbed WORDS` with a testbed folder of its own: (exit code, output)."""
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(tmp_path_factory.mktemp("testbed"))}
 
     def run(*words):
-        argv = [sys.executable, "-m", "tests.testbed", *words]
+        argv = [sys.executable, "-m", "tools.testbed", *words]
         done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=110)
         return done.returncode, done.stdout + done.stderr
 
@@ -40,7 +40,7 @@ def test_up_kubectl_and_down(testbed):
 def test_a_terminal_closed_during_up_leaves_nothing(tmp_path):
     """A plane that stands outlives the command; one that is being made does not."""
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(tmp_path)}
-    argv = [sys.executable, "-m", "tests.testbed", "--ring", "plane", "up"]
+    argv = [sys.executable, "-m", "tools.testbed", "--ring", "plane", "up"]
 
     def running():
         return find_processes(

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from kube import contract
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.rollout import DAEMON_SETS, GOOD, PODS, Image, Kubelets
 from tests.playbooks.rendering import ROLES
-from tests.testbed.plane.plane import Plane
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Api
 
 MANY = 10
 BETTER = Image("registry.invalid/good:2", float("inf"))

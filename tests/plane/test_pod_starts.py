@@ -15,14 +15,14 @@ from extender.cluster.starts import REJECTED
 from extender.policy import reasons
 from kube import contract
 from kube.times import format_micro_time
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.load import ask, noted
-from tests.testbed.plane import identities
-from tests.testbed.plane.programs import Extender
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Object
-from tests.testbed.shared.removal import delete_all
+from tools.kit.waiting import wait_for
+from tools.testbed.plane import identities
+from tools.testbed.plane.programs import Extender
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Object
+from tools.testbed.shared.removal import delete_all
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 POISON_PODS = 1000

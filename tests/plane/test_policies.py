@@ -12,7 +12,7 @@ import pytest
 from kube import contract
 from tests.plane.confined import impersonated
 from tests.plane.writes import NS, Write, writes
-from tests.testbed.shared.api import ApiError
+from tools.testbed.shared.api import ApiError
 
 WRITES = 200
 

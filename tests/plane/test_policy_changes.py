@@ -15,16 +15,16 @@ from dataclasses import dataclass
 import pytest
 
 from kube import contract
-from tests.kit.waiting import wait_until
 from tests.plane import changes
 from tests.plane.changes import APPLY, OWNER_OF_FOREIGN, Request
 from tests.plane.cluster import Cluster
 from tests.plane.confined import Confined, grant
 from tests.plane.harm import Target, harm_of
 from tests.plane.writes import NS
-from tests.testbed.plane import identities
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api, ApiError, Object
+from tools.kit.waiting import wait_until
+from tools.testbed.plane import identities
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Api, ApiError, Object
 
 WRITES = 2500
 THREADS = 6

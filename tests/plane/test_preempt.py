@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
-from tests.testbed.shared import bare
-from tests.testbed.shared.api import Api
+from tools.kit.waiting import wait_for
+from tools.testbed.shared import bare
+from tools.testbed.shared.api import Api
 
 ROUNDS = 20
 PRIORITIES = {"cheap": 10, "dear": 100, "above-all": 1000}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cli.replay.player import APART_S
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
+from tools.kit.waiting import wait_for
 
 UNBRAKED = "cap: off\nstorm: off\nheartbeat: {limitSeconds: 0}\n"
 

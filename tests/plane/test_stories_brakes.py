@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.kit.programs import fetch
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.healing import KickWatch
 from tests.plane.load import Load, ask
-from tests.testbed.plane.programs import Extender, People
-from tests.testbed.plane.proxy import DelayingProxy
+from tools.kit.programs import fetch
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.programs import Extender, People
+from tools.testbed.plane.proxy import DelayingProxy
 
 # On, but for one thing: bare nodes are young and their pods have no start time, so they would be new to a replica that
 # never saw them healthy, and not counted.

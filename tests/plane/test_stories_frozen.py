@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from tests.kit.pid import children
 from tests.plane.cluster import Cluster
 from tests.plane.load import Load, ask
+from tools.kit.pid import children
 
 FROZEN_S = 8.0
 SCHEDULER_TIMEOUT_S = 1.0

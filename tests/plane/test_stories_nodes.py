@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from extender.policy import reasons
 from kube import contract
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.load import ask, told_after
-from tests.testbed.shared import bare
+from tools.kit.waiting import wait_for
+from tools.testbed.shared import bare
 
 MANY = 30
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.plane.cluster import Cluster
 from tests.plane.load import ask, told_after
-from tests.testbed.plane.plane import API_SERVER
+from tools.testbed.plane.plane import API_SERVER
 
 FRESH_WITHIN_S = 3.0
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kube import contract
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
 from tests.plane.load import Load, ask
 from tests.plane.rollout import GOOD, Image, Kubelets, available, install, roll_out
 from tests.playbooks.rendering import objects
-from tests.testbed.plane.plane import Plane
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.plane import Plane
 
 MANY = 100
 FASTER = 5

@@ -5,7 +5,7 @@ import time
 from extender.policy import reasons
 from tests.plane.cluster import Cluster
 from tests.plane.load import told_after
-from tests.testbed.plane import scheduler_config
+from tools.testbed.plane import scheduler_config
 
 PODS = 40
 

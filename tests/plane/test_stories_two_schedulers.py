@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pytest
 
 from extender.policy import reasons
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
-from tests.testbed.plane import scheduler_config
-from tests.testbed.plane.plane import SCHEDULER
+from tools.kit.waiting import wait_for
+from tools.testbed.plane import scheduler_config
+from tools.testbed.plane.plane import SCHEDULER
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 FIRST, SECOND = SCHEDULER, "kube-scheduler-2"

@@ -12,14 +12,14 @@ import pytest
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract, paths
 from kube.media_types import MERGE_PATCH
-from tests.kit.waiting import wait_for, wait_until
 from tests.plane.cluster import Cluster
 from tests.plane.confined import RBAC, Confined, grant, impersonated, token, unless_there
 from tests.plane.load import ask
 from tests.plane.writes import ELSEWHERE, NS
 from tests.playbooks.rendering import ADMIN_SERVER, objects, plain
-from tests.testbed.plane import identities
-from tests.testbed.shared.api import Api, ApiError, Object, condition
+from tools.kit.waiting import wait_for, wait_until
+from tools.testbed.plane import identities
+from tools.testbed.shared.api import Api, ApiError, Object, condition
 
 OPERATOR = "readygate-operator"
 ORDERS = f"/api/v1/namespaces/{NS}/configmaps/readygate-orders"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.waiting import wait_until
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.pki import Authority
-from tests.testbed.plane.programs import Extender
+from tools.kit.waiting import wait_until
+from tools.testbed.plane.pki import Authority
+from tools.testbed.plane.programs import Extender
 
 USER = "system:kube-scheduler"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.hosts.images import ETCD
-from tests.testbed.shared import binaries
+from tools.testbed.hosts.images import ETCD
+from tools.testbed.shared import binaries
 
 MINORS = tuple(binaries.VERSIONS)
 TYPES = "extender/v1/types.go"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.kit.waiting import wait_for
 from tests.plane.cluster import Cluster
-from tests.testbed.plane.programs import People
-from tests.testbed.shared import bare
+from tools.kit.waiting import wait_for
+from tools.testbed.plane.programs import People
+from tools.testbed.shared import bare
 
 
 class Teller:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
-from tests.testbed.shared.bare import pod_spec
+from tools.testbed.shared.bare import pod_spec
 
 NS, AGENT, EXTENDER = contract.NAMESPACE, contract.NAME_AGENT, contract.NAME_EXTENDER
 KIND = contract.CONDITION_NODE_HEALTHY

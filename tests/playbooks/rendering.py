@@ -13,7 +13,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.template import Templar
 
-from tests.testbed.shared.tools import KUSTOMIZE, built
+from tools.testbed.shared.tools import KUSTOMIZE, built
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 ROLES = PLAYBOOKS / "roles"

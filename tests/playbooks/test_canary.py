@@ -24,9 +24,9 @@ from readygate_objects.canary import (
 from extender.policy.exempt import is_canary, rules_of
 from extender.settings import parse
 from kube import contract
-from tests.kit.clock import Clock
 from tests.playbooks import modules
 from tests.playbooks.rendering import plain, render
+from tools.kit.clock import Clock
 
 IMAGE = "registry.example/readygate:1.1"
 DEFAULT = "default-scheduler"

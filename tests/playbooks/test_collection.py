@@ -11,7 +11,7 @@ import yaml
 from tests.playbooks import collection
 from tests.playbooks.rendering import IMAGE, PLAYBOOKS, keyed
 from tests.playbooks.test_overlay import AGENT, KUBECTL
-from tests.testbed.shared.tools import KUSTOMIZE, built
+from tools.testbed.shared.tools import KUSTOMIZE, built
 
 AGENTS = """
 - hosts: localhost

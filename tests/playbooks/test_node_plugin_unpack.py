@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.ability import cannot_run
 from tests.playbooks.archives import AGENT, small
 from tests.playbooks.rendering import ROLES
+from tools.kit.ability import cannot_run
 
 UNPACK = ROLES / "readygate_node" / "files" / "unpack.sh"
 IMAGE = "0123456789ab"

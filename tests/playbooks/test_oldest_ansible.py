@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from images.commands import BuildError
-from tests.kit.ability import cannot_run
 from tests.playbooks.rendering import PLAYBOOKS, ROLES
-from tests.run import PLAYBOOKS as NAMES
-from tests.testbed.shared.oldest_ansible import LOCK, installed
+from tools.kit.ability import cannot_run
+from tools.run import PLAYBOOKS as NAMES
+from tools.testbed.shared.oldest_ansible import LOCK, installed
 
 OLDEST = LOCK.stem.removeprefix("ansible-")
 # What depends on Ansible: filters, variables of the roles, real runs with modules' code and plugins.

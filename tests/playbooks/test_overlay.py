@@ -24,7 +24,7 @@ from tests.playbooks.rendering import (
     render,
 )
 from tests.playbooks.test_node_plugin import HOST
-from tests.testbed.shared.tools import KUSTOMIZE, built
+from tools.testbed.shared.tools import KUSTOMIZE, built
 
 NS = contract.NAMESPACE
 AGENT, EXTENDER = ("DaemonSet", NS, contract.NAME_AGENT), ("DaemonSet", NS, contract.NAME_EXTENDER)

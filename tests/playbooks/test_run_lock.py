@@ -17,8 +17,8 @@ from readygate_objects.lock import (
     told,
 )
 
-from tests.kit.waiting import wait_for
 from tests.playbooks.rendering import ROLES
+from tools.kit.waiting import wait_for
 
 ME, OTHER = "alice@laptop (process 1, started at 5)", "bob@ci (process 7, started at 9)"
 AT = 1_800_000_000.0

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.extender.builders import node_json, owner, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.gunicorn_lines import LINES, Gunicorn
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
 
 BROKEN = [f"b{i}" for i in range(500)]
 NODES = 7 + len(BROKEN)

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from tests.contract.go_types import read_filter_result
-from tests.kit import brakes
-from tests.kit.programs import Program
-from tests.kit.waiting import PATIENT_S, wait_until
+from tools.kit import brakes
+from tools.kit.programs import Program
+from tools.kit.waiting import PATIENT_S, wait_until
 
 ORDINARY_POD = {"metadata": {"name": "web-1", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
 

@@ -10,8 +10,8 @@ from kube import paths
 from kube.client import Client
 from kube.objects import ObjectMeta
 from kube.reflector import ListerWatcher, Reflector
-from tests.fakes.api_server import FakeApiServer, Request
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer, Request
+from tools.kit.waiting import wait_until
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from images.cache import cached, key_of_file
-from tests.kit.programs import python_environ
+from tools.kit.programs import python_environ
 
 LINES = ("gunicorn 27", "gunicorn 26")
 LOCK = Path(__file__).with_name("gunicorn-26.lock")

@@ -20,12 +20,12 @@ from extender.policy.decision import Decision
 from extender.why.entries import Anew, Cause, Event, Named, PodRecord
 from extender.why.memory import EVENTS_MAX, PIECE
 from extender.why.pods import NAMES_MAX, PODS_MAX
-from tests.bench.peak_memory import filled, short_texts
 from tests.extender.feed.published import Published
-from tests.kit.pid import children
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import memory_mib
 from tests.scripted.people_process import PeopleProcess
+from tools.bench.peak_memory import filled, short_texts
+from tools.kit.pid import children
+from tools.kit.waiting import wait_until
 
 NODES = [f"ip-10-0-{number // 250}-{number % 250}.eu-west-1.compute.internal" for number in range(5000)]
 REASON = "readygate: node(s) reported unhealthy"

@@ -1,4 +1,4 @@
-"""Reloads of the real extender under load: how many calls of a scheduler fail. tests/bench has the large form."""
+"""Reloads of the real extender under load: how many calls of a scheduler fail. tools/bench has the large form."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.filter_load import PATIENCE_S, FilterLoad
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
+from tools.kit.waiting import wait_until
 
 NAMES_A_CALL = 420  # of 5,000 nodes, as kube-scheduler's percentageOfNodesToScore leaves
 CLOSED_EVERY = 50

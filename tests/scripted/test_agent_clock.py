@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.stepped import Stepped
-from tests.kit.waiting import wait_until
 from tests.scripted.test_node_mode import NODE, OFTEN, TOKEN, Node
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.stepped import Stepped
+from tools.kit.waiting import wait_until
 
 HOUR_S = 3600.0
 STEPS = (HOUR_S, 0.0, -HOUR_S, 0.0)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from agent.report.server import FROZEN_S
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import ProcessId, children
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import ProcessId, children
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 TYPE = "readygate.dev/NodeHealthy"
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "health", "namespace": "ns", "uid": "uid-1"}}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.limits import as_somebody, descriptors, filled, limit, under
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.limits import as_somebody, descriptors, filled, limit, under
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "health", "namespace": "ns", "uid": "uid-1"}}

@@ -13,16 +13,16 @@ import pytest
 import yaml
 
 from tests.agent.probe.http_target import Call, Target
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.cri import Runtime
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.limits import under
-from tests.kit.memory import MemoryGroup, memory_group, peak_mib
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
 from tests.scripted.test_node_mode import CHECKS, NODE, OFTEN, TOKEN, Node
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.cri import Runtime
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.limits import under
+from tools.kit.memory import MemoryGroup, memory_group, peak_mib
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENT_S = 90.0

@@ -11,9 +11,9 @@ from kube import errors, paths
 from kube.auth import TokenFile
 from kube.client import Client
 from kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.following import node
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from kube import addresses, errors, paths
 from kube.auth import Connection
 from kube.client import Client
-from tests.fakes.anonymous import Anonymous
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
 from tests.scripted.tls import make_authority
+from tools.fakes.anonymous import Anonymous
+from tools.fakes.api_server import FakeApiServer
 
 
 @pytest.fixture(scope="module")

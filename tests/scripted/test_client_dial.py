@@ -12,7 +12,7 @@ import pytest
 from kube import errors
 from kube.auth import Connection
 from kube.client import Client
-from tests.fakes.anonymous import Anonymous
+from tools.fakes.anonymous import Anonymous
 
 
 @pytest.fixture

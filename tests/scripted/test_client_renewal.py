@@ -15,10 +15,10 @@ from kube.auth import CertificateFiles, by_certificate, in_cluster
 from kube.client import Client
 from kube.connect import connect
 from kube.errors import CredentialsInvalid
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.following import node
 from tests.scripted.tls import Authority, make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

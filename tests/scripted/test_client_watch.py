@@ -10,9 +10,9 @@ import pytest
 from kube import errors, paths
 from kube.auth import Connection, TokenFile
 from kube.client import Client
-from tests.fakes.anonymous import Anonymous
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.following import node
+from tools.fakes.anonymous import Anonymous
+from tools.fakes.api_server import FakeApiServer
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.cri import Runtime
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
 from tests.scripted.test_kubelet_cri import READY, pod
 from tests.scripted.tls import make_authority
 from tests.test_docs import YAML_FILES
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.cri import Runtime
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 NODE_1: dict[str, Any] = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "worker-1", "uid": "node-uid"}}

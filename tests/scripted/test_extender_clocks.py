@@ -14,10 +14,10 @@ import pytest
 from extender.policy.reasons import CLOSED_NODE_LOST, CLOSED_NOT_READY
 from kube.contract import CONDITION_NODE_HEALTHY
 from tests.extender.builders import lease_json, node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.stepped import Stepped
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.stepped import Stepped
+from tools.kit.waiting import wait_until
 
 NODES = ["n1", "n2", "n3", "n4"]
 HOUR_S = 3600.0

@@ -4,8 +4,8 @@ import time
 
 from extender.source import Sync
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
 
 NODES = [f"node-{number:04}" for number in range(5000)]
 CLOSED = set(NODES[::4])

@@ -17,10 +17,10 @@ import pytest
 
 from extender.serve.limits import CONNECTIONS_MAX
 from extender.verbs.wire import BODY_LIMIT_BYTES, names_max_of
-from tests.kit.pid import children
 from tests.scripted.conftest import NODES
 from tests.scripted.extender_process import begin_peak, checked, memory_mib
-from tests.soak import unkind
+from tools.kit.pid import children
+from tools.soak import unkind
 
 GOOD = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": ["h1"]}).encode()
 POST = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"

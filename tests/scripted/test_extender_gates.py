@@ -11,9 +11,9 @@ import pytest
 
 from extender.policy.reasons import CLOSED_HELD, CLOSED_NO_HEALTH_POD, CLOSED_NOT_READY
 from tests.extender.builders import node_json, owner, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
 
 GPU_POD = {
     "metadata": {"name": "train", "namespace": "default"},

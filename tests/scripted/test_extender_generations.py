@@ -6,11 +6,11 @@ import signal
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import ProcessId, children
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.filter_load import FilterLoad
 from tests.scripted.reloads import reload_under_load
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import ProcessId, children
 
 
 def workers_of(process):

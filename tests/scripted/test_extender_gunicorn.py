@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
 
 
 @pytest.fixture

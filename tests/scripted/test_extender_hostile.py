@@ -13,10 +13,10 @@ import pytest
 
 from extender.serve.limits import HELD_MAX_BYTES
 from extender.verbs.wire import BODY_LIMIT_BYTES
-from tests.kit.pid import children
-from tests.kit.programs import python_environ
 from tests.scripted.extender_process import checked
 from tests.scripted.test_extender_crowds import CALLS, POST, is_answered
+from tools.kit.pid import children
+from tools.kit.programs import python_environ
 
 RESET = struct.pack("ii", 1, 0)
 PART_BYTES = 950_000

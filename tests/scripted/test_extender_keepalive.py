@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
 
 IDLE_S = 61
 pytestmark = pytest.mark.timeout(3 * IDLE_S)

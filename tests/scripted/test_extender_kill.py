@@ -1,7 +1,7 @@
 """SIGKILL and SIGSTOP of master and worker, at any moment: who holds the port, who answers, and how soon.
 
 The promise is a second; the waits here allow four on a loaded machine. The second itself is the benchmark's, with 5,000
-nodes: `python -m tests.bench --only stop` marks `killed_worker_served_s`, `killed_master_free_s` and
+nodes: `python -m tools.bench --only stop` marks `killed_worker_served_s`, `killed_master_free_s` and
 `killed_master_served_s` as missed above it.
 """
 
@@ -13,11 +13,11 @@ import time
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import ProcessId, children
-from tests.kit.ports import free_port, may_listen
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import ProcessId, children
+from tools.kit.ports import free_port, may_listen
+from tools.kit.waiting import wait_until
 
 GONE_S = 1.0  # the promise; these waits allow a loaded machine four times that
 SLACK = 4.0

@@ -13,13 +13,13 @@ from extender.source import Sync
 from extender.verbs.dispatch import answer_filter
 from kube import contract
 from kube.times import format_micro_time, format_time
-from tests.chaos.paths import Path
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
+from tools.chaos.paths import Path
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 NODES = [f"h{number}" for number in range(3)]
 LATE_S = 2.0

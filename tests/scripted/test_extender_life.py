@@ -13,11 +13,11 @@ import yaml
 
 from extender.outlets.kick import REMEDY
 from tests.extender.builders import lease_json, node_json, owner, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
-from tests.kit.programs import CHECKOUT
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
+from tools.kit.programs import CHECKOUT
 
 DAEMON_POD = {"metadata": {"name": "d", "namespace": "default", "ownerReferences": [owner("cni")]}}
 

@@ -6,12 +6,12 @@ import socket
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
 from tests.scripted.test_extender_crowds import memory_mib
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
+from tools.kit.waiting import wait_until
 
 CALLS, AT_ONCE = 8_000, 20  # 28 MiB, if all that they name were remembered; and steps, and what waits
 WAITING = 1_000  # calls that may wait to be remembered

@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ability import cannot_run
-from tests.kit.child import Child
-from tests.kit.pid import children
-from tests.kit.programs import python_environ
 from tests.scripted.people_process import PeopleProcess
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ability import cannot_run
+from tools.kit.child import Child
+from tools.kit.pid import children
+from tools.kit.programs import python_environ
 
 USER, SOMEBODY = 69376, 1000
 NO_CAPABILITY = "0000000000000000"

@@ -9,7 +9,7 @@ import yaml
 from extender.process import rehearsal
 from extender.settings import parse
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
+from tools.fakes.api_server import FakeApiServer
 
 
 @pytest.fixture

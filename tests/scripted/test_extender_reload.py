@@ -6,9 +6,9 @@ import signal
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
 
 REJECTED = "reload rejected, keeping the previous configuration"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
 
 SPARE = 2  # descriptors that the master still gets: a configuration is read with them, and no worker is begun
 

@@ -10,10 +10,10 @@ import pytest
 
 from kube import contract
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import ProcessId, children
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.filter_load import NEW, FilterLoad
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import ProcessId, children
 
 STOP_S = 1.0  # the promise; these tests allow a loaded machine four times that
 SLACK = 4.0

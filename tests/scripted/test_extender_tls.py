@@ -14,11 +14,11 @@ import pytest
 from extender.serve import limits
 from extender.serve.loop import LOOK_S
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
 from tests.scripted.filter_load import FilterLoad
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of, listen_section
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
 
 NAMES, SURVIVORS = ["h1", "u1"], ["h1"]
 SLACK_S = 2.0  # for a loaded machine

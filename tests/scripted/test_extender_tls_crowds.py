@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import ProcessId, children
 from tests.scripted.extender_process import begin_peak, memory_mib
 from tests.scripted.filter_load import FilterLoad
 from tests.scripted.test_extender_crowds import CALLS, PEAK_LIMIT_MIB, is_answered
 from tests.scripted.tls import make_authority
 from tests.scripted.tls_extender import TlsExtender, client_of, listen_section
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import ProcessId, children
 
 NAMES, SURVIVORS = ["h1", "u1"], ["h1"]
 POST = b"POST /filter HTTP/1.1\r\nHost: localhost\r\n"

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ports import free_port
-from tests.kit.programs import CHECKOUT, fetch
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ports import free_port
+from tools.kit.programs import CHECKOUT, fetch
+from tools.kit.waiting import wait_until
 
 STOP_S = 1.0  # the promise; these tests allow a loaded machine four times that
 SLACK = 4.0

@@ -6,10 +6,10 @@ import socket
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
-from tests.kit.programs import python_environ
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
+from tools.kit.programs import python_environ
 
 # What Python imports when it starts: a path of the port that hangs the thread which serves.
 SITECUSTOMIZE = """

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.kit.programs import CHECKOUT, python_environ
+from tools.kit.programs import CHECKOUT, python_environ
 
 HTTP_FOR_PEOPLE = {"flask", "werkzeug", "jinja2", "prometheus_client"}
 API_SERVER = {"urllib3", "kubernetes", "kube.client", "kube.reflector", "extender.services", "extender.decider"}

@@ -8,10 +8,10 @@ import pytest
 from extender.outlets import kick
 from kube.client import Client
 from tests.extender.outlets.test_kick import Diary
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.following import node
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 HANDSHAKE_S = 0.4
 

@@ -11,9 +11,9 @@ from extender.outlets.kick import ANNOTATION_KICK
 from extender.outlets.schedule import APART_S
 from extender.process.worker import RETIRE_LIMIT_S
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
 
 NODES = [f"n{number:02d}" for number in range(30)]
 HEALS_EVERY_S = 0.3

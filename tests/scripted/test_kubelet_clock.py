@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.stepped import Stepped
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.stepped import Stepped
+from tools.kit.waiting import wait_until
 
 HOUR_S = 3600.0
 PATIENT_S = 60.0

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from tests.agent.runtime.test_process import marked
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 
 def agent(api: FakeApiServer, folder: Path) -> Program:

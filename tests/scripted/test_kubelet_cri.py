@@ -9,10 +9,10 @@ import pytest
 from agent import settings
 from agent.modes import kubelet as kubelet_mode
 from component import lifecycle
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.cri import Runtime
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.cri import Runtime
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_until
 
 READY = {"conditions": [{"type": kind, "status": True} for kind in ("RuntimeReady", "NetworkReady")]}
 PATIENT_S = 60.0

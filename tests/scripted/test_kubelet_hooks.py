@@ -9,8 +9,8 @@ import pytest
 
 from component import lifecycle
 from kube.times import format_time
-from tests.kit.waiting import wait_until
 from tests.scripted.test_kubelet_mode import Node, api, node  # noqa: F401 - fixtures
+from tools.kit.waiting import wait_until
 
 
 def put(node: Node, script: str, *, grace_s: int = 20, **hooks: object) -> None:

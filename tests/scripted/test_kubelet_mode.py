@@ -12,9 +12,9 @@ import pytest
 from agent import settings
 from agent.modes import kubelet as kubelet_mode
 from component import lifecycle
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_until
 
 
 class Node:

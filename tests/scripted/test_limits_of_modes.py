@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.child import Child
-from tests.kit.limits import as_somebody, descriptors, filled, limit, under
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
 from tests.scripted.test_node_mode import NODE, OFTEN, TOKEN, Node
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.child import Child
+from tools.kit.limits import as_somebody, descriptors, filled, limit, under
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 90.0
 MOST = 80

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from extender.policy.reasons import CLOSED_NO_HEALTH_POD
 from extender.policy.verdict import OLD_POD_LIMIT_S
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
 from tests.scripted.extender_process import ExtenderProcess
+from tools.fakes.api_server import FakeApiServer
 
 NODES = ["n1", "n2"]
 LEFT_S = 12.0  # of the limit, when the watch tells of the new object: so the test need not wait for all of it

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.child import Child
-from tests.kit.limits import as_somebody, under
 from tests.scripted.test_node_mode import NODE, OFTEN, TOKEN, Node, health_pod
 from tests.scripted.tls import Authority, make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.child import Child
+from tools.kit.limits import as_somebody, under
 
 CHECK = "disk"
 LATER = "later"  # a health pod that comes while the agent runs: it is seen with the kubelet's certificate alone

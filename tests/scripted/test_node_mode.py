@@ -12,12 +12,12 @@ import pytest
 
 from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract, paths
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.kubelet_healthz import answering
-from tests.kit.ports import free_port
-from tests.kit.programs import Launch, Program
-from tests.kit.waiting import wait_until
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.fakes.kubelet_healthz import answering
+from tools.kit.ports import free_port
+from tools.kit.programs import Launch, Program
+from tools.kit.waiting import wait_until
 
 NODE = "worker-1"
 NAMESPACE = "ns"

@@ -14,8 +14,8 @@ from kube.client import Client
 from kube.reflector import ListerWatcher, Reflector
 from tests.extender.builders import node_json
 from tests.extender.outlets.gate_states import closed, gate, gates, opened
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 NAMES = ["a", "b", "c"]
 STATUS = "/status"

@@ -5,10 +5,10 @@ import time
 from contextlib import contextmanager
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.pace import best_p99_ratio, calls
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 NODES = [f"n{number:03}" for number in range(200)]
 TURNING = NODES[:40]

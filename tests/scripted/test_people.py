@@ -12,12 +12,12 @@ import pytest
 from extender.web.report import NO_BROWSER_HEADER
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ORDINARY_POD, ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

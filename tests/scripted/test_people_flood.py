@@ -1,7 +1,7 @@
 """A flood at the port of the status API delays and fails no call of kube-scheduler.
 
 The ratio allowed here is no goal: it is what a busy machine cannot hide. The goal, a tenth more beside four readers, is
-the benchmark's: `python -m tests.bench --only people` marks `people_4_filter_p99_ratio` as missed above 1.1.
+the benchmark's: `python -m tools.bench --only people` marks `people_4_filter_p99_ratio` as missed above 1.1.
 """
 
 import http.client
@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.pace import best_p99_ratio, calls
 from tests.scripted.people_process import PeopleProcess
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 NODES = [f"n{number:03}" for number in range(300)]
 HEAD = b"GET /api/v1/nodes HTTP/1.1\r\nHost: localhost\r\n"

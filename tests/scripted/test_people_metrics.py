@@ -7,9 +7,9 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_until
 from tests.scripted.people_process import PeopleProcess
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_until
 
 ADDRESS = "127.0.0.2"  # as the host's own address; the status API is on 127.0.0.1
 GET = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"

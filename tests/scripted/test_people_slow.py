@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from tests.kit.pid import children
-from tests.kit.waiting import wait_until
 from tests.scripted.people_process import PeopleProcess
+from tools.kit.pid import children
+from tools.kit.waiting import wait_until
 
 ASKED = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"

@@ -9,10 +9,10 @@ from kube import listing, paths, reflector
 from kube.client import Client
 from kube.peers import Peers
 from kube.reflector import ListerWatcher, Reflector
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
 from tests.scripted.following import Node, Recorder, cut_short, following, node
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from kube import paths
 from kube.client import Client
 from kube.listing import ListerWatcher
 from kube.reflector import Reflector
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
 from tests.scripted.following import Node, Recorder, following, node
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@
 import hypothesis.strategies as st
 from hypothesis import example, given, settings
 
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.following import following, node
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 STEPS = st.one_of(

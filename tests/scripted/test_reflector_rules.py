@@ -6,9 +6,9 @@ import json
 import pytest
 
 from kube.watching import REWIND_LIMIT_S
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.waiting import wait_until
 from tests.scripted.following import following, node
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.pid import end_all, find_processes
-from tests.kit.waiting import wait_for
+from tools.kit.pid import end_all, find_processes
+from tools.kit.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -35,10 +35,10 @@ subprocess.run(["sh", os.environ["TOOL"], *sys.argv[1:]])
 PROGRAMS = {
     "the image": ["images.build"],
     "the record of its packages": ["images.debian"],
-    "Kubernetes": ["tests.testbed.shared.binaries"],
-    "what Kubernetes is built of": ["tests.testbed.shared.binaries", "--fetch"],
-    "helm and the like": ["tests.testbed.shared.tools", "kustomize"],
-    "the oldest Ansible": ["tests.testbed.shared.oldest_ansible"],
+    "Kubernetes": ["tools.testbed.shared.binaries"],
+    "what Kubernetes is built of": ["tools.testbed.shared.binaries", "--fetch"],
+    "helm and the like": ["tools.testbed.shared.tools", "kustomize"],
+    "the oldest Ansible": ["tools.testbed.shared.oldest_ansible"],
 }
 
 

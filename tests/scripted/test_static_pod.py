@@ -16,8 +16,8 @@ import threading
 
 import pytest
 
-from tests.kit.waiting import wait_until
 from tests.playbooks.rendering import ROLES
+from tools.kit.waiting import wait_until
 
 PROGRAM = ROLES / "readygate_extender" / "files" / "static_pod.py"
 SHARED = ROLES / "readygate_scheduler_config" / "module_utils" / "readygate_scheduler"

@@ -11,12 +11,12 @@ import pytest
 from cli.doctor.examine import examine
 from tests.cli.doctor import facts
 from tests.extender.builders import node_json, pod_json
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.pid import children
 from tests.scripted.extender_process import ExtenderProcess
 from tests.scripted.people_process import PeopleProcess
 from tests.scripted.test_static_credentials import HOUR_S, token
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.pid import children
 
 DAY_S = 24 * HOUR_S
 SLACK_S = 300.0  # of a busy machine

@@ -9,13 +9,13 @@ import msgspec
 from agent.checks.catalogue import KINDS, Kind
 from agent.checks.pages import body_of, needs
 from agent.checks.profiles import PROFILES, checks_of
-from tests.bench.faults import results
-from tests.faults.registry import FAULTS
+from tools.bench.faults import results
+from tools.faults.registry import FAULTS
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs/checks.md"
 # Copies of build/bench-faults.json, and `taken`: how. Of a fault that the first has not, the second has it.
-MEASURED = ROOT / "tests/bench/faults/measured.json"
+MEASURED = ROOT / "tools/bench/faults/measured.json"
 ADDED = MEASURED.with_name("measured-added.json")
 HEAD = """# The checks
 
@@ -168,7 +168,7 @@ def _section(name: str, kind: Kind) -> str:
     keys = "".join(f"| `{field.encode_name}` | {_default(field)} |\n" for field in fields)
     table = f"\n| key | default |\n|---|---|\n{keys}" if keys else ""
     faults = [fault for fault in FAULTS.values() if fault.check == name]
-    tried = "".join(f"- `python -m tests.faults {fault.name} HOST`: {fault.what}.\n" for fault in faults)
+    tried = "".join(f"- `python -m tools.faults {fault.name} HOST`: {fault.what}.\n" for fault in faults)
     tried = f"\nFaults to try it with, on a host of ring 3 (`--heal` takes them back):\n\n{tried}" if tried else ""
     needed = _keys_marked(needs(kind.rights), kind)
     return f"\n## {name}\n\nPasses when {kind.doc}.\n\n{body_of(kind.about)}\n{table}\n{needed}\n{tried}"

@@ -16,7 +16,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.health import log_text
 from agent.checks.state import CheckState, Finding, Severity, Thresholds
 from component.settings import Section
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/configuration.md"
 

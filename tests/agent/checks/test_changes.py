@@ -13,7 +13,7 @@ from agent.checks.catalogue import check_spec
 from agent.checks.changes import Changes
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 NETWORK = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}
 

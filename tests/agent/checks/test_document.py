@@ -2,7 +2,7 @@
 
 from agent.checks.catalogue import KINDS
 from tests.agent.checks.document import DOCUMENT, page
-from tests.faults.registry import FAULTS
+from tools.faults.registry import FAULTS
 
 
 def test_the_document_is_current() -> None:

@@ -14,7 +14,7 @@ from agent.checks.elsewhere import Elsewhere, NoAnswerError, Patience
 from agent.checks.networks import parsed_json
 from agent.checks.state import CheckState, Finding
 from agent.processes.single import python_command
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 PATIENT_S = 60.0
 

@@ -22,8 +22,8 @@ from agent.probe.streak import Streak
 from agent.probe.ticker import Ticker
 from agent.processes import command
 from agent.processes.proc import start_ticks
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 PASSED = Finding(CheckState.PASSED)
 

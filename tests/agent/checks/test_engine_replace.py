@@ -8,8 +8,8 @@ import pytest
 from agent.checks.catalogue import CheckSpec
 from agent.checks.engine import LATE_S, CheckEngine
 from agent.checks.state import CheckState, Finding, Thresholds
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 PASSED, FAILED = Finding(CheckState.PASSED), Finding(CheckState.FAILED, "broken")
 HOUR_S = 3600.0

@@ -10,7 +10,7 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.checks.turns import SELDOM_S
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 HOUR_S = 3600.0
 

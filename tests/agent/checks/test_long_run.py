@@ -36,11 +36,11 @@ from tests.agent.checks.builtin import (
     test_reader,
     test_service_path,
 )
-from tests.bench.agent.peer import Peer
-from tests.fakes.cri import Runtime
-from tests.fakes.dns import dns_servers
-from tests.kit.clock import Clock
-from tests.kit.ports import free_port
+from tools.bench.agent.peer import Peer
+from tools.fakes.cri import Runtime
+from tools.fakes.dns import dns_servers
+from tools.kit.clock import Clock
+from tools.kit.ports import free_port
 
 PERIOD_S, VIRTUAL_S = 100.0, 10_000.0
 SELDOM_S = 500.0  # of what costs a process, or waits
@@ -51,9 +51,9 @@ GRPC_HELD = """
 import sys
 from agent.probe.grpc import grpc_check
 from tests.agent.checks.test_long_run import held_over
-from tests.differential.scripted import Script, Scripted
-from tests.differential.fixed.answering import GRPC
-from tests.kit.clock import Clock
+from tools.differential.scripted import Script, Scripted
+from tools.differential.fixed.answering import GRPC
+from tools.kit.clock import Clock
 given = GRPC["G5: SERVING"]["script"]
 server = Scripted()
 server.script = Script(given["greeting"].encode("latin-1"), "".join(given["reply"]).encode("latin-1"))

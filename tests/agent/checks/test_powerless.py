@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit.powerless import powerless
-from tests.kit.programs import CHECKOUT, python_environ
+from tools.kit.powerless import powerless
+from tools.kit.programs import CHECKOUT, python_environ
 
 # By kind of check, what it is told to look at.
 KINDS: dict[str, Callable[[Path], dict[str, Any]]] = {

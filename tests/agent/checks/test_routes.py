@@ -11,7 +11,7 @@ import pytest
 
 from agent.checks.catalogue import KINDS
 from agent.checks.routes import Routes
-from tests.kit.ability import cannot_run
+from tools.kit.ability import cannot_run
 
 NETWORK = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
 LOOK = """

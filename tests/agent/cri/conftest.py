@@ -9,8 +9,8 @@ import pytest
 from agent.cri.connect import connect_runtime
 from agent.cri.guard import KubeletGuard
 from agent.cri.runtime import CriRuntime
-from tests.fakes.cri import Runtime
-from tests.kit.waiting import wait_until
+from tools.fakes.cri import Runtime
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 

@@ -16,8 +16,8 @@ from agent.pleg.generator import EventGenerator
 from agent.pleg.relist import EVENTED, GENERIC
 from agent.runtime.base import ContainerEvent, EventKind
 from agent.semantics import Semantics
-from tests.fakes.cri import Runtime
-from tests.kit.waiting import wait_until
+from tools.fakes.cri import Runtime
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 

@@ -9,7 +9,7 @@ from agent.cri.base import CriError
 from agent.cri.connect import connect_runtime
 from agent.cri.guard import KubeletGuard
 from agent.cri.runtime import CriRuntime
-from tests.fakes.cri import Runtime
+from tools.fakes.cri import Runtime
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from agent.cri.guard import KubeletGuard
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 def test_cw16_who_takes_connections_is_there_even_if_it_says_nothing() -> None:

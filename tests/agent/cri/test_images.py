@@ -1,4 +1,4 @@
-"""Whether a container's image is there, and may be pulled, and now (row CW7). Target `images` of tests/differential
+"""Whether a container's image is there, and may be pulled, and now (row CW7). Target `images` of tools/differential
 compares it with the kubelet's image manager on random histories."""
 
 import pytest

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fakes.cri import Runtime
+from tools.fakes.cri import Runtime
 
 MOST_MIB = 80  # issue: with the CRI and gRPC
 PODS = 110

@@ -17,8 +17,8 @@ from agent.cri.base import CriError, Reader, Trouble
 from agent.cri.connect import connect
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, RuntimePod
-from tests.fakes.cri import Runtime
-from tests.kit.waiting import wait_until
+from tools.fakes.cri import Runtime
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0  # where it must not matter how slow the machine is
 SHORT_S = 2.0  # where waiting for nothing is what is tried

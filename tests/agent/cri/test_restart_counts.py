@@ -5,7 +5,7 @@ import pytest
 from agent.cri.configs import restarts_by_logs
 from tests.agent.cri.conftest import PATIENT_S, Faked
 from tests.agent.cri.test_runtime import POD, C
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from agent.runtime.base import ContainerPhase, StartError
 from component.lifecycle import StartFailed
 from tests.agent.cri.conftest import PATIENT_S, Faked
 from tests.agent.status.builders import make_pod
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 C = Container("c", image="i", image_pull_policy="Never", command=("run", "$(WHO)"), env=(EnvVar("WHO", "me"),))
 POD = make_pod(C, uid="u")

@@ -13,7 +13,7 @@ from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import ContainerPhase, PodIsEnding, StartError
 from tests.agent.cri.conftest import PATIENT_S, Faked
 from tests.agent.cri.test_runtime import POD, C, ended
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 SLOW = replace(C, image="slow", image_pull_policy="Always")
 

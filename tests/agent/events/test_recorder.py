@@ -10,7 +10,7 @@ import pytest
 from agent.events.event import WARNING, About, Event
 from agent.events.recorder import PAUSE_S, QUEUED_MAX, TRIES, Recorder
 from kube.errors import AlreadyExists, DeadlineExceeded, Forbidden, Invalid, KubeError, NotFound
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 POD = About("Pod", "web-0", "shop", "u1", "spec.containers{c}")
 NODE = About("Node", "node-1")

@@ -11,8 +11,8 @@ from agent.identity.token import LIFETIME_S, BoundToken
 from agent.report.heartbeat import Heartbeat, Writer
 from kube import errors
 from kube.errors import CredentialsInvalid
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 PATH = "/api/v1/namespaces/ns/serviceaccounts/health/token"
 DOWN = errors.Unreachable(path=PATH, message="connection refused")

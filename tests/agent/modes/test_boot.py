@@ -16,9 +16,9 @@ from agent.report.condition import ConditionPublisher
 from agent.report.heartbeat import Heartbeat
 from component.lifecycle import Service
 from kube.reflector import Reflector
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
 from tests.scripted.tls import make_authority
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
 
 NOW, PAUSE_S = 1e9, 3.0
 

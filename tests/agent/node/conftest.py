@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kube.client import Client
-from tests.fakes.api_server import FakeApiServer
+from tools.fakes.api_server import FakeApiServer
 
 
 @pytest.fixture

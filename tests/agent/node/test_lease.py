@@ -10,9 +10,9 @@ from kube.client import Client
 from kube.errors import DeadlineExceeded, KubeError
 from tests.agent.node.test_facts import NOW
 from tests.agent.node.test_reports import verbs
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 NAMESPACE = "kube-node-lease"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "node-uid"}}

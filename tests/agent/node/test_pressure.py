@@ -23,7 +23,7 @@ from agent.node.pressure import (
     with_containers,
 )
 from agent.processes.command import RuntimeUnavailable
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 M, D, P = "MemoryPressure", "DiskPressure", "PIDPressure"
 

@@ -13,8 +13,8 @@ from kube.client import Client
 from kube.errors import KubeError
 from tests.agent.node.test_facts import FACTS, NOW
 from tests.agent.node.test_reports import verbs
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
 
 NOTHING = NodeStatus()
 

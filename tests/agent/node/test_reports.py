@@ -16,10 +16,10 @@ from agent.node.registration import REPORT_S, NodeReporter
 from kube.client import Client
 from kube.errors import DeadlineExceeded, Forbidden, KubeError, NotFound, Unreachable
 from tests.agent.node.test_facts import FACTS, NOW
-from tests.fakes.api_patches import strategic_merge
-from tests.fakes.api_server import FakeApiServer
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.fakes.api_patches import strategic_merge
+from tools.fakes.api_server import FakeApiServer
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

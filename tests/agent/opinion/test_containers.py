@@ -11,7 +11,7 @@ from agent.opinion.containers import LIST_BESIDE_EVENTS_S, LIST_S, ContainerStat
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 from agent.runtime.base import ContainerEvent, ContainerPhase, EventKind, RuntimeContainer, RuntimePod
 from tests.agent.status.builders import make_pod, running
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 RUNNING, EXITED = ContainerPhase.RUNNING, ContainerPhase.EXITED
 HANGS = CriError("ListPodSandbox", "/s", Trouble.HANGS, within_s=5.0)

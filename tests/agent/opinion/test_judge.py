@@ -19,7 +19,7 @@ from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
 from agent.semantics import Semantics
 from agent.wire.condition import ANNOTATION_SPEAKER
 from tests.agent.status.builders import NOW, condition, make_pod, running
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 PROBE = Probe(HttpGetAction(80), period_s=5, failure_threshold=2, timeout_s=1)  # a budget of 11 s
 ASKED = {ANNOTATION_SPEAKER: "node"}

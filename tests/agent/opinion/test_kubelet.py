@@ -7,7 +7,7 @@ import pytest
 
 from agent.opinion.kubelet import KubeletWatch, PortAnswer, pleg_finding
 from kube import errors
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
 

@@ -11,7 +11,7 @@ from agent.opinion.selection import Chosen, HealthPods
 from agent.podsapi.base import PodsApiError
 from agent.wire.pod import PodObject, pod_from_object
 from tests.agent.opinion.test_pods import item
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 LABELS = {"app": "health"}
 HEALTH = HealthPods("ns", "app=health", "health")

@@ -13,7 +13,7 @@ from agent.opinion.pods import NEWS_LIMIT_S, HealthPodSource, HealthPodTable
 from agent.opinion.selection import HealthPods
 from agent.wire.pod import PodObject
 from component.lifecycle import StartFailed
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "health", "uid": "d", "controller": True}
 

@@ -10,7 +10,7 @@ from agent.pleg.generator import MOST_REQUESTS, EventGenerator
 from agent.runtime.base import ContainerEvent, EventKind, RuntimePod
 from agent.semantics import Semantics
 from tests.agent.pleg.builders import ScriptedRuntime, made
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 GONE = OSError("runtime away")
 

@@ -11,7 +11,7 @@ from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import RuntimePod, StartError
 from agent.semantics import Semantics
 from tests.agent.status.builders import make_pod
-from tests.fakes.runtime import FakeRuntime
+from tools.fakes.runtime import FakeRuntime
 
 POD = make_pod("c")
 UID = POD.uid

@@ -10,7 +10,7 @@ import pytest
 from agent.plugins.handlers import handlers
 from agent.plugins.manager import PluginManager
 from tests.agent.plugins.test_client import Server
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 90.0
 

@@ -16,7 +16,7 @@ from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable
 from agent.runtime.process import ProcessRuntime
 from tests.agent.probe.http_target import Target
 from tests.agent.status.builders import make_pod
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 POD = make_pod("c")
 WHERE = 'for Container "c" in Pod "pod-1_default(uid-1)" failed'

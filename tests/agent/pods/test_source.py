@@ -14,7 +14,7 @@ from agent.status.manager import StatusManager
 from agent.wire.pod import PodObject
 from tests.agent.status.builders import NOW, condition, make_pod
 from tests.agent.status.scene import FakeClient, as_json
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 def pod_object(uid: str, **spec: object) -> PodObject:

@@ -23,12 +23,12 @@ from agent.semantics import Semantics
 from agent.status.generate import Host
 from agent.status.manager import StatusManager, VersionedStatus
 from tests.agent.status.builders import NOW, make_pod, make_status
-from tests.fakes.hooks import FakeHooks
-from tests.fakes.pods import Pods
-from tests.fakes.prober import FakeProber
-from tests.fakes.runtime import FakeRuntime
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.fakes.hooks import FakeHooks
+from tools.fakes.pods import Pods
+from tools.fakes.prober import FakeProber
+from tools.fakes.runtime import FakeRuntime
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 
 class Node:

@@ -11,7 +11,7 @@ from agent.processes.command import RuntimeUnavailable
 from agent.runtime.base import PodIsEnding
 from tests.agent.pods.test_sync import Node
 from tests.agent.status.builders import NOW, make_pod, make_status
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 

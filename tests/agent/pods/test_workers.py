@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agent.pods.workers import Dues, Workers
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 PATIENT_S = 60.0
 

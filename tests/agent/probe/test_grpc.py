@@ -15,8 +15,8 @@ from agent import rpc
 from agent.probe.grpc import grpc_check
 from agent.probe.outcome import HandlerError, HandlerResult, Outcome
 from agent.processes.command import run_command
-from tests.differential.scripted import Script, Scripted
-from tests.kit.waiting import wait_for, wait_until
+from tools.differential.scripted import Script, Scripted
+from tools.kit.waiting import wait_for, wait_until
 
 # As the agent loads them: else children of a test die before they are executed, now and then.
 grpc, health_pb2, health_pb2_grpc = rpc.load("grpc", "grpc_health.v1.health_pb2", "grpc_health.v1.health_pb2_grpc")

@@ -1,4 +1,4 @@
-"""Names in other letters, as Go asks for them and as it writes them into a Host line; `tests/differential` compares."""
+"""Names in other letters, as Go asks for them and as it writes them into a Host line; `tools/differential` compares."""
 
 import pytest
 

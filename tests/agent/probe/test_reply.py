@@ -1,6 +1,6 @@
 """Answers that a lenient reader takes for good ones, and some that a strict one would refuse: as net/http has them.
 
-`tests/differential` compares any bytes with Go; here is what a user can meet, to be read aloud.
+`tools/differential` compares any bytes with Go; here is what a user can meet, to be read aloud.
 """
 
 import tracemalloc

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent.probe.together import READ, Talk, Wait, connect, is_ours, talk_all
-from tests.kit.ports import free_port
+from tools.kit.ports import free_port
 
 LIMIT_S = 0.2
 AMPLE_S = 20.0

@@ -18,7 +18,7 @@ from agent.processes.command import run_command
 from agent.semantics import Semantics
 from agent.wire.pod import parse_pod
 from agent.wire.status import parse_status
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 TRUE = {"exec": {"command": ["true"]}}
 HERE = {"host": "127.0.0.1", "port": 1}  # nobody listens there

@@ -27,7 +27,7 @@ from tests.agent.prober.builders import (
     make_status,
     running,
 )
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 class Agent:

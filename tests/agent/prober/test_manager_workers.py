@@ -26,7 +26,7 @@ from tests.agent.prober.builders import (
     make_status,
     running,
 )
-from tests.kit.waiting import wait_for, wait_until
+from tools.kit.waiting import wait_for, wait_until
 
 ALWAYS = RestartPolicy.ALWAYS
 SLOW = make_probe(period_s=3600)

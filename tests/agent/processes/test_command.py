@@ -12,7 +12,7 @@ import pytest
 
 from agent.processes import command
 from agent.processes.command import Completed, ExecTimeout, RuntimeUnavailable, go_duration, run_command
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 
 def shell(script: str, timeout_s: float = 5.0) -> Completed:

@@ -12,7 +12,7 @@ import pytest
 
 from agent.processes import spawn as room
 from agent.processes.spawn import Child, Process, spawn
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 SAYS = textwrap.dedent("""
     import os, signal, sys

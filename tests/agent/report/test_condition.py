@@ -10,7 +10,7 @@ import pytest
 
 from agent.report.condition import CHANGES, RETRY, STARTING_HOLD_S, Condition, ConditionPublisher
 from kube import contract, errors
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 UID = "uid-1"
 PATH = "/api/v1/namespaces/ns/pods/p/status"

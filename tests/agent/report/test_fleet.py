@@ -13,7 +13,7 @@ import pytest
 from agent.boot import SPREAD_S, first_pause_s
 from agent.report.condition import Condition, ConditionPublisher
 from kube import contract, errors
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 AGENTS = 5_000
 BAD = Condition(contract.STATUS_FALSE, "Failed", "the network is away", identity="bad")

@@ -6,7 +6,7 @@ import pytest
 
 from agent.report.heartbeat import Heartbeat, Writer
 from kube import errors
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 DOWN = errors.Unreachable(path=LEASES, message="connection refused")

@@ -12,7 +12,7 @@ from agent.report import server
 from agent.report.metrics import Family, metrics_page
 from agent.report.server import FROZEN_S, THAW_S, HealthServer, Page, livez_page
 from component.lifecycle import StartFailed
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 @pytest.fixture

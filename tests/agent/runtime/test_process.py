@@ -20,8 +20,8 @@ from agent.runtime.output import Output
 from agent.runtime.process import ProcessRuntime
 from component.lifecycle import StartFailed
 from tests.agent.status.builders import make_pod
-from tests.kit.pid import find_processes
-from tests.kit.waiting import wait_until
+from tools.kit.pid import find_processes
+from tools.kit.waiting import wait_until
 
 POD = make_pod("c")
 CIDR = "127.21.7.0/24"

@@ -6,7 +6,7 @@ from agent.model import Container
 from agent.runtime.base import ContainerPhase, EventKind, StartError
 from agent.runtime.process import ProcessRuntime
 from tests.agent.status.builders import make_pod
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 POD = make_pod("c")
 

@@ -12,8 +12,8 @@ from agent.wire.status import write_status
 from kube.errors import KubeError, NotFound
 from kube.times import format_time
 from tests.agent.status.builders import NOW, make_pod, make_status
-from tests.fakes.pods import Pods
-from tests.kit.clock import Clock
+from tools.fakes.pods import Pods
+from tools.kit.clock import Clock
 
 
 class FakeClient:

@@ -11,7 +11,7 @@ from agent.status.manager import StatusManager
 from kube.errors import DeadlineExceeded
 from tests.agent.status.builders import make_pod, make_status
 from tests.agent.status.scene import Pods, Scene, as_json
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 RUNNING = make_status(phase=PodPhase.RUNNING)
 

@@ -10,7 +10,7 @@ import pytest
 from agent.model import ProbeType, Result
 from agent.probe.streak import Kept, Streak
 from agent.store.results import ResultsFile
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 KEPT = {
     ("c://1", ProbeType.READINESS): Kept(Result.SUCCESS, Streak(Result.FAILURE, 2), on_hold=False),

@@ -12,7 +12,7 @@ from agent.checks.catalogue import CheckSpec
 from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding, Thresholds
 from agent.store.file import StateFile
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 PASSED, FAILED = Finding(CheckState.PASSED), Finding(CheckState.FAILED, "gone")
 UNKNOWN = Finding(CheckState.UNKNOWN, "no such tool")

@@ -14,8 +14,8 @@ from cli.doctor.command import code_of
 from cli.doctor.findings import Finding, Severity
 from tests.cli.doctor.test_configz import TOLD
 from tests.cli.served import NAMESPACE, Extender, serving, status_of
-from tests.fakes import portforward
 from tests.scripted.tls import make_authority
+from tools.fakes import portforward
 
 PATIENT_S = 60.0  # a process that starts on a machine that others keep busy
 SETS = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/readygate-agent"

@@ -18,7 +18,7 @@ from kube.auth import Connection
 from kube.client import Client
 from tests.cli.replay import tapes
 from tests.cli.replay.tapes import AT
-from tests.fakes.anonymous import Anonymous
+from tools.fakes.anonymous import Anonymous
 
 NO_LEASES = "heartbeat: {limitSeconds: 0}\n"
 UNBRAKED = NO_LEASES + "cap: off\nstorm: off\n"

@@ -23,7 +23,7 @@ from kube.times import format_micro_time, format_time
 from tests.extender.builders import lease, node, pod
 from tests.extender.world import LeaseWatchOf, OneList
 from tests.extender.world import kubelets as leases_of
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 EPOCH = 1_767_225_600.0  # 2026-01-01, the builders' time
 INTERVAL_S, JITTER = 10.0, 0.04

@@ -10,7 +10,7 @@ from extender.cluster.lease_reader import PAGE_SIZE, LeaseReader
 from extender.cluster.observed import Lease
 from extender.cluster.watches import AGENTS_LOOK_S
 from kube.listing import Page
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 NODES = [f"n{number:02}" for number in range(20)]
 

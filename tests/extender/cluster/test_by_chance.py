@@ -21,7 +21,7 @@ from extender.policy.snapshot import Board
 from extender.services import daemon_sets_of, speakers_of, wanted_of
 from extender.settings import parse
 from kube.times import format_time
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 PARTS, HISTORIES, STEPS = 4, 10, 40
 FORGETFUL = {"missingGraceSeconds": 0, "replaceGraceSeconds": 0, "damping": False}

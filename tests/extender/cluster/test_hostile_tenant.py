@@ -14,7 +14,7 @@ from extender.policy import starts
 from extender.policy.starts import Attempt, StartRule
 from kube.times import format_time
 from tests.extender.builders import seen
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 WALL = 1_800_000_000.0
 NODES = [f"n{number}" for number in range(5)]

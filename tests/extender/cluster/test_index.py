@@ -24,7 +24,7 @@ from tests.extender.builders import (
 )
 from tests.extender.builders import seen as seen_as
 from tests.extender.world import PODS, LeaseWatchOf, OneList, kubelets
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 AGENT_ON_N1 = health_pod(
     "readygate-system/agent-n1", uid="uid-agent-n1", ready_since=CREATED, ready_reason="R", node_uid=""

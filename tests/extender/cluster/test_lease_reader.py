@@ -8,7 +8,7 @@ from extender.cluster.lease_reader import PAUSE_MAX_S, LeaseReader
 from kube.errors import Forbidden, Gone, KubeError, TooManyRequests, Unreachable
 from kube.listing import Page
 from tests.extender.builders import lease
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 LEASES = [lease("n1", "a")]
 GONE = Gone(path="/leases", message="the continue parameter is too old")

@@ -13,7 +13,7 @@ from extender.policy.starts import Attempt, StartRule
 from kube.objects import Condition
 from kube.times import format_time
 from tests.extender.builders import node, seen
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 RULE = StartRule(namespaces=2, within_s=300.0, stuck_s=30.0)
 WALL = 1_800_000_000.0

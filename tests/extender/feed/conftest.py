@@ -5,7 +5,7 @@ import pytest
 from extender.feed.mirror import Mirror
 from extender.feed.publisher import Publisher
 from tests.extender.feed.published import SETTINGS, Published
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 
 @pytest.fixture

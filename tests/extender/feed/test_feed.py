@@ -24,7 +24,7 @@ from extender.why.entries import Anew, Named
 from tests.extender.feed.published import SETTINGS, Published
 from tests.extender.feed.test_wire import status
 from tests.extender.why.attempting import Scheduler, gate
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 OPEN, CLOSED = Decision("", since_monotonic=1.0), Decision("closed", "ns/pod", "evidence", 2.0)
 

@@ -18,7 +18,7 @@ from extender.verbs.dispatch import answer_filter
 from tests.contract.go_types import read_filter_result
 from tests.extender.feed.published import SETTINGS
 from tests.extender.feed.test_wire import status
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 GPU = """
 kubernetes: {server: https://192.0.2.1}

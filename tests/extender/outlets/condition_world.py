@@ -9,8 +9,8 @@ from extender.outlets.marks import Marks
 from kube.errors import Invalid, NotFound
 from tests.extender.builders import node_json, seen
 from tests.extender.outlets.gate_states import gate, gates, opened
-from tests.fakes.api_patches import strategic_merge
-from tests.kit.clock import Clock
+from tools.fakes.api_patches import strategic_merge
+from tools.kit.clock import Clock
 
 TYPE = "readygate.dev/NodeHealthy"
 FOREIGN = {

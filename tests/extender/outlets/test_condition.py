@@ -9,7 +9,7 @@ from kube.times import format_time
 from tests.extender.builders import node_json
 from tests.extender.outlets.condition_world import FOREIGN, TYPE, Cluster, Played, all_open
 from tests.extender.outlets.gate_states import closed, gate, gates, opened
-from tests.kit.waiting import wait_until
+from tools.kit.waiting import wait_until
 
 
 def test_a_condition_is_written_to_each_node_with_what_belongs_to_it_and_nothing_else_is_touched():

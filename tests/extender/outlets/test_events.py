@@ -13,8 +13,8 @@ from extender.policy.snapshot import Snapshot
 from extender.why.attempts import Attempt
 from kube.errors import AlreadyExists, Forbidden, NotFound, TooManyRequests, Unreachable
 from tests.extender.outlets.gate_states import closed, gate, gates, opened
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 SHUT = Standing("False", "NoHealthPod", "closed: gate a: without a health pod")
 WALL = 1795305600.0

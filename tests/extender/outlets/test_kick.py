@@ -8,8 +8,8 @@ import pytest
 
 from extender.outlets.kick import Kicker, wall_clock
 from kube.errors import Forbidden, NotFound, TooManyRequests, Unreachable
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_for
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_for
 
 
 class FakeClient:

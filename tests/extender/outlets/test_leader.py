@@ -6,8 +6,8 @@ import pytest
 
 from extender.outlets.leader import Leader
 from kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, TooManyRequests, Unreachable
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/readygate-system/leases/readygate-extender"
 FOREIGN = {"labels": {"team": "x"}, "annotations": {"a": "b"}}

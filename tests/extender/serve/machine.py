@@ -17,7 +17,7 @@ from extender.serve import crowd, limits
 from extender.serve.faults import Faults
 from extender.serve.http import Answer
 from extender.serve.loop import Loop
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 # In proportion, as the limits that they stand for.
 PLACES, NEWCOMERS, KEPT = 16, 4, 4

@@ -13,7 +13,7 @@ from extender.serve.client import Client
 from extender.serve.http import Heads
 from extender.serve.loop import FROZEN_S, THAW_S, Loop
 from tests.extender.serve.serving import GET, Routes, asked, connected, serving
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 def test_a_bug_of_ours_is_one_answer_and_one_line(caplog):

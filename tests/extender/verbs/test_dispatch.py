@@ -16,9 +16,9 @@ from extender.web.app import create_app
 from tests.contract.go_types import read_filter_result
 from tests.extender.builders import AGENT_LABELS, node, owner, pod
 from tests.extender.world import PODS
-from tests.kit.brakes import OFF_YAML
-from tests.kit.clock import Clock
-from tests.kit.waiting import wait_until
+from tools.kit.brakes import OFF_YAML
+from tools.kit.clock import Clock
+from tools.kit.waiting import wait_until
 
 
 class FakeCache:

@@ -18,8 +18,8 @@ from tests.extender.builders import node, node_json, owner, pod, seen
 from tests.extender.cluster.test_pod_starts import pod as starting
 from tests.extender.cluster.test_pod_starts import rejected
 from tests.extender.verbs.test_dispatch import FakeCache
-from tests.kit.brakes import OFF_YAML
-from tests.kit.clock import Clock
+from tools.kit.brakes import OFF_YAML
+from tools.kit.clock import Clock
 
 GATES = (Path(__file__).resolve().parents[3] / "docs" / "gates.md").read_text()
 RECIPES = dict(re.findall(r"^```yaml\n# (gate-[\w-]+\.yaml)\n(.*?)^```", GATES, re.DOTALL | re.MULTILINE))

@@ -10,7 +10,7 @@ from extender.why.entries import Anew, Event, Tally
 from tests.extender.web.showing import DATA, NODES, SETTINGS, WALL, Client, gates
 from tests.extender.web.test_app import Shown
 from tests.extender.why.attempting import UNHEALTHY, Scheduler
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from extender.web import api
 from extender.web.app import create_app
 from extender.why.journal import Journal
 from tests.extender.feed.test_wire import status
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 
 class Shown:

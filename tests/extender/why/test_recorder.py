@@ -18,7 +18,7 @@ from tests.extender.builders import node, pod, seen
 from tests.extender.verbs.test_dispatch import World
 from tests.extender.why.attempting import blamed, board_of, gate, snapshot_of
 from tests.extender.world import PODS
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 UNHEALTHY = "node(s) reported unhealthy"
 

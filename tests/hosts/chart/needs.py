@@ -10,7 +10,7 @@ from typing import Any
 
 from kube import contract
 from tests.charts.rendering import Object
-from tests.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
+from tools.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
 
 OPERATOR = "monitoring.coreos.com"
 NODES = 3

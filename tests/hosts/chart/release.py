@@ -9,8 +9,8 @@ from pathlib import Path
 from kube import contract
 from tests.charts.rendering import CHART, helm
 from tests.hosts.deployment.api import AdminApi
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.api import Object, condition
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.api import Object, condition
 
 HELM_LIMIT_S = 300.0
 SETS = (contract.NAME_AGENT, contract.NAME_EXTENDER)

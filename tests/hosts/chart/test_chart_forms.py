@@ -20,10 +20,10 @@ from tests.charts.rendering import SUPPORTED, documents, rendered
 from tests.hosts.chart.needs import OPERATOR, Needs, definition, needs, of, overrides, ready_words
 from tests.hosts.chart.release import Release, there
 from tests.hosts.deployment.api import AdminApi
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.layers import CNI_CONF_DIR
-from tests.testbed.plane.pki import Authority
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.layers import CNI_CONF_DIR
+from tools.testbed.plane.pki import Authority
 
 CONTROL = "control-1"
 PATIENT_S = 240.0

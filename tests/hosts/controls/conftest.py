@@ -13,9 +13,9 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.deployment.test_survival import SCHEDULER_OFF
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.layout import THREE_CONTROLS
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.layout import THREE_CONTROLS
 
 TWO = ("control-1", "control-2")
 THEIRS = "/etc/kubernetes/own-scheduler.yaml"

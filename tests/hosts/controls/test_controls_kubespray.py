@@ -11,7 +11,7 @@ from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.landing import POD_URL
 from tests.playbooks import kubespray
-from tests.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.hosts import Hosts
 
 METHOD = {"readygate_scheduler_config_method": "kubespray"}
 SCHEDULER = "readygate_scheduler_config"

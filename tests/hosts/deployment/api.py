@@ -7,7 +7,7 @@ from pathlib import Path
 import urllib3
 import yaml
 
-from tests.testbed.shared.api import Api
+from tools.testbed.shared.api import Api
 
 
 class AdminApi(Api):

@@ -14,12 +14,12 @@ from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.deployment import readme, recording
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
-from tests.kit.waiting import wait_for
 from tests.test_docs import YAML_FILES
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.layers import CNI_BIN_DIR
-from tests.testbed.shared import nameserver
-from tests.testbed.shared.api import Object, condition
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.layers import CNI_BIN_DIR
+from tools.testbed.shared import nameserver
+from tools.testbed.shared.api import Object, condition
 
 MANIFESTS = "/etc/kubernetes/manifests"
 # For plays after the first. A node whose fault was mended opens at once, however many faults it had before.

@@ -14,10 +14,10 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import namespaces
 from tests.hosts.deployment.playbook import Ansible
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.images import PAUSE
-from tests.testbed.shared.api import Api, ApiError
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.images import PAUSE
+from tools.testbed.shared.api import Api, ApiError
 
 # Where kube-scheduler asks in mode protect, and in enforce.
 POD_URL, STATIC_URL = (f"http://127.0.0.1:{port}" for port in (contract.PORT_DAEMON_SET, contract.PORT_STATIC))

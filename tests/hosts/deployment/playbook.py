@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.hosts import Hosts
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 _LIMIT_S = 500.0

@@ -2,8 +2,8 @@
 
 import re
 
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.hosts import Hosts
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.hosts import Hosts
 
 TRIES_S = 15
 USER = 69376

@@ -11,8 +11,8 @@ from typing import Any
 
 from extender.policy.reasons import REASONS
 from kube import contract
-from tests.kit.waiting import wait_for
-from tests.testbed.shared.api import Api, ApiError, condition
+from tools.kit.waiting import wait_for
+from tools.testbed.shared.api import Api, ApiError, condition
 
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

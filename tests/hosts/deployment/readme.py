@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from tests.hosts.deployment.playbook import Run, run_to_its_end
-from tests.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.hosts import Hosts
 
 ROOT = Path(__file__).resolve().parents[3]
 _IN_OVERLAY = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from kube import contract
 from tests.hosts.deployment import recorder
-from tests.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.hosts import Hosts
 
 PORT = 9399  # beside those of the extender and of the people
 URL = f"http://127.0.0.1:{PORT}"

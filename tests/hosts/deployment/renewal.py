@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kube import contract
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.api import Api
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.api import Api
 
 UNIT = "readygate-extender-token"
 FILE = "/etc/kubernetes/readygate-extender/credentials/token"

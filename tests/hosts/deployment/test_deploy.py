@@ -19,8 +19,8 @@ from tests.hosts.deployment.conftest import (
     namespaces,
     scheduler_files,
 )
-from tests.kit.waiting import wait_for
-from tests.testbed.shared.api import ApiError, condition
+from tools.kit.waiting import wait_for
+from tools.testbed.shared.api import ApiError, condition
 
 NS = contract.NAMESPACE
 FOLDER = "/etc/kubernetes/readygate"

@@ -8,9 +8,9 @@ from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.probing import PODS, clear, pod, told
 from tests.hosts.deployment.test_people import readygate
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.images import PAUSE
-from tests.testbed.hosts.layers import CNI_BIN_DIR
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.images import PAUSE
+from tools.testbed.hosts.layers import CNI_BIN_DIR
 
 NODE = "worker-1"
 ORDERS = f"/api/v1/namespaces/{contract.NAMESPACE}/configmaps/readygate-orders"

@@ -9,9 +9,9 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.conftest import agents, documented, save
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.layers import CNI_BIN_DIR
-from tests.testbed.shared.api import condition
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.layers import CNI_BIN_DIR
+from tools.testbed.shared.api import condition
 
 NODE = "worker-1"
 LIMIT_S = 60.0

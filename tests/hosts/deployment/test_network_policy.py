@@ -10,9 +10,9 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import MIN_READY_S, agents
-from tests.kit.waiting import wait_for
-from tests.testbed.shared.api import condition
-from tests.testbed.shared.tools import KUBE_ROUTER, built
+from tools.kit.waiting import wait_for
+from tools.testbed.shared.api import condition
+from tools.testbed.shared.tools import KUBE_ROUTER, built
 
 PORT = 9375
 HOST = "worker-1"

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from kube import contract
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
 
 NS = contract.NAMESPACE
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,9 +11,9 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import ARMED, agents
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
-from tests.testbed.shared.api import condition
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
+from tools.testbed.shared.api import condition
 
 GONE = "worker-2"
 OTHER_PLUGINS = "/opt/other-cni/bin"  # where a node of another make has them

@@ -12,9 +12,9 @@ from extender.policy import reasons
 from tests.hosts.deployment.conftest import ARMED
 from tests.hosts.deployment.landing import POD_URL, repaired
 from tests.hosts.deployment.probing import PODS, clear, pod, told
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.images import PAUSE
-from tests.testbed.shared.api import ApiError, condition
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.images import PAUSE
+from tools.testbed.shared.api import ApiError, condition
 
 NODE = "worker-1"
 NAMESPACE = "third-party"

@@ -17,8 +17,8 @@ import yaml
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.hosts.deployment.landing import POD_URL
 from tests.hosts.deployment.moments import drawn, written
-from tests.kit.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
+from tools.kit.waiting import wait_for
 
 HERE = Path(__file__).parent
 SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_off.yml"

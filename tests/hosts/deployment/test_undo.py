@@ -9,8 +9,8 @@ from kube import contract
 from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tests.kit.waiting import wait_for
-from tests.testbed.hosts.images import PAUSE
+from tools.kit.waiting import wait_for
+from tools.testbed.hosts.images import PAUSE
 
 SCHEDULER_ONLY = Path(__file__).with_name("scheduler_only.yml")
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -11,8 +11,8 @@ from tests.hosts.conftest import booted, with_image
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ARMED, SchedulerFiles, ansible_for, scheduler_files
 from tests.hosts.deployment.playbook import Ansible, Run
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.hosts.layout import IPV6
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.hosts.layout import IPV6
 
 CONTROL, WORKER = "control-1", "worker-1"
 API_SERVICE = str(ipaddress.ip_network(IPV6.network.services)[1])

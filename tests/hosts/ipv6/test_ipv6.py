@@ -18,10 +18,10 @@ from tests.hosts.deployment.conftest import agents, namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, failed_scheduling, health_pod, pod, told
 from tests.hosts.deployment.test_people import readygate
 from tests.hosts.ipv6.conftest import API_SERVICE, CONTROL, WORKER
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_for, wait_until
-from tests.testbed.hosts.images import PAUSE
-from tests.testbed.shared.api import condition
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_for, wait_until
+from tools.testbed.hosts.images import PAUSE
+from tools.testbed.shared.api import condition
 
 NS = contract.NAMESPACE
 PATIENT_S = 60.0

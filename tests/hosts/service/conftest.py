@@ -11,9 +11,9 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.service.node_mode import NAME, NS, Node, beside_health_pods, deciding
-from tests.kit.programs import Program
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.binaries import kubernetes_version
+from tools.kit.programs import Program
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.binaries import kubernetes_version
 
 FIRST = "worker-1"  # faults are made here
 KUBELET = "/var/lib/kubelet/config.yaml"

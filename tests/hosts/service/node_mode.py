@@ -23,12 +23,12 @@ from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
 from tests.charts import rendering as chart
 from tests.hosts.deployment.api import AdminApi
-from tests.kit import brakes
-from tests.kit.ports import free_port
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared.api import ApiError, Object, condition
+from tools.kit import brakes
+from tools.kit.ports import free_port
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared.api import ApiError, Object, condition
 
 NAME = "node-health"
 NS = contract.NAMESPACE

@@ -14,15 +14,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.bench.faults import plan
-from tests.faults.cache import SERVER
-from tests.faults.registry import FAULTS
 from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
+from tools.bench.faults import plan
+from tools.faults.cache import SERVER
+from tools.faults.registry import FAULTS
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
 
 KILLS = int(os.environ.get("READYGATE_KILLS", "1"))
 PLAYED = {

@@ -1,7 +1,7 @@
 """What the kernel tells and counts: its log of a GPU, its clock, stalls, threads, files, and how long a sync takes.
 
 The hosts have one kernel. Its log and its clock are there for all of them, so the service of one host alone looks at
-these; open files, which it counts as a whole, are played on a copy of /proc (tests/faults).
+these; open files, which it counts as a whole, are played on a copy of /proc (tools/faults).
 """
 
 import time
@@ -10,21 +10,21 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.bench.faults import plan
-from tests.faults.registry import FAULTS
-from tests.faults.stalls import PROC as STALLS
-from tests.faults.tables import PROC
 from tests.hosts.service.conftest import FIRST, Service
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
+from tools.bench.faults import plan
+from tools.faults.registry import FAULTS
+from tools.faults.stalls import PROC as STALLS
+from tools.faults.tables import PROC
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
 
 CLOSES = {
     "gpu-xid": ("gpu-xid", "a GPU has fallen off the bus, of which the kernel's log tells"),
     "time-lost": ("time", "no time service keeps the clock any more"),
     "stalls": ("stalls", "everybody waits for a disk"),
-    "threads-out": ("threads", "the node may have no more threads"),
+    "threads-out": ("threads", "the node runs as many threads as it may"),
     "files-out": ("files", "the node can hardly open a file"),
     "syncs-hang": ("syncs", "a sync does not come back"),
 }

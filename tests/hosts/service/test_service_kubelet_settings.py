@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.faults.registry import FAULTS
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Node
-from tests.kit.waiting import wait_until
 from tests.playbooks.test_node_plugin_look import LOOK
-from tests.testbed.shared.api import ApiError
+from tools.faults.registry import FAULTS
+from tools.kit.waiting import wait_until
+from tools.testbed.shared.api import ApiError
 
 FOLDER, FLAGS = "/etc/kubernetes/readygate-test.d", "/etc/default/kubelet"
 KIND = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}

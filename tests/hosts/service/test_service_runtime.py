@@ -11,14 +11,14 @@ import pytest
 from agent.opinion.verdict import PROBE_NOT_MADE
 from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
-from tests.faults.cni import CONF
-from tests.faults.registry import FAULTS
 from tests.hosts.deployment.probing import PODS, pod
 from tests.hosts.service.conftest import HEALTH_PODS, Service
 from tests.hosts.service.node_mode import FOLDER, NS, PATIENT_S, Node, Verdicts, ours_in
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.images import PAUSE
+from tools.faults.cni import CONF
+from tools.faults.registry import FAULTS
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.images import PAUSE
 
 SOCKET = "/host/run/containerd/containerd.sock"
 NETWORKS = "/var/lib/cni/networks"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Verdicts
-from tests.kit.programs import Program
-from tests.kit.waiting import wait_until
-from tests.testbed.hosts.hosts import Hosts
-from tests.testbed.shared import nameserver
+from tools.kit.programs import Program
+from tools.kit.waiting import wait_until
+from tools.testbed.hosts.hosts import Hosts
+from tools.testbed.shared import nameserver
 
 UNIT, FILE = "readygate-test-dns", "/root/readygate-test-nameserver.py"
 NAME = "kubernetes.default.svc.cluster.local"

@@ -11,7 +11,7 @@ from agent.checks.builtin.dns import Check, Leg, Reply, Settings, Way, judge, qu
 from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
-from tests.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGER, dns_servers
+from tools.fakes.dns import CLOSES, GARBAGE, HALF, LOST, NOBODY, SILENT, STRANGER, dns_servers
 
 LOCAL, SERVICE, FIRST, SECOND = "127.0.5.1", "127.0.5.2", "127.0.5.3", "127.0.5.4"
 AMPLE_S = 20.0  # where all that is asked says something

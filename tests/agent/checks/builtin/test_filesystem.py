@@ -27,7 +27,7 @@ from agent.checks.builtin.filesystem import (
 from agent.checks.state import CheckState, Finding
 from agent.processes import single
 from agent.processes.command import Completed, ExecTimeout
-from tests.kit.ability import cannot_run
+from tools.kit.ability import cannot_run
 
 MOUNTINFO = rb"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro
 30 22 8:2 / /var/lib/kubelet rw,nosuid shared:2 master:3 - xfs /dev/sdb1 ro,noquota

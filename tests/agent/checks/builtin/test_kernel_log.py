@@ -12,7 +12,7 @@ from agent.checks.builtin import kernel_log
 from agent.checks.builtin.kernel_log import Check, Settings
 from agent.checks.kernel_lines import WARN
 from agent.checks.state import CheckState, Finding
-from tests.fakes.kmsg import line
+from tools.fakes.kmsg import line
 
 BOOT = "5f1b"
 

@@ -4,7 +4,7 @@ import pytest
 
 from agent.checks.builtin.kernel_log import Known, after, holds, records_in
 from agent.checks.kernel_lines import CLASSES, GATE, WARN
-from tests.fakes.kmsg import line
+from tools.fakes.kmsg import line
 
 # Lines as kernels print them, by class.
 LINES = {

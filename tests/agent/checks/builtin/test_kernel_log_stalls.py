@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from agent.checks.builtin.kernel_log import Known, after, holds, records_in
-from tests.fakes.kmsg import line
+from tools.fakes.kmsg import line
 
 RCU = [
     "rcu: INFO: rcu_sched self-detected stall on CPU",

@@ -15,8 +15,8 @@ from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding, Severity, Thresholds
 from agent.modes.pod import checks_page
 from agent.report.server import HealthServer
-from tests.kit.ports import free_port
-from tests.kit.waiting import wait_until
+from tools.kit.ports import free_port
+from tools.kit.waiting import wait_until
 
 ONE = Thresholds(success=1, failure=1)
 

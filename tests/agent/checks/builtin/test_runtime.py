@@ -15,7 +15,7 @@ from agent.checks.engine import CheckEngine
 from agent.checks.state import CheckState, Finding
 from agent.cri.base import CriError, RuntimeCondition, RuntimeStatus, Trouble, Version
 from agent.runtime.base import ContainerPhase, RuntimeContainer, RuntimePod
-from tests.kit.clock import Clock
+from tools.kit.clock import Clock
 
 SOCKET = "/run/containerd/containerd.sock"
 CALLS = ("Version", "Status", "ListPodSandbox", "ContainerStatus")

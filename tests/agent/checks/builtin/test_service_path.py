@@ -21,7 +21,7 @@ from agent.checks.state import CheckState, Finding
 from agent.settings import parse
 from component.settings import SettingsError
 from tests.agent.probe.http_target import self_signed
-from tests.kit.ports import free_port
+from tools.kit.ports import free_port
 
 AMPLE_S = 20.0
 SHORT_S = 1.0  # where waiting for nothing is what is tried

@@ -1,0 +1,1 @@
+"""Instruments: what measures, plays, breaks and runs readygate. No test is here."""

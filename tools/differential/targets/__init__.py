@@ -1,0 +1,68 @@
+"""The targets: what their histories are, and how the agent answers them.
+
+actions computePodActions, grace periods, and who waits for whom at the end
+backoff how long a container that keeps ending waits, and what is told of it
+configs what a container runtime is asked to make, and how often a container was restarted by its logs
+drivers is a plugin taken, by its name and its versions
+events  which Events are written, and how: counted, combined, or not at all
+eviction when a node is under pressure: thresholds, grace periods, minimum reclaim, transition period
+grpc    the handler for grpc, with a server that says what the history has
+handlers probes by the prober: commands, connections on loopback, ports, retries, events
+hooks   one lifecycle hook: a command, a request, a sleep
+http    the handler for httpGet: what is sent, and what is made of any bytes that come back, or do not, over TLS or not
+images  is a container's image there, and may it be pulled, and now
+lease   the renewals of a node's Lease
+loops   workers of the prober as they run: pauses, ticks, triggers, ends, with probes that take their time
+node    its registration, and when its status is written, with what
+pleg    what is told of a runtime's containers, by lists and by events, and what is kept of them
+plugins the plugin manager: what is registered, deregistered, told and tried again, in what order
+pods    what is made of the answers of a container runtime over the CRI
+prober  workers, results and manager: AddPod to UpdatePodStatus, doProbe by doProbe
+starts  environment and command line of a container
+status  generateAPIPodStatus, and the status manager up to its writes
+"""
+
+from tools.differential.target import Target
+from tools.differential.targets.actions import ActionsTarget
+from tools.differential.targets.backoff import BackOffTarget
+from tools.differential.targets.configs import ConfigsTarget
+from tools.differential.targets.drivers import DriversTarget
+from tools.differential.targets.events import EventsTarget
+from tools.differential.targets.eviction import EvictionTarget
+from tools.differential.targets.grpc import GrpcTarget
+from tools.differential.targets.handlers import HandlersTarget
+from tools.differential.targets.hooks import HooksTarget
+from tools.differential.targets.http import HttpTarget
+from tools.differential.targets.images import ImagesTarget
+from tools.differential.targets.lease import LeaseTarget
+from tools.differential.targets.loops import LoopsTarget
+from tools.differential.targets.node import NodeTarget
+from tools.differential.targets.pleg import PlegTarget
+from tools.differential.targets.plugins import PluginsTarget
+from tools.differential.targets.pods import PodsTarget
+from tools.differential.targets.prober import ProberTarget
+from tools.differential.targets.starts import StartsTarget
+from tools.differential.targets.status import StatusTarget
+
+TARGETS: tuple[Target, ...] = (
+    ActionsTarget(),
+    BackOffTarget(),
+    ConfigsTarget(),
+    DriversTarget(),
+    EventsTarget(),
+    EvictionTarget(),
+    GrpcTarget(),
+    HandlersTarget(),
+    HooksTarget(),
+    HttpTarget(),
+    ImagesTarget(),
+    LeaseTarget(),
+    LoopsTarget(),
+    NodeTarget(),
+    PlegTarget(),
+    PluginsTarget(),
+    PodsTarget(),
+    ProberTarget(),
+    StartsTarget(),
+    StatusTarget(),
+)

@@ -1,0 +1,159 @@
+"""The renewals of a node's Lease, one after the other, against an API server of the history's making."""
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from agent.node.lease import LeaseKeeper
+from agent.semantics import Semantics
+from kube import errors, paths
+from kube.contract import NAMESPACE_NODE_LEASE
+from kube.times import format_micro_time
+from tools.differential import worlds
+from tools.differential.target import Answers, History
+from tools.differential.worlds import maybe
+
+NAME = "n"
+UIDS = ("uid-1", "uid-2", "")  # of the Node; "": it is not there
+# A few faults, which a renewal gets over, or an outage: each side gives up in its own time, with the same Lease. The
+# Node can always be read, for the one difference in time: the kubelet waits a whole period where it could not.
+FAULTS = ("error", "error", "conflict", "ok")
+OWNER = ("apiVersion", "kind", "name", "uid")
+TURNS = 4  # of the keeper in one step, until it would wait for its period
+
+
+class LeaseTarget:
+    name = "lease"
+
+    def draw(self, random: Random) -> History:
+        wall = worlds.START
+        steps: list[Any] = []
+        for index in range(random.randint(2, 5)):
+            wall += random.choice((0.25, 10.0, 10.5))
+            step: Any = {"wall": wall, "faults": _faults(random)}
+            if index == 0 or maybe(random, 0.2):
+                step["nodeUID"] = random.choice(UIDS)
+            if maybe(random, 0.25):
+                step["lease"] = "deleted" if maybe(random, 0.3) else _lease(random, wall)
+            steps.append(step)
+        return {"durationS": random.choice((40, 20)), "steps": steps}
+
+    def answer(self, history: History, semantics: Semantics) -> Answers:  # noqa: ARG002 - no gate is about Leases
+        server = _Server()
+        keeper = LeaseKeeper(
+            server, NAME, duration_s=history["durationS"], wall=lambda: server.wall, monotonic=lambda: 0.0
+        )
+        return [_step(server, keeper, step) for step in history["steps"]]
+
+    def told(self, answer: Answers) -> Answers:
+        return [_told(lease) for lease in answer] if isinstance(answer, list) else answer
+
+
+def _faults(random: Random) -> dict[str, list[str]]:
+    if maybe(random, 0.1):
+        return {"get": ["always"], "update": ["always"]}
+    kinds = {"get": ("error",), "create": ("error", "exists"), "update": FAULTS}
+    return {
+        kind: [random.choice(of) for _ in range(random.choice((1, 1, 2)))]
+        for kind, of in kinds.items()
+        if maybe(random, 0.2)
+    }
+
+
+def _lease(random: Random, wall: float) -> Any:
+    """One that somebody else has written."""
+    metadata: Any = {"name": NAME, "namespace": NAMESPACE_NODE_LEASE}
+    if maybe(random, 0.6):
+        uid, name = random.choice(("uid-1", "uid-9")), random.choice((NAME, "other"))
+        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}]
+    if maybe(random, 0.3):
+        metadata["labels"] = {"a": "b"}
+    if maybe(random, 0.1):
+        return {"metadata": metadata, "spec": {}}
+    spec: Any = {"renewTime": format_micro_time(wall - random.choice((0, 5, 400))), "leaseDurationSeconds": 40}
+    if maybe(random, 0.8):
+        spec["holderIdentity"] = random.choice((NAME, NAME, "stranger"))
+    if maybe(random, 0.2):
+        spec["acquireTime"], spec["leaseTransitions"] = format_micro_time(wall - 500), 3
+    return {"metadata": metadata, "spec": spec}
+
+
+def _step(server: "_Server", keeper: LeaseKeeper, step: Any) -> Any:
+    server.begin(step)
+    for _ in range(TURNS):
+        # After a long outage it waits for a whole period between tries, which the kubelet never does.
+        if keeper.turn() >= keeper.period_s and not keeper._outage._backoff.failures:
+            break
+    return server.lease
+
+
+def _told(lease: Any) -> Any:
+    """What a Lease says: nothing is the same as null or an empty list, and versions are each server's own."""
+    if lease is None:
+        return None
+    metadata, spec = (
+        {k: v for k, v in lease.get(of, {}).items() if v not in (None, [], {})} for of in ("metadata", "spec")
+    )
+    metadata.pop("resourceVersion", None)
+    owners = [[owner.get(key, "") for key in OWNER] for owner in metadata.pop("ownerReferences", ())]
+    return {"metadata": metadata, "owners": owners, "spec": spec}
+
+
+class _Server:
+    """A LeaseClient; what `step` of a history says is there and goes wrong. `lease` is replaced and never changed."""
+
+    def __init__(self) -> None:
+        self.wall, self.lease, self.node, self.version = 0.0, None, "", 0
+        self.faults: dict[str, list[str]] = {}
+
+    def begin(self, step: Any) -> None:
+        self.wall, self.faults = step["wall"], {kind: list(of) for kind, of in step["faults"].items()}
+        self.node = step.get("nodeUID", self.node)
+        if step.get("lease") == "deleted":
+            self.lease = None
+        elif "lease" in step:
+            self._put(step["lease"])
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> bytes:  # noqa: ARG002 - the client's
+        if path == paths.node(NAME):
+            if not self.node:
+                raise errors.NotFound(path=path)
+            return msgspec.json.encode({"metadata": {"name": NAME, "uid": self.node}})
+        self._fault("get", path)
+        if self.lease is None:
+            raise errors.NotFound(path=path)
+        return msgspec.json.encode(self.lease)
+
+    def create(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:  # noqa: ARG002
+        self._fault("create", path)
+        if self.lease is not None:
+            raise errors.AlreadyExists(path=path)
+        return self._put(msgspec.json.decode(body))
+
+    def replace(self, path: str, body: bytes, *, deadline_s: float | None = None) -> bytes:  # noqa: ARG002
+        self._fault("update", path)
+        lease = msgspec.json.decode(body)
+        if self.lease is None:
+            raise errors.NotFound(path=path)
+        if lease["metadata"].get("resourceVersion", "") not in ("", self.lease["metadata"]["resourceVersion"]):
+            raise errors.Conflict(path=path)
+        return self._put(lease)
+
+    def _put(self, lease: Any) -> bytes:
+        self.version += 1
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": str(self.version)}}
+        return msgspec.json.encode(self.lease)
+
+    def _fault(self, kind: str, path: str) -> None:
+        given = self.faults.get(kind) or ["ok"]
+        fault = given[0]
+        if fault != "always":
+            del given[0]
+        match fault:
+            case "conflict":
+                raise errors.Conflict(path=path)
+            case "exists":
+                raise errors.AlreadyExists(path=path)
+            case "error" | "always":
+                raise errors.KubeError(path=path, status=500)
