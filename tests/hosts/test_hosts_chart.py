@@ -12,9 +12,9 @@ from kube import contract
 from tests.charts.rendering import CHART, helm
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import CNI_BIN_DIR
+from tests.hosts.waiting import wait_until
 from tools.faults.filesystem import DISK
 from tools.faults.registry import FAULTS
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared.api import ApiError, Object, condition
 

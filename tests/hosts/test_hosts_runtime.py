@@ -15,7 +15,7 @@ from agent.pleg.generator import EventGenerator
 from agent.runtime.base import ContainerPhase
 from agent.semantics import Semantics
 from kube.times import format_time
-from tools.kit.waiting import wait_for, wait_until
+from tests.hosts.waiting import wait_for, wait_until
 
 NODE = "worker-1"
 PATIENT_S = 120.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 HOST = "worker-2"

@@ -20,7 +20,7 @@ from tests.charts.rendering import SUPPORTED, documents, rendered
 from tests.hosts.chart.needs import OPERATOR, Needs, definition, needs, of, overrides, ready_words
 from tests.hosts.chart.release import Release, there
 from tests.hosts.deployment.api import AdminApi
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layers import CNI_CONF_DIR
 from tools.testbed.plane.pki import Authority

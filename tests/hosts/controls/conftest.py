@@ -13,7 +13,7 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import ansible_for
 from tests.hosts.deployment.playbook import Ansible, Run
 from tests.hosts.deployment.test_survival import SCHEDULER_OFF
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layout import THREE_CONTROLS
 

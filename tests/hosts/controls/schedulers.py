@@ -9,8 +9,8 @@ import yaml
 
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
+from tests.hosts.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
-from tools.kit.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 
 THREE = ("control-1", "control-2", "control-3")

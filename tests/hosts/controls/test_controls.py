@@ -8,7 +8,7 @@ from kube import contract
 from tests.hosts.controls.conftest import THEIRS, TWO
 from tests.hosts.controls.schedulers import MANIFEST
 from tests.hosts.deployment.landing import POD_URL
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 THREE = (*TWO, "control-3")
 DAEMON_SETS = f"/apis/apps/v1/namespaces/{contract.NAMESPACE}/daemonsets"

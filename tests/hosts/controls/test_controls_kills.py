@@ -17,7 +17,7 @@ from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.landing import Landings
 from tests.hosts.deployment.moments import between, drawn, telling, written
 from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, TIMEOUT, callback
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 SCHEDULER = "readygate_scheduler_config"
 BEGIN = "Begin"

@@ -24,7 +24,7 @@ from tests.hosts.deployment.test_static import (
     UNREACHABLE,
     is_there,
 )
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 READY = f"curl --silent --fail --max-time 2 {STATIC_URL}/readyz"
 RESOURCES = {"requests": {"cpu": "90m"}, "limits": {"memory": "500Mi"}}

@@ -12,7 +12,7 @@ from tests.hosts.controls.schedulers import MANIFEST, THREE
 from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.test_survival import FOLDER, SCHEDULER_OFF, TIMEOUT
 from tests.hosts.deployment.test_undo import WRONG
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 METHOD = {"readygate_scheduler_config_method": "systemd"}
 SCHEDULER = "readygate_scheduler_config"

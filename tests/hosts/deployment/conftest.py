@@ -14,8 +14,8 @@ from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.deployment import readme, recording
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.playbook import Ansible, Run
+from tests.hosts.waiting import wait_for
 from tests.test_docs import YAML_FILES
-from tools.kit.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 from tools.testbed.shared import nameserver

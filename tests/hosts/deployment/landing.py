@@ -14,7 +14,7 @@ from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.conftest import namespaces
 from tests.hosts.deployment.playbook import Ansible
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import Api, ApiError

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.hosts import Hosts
 
 TRIES_S = 15

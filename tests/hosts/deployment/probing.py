@@ -11,7 +11,7 @@ from typing import Any
 
 from extender.policy.reasons import REASONS
 from kube import contract
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.shared.api import Api, ApiError, condition
 
 NAMESPACE = "default"

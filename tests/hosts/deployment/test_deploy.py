@@ -19,7 +19,7 @@ from tests.hosts.deployment.conftest import (
     namespaces,
     scheduler_files,
 )
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.shared.api import ApiError, condition
 
 NS = contract.NAMESPACE

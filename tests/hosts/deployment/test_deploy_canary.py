@@ -7,7 +7,7 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.landing import POD_URL
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 CANARY_ONLY = Path(__file__).with_name("canary_only.yml")
 CANARY = "readygate-canary"

@@ -8,7 +8,7 @@ from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.probing import PODS, clear, pod, told
 from tests.hosts.deployment.test_people import readygate
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 

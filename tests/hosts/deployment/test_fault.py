@@ -11,7 +11,7 @@ from kube import contract
 from tests.hosts.deployment import recording
 from tests.hosts.deployment.conftest import agents, save
 from tests.hosts.deployment.probing import PODS, Prober, clear, failed_scheduling, health_pod, pod
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.hosts.layers import CNI_CONF_DIR
 from tools.testbed.shared.api import condition

@@ -9,7 +9,7 @@ import pytest
 from extender.policy import reasons
 from kube import contract
 from tests.hosts.deployment.conftest import agents, documented, save
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 from tools.testbed.shared.api import condition
 

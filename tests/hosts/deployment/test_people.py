@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kube import contract
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 NS = contract.NAMESPACE

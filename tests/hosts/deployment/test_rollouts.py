@@ -11,7 +11,7 @@ import pytest
 
 from kube import contract
 from tests.hosts.deployment.conftest import ARMED, agents
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.layers import CNI_BIN_DIR, CNI_CONF_DIR
 from tools.testbed.shared.api import condition
 

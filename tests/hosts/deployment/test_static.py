@@ -13,7 +13,7 @@ from tests.hosts.deployment import renewal
 from tests.hosts.deployment.conftest import ARMED, MANIFESTS, save
 from tests.hosts.deployment.landing import POD_URL, STATIC_URL, Asking, Landings, repaired
 from tests.hosts.deployment.ports import is_without_rights, statuses, taken_while_it_starts_again
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.shared.api import ApiError
 
 NS = contract.NAMESPACE

@@ -12,7 +12,7 @@ from extender.policy import reasons
 from tests.hosts.deployment.conftest import ARMED
 from tests.hosts.deployment.landing import POD_URL, repaired
 from tests.hosts.deployment.probing import PODS, clear, pod, told
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import ApiError, condition
 

@@ -17,8 +17,8 @@ import yaml
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG
 from tests.hosts.deployment.landing import POD_URL
 from tests.hosts.deployment.moments import drawn, written
+from tests.hosts.waiting import wait_for
 from tests.playbooks.host.configz import configuration_of
-from tools.kit.waiting import wait_for
 
 HERE = Path(__file__).parent
 SCHEDULER_ONLY, SCHEDULER_OFF = HERE / "scheduler_only.yml", HERE / "scheduler_off.yml"
@@ -128,7 +128,7 @@ def test_ansible_and_the_program_killed_in_the_middle_are_followed_by_systemd(ho
     """The timer of the dead man's switch: nobody else is left to end it."""
     before = verdict(hosts)["id"]
     with ansible.begin(SCHEDULER_ONLY, **{TIMEOUT: "3s"}) as running:
-        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200), "the manifest is in place"
+        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200, every_s=0.05), "the manifest is in place"
         running.kill()
     hosts.ssh("control-1", "systemctl kill --kill-whom=all --signal=KILL readygate-scheduler.service", check=False)
     assert wait_for(lambda: settled(hosts), timeout_s=LIMIT_S)
@@ -141,7 +141,7 @@ def test_ansible_and_the_program_killed_in_the_middle_are_followed_by_systemd(ho
 def test_a_host_that_loses_power_in_the_middle_has_its_earlier_scheduler_afterwards(hosts, ansible):
     before = timeouts(hosts)
     with ansible.begin(SCHEDULER_ONLY, **{TIMEOUT: "4s"}):
-        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200), "the manifest is in place"
+        assert wait_for(lambda: in_the_middle(hosts), timeout_s=200, every_s=0.05), "the manifest is in place"
         boot = hosts.ssh("control-1", BOOT).stdout
         hosts.restart("control-1")
         assert boot != hosts.ssh("control-1", BOOT).stdout

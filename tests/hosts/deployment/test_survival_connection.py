@@ -14,7 +14,7 @@ from tests.hosts.deployment.test_survival import (
     settled,
     timeouts,
 )
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 # The process of sshd behind whose connection Ansible's module waits, the only Python there; ours is another connection.
 SESSION = (

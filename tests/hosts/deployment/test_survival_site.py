@@ -15,7 +15,7 @@ from tests.hosts.deployment.conftest import ARMED, agents
 from tests.hosts.deployment.landing import POD_URL, Landings
 from tests.hosts.deployment.moments import between, telling, written
 from tests.hosts.deployment.test_survival import CHANGE, EVERY_TASK, LIMIT_S, TIMEOUT, callback, settled, timeouts
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 
 BEGIN = "Begin"
 OTHERS = "find /etc/kubernetes /etc/systemd -printf '%p %T@\n'"

@@ -9,7 +9,7 @@ from kube import contract
 from tests.hosts.deployment import readme
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, pod
-from tools.kit.waiting import wait_for
+from tests.hosts.waiting import wait_for
 from tools.testbed.hosts.images import PAUSE
 
 SCHEDULER_ONLY = Path(__file__).with_name("scheduler_only.yml")

@@ -18,8 +18,8 @@ from tests.hosts.deployment.conftest import agents, namespaces, scheduler_files
 from tests.hosts.deployment.probing import PODS, clear, failed_scheduling, health_pod, pod, told
 from tests.hosts.deployment.test_people import readygate
 from tests.hosts.ipv6.conftest import API_SERVICE, CONTROL, WORKER
+from tests.hosts.waiting import wait_for, wait_until
 from tools.kit.ports import free_port
-from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.shared.api import condition
 

@@ -5,12 +5,11 @@ from typing import Any
 
 from tests.hosts.deployment.api import AdminApi
 from tests.hosts.deployment.probing import PODS, pod, told
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.hosts.images import PAUSE
 from tools.testbed.hosts.layers import CNI_BIN_DIR
 
-PATIENT_S = 240.0
 # A fault that the kubelet of the node does not report: pods could not get a network any more.
 INJECT, HEAL = f"chmod -x {CNI_BIN_DIR}/bridge", f"chmod +x {CNI_BIN_DIR}/bridge"
 
@@ -30,7 +29,7 @@ def wait_decided(hosts: Hosts, node: str, **wanted: Any) -> dict[str, Any]:
         seen.update(decision(hosts, node))
         return wanted.items() <= seen.items()
 
-    wait_until(is_decided, lambda: f"{wanted} on {node}: {seen}", timeout_s=PATIENT_S)
+    wait_until(is_decided, lambda: f"{wanted} on {node}: {seen}")
     return seen
 
 
@@ -44,10 +43,10 @@ def node_of(api: AdminApi, name: str) -> str:
 
 
 def wait_placed(api: AdminApi, name: str, node: str) -> None:
-    wait_until(lambda: node_of(api, name) == node, lambda: f"{name} on {node}: {told(api, name)}", timeout_s=PATIENT_S)
+    wait_until(lambda: node_of(api, name) == node, lambda: f"{name} on {node}: {told(api, name)}")
 
 
 def wait_refused(api: AdminApi, name: str, reason: str) -> None:
     """Waits until kube-scheduler has written this reason on the pod."""
-    wait_until(lambda: reason in told(api, name), lambda: f"{name}: {told(api, name)}", timeout_s=PATIENT_S)
+    wait_until(lambda: reason in told(api, name), lambda: f"{name}: {told(api, name)}")
     assert node_of(api, name) == ""

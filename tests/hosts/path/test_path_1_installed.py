@@ -14,8 +14,7 @@ from extender.outlets.kick import ANNOTATION_KICK
 from kube import contract
 from tests.hosts.deployment.conftest import KUBEADM_CONFIG, MANIFESTS, agents, scheduler_files
 from tests.hosts.deployment.test_people import readygate
-from tests.hosts.path.placing import PATIENT_S
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 from tools.testbed.shared.api import ApiError, condition
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -178,7 +177,7 @@ def test_the_policies_compile_against_this_clusters_types(api):
         found.update({p["metadata"]["name"]: p.get("status", {}).get("typeChecking") for p in api.items(path)})
         return None not in found.values()
 
-    wait_until(are_checked, lambda: f"type checks: {found}", timeout_s=PATIENT_S)
+    wait_until(are_checked, lambda: f"type checks: {found}")
     assert len(found) >= 7
     assert found == {name: {} for name in found}
 

@@ -16,9 +16,9 @@ from tests.hosts.deployment.probing import clear
 from tests.hosts.deployment.test_survival import configz
 from tests.hosts.deployment.test_undo import SCHEDULER_ONLY, WRONG
 from tests.hosts.path.conftest import CHANGED, archives
-from tests.hosts.path.placing import HEAL, INJECT, PATIENT_S, send, wait_decided, wait_placed, wait_refused
+from tests.hosts.path.placing import HEAL, INJECT, send, wait_decided, wait_placed, wait_refused
+from tests.hosts.waiting import wait_until
 from tests.playbooks.rendering import ROLES
-from tools.kit.waiting import wait_until
 from tools.testbed.shared.api import condition
 
 pytestmark = pytest.mark.usefixtures("changed")
@@ -74,7 +74,7 @@ def test_a_fault_that_the_service_sees_closes_a_node_whose_kubelet_has_stopped(h
 
     try:
         hosts.ssh(NODE, f"systemctl kill --kill-whom=main --signal=STOP kubelet; {INJECT}")
-        wait_until(lambda: reported() == contract.STATUS_FALSE, "the service reports the fault", timeout_s=PATIENT_S)
+        wait_until(lambda: reported() == contract.STATUS_FALSE, "the service reports the fault")
         decided = wait_decided(hosts, NODE, open=False, armed=True)
         assert decided["reason"] in (reasons.CLOSED_UNHEALTHY, reasons.CLOSED_NODE_LOST), decided
         send(api, "probing-here", NODE)

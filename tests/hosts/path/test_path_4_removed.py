@@ -7,8 +7,8 @@ from kube import contract
 from tests.hosts.deployment.conftest import namespaces, scheduler_files
 from tests.hosts.deployment.probing import clear
 from tests.hosts.path.conftest import traces
-from tests.hosts.path.placing import PATIENT_S, node_of, send
-from tools.kit.waiting import wait_until
+from tests.hosts.path.placing import node_of, send
+from tests.hosts.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("removed")
 KINDS = [
@@ -48,5 +48,5 @@ def test_the_cluster_has_no_object_and_no_node_a_mark_of_readygate(api):
 def test_pods_are_scheduled_without_readygate(api):
     clear(api)
     send(api, "probing-again", None)
-    wait_until(lambda: node_of(api, "probing-again"), "a pod is placed", timeout_s=PATIENT_S)
+    wait_until(lambda: node_of(api, "probing-again"), "a pod is placed")
     clear(api)

@@ -23,10 +23,10 @@ from agent.wire.condition import ANNOTATION_SPEAKER
 from kube import contract
 from tests.charts import rendering as chart
 from tests.hosts.deployment.api import AdminApi
+from tests.hosts.waiting import wait_until
 from tools.kit import brakes
 from tools.kit.ports import free_port
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared.api import ApiError, Object, condition
 

@@ -16,8 +16,8 @@ import pytest
 from agent.opinion.verdict import KUBELET_LEASE_SILENT
 from agent.wire.condition import REASON_PLEG_UNHEALTHY
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 NAME = "readygate-test-no-renewals"
 # As docs/failure.md says; three minutes, and the time that a call that hangs takes to tell of it.

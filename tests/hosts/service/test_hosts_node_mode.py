@@ -15,8 +15,8 @@ import pytest
 
 from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.node_mode import BUDGET_S, NAME, PATIENT_S, Node, Said, Verdicts, Word, same
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 FAULTS = int(os.environ.get("READYGATE_FAULTS", "10"))
 SLACK_S = 1.0

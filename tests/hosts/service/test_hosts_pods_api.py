@@ -5,7 +5,7 @@ from itertools import groupby
 
 from tests.hosts.service.conftest import PODS_API
 from tests.hosts.service.node_mode import PATIENT_S, UNIT, Node
-from tools.kit.waiting import wait_until
+from tests.hosts.waiting import wait_until
 
 CUT_OFF = "OUTPUT -p tcp --dport 6443 -j REJECT --reject-with tcp-reset"
 FOUND = 'judge found finding="{}"'

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 UNIT = "/etc/systemd/system/readygate-node.service"
 GIVEN = {

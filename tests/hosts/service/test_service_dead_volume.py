@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, UNIT, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 
 PLACE, PID = "/var/lib/kubelet/readygate-test-dead", "/run/readygate-test-dead.pid"
 # A FUSE file system whose server holds the descriptor and never reads from it; it ends by itself after ten minutes.

@@ -17,11 +17,11 @@ import pytest
 from tests.hosts.conftest import ARTEFACTS
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.bench.faults import plan
 from tools.faults.cache import SERVER
 from tools.faults.registry import FAULTS
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 KILLS = int(os.environ.get("READYGATE_KILLS", "1"))

@@ -12,12 +12,12 @@ import pytest
 
 from tests.hosts.service.conftest import FIRST, Service
 from tests.hosts.service.node_mode import PATIENT_S, Node, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.bench.faults import plan
 from tools.faults.registry import FAULTS
 from tools.faults.stalls import PROC as STALLS
 from tools.faults.tables import PROC
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 
 CLOSES = {

@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Node
+from tests.hosts.waiting import wait_until
 from tests.playbooks.test_node_plugin_look import LOOK
 from tools.faults.registry import FAULTS
-from tools.kit.waiting import wait_until
 from tools.testbed.shared.api import ApiError
 
 FOLDER, FLAGS = "/etc/kubernetes/readygate-test.d", "/etc/default/kubelet"

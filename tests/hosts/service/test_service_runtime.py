@@ -14,10 +14,10 @@ from kube import contract
 from tests.hosts.deployment.probing import PODS, pod
 from tests.hosts.service.conftest import HEALTH_PODS, Service
 from tests.hosts.service.node_mode import FOLDER, NS, PATIENT_S, Node, Verdicts, ours_in
+from tests.hosts.waiting import wait_until
 from tools.faults.cni import CONF
 from tools.faults.registry import FAULTS
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.images import PAUSE
 
 SOCKET = "/host/run/containerd/containerd.sock"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.hosts.service.conftest import Service
 from tests.hosts.service.node_mode import PATIENT_S, Verdicts
+from tests.hosts.waiting import wait_until
 from tools.kit.programs import Program
-from tools.kit.waiting import wait_until
 from tools.testbed.hosts.hosts import Hosts
 from tools.testbed.shared import nameserver
 
