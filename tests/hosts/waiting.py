@@ -10,7 +10,7 @@ from tools.kit import waiting
 
 T = TypeVar("T")
 EVERY_S = 0.3
-PATIENT_S = 240.0
+PATIENT_S = 300.0
 
 
 def wait_for(look: Callable[[], T | None], *, timeout_s: float = PATIENT_S, every_s: float = EVERY_S) -> T | None:

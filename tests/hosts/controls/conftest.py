@@ -61,7 +61,7 @@ def own(controls: Hosts, schedulers: Schedulers) -> None:
     for name in TWO:
         controls.ssh(name, f"cat > {THEIRS}", stdin=yaml.safe_dump(OWN))
     schedulers.give(SECTION, TWO)
-    told = wait_for(lambda: all((schedulers.loaded(name) or {}).get("parallelism") == 7 for name in TWO), timeout_s=120)
+    told = wait_for(lambda: all((schedulers.loaded(name) or {}).get("parallelism") == 7 for name in TWO))
     assert told, "the operator's own configuration is loaded"
 
 

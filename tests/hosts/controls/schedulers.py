@@ -61,7 +61,7 @@ class Schedulers:
         def look() -> bool:
             return all(self.extenders(host) == expected for host in THREE)
 
-        return bool(wait_for(look, timeout_s=timeout_s, every_s=1))
+        return bool(wait_for(look, timeout_s=timeout_s))
 
     def missing_files(self, host: str) -> list[str]:
         """Of ours that the manifest in place, or kubeadm's ClusterConfiguration, names and this host has not."""

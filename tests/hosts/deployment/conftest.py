@@ -153,7 +153,7 @@ def name_server(api: AdminApi, image: str) -> Iterator[None]:
     service = {"clusterIP": DNS, "selector": labels, "ports": ports}
     api.create(f"{SYSTEM}/services", {"metadata": {"name": "kube-dns"}, "spec": service})
     path = f"{SYSTEM}/pods/kube-dns"
-    assert wait_for(lambda: condition(api.get(path), "Ready").get("status") == "True", timeout_s=180)
+    assert wait_for(lambda: condition(api.get(path), "Ready").get("status") == "True")
     yield
     api.delete(f"{SYSTEM}/services/kube-dns")
     api.delete(path, grace_s=0)

@@ -23,7 +23,7 @@ def schedules(api) -> bool:
     clear(api)
     api.create(PODS, pod("probing-again", None, PAUSE))
     # The lock of the scheduler that was ended has to run out first: 15 s.
-    return bool(wait_for(lambda: api.get(f"{PODS}/probing-again")["spec"].get("nodeName"), timeout_s=40, every_s=0.2))
+    return bool(wait_for(lambda: api.get(f"{PODS}/probing-again")["spec"].get("nodeName")))
 
 
 @pytest.fixture
