@@ -111,7 +111,7 @@ class Asking:
     """A context: on the host, whom kube-scheduler's process was started to ask is asked for /readyz all the time.
     limit_s: of one question; nobody there is told at once, whatever it is."""
 
-    def __init__(self, hosts: Hosts, host: str = "control-1", limit_s: float = 2.0) -> None:
+    def __init__(self, hosts: Hosts, host: str = "control-1", limit_s: float = 60.0) -> None:
         self._hosts, self._host = hosts, host
         self._program = _ASKING.replace("LIMIT_S", str(limit_s))
 

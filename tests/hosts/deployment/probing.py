@@ -90,7 +90,7 @@ class Prober:
 
     def wait_told(self, reason: str) -> bool:
         """A pod was refused by the extender for that reason; False when the time is over."""
-        return bool(wait_for(lambda: reason in self.timeline.reasons or self.error, timeout_s=timeout_s))
+        return bool(wait_for(lambda: reason in self.timeline.reasons or self.error))
 
     def _run(self) -> None:
         number = 0

@@ -90,7 +90,7 @@ def installed(api: AdminApi, ansible: Ansible, before: Before) -> Iterator[Run]:
 @pytest.fixture(scope="package")
 def changed(hosts: Hosts, ansible: Ansible, installed: Run) -> Changed:  # noqa: ARG001
     """site.yml with CHANGED: every role of the collection has something to do."""
-    with Asking(hosts, limit_s=60.0) as asking:
+    with Asking(hosts) as asking:
         run = ansible.run("site.yml", **CHANGED, **archives(hosts))
         assert run.code == 0, run.told()
         return Changed(run, *asking.told())
