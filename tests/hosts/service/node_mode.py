@@ -42,7 +42,7 @@ PORT = 8080
 GRANTED = {"ServiceAccount", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 READINESS = {"periodSeconds": 1, "timeoutSeconds": 6, "failureThreshold": 2}
 BUDGET_S = 2 * 1 + 6  # failures, period, timeout
-# An agent without a heartbeat for so long closes its node; the shortest time where hosts die often, with an idle machine.
+# An agent that is silent for so long closes its node; the shortest time where hosts die often, on an idle machine.
 SILENT_S = 9 if int(os.environ.get("READYGATE_KILLS", "1")) > 1 else 20
 RELIST_S = 1.5  # a kubelet's second, and the time to tell of it
 
