@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from tools.kit.causes import rename, spent_on
+
 T = TypeVar("T")
 PATIENT_S = 30.0
 """For what takes no time of its own: on a machine with ten times as much to do as it can, seconds pass at any place."""
@@ -11,7 +13,15 @@ PATIENT_S = 30.0
 
 def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
     """Calls `look` until it returns something true; that, or None when the time is over."""
-    deadline = time.monotonic() + timeout_s
+    started = time.monotonic()
+    with spent_on("polling"):
+        found = _wait_for(look, started + timeout_s, every_s)
+    if not found:
+        rename("polling", "timeout waited out", time.monotonic() - started)
+    return found
+
+
+def _wait_for(look: Callable[[], T | None], deadline: float, every_s: float) -> T | None:
     while True:
         found = look()
         if found:
