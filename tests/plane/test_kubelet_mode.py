@@ -33,7 +33,7 @@ LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"
 @pytest.fixture(scope="module")
 def plane(say):
     """A control plane of its own: with the DaemonSet controller, and with the controller that looks after nodes."""
-    with Plane("kubelet-mode", node_lifecycle=True, progress=say) as plane:
+    with Plane("kubelet-mode", node_lifecycle=True, thrifty=True, progress=say) as plane:
         yield plane
 
 

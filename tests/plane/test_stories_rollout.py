@@ -37,17 +37,11 @@ BRAKES = {
 }
 
 
-@pytest.fixture(scope="module")
-def rollout_plane(say: Callable[[str], None]) -> Iterator[Plane]:
-    with Plane("rollout", progress=say) as plane:
-        yield plane
-
-
 @pytest.fixture
-def cluster(rollout_plane: Plane) -> Iterator[Cluster]:
+def cluster(plane: Plane) -> Iterator[Cluster]:
     """kube-scheduler asks nobody at first: an extender of an earlier test is no more."""
-    rollout_plane.restart_scheduler()
-    with Cluster(rollout_plane) as cluster:
+    plane.restart_scheduler()
+    with Cluster(plane) as cluster:
         yield cluster
 
 
