@@ -98,8 +98,15 @@ def cluster(_bare_plane: Plane) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture
-def confined(cluster: Cluster) -> Iterator[Confined]:
+@pytest.fixture(scope="module")
+def policed(_bare_plane: Plane) -> Iterator[Cluster]:
+    """The cluster of a module whose tests leave the policies as they are: to compile them takes seconds."""
+    with Cluster(_bare_plane) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def confined(policed: Cluster) -> Iterator[Confined]:
     """Agent, extender and tenants under the policies of the playbooks."""
-    with confine(cluster) as confined:
+    with confine(policed) as confined:
         yield confined

@@ -201,12 +201,12 @@ def test_a_node_that_swallows_pods_is_avoided_within_a_minute_and_a_thousand_poi
         assert [] == closed(softly, nodes), "preferNot refuses nothing"
         cluster.use_extender(extender.url, mode="enforce")
         cluster.add_pod("kept-off", node=bad)
-        assert reasons.CLOSED_STARTS_FAIL in cluster.wait_refused("kept-off", timeout_s=30)
+        assert reasons.CLOSED_STARTS_FAIL in cluster.wait_refused("kept-off")
         cluster.use_extender(softly.url, weight=10)
         pods = [f"placed-{number}" for number in range(12)]
         for pod in pods:
             cluster.add_pod(pod)
-        assert bad not in [cluster.wait_bound(pod, timeout_s=20) for pod in pods]
+        assert bad not in [cluster.wait_bound(pod) for pod in pods]
         said = next(line for line in extender.process.lines() if "node closed" in line)
         assert "pods of 3 namespaces fail to start here and start elsewhere: starts-api/web (without a sandbox)" in said
 
