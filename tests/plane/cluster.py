@@ -68,18 +68,20 @@ class Cluster:
     def start_extender(self, *, watch_delay_s: float = 0.0, **options: object) -> Extender:
         """Returns when it answers. Kubelet Leases are not looked at: bare nodes have none.
 
-        watch_delay_s: everything the API server tells the extender arrives that much later.
+        watch_delay_s: everything the API server tells the extender from now on arrives that much later.
         """
-        server = None
+        server, proxy = None, None
         if watch_delay_s:
             address = urllib.parse.urlsplit(self.plane.server)
-            proxy = self._exit.enter_context(DelayingProxy(address.hostname, address.port, delay_s=watch_delay_s))
+            proxy = self._exit.enter_context(DelayingProxy(address.hostname, address.port, delay_s=0.01))
             server = proxy.url
         options.setdefault("heartbeat", {"limitSeconds": 0})
         name = f"extender-{next(_numbers)}"
         extender = Extender(self.plane, name=name, server=server, **options)
         extender.start()
         self._exit.callback(extender.stop)
+        if proxy is not None:
+            proxy.delay_s = watch_delay_s
         return extender
 
     def use_extender(self, url: str, **options: object) -> None:

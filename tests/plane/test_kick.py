@@ -17,7 +17,9 @@ from extender.outlets.kick import ANNOTATION_KICK
 from extender.policy import reasons
 from tests.plane.cluster import Cluster
 from tools.kit.scope import draws
+from tools.kit.waiting import wait_for
 from tools.testbed.plane.plane import Plane
+from tools.testbed.shared import bare
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -102,11 +104,14 @@ def _rounds_without_kick(cluster: Cluster) -> list[float]:
         for node in batch:
             cluster.health_pods[node].say(ready=True)
         pending = dict.fromkeys(batch.values(), most_s)
-        while time.monotonic() < started + most_s:
+
+        def all_bound(pending: dict[str, float] = pending, started: float = started) -> bool:
             for pod, still in pending.items():
-                if still == most_s and cluster.wait_bound(pod, timeout_s=0):
+                if still == most_s and bare.bound_to(bare.pod(cluster.api, pod)):
                     pending[pod] = time.monotonic() - started
-            time.sleep(0.2)
+            return most_s not in pending.values()
+
+        wait_for(all_bound, timeout_s=most_s, every_s=0.2)
         seconds += pending.values()
         _wake(cluster, batch)
     return seconds

@@ -29,13 +29,16 @@ class Closed:
 def watched(port: int, nodes: list[str], *, began: float, for_s: float, at_least: int) -> Closed:
     """For so long, and until so many nodes are closed."""
     found = Closed()
-    while (passed_s := time.monotonic() - began) < for_s or (found.most < at_least and passed_s < LIMIT_S):
+
+    def over() -> bool:
         answer = ask(port, nodes)
         count = len(answer.get("FailedAndUnresolvableNodes") or {})  # type: ignore[arg-type]
         found.most = max(found.most, count)
         if count and found.first_at is None:
             found.first_at = time.monotonic() - began
-        time.sleep(0.2)
+        return time.monotonic() - began >= for_s and found.most >= at_least
+
+    wait_for(over, timeout_s=LIMIT_S, every_s=0.2)
     return found
 
 
