@@ -11,6 +11,7 @@ import pytest
 from tests.plane.cluster import WITHOUT_CONTROLLERS, Cluster
 from tests.plane.confined import Confined, confine
 from tools.testbed.plane.plane import Plane
+from tools.testbed.plane.programs import Extender
 from tools.testbed.shared.binaries import kube_binaries
 
 # A control plane beside two others takes its time to start: 20 s have been seen, and tests that started it anew twice.
@@ -96,6 +97,19 @@ def cluster(_bare_plane: Plane) -> Iterator[Cluster]:
     """Bare nodes, health pods and a real extender, removed after the test, on a plane that is for these only."""
     with Cluster(_bare_plane) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def module_extender(_bare_plane: Plane) -> Iterator[Extender]:
+    """For tests of a module that leave it as it is."""
+    with Cluster(_bare_plane) as cluster:
+        yield cluster.start_extender()
+
+
+@pytest.fixture
+def shared(cluster: Cluster, module_extender: Extender) -> Callable[[], Extender]:
+    """In the place of `cluster.start_extender`, when the test has made its nodes."""
+    return lambda: cluster.wait_decided(module_extender)
 
 
 @pytest.fixture(scope="module")
