@@ -28,7 +28,7 @@ def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluste
     cluster.add_pod("fits-nowhere")
 
     condition_text = cluster.wait_refused("fits-nowhere")
-    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=10)
+    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=60)
 
     assert condition_text.startswith(f"0/3 nodes are available: 3 {reasons.CLOSED_NOT_READY}. ")
     assert condition_text.endswith("preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
