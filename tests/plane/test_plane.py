@@ -105,7 +105,7 @@ def test_an_identity_unknown_at_the_start_gets_a_certificate(plane: Plane):
 def test_a_crashed_run_is_ended_by_the_next_and_its_neighbour_is_not(plane: Plane):
     """The next may be another one of this machine, which began in this moment."""
     crashed = subprocess.run(
-        [sys.executable, "-c", CRASHING], cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=180
+        [sys.executable, "-c", CRASHING], cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=500
     )
     assert crashed.returncode == -signal.SIGKILL, crashed.stderr
     told = json.loads(crashed.stdout)
