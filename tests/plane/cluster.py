@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from kube import contract, paths
-from tools.kit.waiting import wait_for
+from tests.plane.load import ask
+from tools.kit.waiting import wait_for, wait_until
 from tools.testbed.plane import scheduler_config
 from tools.testbed.plane.plane import Plane
 from tools.testbed.plane.programs import Extender
@@ -32,6 +33,7 @@ class Cluster:
         self.health_pods: dict[str, bare.HealthPod] = {}
         self._number = next(_numbers)
         self._owner: Object | None = None
+        self._open: dict[str, bool] = {}  # by node: whether its health pod was made Ready
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -52,6 +54,7 @@ class Cluster:
         for name in names:
             bare.add_node(self.api, name, **options)
             self._exit.callback(self.api.delete, f"/api/v1/nodes/{name}")
+            self._open[name] = False
         return names
 
     def add_health_pods(self, nodes: list[str], *, ready: bool) -> None:
@@ -64,6 +67,7 @@ class Cluster:
             pod = bare.HealthPod(self.api, node, owner=self._owner).create(ready=ready)
             self.health_pods[node] = pod
             self._exit.callback(pod.delete)
+            self._open[node] = ready
 
     def start_extender(self, *, watch_delay_s: float = 0.0, **options: object) -> Extender:
         """Returns when it answers. Kubelet Leases are not looked at: bare nodes have none.
@@ -84,9 +88,23 @@ class Cluster:
             proxy.delay_s = watch_delay_s
         return extender
 
+    def wait_decided(self, extender: Extender) -> Extender:
+        """Returns an extender that tests share, once its answers are of this test's nodes as they were made."""
+        opened = {node for node, is_open in self._open.items() if is_open}
+
+        def decided() -> bool:
+            answer = ask(extender.port, list(self._open))
+            return set(answer.get("NodeNames") or ()) == opened and not answer["Error"]
+
+        wait_until(decided, "the extender that tests share has seen the nodes", timeout_s=LIMIT_S)
+        return extender
+
     def use_extender(self, url: str, **options: object) -> None:
-        """The scheduler, started anew, asks the extender at `url`; options as of scheduler_config.extender."""
-        self.plane.restart_scheduler(self.plane.scheduler_config([scheduler_config.extender(url, **options)]))
+        """The scheduler asks the extender at `url`: it is started anew, unless it has just been asking that one in this
+        way. Options as of scheduler_config.extender."""
+        config = self.plane.scheduler_config([scheduler_config.extender(url, **options)])
+        if not self.plane.scheduler_has(config):
+            self.plane.restart_scheduler(config)
 
     def add_pod(self, name: str, **options: object) -> None:
         bare.add_pod(self.api, name, **options)

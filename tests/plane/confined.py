@@ -178,7 +178,7 @@ def confine(cluster: Cluster) -> Iterator[Confined]:
             ),
         )
         for write in in_force:
-            wait_until(lambda write=write: found.refused(write), f"in force: {write}", timeout_s=30)
+            wait_until(lambda write=write: found.refused(write), f"in force: {write}", timeout_s=90)
         yield found
     finally:
         for path in reversed(made):

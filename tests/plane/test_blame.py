@@ -23,7 +23,7 @@ from tools.testbed.plane.programs import Extender
 from tools.testbed.shared import bare
 from tools.testbed.shared.api import Object, condition
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 PODS = "/api/v1/namespaces/default/pods"
 SCHEDULES = draws(gate=150, whole=1000)

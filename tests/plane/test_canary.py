@@ -68,7 +68,7 @@ class Proof:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=500,
             check=False,
         )
         said = re.findall(r'"msg": "((?:[^"\\]|\\.)*)"', done.stdout)

@@ -56,7 +56,7 @@ def test_the_server_takes_each_supported_form_to_the_field(there, form):
         input=yaml.safe_dump_all(known),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

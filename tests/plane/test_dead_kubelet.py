@@ -79,7 +79,7 @@ def kubelets(cluster: Cluster) -> Iterator[Kubelets]:
 def first_refused(extender: Extender, nodes: list[str]) -> dict[str, str]:
     """Of these nodes, with the reason, by an extender that has just started and answers."""
     body = json.dumps({"Pod": {}, "Nodes": None, "NodeNames": nodes})
-    reply = urllib3.request("POST", f"{extender.url}/filter", body=body, timeout=2.0, retries=False).json()
+    reply = urllib3.request("POST", f"{extender.url}/filter", body=body, timeout=60.0, retries=False).json()
     assert "" == reply["Error"]
     return reply["FailedAndUnresolvableNodes"]
 

@@ -21,14 +21,14 @@ GOLDEN = Path(__file__).resolve().parents[1] / "contract" / "filter_request.json
 WITH_MANAGED_FIELDS = binaries.kubernetes_version() == binaries.VERSIONS["1.35"]
 
 
-def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluster: Cluster):
+def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluster: Cluster, shared):
     nodes = cluster.add_nodes(3)
     cluster.add_health_pods(nodes, ready=False)
-    cluster.use_extender(cluster.start_extender().url)
+    cluster.use_extender(shared().url)
     cluster.add_pod("fits-nowhere")
 
     condition_text = cluster.wait_refused("fits-nowhere")
-    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=10)
+    events = wait_for(lambda: bare.scheduling_events(cluster.api, "fits-nowhere"), timeout_s=60)
 
     assert condition_text.startswith(f"0/3 nodes are available: 3 {reasons.CLOSED_NOT_READY}. ")
     assert condition_text.endswith("preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
@@ -36,10 +36,10 @@ def test_the_event_of_a_pod_that_fits_nowhere_carries_the_constant_reason(cluste
     assert {condition_text} == set(events)
 
 
-def test_reasons_are_counted_apart(cluster: Cluster):
+def test_reasons_are_counted_apart(cluster: Cluster, shared):
     nodes = cluster.add_nodes(3)
     cluster.add_health_pods(nodes[:2], ready=False)
-    cluster.use_extender(cluster.start_extender().url)
+    cluster.use_extender(shared().url)
     cluster.add_pod("two-reasons")
 
     text = cluster.wait_refused("two-reasons")
@@ -48,12 +48,12 @@ def test_reasons_are_counted_apart(cluster: Cluster):
 
 
 def test_a_pod_lands_on_the_only_healthy_node_and_the_exchange_is_as_the_contract_says(
-    cluster: Cluster, artefacts: Path
+    cluster: Cluster, artefacts: Path, shared
 ):
     nodes = cluster.add_nodes(3)
     cluster.add_health_pods(nodes[:1], ready=True)
     cluster.add_health_pods(nodes[1:], ready=False)
-    extender = cluster.start_extender()
+    extender = shared()
     with Recorder("127.0.0.1", extender.port) as recorder:
         cluster.use_extender(recorder.url)
         cluster.add_pod("web")

@@ -20,7 +20,7 @@ from tools.testbed.plane.programs import Extender
 from tools.testbed.plane.proxy import DelayingProxy
 from tools.testbed.plane.recorder import Recorder
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 PATCHES = 4  # of one replica, for nodes that heal together
 MANY = draws(gate=100, whole=300)  # nodes
@@ -115,7 +115,7 @@ def test_with_two_replicas_that_both_refused_it_is_four_patches_for_each(cluster
 
 def refused_by(extender: Extender, nodes: list[str]) -> None:
     """As a scheduler that asks this one would learn."""
-    connection = http.client.HTTPConnection("127.0.0.1", extender.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", extender.port, timeout=60)
     body = json.dumps({"Pod": {"metadata": {"namespace": "default", "name": "asks"}}, "NodeNames": nodes})
     connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
     assert [] == json.loads(connection.getresponse().read())["NodeNames"]

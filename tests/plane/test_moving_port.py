@@ -9,10 +9,10 @@ from tools.testbed.plane import scheduler_config
 
 
 @pytest.mark.parametrize("order", ["the one that is left first", "the new one first"])
-def test_of_two_places_the_one_that_answers_is_heard(cluster: Cluster, order: str):
+def test_of_two_places_the_one_that_answers_is_heard(cluster: Cluster, order: str, shared):
     nodes = cluster.add_nodes(1)
     cluster.add_health_pods(nodes, ready=False)
-    urls = [f"http://127.0.0.1:{free_port()}", cluster.start_extender().url]
+    urls = [f"http://127.0.0.1:{free_port()}", shared().url]
     entries = [scheduler_config.extender(url) for url in (urls if order.startswith("the one") else urls[::-1])]
     cluster.plane.restart_scheduler(cluster.plane.scheduler_config(entries))
     cluster.add_pod("while-it-moves")

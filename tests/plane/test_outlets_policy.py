@@ -41,7 +41,7 @@ def confined(cluster: Cluster) -> Iterator[tuple[Api, str]]:
     extender = Api(plane.server, ca=plane._authority.certificate, token=plane.token_of(identities.EXTENDER))
     try:
         for path in (node, f"{node}/status"):
-            wait_until(lambda path=path: in_force(extender, path), "policies in force", timeout_s=20)
+            wait_until(lambda path=path: in_force(extender, path), "policies in force", timeout_s=90)
         yield extender, node
     finally:
         for one in made:

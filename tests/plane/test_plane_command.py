@@ -21,7 +21,7 @@ def testbed(tmp_path_factory):
 
     def run(*words):
         argv = [sys.executable, "-m", "tools.testbed", *words]
-        done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=110)
+        done = subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=280)
         return done.returncode, done.stdout + done.stderr
 
     yield run
@@ -36,7 +36,7 @@ def test_up_kubectl_and_down(testbed):
     assert testbed("--ring", "plane", "status")[0] == 3
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_terminal_closed_during_up_leaves_nothing(tmp_path):
     """A plane that stands outlives the command; one that is being made does not."""
     environ = {**os.environ, "READYGATE_TESTBED_DIR": str(tmp_path)}
@@ -52,9 +52,9 @@ def test_a_terminal_closed_during_up_leaves_nothing(tmp_path):
 
     up = subprocess.Popen(argv, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        assert wait_for(running, timeout_s=60)
+        assert wait_for(running, timeout_s=120)
         up.send_signal(signal.SIGHUP)
-        assert up.wait(60) == 130
+        assert up.wait(120) == 130
     finally:
         up.kill()
         left = running()

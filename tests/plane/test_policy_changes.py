@@ -95,7 +95,7 @@ def targets(confined: Confined, cluster: Cluster) -> Iterator[list[Target]]:
             bare.add_node(cluster.api, name)
             made.append(path)
         conditions(cluster, path, kinds, own=own)
-        wait_until(lambda path=path: TTL in annotations(cluster, path), "the controllers have written", timeout_s=30)
+        wait_until(lambda path=path: TTL in annotations(cluster, path), "the controllers have written", timeout_s=90)
         before = cluster.api.get(path)
         found += [Target(path, part, (HOST, POD), MESSAGE_OF_EXTENDER, before) for part in ("/status", "/status", "")]
     try:

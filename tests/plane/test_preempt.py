@@ -86,9 +86,9 @@ def three_full_nodes(cluster: Cluster) -> tuple[Fillers, str, Sequence[str]]:
 
 @pytest.mark.usefixtures("priorities")
 @pytest.mark.parametrize("mode", ["protect", "enforce"])
-def test_no_pod_is_evicted_from_a_closed_node(cluster: Cluster, mode: str):
+def test_no_pod_is_evicted_from_a_closed_node(cluster: Cluster, mode: str, shared):
     fillers, closed, _ = three_full_nodes(cluster)
-    cluster.use_extender(cluster.start_extender().url, mode=mode)
+    cluster.use_extender(shared().url, mode=mode)
     try:
         found = victims(cluster, fillers, ROUNDS)
     finally:
@@ -97,10 +97,10 @@ def test_no_pod_is_evicted_from_a_closed_node(cluster: Cluster, mode: str):
 
 
 @pytest.mark.usefixtures("priorities")
-def test_without_the_verb_pods_are_evicted_from_a_closed_node(cluster: Cluster):
+def test_without_the_verb_pods_are_evicted_from_a_closed_node(cluster: Cluster, shared):
     """What the test above is worth: with the verb unregistered there are victims on the closed node."""
     fillers, closed, _ = three_full_nodes(cluster)
-    cluster.use_extender(cluster.start_extender().url, preempt=False)
+    cluster.use_extender(shared().url, preempt=False)
     try:
         found = victims(cluster, fillers, 4)
     finally:
@@ -110,11 +110,11 @@ def test_without_the_verb_pods_are_evicted_from_a_closed_node(cluster: Cluster):
 
 @pytest.mark.usefixtures("priorities")
 @pytest.mark.parametrize("mode", ["protect", "enforce"])
-def test_where_only_a_closed_node_could_be_made_room_on_nothing_is_evicted(cluster: Cluster, mode: str):
+def test_where_only_a_closed_node_could_be_made_room_on_nothing_is_evicted(cluster: Cluster, mode: str, shared):
     (closed,) = cluster.add_nodes(1, cpu="1")
     cluster.add_health_pods([closed], ready=False)
     fillers = Fillers(cluster.api, {closed: "cheap"})
-    cluster.use_extender(cluster.start_extender().url, mode=mode)
+    cluster.use_extender(shared().url, mode=mode)
     fillers.fill()
     cluster.add_pod("waits", **spec("above-all"))
     try:
@@ -126,12 +126,12 @@ def test_where_only_a_closed_node_could_be_made_room_on_nothing_is_evicted(clust
 
 
 @pytest.mark.usefixtures("priorities")
-def test_who_waits_for_a_closed_node_to_be_made_room_on_is_woken_by_the_next_pod_that_ends(cluster: Cluster):
+def test_who_waits_for_a_closed_node_to_be_made_room_on_is_woken_by_the_next_pod_that_ends(cluster: Cluster, shared):
     """Not by the kick: no extender has refused it a node, as far as kube-scheduler knows."""
     (node,) = cluster.add_nodes(1, cpu="2")
     cluster.add_health_pods([node], ready=False)
     fillers = Fillers(cluster.api, {node: "cheap"})
-    cluster.use_extender(cluster.start_extender().url)
+    cluster.use_extender(shared().url)
     fillers.fill()
     cluster.add_pod("ends", **spec("above-all", nodeName=node))
     cluster.add_pod("waits", **spec("above-all"))

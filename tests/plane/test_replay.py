@@ -56,13 +56,13 @@ def test_what_was_recorded_is_decided_on_anew_by_another_configuration(cluster: 
     command = readygate("record", str(file), "--config", str(files / "recorded.yaml"), f"--kubeconfig={kubeconfig}")
     recording = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert wait_for(lambda: is_decided_on(file), timeout_s=20)
+        assert wait_for(lambda: is_decided_on(file), timeout_s=90)
         for node in nodes[:2]:
             cluster.health_pods[node].say(ready=False)
-        assert wait_for(lambda: recorded(file, "upsert").count("pods") >= 2, timeout_s=20)
+        assert wait_for(lambda: recorded(file, "upsert").count("pods") >= 2, timeout_s=90)
     finally:
         recording.send_signal(signal.SIGTERM)
-        out, err = recording.communicate(timeout=20)
+        out, err = recording.communicate(timeout=90)
     assert 0 == recording.returncode, err
     assert "pods" not in err
     assert out.endswith(f"in {file}\n")
@@ -73,7 +73,7 @@ def test_what_was_recorded_is_decided_on_anew_by_another_configuration(cluster: 
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=90,
     )
     told = json.loads(done.stdout)
     assert (1, "", 2, 1) == (done.returncode, done.stderr, told["before"]["closures"], told["after"]["closures"])

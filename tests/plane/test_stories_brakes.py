@@ -25,7 +25,6 @@ AGREE_WITHIN_S = LATE_S + LIMIT_S
 MANY = 20
 FLAPS = 8
 KICKS = 4  # of one release, its repeats included
-LAG_S = 4.0  # at most, from a write to the countdown of it, in what is compared
 
 
 def closed(extender: Extender, nodes: list[str]) -> set[str]:
@@ -162,7 +161,9 @@ def test_a_node_that_flaps_closes_twice_and_opens_when_it_has_been_healthy_for_l
 
     say(f"{FLAPS} flaps: {flapped}, {kicks} kicks; seconds that it must be healthy: {waits}")
     assert ["node closed", "node opened", "node closed"] == flapped
-    assert [min(ceiling_s, 10 * 2.0**number) for number in range(FLAPS - 1)] == pytest.approx(waits, abs=LAG_S)
+    expected = [min(ceiling_s, 10 * 2.0**number) for number in range(FLAPS - 1)]
+    # Counted from the write: what a busy machine adds until the extender knows of it is less than once more as long.
+    assert [True] * len(expected) == [s - 1 <= wait < 1.9 * s for s, wait in zip(expected, waits, strict=True)], waits
     assert 1 <= kicks <= KICKS
     if ceiling_s < 60:
         bound = [cluster.wait_bound(pod) for pod in pods]

@@ -13,10 +13,10 @@ from tools.testbed.shared import bare
 MANY = 30
 
 
-def test_a_node_made_anew_is_closed_until_its_health_pod_turns_ready_anew(cluster: Cluster):
+def test_a_node_made_anew_is_closed_until_its_health_pod_turns_ready_anew(cluster: Cluster, shared):
     (node,) = cluster.add_nodes(1)
     cluster.add_health_pods([node], ready=True)
-    extender = cluster.start_extender()
+    extender = shared()
     cluster.use_extender(extender.url, mode="enforce")
     for _ in range(3):  # within one second, so that its times tell nothing
         cluster.api.delete(f"/api/v1/nodes/{node}")
@@ -35,11 +35,11 @@ def _in_a_second() -> str:
     return (datetime.now(UTC) + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_a_node_under_a_new_name_is_another_node(cluster: Cluster):
+def test_a_node_under_a_new_name_is_another_node(cluster: Cluster, shared):
     old, new = cluster.add_nodes(2)
     cluster.api.delete(f"/api/v1/nodes/{new}")
     cluster.add_health_pods([old], ready=True)
-    extender = cluster.start_extender()
+    extender = shared()
     cluster.use_extender(extender.url, mode="enforce")
     assert ask(extender.port, [old, new])["NodeNames"] == [old]
 
@@ -53,11 +53,13 @@ def test_a_node_under_a_new_name_is_another_node(cluster: Cluster):
     assert new == cluster.wait_bound("for-the-renamed")
 
 
-def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_heals_takes_all(cluster: Cluster):
+def test_when_one_check_fails_everywhere_what_must_run_still_runs_and_one_that_heals_takes_all(
+    cluster: Cluster, shared
+):
     """The brakes are off: what is promised then is a constant reason, exempt pods that pass, and an end at once."""
     nodes = cluster.add_nodes(MANY)
     cluster.add_health_pods(nodes, ready=True)
-    extender = cluster.start_extender()
+    extender = shared()
     cluster.use_extender(extender.url, mode="enforce")
     for node in nodes:
         cluster.health_pods[node].say(ready=False)

@@ -10,11 +10,11 @@ from tools.testbed.plane import scheduler_config
 PODS = 40
 
 
-def test_pods_of_every_profile_are_kept_from_a_closed_node(cluster: Cluster):
+def test_pods_of_every_profile_are_kept_from_a_closed_node(cluster: Cluster, shared):
     opened, closed = cluster.add_nodes(2)
     cluster.add_health_pods([opened], ready=True)
     cluster.add_health_pods([closed], ready=False)
-    extender = cluster.start_extender()
+    extender = shared()
     asks = [scheduler_config.extender(extender.url, mode="enforce")]
     profiles = ("default-scheduler", "second-scheduler")
     cluster.plane.restart_scheduler(cluster.plane.scheduler_config(asks, profiles=profiles))
@@ -25,11 +25,11 @@ def test_pods_of_every_profile_are_kept_from_a_closed_node(cluster: Cluster):
     assert {opened} == bound
 
 
-def test_a_scheduler_killed_with_pods_waiting_loses_none_and_none_is_placed_on_a_closed_node(cluster: Cluster):
+def test_a_scheduler_killed_with_pods_waiting_loses_none_and_none_is_placed_on_a_closed_node(cluster: Cluster, shared):
     opened, closed = cluster.add_nodes(2)
     cluster.add_health_pods([opened], ready=True)
     cluster.add_health_pods([closed], ready=False)
-    extender = cluster.start_extender()
+    extender = shared()
     cluster.use_extender(extender.url, mode="enforce")
     names = [f"waits-{number}" for number in range(PODS)]
     for name in names:

@@ -63,7 +63,7 @@ def actors(confined: Confined, cluster: Cluster) -> Iterator[dict[str, Api]]:
         ),
     }
     try:
-        wait_until(lambda: refused(found["editor"], "PATCH", ORDERS, HOLD), "policy in force", timeout_s=30)
+        wait_until(lambda: refused(found["editor"], "PATCH", ORDERS, HOLD), "policy in force", timeout_s=90)
         yield found
     finally:
         for path in reversed(made):
@@ -267,18 +267,18 @@ def test_the_extender_does_all_its_writes_under_its_policies(confined: Confined,
     def says(status: str) -> bool:
         return condition(cluster.api.get(path), contract.CONDITION_NODE_HEALTHY).get("status") == status
 
-    wait_until(lambda: says("True"), "the condition", timeout_s=20)
+    wait_until(lambda: says("True"), "the condition", timeout_s=90)
     cluster.health_pods[node].say(ready=False)
-    wait_until(lambda: says("False"), "the condition of a closed node", timeout_s=20)
+    wait_until(lambda: says("False"), "the condition of a closed node", timeout_s=90)
     assert ask(extender.port, [node])["FailedAndUnresolvableNodes"]
     cluster.health_pods[node].say(ready=True)
-    wait_until(lambda: says("True"), "the condition of a node that opened", timeout_s=20)
-    wait_until(lambda: ANNOTATION_KICK in cluster.api.get(path)["metadata"]["annotations"], "the kick", timeout_s=20)
+    wait_until(lambda: says("True"), "the condition of a node that opened", timeout_s=90)
+    wait_until(lambda: ANNOTATION_KICK in cluster.api.get(path)["metadata"]["annotations"], "the kick", timeout_s=90)
 
     def reasons() -> set[str]:
         return {one["reason"] for one in cluster.api.items(EVENTS) if one["involvedObject"]["name"] == node}
 
-    wait_until(lambda: {"NodeClosed", "NodeOpened"} <= reasons(), lambda: f"Events: {reasons()}", timeout_s=20)
+    wait_until(lambda: {"NodeClosed", "NodeOpened"} <= reasons(), lambda: f"Events: {reasons()}", timeout_s=90)
     assert cluster.api.get(f"{LEASES}/{LEADER}")["spec"]["holderIdentity"]
     assert "forbidden" not in extender.process.text()
     cluster.api.delete(f"{LEASES}/{LEADER}")

@@ -98,11 +98,11 @@ def test_x57_the_scheduler_is_answered_and_rotation_on_both_sides_loses_nothing(
     cluster.add_pod("tls-first")
     assert healthy == cluster.wait_bound("tls-first")
     files.renew()
-    wait_until(lambda: "TLS certificates loaded anew" in extender.process.text(), timeout_s=15)
+    wait_until(lambda: "TLS certificates loaded anew" in extender.process.text(), timeout_s=60)
     cluster.add_pod("tls-on-the-kept-connection")
     assert healthy == cluster.wait_bound("tls-on-the-kept-connection")
     os.kill(extender.process.pid, signal.SIGHUP)  # its connection is ended, the next is made with both new certificates
-    wait_until(lambda: "reloaded" in extender.process.text(), timeout_s=30)
+    wait_until(lambda: "reloaded" in extender.process.text(), timeout_s=60)
     for number in range(3):
         cluster.add_pod(f"tls-later-{number}")
         assert healthy == cluster.wait_bound(f"tls-later-{number}")

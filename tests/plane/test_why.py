@@ -36,7 +36,7 @@ class Teller:
     def _ran(self, *command: str) -> tuple[int, str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         environ = {**os.environ, "COLUMNS": "120", "PATH": path}
-        done = subprocess.run([*command, *self._options], capture_output=True, text=True, timeout=60, env=environ)
+        done = subprocess.run([*command, *self._options], capture_output=True, text=True, timeout=200, env=environ)
         assert done.stderr == ""
         return done.returncode, done.stdout
 
@@ -86,7 +86,7 @@ def test_the_story_of_pods_that_wait(cluster: Cluster, teller):
     for name in ("ours", "both", "others"):
         cluster.wait_refused(name)
 
-    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=10)
+    code, ours = wait_for(lambda: ready(told.why("ours"), "ours"), timeout_s=60)
     assert (1, "ours", {closed[0]}) == (code, ours["answer"], kept(ours))
     assert ours["first"].endswith("One node would take it now; readygate keeps it off.")
 
@@ -153,6 +153,6 @@ def test_a_gate_in_shadow_keeps_no_pod_waiting_and_tells_what_it_would_have_done
 
     code, document = told.why("shadowed")
     assert (0, "notPending", True) == (code, document["answer"], document["first"].endswith(f"{nodes[0]} is open."))
-    code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=10)
+    code, out = wait_for(lambda: found if (found := told.run("impact"))[0] else None, timeout_s=60)
     assert (1, True) == (code, out.startswith("Armed, gate health would close 2 nodes now, 2 at most at once"))
     assert told.run("status")[0] == 0

@@ -7,28 +7,33 @@ from typing import TypeVar
 from tools.kit.causes import rename, spent_on
 
 T = TypeVar("T")
+SELDOM_S = 0.25
 PATIENT_S = 30.0
 """For what takes no time of its own: on a machine with ten times as much to do as it can, seconds pass at any place."""
 
 
 def wait_for(look: Callable[[], T | None], *, timeout_s: float, every_s: float = 0.05) -> T | None:
-    """Calls `look` until it returns something true; that, or None when the time is over."""
+    """Calls `look` until it returns something true; that, or None when the time is over.
+
+    Between two calls are `every_s`, after a while a twentieth of the time waited so far, but no more than SELDOM_S.
+    """
     started = time.monotonic()
     with spent_on("polling"):
-        found = _wait_for(look, started + timeout_s, every_s)
+        found = _wait_for(look, started, started + timeout_s, every_s)
     if not found:
         rename("polling", "timeout waited out", time.monotonic() - started)
     return found
 
 
-def _wait_for(look: Callable[[], T | None], deadline: float, every_s: float) -> T | None:
+def _wait_for(look: Callable[[], T | None], started: float, deadline: float, every_s: float) -> T | None:
     while True:
         found = look()
         if found:
             return found
-        if time.monotonic() >= deadline:
+        monotonic = time.monotonic()
+        if monotonic >= deadline:
             return None
-        time.sleep(every_s)
+        time.sleep(max(every_s, min(SELDOM_S, (monotonic - started) / 20)))
 
 
 def wait_until(

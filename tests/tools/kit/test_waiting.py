@@ -26,3 +26,16 @@ def test_a_clock_stands_still_until_it_is_moved() -> None:
     clock = Clock(5.0)
     clock.time += 2
     assert (clock(), clock()) == (7.0, 7.0)
+
+
+def test_the_longer_it_waits_the_less_often_it_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, looks = Clock(0.0), []
+
+    def sleep(seconds: float) -> None:
+        clock.time += seconds
+
+    monkeypatch.setattr("time.monotonic", clock)
+    monkeypatch.setattr("time.sleep", sleep)
+    assert wait_for(lambda: looks.append(clock()), timeout_s=30, every_s=0.005) is None
+    assert len([at for at in looks if at < 0.1]) == 20
+    assert len([at for at in looks if 10 <= at < 30]) == 80

@@ -76,6 +76,7 @@ class Plane:
         self._node_monitor_grace_s = node_monitor_grace_s
         self._without_controllers = tuple(without_controllers)
         self._scheduler = scheduler
+        self._scheduler_config = ""
         self._environ = THRIFTY if thrifty else {}
         self.scheduler_url = ""  # of the one that runs, where it serves /configz and /metrics
         self._progress = progress
@@ -197,6 +198,8 @@ class Plane:
             SCHEDULER,
         )
         self.scheduler_url = f"https://127.0.0.1:{port}"
+        if name == SCHEDULER:
+            self._scheduler_config = config.read_text()
         process.wait_ready(lambda: answers(f"{self.scheduler_url}/readyz"), timeout_s=READY_WITHIN_S)
 
     def scheduler_metrics(self) -> str:
@@ -224,6 +227,10 @@ class Plane:
     def kill_scheduler(self, name: str = SCHEDULER) -> None:
         """As a crash would."""
         self._processes.pop(name).kill()
+
+    def scheduler_has(self, config: Path) -> bool:
+        """Whether it runs, by a configuration that is the same."""
+        return SCHEDULER in self._processes and self._scheduler_config == config.read_text()
 
     def restart_scheduler(self, config: Path | None = None) -> None:
         self.stop_scheduler()

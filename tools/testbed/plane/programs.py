@@ -8,7 +8,7 @@ from tools.kit.ports import free_port
 from tools.kit.programs import Program
 from tools.testbed.plane.plane import Plane
 
-EXTENDER_READY_WITHIN_S = 60.0
+EXTENDER_READY_WITHIN_S = 180.0
 
 
 class Extender(Program):
