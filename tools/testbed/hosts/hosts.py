@@ -19,9 +19,21 @@ from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
 from images.commands import BuildError, Progress
+from tools.kit.causes import spent_on
 from tools.kit.pid import ProcessId
-from tools.testbed.hosts import kubeadm, layers, network, packages, teardown
+from tools.testbed.hosts import (
+    access,
+    kubeadm,
+    layers,
+    network,
+    packages,
+    readiness,
+    snapshot,
+    snapshot_cache,
+    teardown,
+)
 from tools.testbed.hosts.errors import HostsError
+from tools.testbed.hosts.layers import Layers
 from tools.testbed.hosts.layout import ONE_CONTROL, Layout
 from tools.testbed.hosts.limits import Limits
 from tools.testbed.hosts.machine import Machine
@@ -32,7 +44,6 @@ from tools.testbed.shared.binaries import BinariesMissing, kube_binaries
 
 # Long, as another set may boot beside this one: a start that fails takes every test on these hosts with it.
 _BOOT_LIMIT_S = 180.0
-_READY_LIMIT_S = 240.0
 _KUBEADM_LIMIT_S = 300.0  # above the four minutes that kubeadm waits itself: it says what for
 T = TypeVar("T")
 
@@ -49,7 +60,16 @@ def obstacle() -> str | None:
 class Hosts:
     """The cluster. `up` and `down` by whoever owns it; everything else also by who finds it up (`Hosts.found()`)."""
 
-    def __init__(self, layout: Layout = ONE_CONTROL, *, progress: Progress = print, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout = ONE_CONTROL,
+        *,
+        progress: Progress = print,
+        folder: Path | None = None,
+        from_snapshot: bool | None = None,
+    ) -> None:
+        """from_snapshot: whether `up` may use what kubeadm did in an earlier start; None: what the layout says."""
+        self._from_snapshot = layout.from_snapshot if from_snapshot is None else from_snapshot
         self.progress = progress
         self.layout = layout
         self._run = RunFolder(folder, layout.network.name)
@@ -139,57 +159,84 @@ class Hosts:
     def _start(self) -> None:
         try:
             self._binaries = kube_binaries(self.progress)
-            base = layers.base_layer(self.progress)
-            lower = [layers.kubernetes_layer(self._binaries, self.progress), base]
-            store = layers.containerd_store(base, self._binaries, self.progress)
+            shared = layers.shared_layers(self._binaries, self.progress)
+            if self._from_snapshot:
+                key = snapshot.key(self.layout, shared)
+                files = snapshot_cache.obtain(
+                    self.layout.network.name, key, lambda folder: self._make_snapshot(shared, folder), self.progress
+                )
+                state = self._start_from(shared, files)
+            else:
+                state = self._start_with_kubeadm(shared)
         except (BinariesMissing, BuildError) as e:
             raise HostsError(str(e)) from e
+        state.phase = "up"
+        self._run.write(state)
+
+    def _start_with_kubeadm(self, shared: Layers) -> State:
+        since = time.time()
+        with spent_on("host start"):
+            state = self._boot(shared, None)
+        with spent_on("kubeadm"):
+            self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
+        self._wait_usable(since)
+        return state
+
+    def _start_from(self, shared: Layers, files: Path) -> State:
+        """files: of a snapshot. One whose hosts do not become Ready is not used again."""
+        since = time.time()
+        try:
+            with spent_on("host start"):
+                state = self._boot(shared, files)
+                self._wait_usable(since)
+        except HostsError:
+            snapshot_cache.discard(files)
+            raise
+        snapshot_cache.tidy()
+        return state
+
+    def _make_snapshot(self, shared: Layers, folder: Path) -> None:
+        self.progress("making a snapshot of a new cluster, once")
+        try:
+            self._start_with_kubeadm(shared)
+            self._timed("snapshot", lambda: snapshot.seal(self.layout, self.root, self._shell, folder))
+        finally:
+            self._remove()
+
+    def _boot(self, shared: Layers, files: Path | None) -> State:
+        """files: of a snapshot. Returns when systemd has started everything on each host."""
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)  # keys
         state = State(since=datetime.now(UTC).isoformat(timespec="seconds"))
         self._run.write(state)
         Limits(self.folder.parent).raise_for(self.folder.name)
-        self._write_ssh(base)
+        public_key = access.make_key(self.ssh_key)
+        host_key = (shared.base / "etc/ssh/ssh_host_ed25519_key.pub").read_text().strip()
+        access.write_ssh_config(self.ssh_config, self.ssh_key, host_key, self.layout.peers)
         network.make(self.layout.network, self.layout.peers)
-        public_key = self.ssh_key.with_suffix(".pub").read_text()
-        self._timed("file systems", lambda: self._prepare(lower, store, public_key))
+        names = kubeadm.names(self.layout)
         for name, machine in self._machines.items():
+            lower = [*([files / name] if files else []), *shared.lower]
+            machine.prepare(lower, shared.store, self.layout.peers, public_key, names)
             state.cgroups += map(str, machine.make_groups())
             self._run.write(state)  # before the boot: what a crash leaves running is found by its control group
             state.processes[name] = machine.boot()
             self._run.write(state)
         self._timed("boot", lambda: self._each(lambda peer: self._wait_booted(peer, state.processes[peer.name])))
-        self._timed("kubeadm", lambda: kubeadm.start(self.layout, self._shell, self.progress))
-        self.kubeconfig.write_text(kubeadm.from_outside(self.layout, self._first_file("etc/kubernetes/admin.conf")))
+        return state
+
+    def _wait_usable(self, since: float) -> None:
+        """since: seconds since 1970, before the boot."""
+        admin = self.root(self.layout.first.name) / "etc/kubernetes/admin.conf"
+        self.kubeconfig.write_text(kubeadm.from_outside(self.layout, admin.read_text()))
         self.kubeconfig.chmod(0o600)
-        self._timed("nodes Ready", self._wait_ready)
-        state.phase = "up"
-        self._run.write(state)
-
-    def _first_file(self, path: str) -> str:
-        return (self._machines[self.layout.first.name].root / path).read_text()
-
-    def _prepare(self, lower: list[Path], store: Path, public_key: str) -> None:
-        for machine in self._machines.values():
-            machine.prepare(lower, store, self.layout.peers, public_key, kubeadm.names(self.layout))
+        names = [peer.name for peer in self.layout.joined]
+        api = access.AdminApi(self.kubeconfig, self.folder)
+        self._timed("nodes Ready", lambda: readiness.wait(api, names, since))
 
     def _each(self, action: Callable[[Peer], None]) -> None:
         with ThreadPoolExecutor(max_workers=len(self.names)) as pool:
             list(pool.map(action, self.layout.peers))
-
-    def _write_ssh(self, base: Path) -> None:
-        keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "readygate testbed", "-f", str(self.ssh_key)]
-        subprocess.run(keygen, check=True, capture_output=True)
-        host_key = (base / "etc/ssh/ssh_host_ed25519_key.pub").read_text().strip()
-        known = self.folder / "known_hosts"
-        known.write_text("".join(f"{peer.name},{peer.address} {host_key}\n" for peer in self.layout.peers))
-        entries = "".join(
-            f"Host {peer.name}\n  HostName {peer.address}\n  HostKeyAlias {peer.name}\n" for peer in self.layout.peers
-        )
-        self.ssh_config.write_text(
-            f"{entries}Host *\n  User root\n  IdentityFile {self.ssh_key}\n  IdentitiesOnly yes\n  BatchMode yes\n"
-            f"  UserKnownHostsFile {known}\n  StrictHostKeyChecking yes\n  ConnectTimeout 20\n  LogLevel ERROR\n"
-        )
 
     def _wait_booted(self, peer: Peer, process: ProcessId) -> None:
         deadline = time.monotonic() + _BOOT_LIMIT_S
@@ -205,24 +252,6 @@ class Hosts:
         raise HostsError(
             f"{peer.name} did not boot: {said or 'no answer by SSH'}; its console ends: {' / '.join(console)}"
         )
-
-    def _wait_ready(self) -> None:
-        def settled() -> bool:
-            # Without an answer for a moment it may be: the API server is minutes old, and has much to do.
-            words = "--output=jsonpath={range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}"
-            done = self.kubectl("get", "nodes", words, check=False)
-            if done.stdout.split() != ["True"] * len(self.layout.joined):
-                return False
-            # A pod can only be created once the controller manager has made the namespace's service account.
-            return self.kubectl("get", "serviceaccount", "default", check=False).returncode == 0
-
-        deadline = time.monotonic() + _READY_LIMIT_S
-        while not settled():
-            if time.monotonic() > deadline:
-                nodes = self.kubectl("get", "nodes", check=False)
-                said = nodes.stdout or nodes.stderr
-                raise HostsError(f"the nodes are not Ready after {_READY_LIMIT_S:.0f} s: {said}")
-            time.sleep(0.2)
 
     def _keep_consoles(self) -> None:
         """The consoles of a start that failed, where they outlive the run folder."""

@@ -6,6 +6,7 @@ are imported already.
 
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from images import rootfs
@@ -146,6 +147,30 @@ _LINKS = {
         "fstrim.timer",
     )
 }
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Cached folders: the base file system, the layer above it, and the containerd store that hosts begin with."""
+
+    base: Path
+    kubernetes: Path
+    store: Path
+
+    @property
+    def lower(self) -> list[Path]:
+        """For an overlay, topmost first."""
+        return [self.kubernetes, self.base]
+
+    def names(self) -> list[str]:
+        """Names of the cached folders, which contain the hash of what each is made from."""
+        return [folder.parent.name for folder in (self.base, self.kubernetes, self.store)]
+
+
+def shared_layers(binaries: Path, progress: Progress) -> Layers:
+    """Makes those that the cache lacks. Raises BuildError."""
+    base = base_layer(progress)
+    return Layers(base, kubernetes_layer(binaries, progress), containerd_store(base, binaries, progress))
 
 
 def base_layer(progress: Progress) -> Path:
