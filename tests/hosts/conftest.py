@@ -95,6 +95,17 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def fresh_hosts(hosts: Hosts) -> Hosts:
+    """The session's hosts with a new cluster for this module, in about ten seconds; an image must be imported again.
+
+    Session fixtures that were made on the earlier cluster are void: for modules that need none of them, or come first.
+    """
+    if os.environ.get("READYGATE_HOSTS_REUSE") != "1":
+        hosts.renew()
+    return hosts
+
+
 @pytest.fixture(scope="session")
 def image(hosts: Hosts) -> str:
     """The name of readygate's image, which is in containerd on every host."""

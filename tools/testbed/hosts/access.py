@@ -56,3 +56,19 @@ def write_ssh_config(config: Path, key: Path, host_key: str, peers: Sequence[Pee
         f"{entries}Host *\n  User root\n  IdentityFile {key}\n  IdentitiesOnly yes\n  BatchMode yes\n"
         f"  UserKnownHostsFile {known}\n  StrictHostKeyChecking yes\n  ConnectTimeout 20\n  LogLevel ERROR\n"
     )
+
+
+def inventory(ssh_config: Path, **groups: Sequence[Peer]) -> str:
+    """For Ansible: hosts by the name of their group."""
+    lines = ["all:", "  children:"]
+    for group, peers in groups.items():
+        lines += [f"    {group}:", "      hosts:"]
+        lines += [f"        {peer.name}: {{ansible_host: '{peer.address}'}}" for peer in peers]
+    lines += [
+        "  vars:",
+        "    ansible_user: root",
+        f"    ansible_ssh_common_args: -F {ssh_config}",
+        "    ansible_ssh_pipelining: true",
+        "    ansible_python_interpreter: /usr/bin/python3",
+    ]
+    return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@ Guarantees:
 1. `up` returns with a Ready node for each host that has joined, or raises HostsError with the cause, and then nothing
    is left running.
 2. `up` and `down` remove all that an earlier run left, crashed or not, and nothing else (teardown.py).
+   Each `up` gives a new cluster: nothing of an earlier one is in it, also where it starts from a snapshot (snapshot.py).
 3. One process at a time makes or removes hosts; hosts that are up are never taken away from whoever uses them.
 """
 
@@ -111,18 +112,7 @@ class Hosts:
             if self.running():
                 raise HostsError("the hosts are up already: python -m tools.testbed --ring hosts down, then try again")
             self._remove()
-            started = time.monotonic()
-            try:
-                self._start()
-            except BaseException as e:
-                if isinstance(e, Exception):  # whoever interrupts it knows why it ended
-                    self._keep_consoles()
-                self._remove()
-                raise
-            self.seconds["up"] = time.monotonic() - started
-            self.progress(
-                f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes after {self.seconds['up']:.1f} s"
-            )
+            self._start_or_clean()
         except BaseException:
             self._run.unlock()
             raise
@@ -138,6 +128,14 @@ class Hosts:
             self._remove()
         finally:
             self._run.unlock()
+
+    def renew(self) -> None:
+        """Replaces the cluster by a new one, as `down` and `up` would. The caller owns the hosts.
+
+        Nothing is left of the earlier one: no object, no file, and no image but those that each start has.
+        """
+        self._remove()
+        self._start_or_clean()
 
     def restart(self, name: str) -> None:
         """Pulls a host's plug and boots it again, with what it had on its disk. Also by who finds the hosts up."""
@@ -155,6 +153,21 @@ class Hosts:
         self.seconds[what] = time.monotonic() - started
         self.progress(f"{what}: {self.seconds[what]:.1f} s")
         return result
+
+    def _start_or_clean(self) -> None:
+        """Removes all of a start that fails."""
+        started = time.monotonic()
+        try:
+            self._start()
+        except BaseException as e:
+            if isinstance(e, Exception):  # whoever interrupts it knows why it ended
+                self._keep_consoles()
+            self._remove()
+            raise
+        self.seconds["up"] = time.monotonic() - started
+        self.progress(
+            f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes after {self.seconds['up']:.1f} s"
+        )
 
     def _start(self) -> None:
         try:
@@ -352,18 +365,7 @@ class Hosts:
     def inventory(self, controls: Sequence[str] = ()) -> str:
         """For Ansible: groups control_plane (of all that have joined, or of these) and workers, by `ssh_config`."""
         chosen = [self._machines[name].peer for name in controls] or self.layout.controls
-        lines = ["all:", "  children:"]
-        for group, peers in (("control_plane", chosen), ("workers", self.layout.workers)):
-            lines += [f"    {group}:", "      hosts:"]
-            lines += [f"        {peer.name}: {{ansible_host: '{peer.address}'}}" for peer in peers]
-        lines += [
-            "  vars:",
-            "    ansible_user: root",
-            f"    ansible_ssh_common_args: -F {self.ssh_config}",
-            "    ansible_ssh_pipelining: true",
-            "    ansible_python_interpreter: /usr/bin/python3",
-        ]
-        return "\n".join(lines) + "\n"
+        return access.inventory(self.ssh_config, control_plane=chosen, workers=self.layout.workers)
 
     def collect_logs(self, target: Path) -> None:
         """Journals, pod logs, static pod manifests and the cluster's objects, as far as they can be had."""

@@ -20,7 +20,6 @@ from tools.testbed.hosts import kubeadm
 from tools.testbed.hosts.kubeadm import Shell
 from tools.testbed.hosts.layers import Layers
 from tools.testbed.hosts.layout import Layout
-from tools.testbed.hosts.network import Peer
 
 LIFE_S = 14 * 86400.0
 """Seconds after which a snapshot is not used any more. `seal` refuses certificates that end before twice this time."""
@@ -35,26 +34,32 @@ FILES = (
 """Paths below the root folder of a host; a host that has one of them not is a worker, or of another Kubernetes."""
 _SOURCE = Path(__file__).parent
 
-_STOP_NODE = "systemctl stop kubelet kube-proxy"
-# The names as the kernel cuts them. No kubelet starts them again. $1: the signal.
-_END = "pkill -{signal} -x '{names}'; while pgrep -x '{names}' >/dev/null; do sleep 0.02; done"
-_STOP_CONTROLLERS = _END.format(signal="TERM", names="kube-controller|kube-scheduler")
-_STOP_API_SERVER = _END.format(signal="KILL", names="kube-apiserver")
-# By SIGTERM: etcd closes its files.
-_STOP_ETCD = _END.format(signal="TERM", names="etcd")
-_CLEAN = """
+# On each host.
+_STOP_NODE = f"""
+set -e
+systemctl stop kubelet kube-proxy
+for file in $(find /etc/kubernetes/pki /var/lib/kubelet/pki -name '*.crt' -o -name '*.pem'); do
+    if ! openssl x509 -noout -in "$file" -checkend {2 * LIFE_S:.0f} >/dev/null; then
+        echo "$file ends too soon" >&2
+        exit 1
+    fi
+done
+"""
+# On the control plane. No kubelet starts again what ends here. The names of processes are as the kernel cuts them.
+_STOP_CONTROL = """
 set -e
 export KUBECONFIG=/etc/kubernetes/admin.conf
+end() { pkill -"$1" -x "$2" || true; while pgrep -x "$2" >/dev/null; do sleep 0.02; done; }
 remove() { kubectl delete --wait=false --ignore-not-found "$@"; }
+end TERM 'kube-controller|kube-scheduler'
 remove pods,events,leases,certificatesigningrequests --all --all-namespaces --grace-period=0 --force
 remove secrets --namespace=kube-system --field-selector=type=bootstrap.kubernetes.io/token
 remove serviceaccount default --namespace=default
-"""
-_CHECK_CERTIFICATES = f"""
-set -e
-for file in $(find /etc/kubernetes/pki /var/lib/kubelet/pki -name '*.crt' -o -name '*.pem'); do
-    openssl x509 -noout -in "$file" -checkend {2 * LIFE_S:.0f} >/dev/null || {{ echo "$file ends too soon"; exit 1; }}
+for node in $(kubectl get nodes --output=name); do  # else each kubelet reports that its node has been rebooted
+    kubectl patch "$node" --subresource=status --type=merge --patch='{"status":{"nodeInfo":{"bootID":""}}}'
 done
+end KILL kube-apiserver
+end TERM etcd  # it closes its files
 """
 
 
@@ -74,24 +79,16 @@ def key(layout: Layout, layers: Layers) -> str:
 
 
 def seal(layout: Layout, root: Callable[[str], Path], shell: Shell, folder: Path) -> None:
-    """Stops the cluster and copies its files to `folder`/HOST. The hosts are of no use afterwards.
+    """Stops the cluster, which has one control plane, and copies its files to `folder`/HOST.
 
     root: the file system of a host, by its name.
     """
-    _each(layout.joined, lambda peer: shell(peer, _STOP_NODE, ""))
-    _each(layout.joined, lambda peer: shell(peer, _CHECK_CERTIFICATES, ""))
-    _each(layout.controls, lambda peer: shell(peer, _STOP_CONTROLLERS, ""))
-    shell(layout.first, _CLEAN, "")
-    _each(layout.controls, lambda peer: shell(peer, _STOP_API_SERVER, ""))
-    _each(layout.controls, lambda peer: shell(peer, _STOP_ETCD, ""))
+    with ThreadPoolExecutor(max_workers=len(layout.joined)) as pool:
+        list(pool.map(lambda peer: shell(peer, _STOP_NODE, ""), layout.joined))
+    shell(layout.first, _STOP_CONTROL, "")
     for peer in layout.peers:
         _copy(root(peer.name), folder / peer.name)
     _write_through(folder)
-
-
-def _each(peers: list[Peer] | tuple[Peer, ...], action: Callable[[Peer], object]) -> None:
-    with ThreadPoolExecutor(max_workers=len(peers)) as pool:
-        list(pool.map(action, peers))
 
 
 def _copy(root: Path, target: Path) -> None:

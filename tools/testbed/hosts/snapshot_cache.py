@@ -24,6 +24,7 @@ LIMIT_GIB = 2.0
 """Of all snapshots together."""
 GRACE_S = 600.0
 """Seconds after its last use in which a snapshot is not removed: hosts may be about to boot from it."""
+_PROC = Path("/proc")
 _ABOUT = "snapshot.json"
 _PREFIX = "cluster-"
 _NAME = re.compile(rf"({_PREFIX}[\w-]+)-[0-9a-f]{{{KEY_LENGTH}}}")
@@ -156,7 +157,7 @@ def _mounted() -> set[str]:
     """Names of the folders that some overlay, in any mount namespace of this machine, stands on."""
     namespaces: set[int] = set()
     names: set[str] = set()
-    for process in Path("/proc").iterdir():
+    for process in sorted(_PROC.iterdir()):
         if not process.name.isdecimal():
             continue
         with suppress(OSError):  # it has ended
