@@ -6,6 +6,7 @@ hosts' logs are in build/artefacts/hosts, or build/artefacts/second.
 """
 
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ HERE = Path(__file__).parent
 ARTEFACTS = HERE.parents[1] / "build" / "artefacts"
 # The first test pays for the base file system, the images and the boot; on a slow connection that is minutes.
 _TIMEOUT_S = 1800
+# Of a process in network and mount name spaces of its own.
+_HOLD = "mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && echo made && exec sleep 600"
 _failed = pytest.StashKey[bool]()
 _obstacle = pytest.StashKey[str]()
 
@@ -93,6 +96,20 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
     layout = chosen()
     with booted(request, layout, layout.network.name) as found:
         yield found
+
+
+@pytest.fixture
+def elsewhere(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """Runs a command as on another machine; the argument list goes before the command's."""
+    request.getfixturevalue("able")
+    holder = subprocess.Popen(
+        ["unshare", "--net", "--mount", "sh", "-c", _HOLD], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "made\n"
+    yield ["nsenter", f"--target={holder.pid}", "--net", "--mount", f"--wd={HERE.parents[1]}"]
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
 
 
 @pytest.fixture(scope="module")

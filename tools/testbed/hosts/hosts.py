@@ -4,7 +4,7 @@ Guarantees:
 1. `up` returns with a Ready node for each host that has joined, or raises HostsError with the cause, and then nothing
    is left running.
 2. `up` and `down` remove all that an earlier run left, crashed or not, and nothing else (teardown.py).
-   Each `up` gives a new cluster: nothing of an earlier one is in it, also where it starts from a snapshot (snapshot.py).
+   Each `up` gives a new cluster: nothing of an earlier one is in it, also when it starts from a snapshot.
 3. One process at a time makes or removes hosts; hosts that are up are never taken away from whoever uses them.
 """
 
