@@ -77,7 +77,7 @@ def whole(testbed) -> list[Path]:
 def test_two_clusters_from_one_snapshot_share_nothing_that_was_made_in_the_first(testbed):
     assert "making a snapshot" in testbed.run("up")
     (snapshot,) = whole(testbed)
-    before = {path: path.stat().st_mtime_ns for path in snapshot.rglob("*")}
+    before = {path: path.lstat().st_mtime_ns for path in snapshot.rglob("*")}
     testbed.run("kubectl", "create", "namespace", "first")
     testbed.run("kubectl", "label", "node", "worker-1", "of=first")
     testbed.run("ssh", "control-1", "touch /etc/kubernetes/of-first /var/lib/kubelet/of-first")
@@ -99,7 +99,7 @@ def test_two_clusters_from_one_snapshot_share_nothing_that_was_made_in_the_first
     assert started_s - 1 < float(journal.split()[0])
     nodes = json.loads(testbed.run("kubectl", "get", "nodes", "--output=json"))["items"]
     assert [] == [node["metadata"]["name"] for node in nodes if "unreachable" in json.dumps(node["spec"])]
-    assert before == {path: path.stat().st_mtime_ns for path in snapshot.rglob("*")}
+    assert before == {path: path.lstat().st_mtime_ns for path in snapshot.rglob("*")}
 
 
 def test_a_snapshot_whose_making_was_killed_is_removed_and_never_used(testbed):
