@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from images.build import TAG, readygate_image
+from images.commands import BuildError
 from tools.kit.ability import cannot_run
 from tools.testbed.hosts.errors import HostsError
 from tools.testbed.hosts.hosts import Hosts, obstacle
@@ -62,7 +63,10 @@ def able(request: pytest.FixtureRequest) -> None:
 
 @contextmanager
 def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Iterator[Hosts]:
-    """The hosts of a layout, up as long as this lasts. called: their name in reports, and the folder of their logs."""
+    """The hosts of a layout with readygate's image, up as long as this lasts.
+
+    called: their name in reports, and the folder of their logs.
+    """
     request.getfixturevalue("able")
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
 
@@ -70,13 +74,14 @@ def booted(request: pytest.FixtureRequest, layout: Layout, called: str) -> Itera
         if reporter is not None:
             reporter.write_line(f"{called}: {text}")
 
-    found = Hosts(layout, progress=progress)
-    reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and found.running()
+    reuse = os.environ.get("READYGATE_HOSTS_REUSE") == "1" and Hosts(layout).running()
     cause = ""
     try:
+        # Imported once and not on each host: that would cost as much as a start.
+        found = Hosts(layout, progress=progress, archives=[] if reuse else [readygate_image(progress)])
         if not reuse:
             found.up()
-    except HostsError as e:
+    except (HostsError, BuildError) as e:
         cause = str(e)
     if cause:
         pytest.fail(f"{called}: ring 3 did not start: {cause}", pytrace=False)

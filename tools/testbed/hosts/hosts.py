@@ -68,8 +68,13 @@ class Hosts:
         progress: Progress = print,
         folder: Path | None = None,
         from_snapshot: bool | None = None,
+        archives: Sequence[Path] = (),
     ) -> None:
-        """from_snapshot: whether `up` may use what kubeadm did in an earlier start; None: what the layout says."""
+        """from_snapshot: whether `up` may use what kubeadm did in an earlier start; None: what the layout says.
+
+        archives: of images that containerd has on each host from the start.
+        """
+        self._archives = archives
         self._from_snapshot = layout.from_snapshot if from_snapshot is None else from_snapshot
         self.progress = progress
         self.layout = layout
@@ -81,6 +86,7 @@ class Hosts:
         self.kubeconfig = self.folder / "admin.conf"
         self._machines = {peer.name: Machine(peer, self.folder / peer.name, self._run.run_id) for peer in layout.peers}
         self._binaries: Path | None = None
+        self._imported: list[Path] = []
         self.seconds: dict[str, float] = {}
 
     @classmethod
@@ -165,16 +171,16 @@ class Hosts:
             self._remove()
             raise
         self.seconds["up"] = time.monotonic() - started
-        self.progress(
-            f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes after {self.seconds['up']:.1f} s"
-        )
+        counts = f"{len(self.names)} hosts, {len(self.layout.joined)} Ready nodes"
+        self.progress(f"{counts} after {self.seconds['up']:.1f} s")
 
     def _start(self) -> None:
         try:
             self._binaries = kube_binaries(self.progress)
             shared = layers.shared_layers(self._binaries, self.progress)
+            key = snapshot.key(self.layout, shared)
+            shared = layers.with_archives(shared, self._archives, self.progress)
             if self._from_snapshot:
-                key = snapshot.key(self.layout, shared)
                 files = snapshot_cache.obtain(
                     self.layout.network.name, key, lambda folder: self._make_snapshot(shared, folder), self.progress
                 )
@@ -183,6 +189,7 @@ class Hosts:
                 state = self._start_with_kubeadm(shared)
         except (BinariesMissing, BuildError) as e:
             raise HostsError(str(e)) from e
+        self._imported = [*self._archives]
         state.phase = "up"
         self._run.write(state)
 
@@ -354,7 +361,9 @@ class Hosts:
         return str(self._binaries / "kubectl")
 
     def import_image(self, archive: Path) -> None:
-        """Puts the images of a docker or OCI archive into containerd on every host."""
+        """Puts the images of a docker or OCI archive into containerd on every host, unless they began with it."""
+        if archive in self._imported:
+            return
 
         def one(peer: Peer) -> None:
             with archive.open("rb") as file:
