@@ -135,6 +135,8 @@ class _Run:
         code = self._all(campaign, faults, rings)
         if code == 0 and HOSTS_RING in self._arguments.rings:
             code = self._all(campaign, reach_ring_3(faults, self.results, catalogue.rank), self._arguments.rings)
+        if self._arguments.output == "table":
+            print(report.text(report.tables(Results().rows.values())))
         return code
 
     def _all(self, campaign: Campaign, faults: list[Fault], rings: list[int]) -> int:

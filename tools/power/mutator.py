@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from tools.power.fault import Fault
@@ -78,6 +79,10 @@ class Mutator:
             starts.append(starts[-1] + len(line))
         self._line_starts = starts
 
+    @cached_property
+    def _dump(self) -> str:
+        return ast.dump(self._tree)
+
     def _at(self, line: int, column: int) -> int:
         return self._line_starts[line - 1] + column
 
@@ -123,7 +128,7 @@ class Mutator:
             compile(tree, self._file, "exec")
         except (SyntaxError, ValueError):
             return False
-        return ast.dump(tree) != ast.dump(self._tree)
+        return ast.dump(tree) != self._dump
 
     def _lines(self, place: _Place) -> tuple[int, ...]:
         if place.constant is None:
