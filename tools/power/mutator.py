@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -120,7 +120,9 @@ class Mutator:
         start = len(self._bytes[: edit.start].decode())
         line = self._bytes.count(b"\n", 0, edit.start) + 1
         what = f"line {line}, {edit.operator}: {_short(old)} -> {_short(edit.new)}"
-        return Fault(mutation.id, self._part, self._file, start, old, edit.new, what, self._lines(mutation.place))
+        place = mutation.place
+        fault = Fault(mutation.id, self._part, self._file, start, old, edit.new, what, self._lines(place))
+        return replace(fault, constant=place.constant or "")
 
     def _means_another(self, changed: str) -> bool:
         try:

@@ -1,5 +1,7 @@
 """Which tests run for a fault: those that cover its lines, the cheapest ring first, the gate's before all others."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.tools.power.checkouts import make_checkout
@@ -41,6 +43,15 @@ def test_the_gate_comes_first_and_in_it_the_cheapest_ring(copy: Copy) -> None:
         ("2g", (PLANE,)),
         ("0w", (DEAR,)),
     ]
+
+
+def test_a_constant_has_the_tests_of_the_lines_that_use_it_elsewhere(tmp_path: Path) -> None:
+    files = {"extender/limits.py": "LIMIT = 5\n", FILE: "from extender.limits import LIMIT\n\nprint(LIMIT)\n"}
+    copy = Copy(folder=make_checkout(tmp_path / "checkout", files))
+    found = Map(copy.folder, [MeasuredTest(UNIT, 0.5, frozenset([context_of(UNIT)]))], copy.blobs())
+    found._contexts_at = lambda file: {3: {context_of(UNIT)}} if file == FILE else {}
+    fault = Fault("id", "policy", "extender/limits.py", 8, "5", "6", "a mistake", (), constant="LIMIT")
+    assert [batch.tests for batch in Choosing(copy, found).batches(fault, (0,))] == [(UNIT,)]
 
 
 def test_only_the_rings_asked_for_are_run(copy: Copy) -> None:
