@@ -75,15 +75,14 @@ def main(argv: list[str] | None = None) -> int:
 
 def _map(arguments: argparse.Namespace) -> int:
     copy = Copy(folder=MEASURED)
-    copy.renew()
-    covering.need(copy, arguments.rings, _say)
+    with copy.alone():
+        copy.renew()
+        covering.need(copy, arguments.rings, _say)
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    copy = Copy(folder=FOLDER / "planted")
-    copy.renew()
-    for fault in catalogue.catalogue(copy, arguments.only):
+    for fault in catalogue.catalogue(Copy(folder=ROOT), arguments.only):
         facts = {
             "id": fault.id,
             "part": fault.part,
@@ -127,6 +126,10 @@ class _Run:
             signal.signal(number, self.stop)
         if not self._arguments.old_map:
             _map(self._arguments)
+        with self.copy.alone():
+            return self._go()
+
+    def _go(self) -> int:
         self.copy.renew()
         covered = covering.load(Copy(folder=MEASURED), self._arguments.rings)
         campaign = Campaign(self.copy, Choosing(self.copy, covered), self.runner, self.results, _say)

@@ -54,6 +54,14 @@ def test_a_restored_copy_is_clean(checkout: Path, tmp_path: Path) -> None:
     assert (copy.read("a.py"), (copy.folder / "left.txt").exists(), compiled.exists()) == ("A = 1\n", False, False)
 
 
+def test_one_process_at_a_time_works_in_a_copy(checkout: Path, tmp_path: Path) -> None:
+    with Copy(checkout, tmp_path / "copy").alone():
+        with pytest.raises(CopyError, match="another process works in"), Copy(checkout, tmp_path / "copy").alone():
+            pass
+    with Copy(checkout, tmp_path / "copy").alone():
+        pass
+
+
 def test_a_renewed_copy_follows_the_checkout(checkout: Path, tmp_path: Path) -> None:
     copy = Copy(checkout, tmp_path / "copy")
     copy.renew()
