@@ -55,9 +55,9 @@ def test_a_restored_copy_is_clean(checkout: Path, tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time_works_in_a_copy(checkout: Path, tmp_path: Path) -> None:
-    with Copy(checkout, tmp_path / "copy").alone():
-        with pytest.raises(CopyError, match="another process works in"), Copy(checkout, tmp_path / "copy").alone():
-            pass
+    first, second = Copy(checkout, tmp_path / "copy"), Copy(checkout, tmp_path / "copy")
+    with first.alone(), pytest.raises(CopyError, match="another process works in"), second.alone():
+        pass
     with Copy(checkout, tmp_path / "copy").alone():
         pass
 
