@@ -47,6 +47,16 @@ def ledger_after(*seen: NodeEvidence, monotonic: float = 100.0) -> Ledger:
     return ledger
 
 
+def test_closed_nodes_are_copied_only_when_one_of_them_changed() -> None:
+    """At 5,000 nodes each copy costs: evidence changes all the time, reasons seldom."""
+    ledger = ledger_after(BAD)
+    before = ledger.snapshot.gates["health"].closed
+    ledger.keep(decided(ledger, {"n1": BAD_AND_SAYS_WHY}, 110.0))
+    assert ledger.snapshot.gates["health"].closed is before
+    ledger.keep(decided(ledger, {"n1": GOOD}, 120.0))
+    assert (dict(before), dict(ledger.snapshot.gates["health"].closed)) == ({"n1": CLOSED_NOT_READY}, {})
+
+
 @pytest.mark.parametrize(
     ("before", "now", "expected", "turned"),
     [

@@ -147,6 +147,11 @@ def looked(told: Told) -> Told:
             looked(stuck_pods(Told()).passes(30)).passes(3600), ["bad"], id="as long as pods are stuck here it stays"
         ),
         pytest.param(
+            looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=False),
+            [],
+            id="a pod that was seen stuck runs after all: its failure is forgotten at once",
+        ),
+        pytest.param(
             looked(stuck_pods(Told()).passes(30)).ended("web-stuck", deleted=True).passes(299),
             ["bad"],
             id="a stuck pod was deleted: it failed until then",

@@ -12,6 +12,7 @@ from extender.settings import parse
 from extender.verbs import wire
 from extender.verbs.dispatch import answer_filter
 from extender.verbs.preempt import answer_preempt
+from extender.verbs.reply import is_canary
 from kube import contract
 from tests.contract.go_types import read_filter_result, read_preemption_result
 from tests.extender.builders import node, owner, pod
@@ -22,6 +23,13 @@ MARKED = {"labels": {contract.LABEL_CANARY: "true"}}
 CANARY = {"metadata": {"name": "readygate-canary-0", "namespace": contract.NAMESPACE, **MARKED}}
 NODES = ["h1", "u1", "x1"]
 SHADOW = "gates: [{enforcement: shadow}]\n"
+
+
+@pytest.mark.parametrize("metadata", [None, {}], ids=["no metadata", "empty metadata"])
+def test_a_pod_without_a_name_is_no_canary(metadata):
+    services = filled(World(SHADOW)).services
+    pod = wire.read_filter_args(json.dumps({"Pod": {"metadata": metadata}, "NodeNames": []}).encode(), whole=True).pod
+    assert (is_canary(services, pod), is_canary(services, None)) == (False, False)
 
 
 def filled(world):
