@@ -8,7 +8,8 @@ export PYTHONUNBUFFERED := 1
 export PYTHON
 
 HISTORIES ?= 20000
-.PHONY: help venv demo test test-fast differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
+N ?= 5
+.PHONY: help venv demo test test-all test-fast test-repeat durations differential lint format test-plane test-hosts test-controls test-ipv6 test-policy test-kills test-chart bench bench-agent bench-faults bench-deploying soak chaos manifests stubs collection image push lock lock-image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,11 +22,20 @@ demo: ## watch the real kube-scheduler obey the health pods; no root needed (STA
 	@scripts/venv run
 	@$(VENV)/python -m tools.demo --stay $(STAY)
 
-test: venv ## everything: lint, all four rings, the demo; sets up this machine (root on Debian or Ubuntu)
-	@$(VENV)/python -m tools.run all
+test: venv ## the gate: lint, all four rings, at most 15 minutes; sets up this machine (root on Debian or Ubuntu)
+	@$(VENV)/python -m tools.run gate
 
-test-fast: venv ## rings 0 and 1 (no Kubernetes, no root), about five minutes
+test-all: venv ## the whole proof: every ring and form, for a release and each night (root), hours
+	@$(VENV)/python -m tools.run whole
+
+test-fast: venv ## rings 0 and 1 of the gate (no Kubernetes, no root), about five minutes
 	@$(VENV)/python -m tools.run fast
+
+test-repeat: venv ## the gate N times, or the tests of WHAT: no failure hides (N=5 WHAT=tests/plane LOAD=1)
+	@$(VENV)/python -m tools.proof.repeat --times $(N) $(if $(LOAD),--load) $(WHAT)
+
+durations: ## where the time of the last run went: steps, rings, causes, the slowest 40 tests
+	@$(VENV)/python -m tools.proof.table
 
 test-plane: venv ## ring 2: the real control plane on loopback (no root)
 	@$(VENV)/python -m tools.run plane
@@ -33,19 +43,19 @@ test-plane: venv ## ring 2: the real control plane on loopback (no root)
 test-hosts: venv ## ring 3: kubeadm clusters of three systemd hosts (root)
 	@$(VENV)/python -m tools.run hosts
 
-test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root), not in `make test`
+test-controls: venv ## ring 3 with three control planes: real joins and upgrades by kubeadm (root)
 	@$(VENV)/python -m tools.run controls
 
-test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root), not in `make test`
+test-ipv6: venv ## ring 3 with a cluster that speaks IPv6 alone (root)
 	@$(VENV)/python -m tools.run ipv6
 
-test-policy: venv ## ring 3 with kube-router, which enforces the NetworkPolicies (root), not in `make test`
+test-policy: venv ## ring 3 with kube-router, which enforces the NetworkPolicies (root)
 	@$(VENV)/python -m tools.run policy
 
-test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root), not in `make test`
+test-kills: venv ## ring 3: Ansible killed after each task of the scheduler's change, of one and of three; a host without power (root)
 	@$(VENV)/python -m tools.run kills
 
-test-chart: venv ## ring 3: every form of the chart by helm, from install to a cluster without a trace of it (root), not in `make test`
+test-chart: venv ## ring 3: every form of the chart by helm, from install to a cluster without a trace of it (root)
 	@$(VENV)/python -m tools.run chart
 
 differential: venv ## the agent beside the kubelet's own packages, on random histories (HISTORIES=n SEED=s)
